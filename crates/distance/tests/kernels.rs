@@ -1,0 +1,155 @@
+//! Every kernel on every level of this machine against the definition, for dimensions 2 to 4,096.
+
+use nuthatch_distance::*;
+use proptest::prelude::*;
+
+/// Reproducible numbers from a seed (splitmix64), so that a failing case shrinks to (dim, seed).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+    fn floats(&mut self, n: usize) -> Vec<f32> {
+        (0..n).map(|_| (self.next() >> 40) as f32 / (1 << 23) as f32 - 1.0).collect()
+    }
+    fn bytes(&mut self, n: usize) -> Vec<u8> {
+        (0..n).map(|_| self.next() as u8).collect()
+    }
+    fn int8(&mut self, n: usize) -> Vec<i8> {
+        self.bytes(n).into_iter().map(|x| x as i8).collect()
+    }
+}
+
+fn close(found: f32, exact: f64, magnitude: f64) -> bool {
+    (f64::from(found) - exact).abs() <= 1e-5 * magnitude + 1e-12
+}
+
+/// `<±1 code of the row, query>` by the definition, with the table's own 8-bit rounding allowed for.
+fn sign_dot(signs: &[u8], query: &[f32]) -> f64 {
+    let signed = query
+        .iter()
+        .enumerate()
+        .map(|(i, q)| if signs[i / 8] >> (i % 8) & 1 == 1 { f64::from(*q) } else { -f64::from(*q) });
+    signed.sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn float_kernels_agree_with_f64_sums(dim in 2usize..=4096, seed: u64) {
+        let mut numbers = Numbers(seed);
+        let (a, b) = (numbers.floats(dim), numbers.floats(dim));
+        let pairs = || a.iter().zip(&b).map(|(x, y)| (f64::from(*x), f64::from(*y)));
+        let dot: f64 = pairs().map(|(x, y)| x * y).sum();
+        let dot_size: f64 = pairs().map(|(x, y)| (x * y).abs()).sum();
+        let l2: f64 = pairs().map(|(x, y)| (x - y) * (x - y)).sum();
+        for level in Level::supported() {
+            prop_assert!(close(dot_on(level, &a, &b), dot, dot_size), "dot on {level}");
+            prop_assert!(close(l2_squared_on(level, &a, &b), l2, l2), "l2_squared on {level}");
+        }
+    }
+
+    #[test]
+    fn int8_kernels_are_exact_on_every_level(dim in 2usize..=4096, seed: u64) {
+        let mut numbers = Numbers(seed);
+        let (a, b) = (numbers.int8(dim), numbers.int8(dim));
+        let query: Vec<i16> = (0..dim).map(|_| (numbers.next() % 32769) as i16 as i32 - 16384).map(|x| x as i16).collect();
+        let by_definition: i64 = a.iter().zip(&b).map(|(x, y)| i64::from(*x) * i64::from(*y)).sum();
+        let finer: i64 = a.iter().zip(&query).map(|(x, y)| i64::from(*x) * i64::from(*y)).sum();
+        for level in Level::supported() {
+            prop_assert_eq!(i64::from(dot_i8_on(level, &a, &b)), by_definition, "dot_i8 on {}", level);
+            prop_assert_eq!(dot_i8_i16_on(level, &a, &query), finer, "dot_i8_i16 on {}", level);
+        }
+    }
+
+    #[test]
+    fn nibble_kernel_is_exact_on_every_level(chunks in 1usize..=64, seed: u64) {
+        let dim = chunks * 64;
+        let mut numbers = Numbers(seed);
+        let (codes, query) = (numbers.bytes(dim / 2), numbers.int8(dim));
+        let code = |i: usize| {
+            let byte = codes[i / 64 * 32 + i % 32];
+            if i % 64 < 32 { byte & 15 } else { byte >> 4 }
+        };
+        let by_definition: i32 = (0..dim).map(|i| i32::from(code(i)) * i32::from(query[i])).sum();
+        for level in Level::supported() {
+            prop_assert_eq!(dot_u4_i8_on(level, &codes, &query), by_definition, "dot_u4_i8 on {}", level);
+        }
+    }
+
+    #[test]
+    fn fast_scan_estimates_are_right_and_the_same_bits_on_every_level(
+        chunks in 1usize..=64, rows in 1usize..=32, seed: u64
+    ) {
+        let dim = chunks * 64;
+        let mut numbers = Numbers(seed);
+        let query = numbers.floats(dim);
+        let signs = numbers.bytes(rows * dim / 8);
+        let (add, scale) = (numbers.floats(32), numbers.floats(32));
+        let factors: Vec<u8> = add.iter().chain(&scale).flat_map(|x| x.to_le_bytes()).collect();
+        let mut codes = vec![0; dim * 4];
+        pack_block(&signs, dim, &mut codes);
+        let table = LookupTable::new(&query);
+        let threshold = numbers.floats(1)[0];
+        let mut reference = [0.0; 32];
+        let above = scan_block_on(Level::supported()[0], &codes, &factors, &table, threshold, &mut reference);
+        // Half a step of rounding per group, a step being at most 8 / 255.
+        let rounding = dim as f64 / 4.0 * 0.5 * 8.0 / 255.0 * 1.01;
+        for row in 0..rows {
+            let exact = sign_dot(&signs[row * dim / 8..(row + 1) * dim / 8], &query);
+            let expected = f64::from(add[row]) + f64::from(scale[row]) * exact;
+            prop_assert!((f64::from(reference[row]) - expected).abs() <= rounding + 1e-3, "row {row}");
+            prop_assert_eq!(above >> row & 1 == 1, reference[row] > threshold);
+        }
+        for level in Level::supported() {
+            let mut out = [0.0; 32];
+            prop_assert_eq!(scan_block_on(level, &codes, &factors, &table, threshold, &mut out), above, "{}", level);
+            prop_assert_eq!(out.map(f32::to_bits), reference.map(f32::to_bits), "{}", level);
+        }
+    }
+}
+
+#[test]
+fn integer_sums_do_not_overflow_at_their_extremes() {
+    for dim in [64, 1024, 2048, 4096] {
+        for level in Level::supported() {
+            let low = vec![i8::MIN; dim];
+            assert_eq!(dot_i8_on(level, &low, &low), 128 * 128 * dim as i32, "{level}");
+            let query = vec![-I16_QUERY_MAX; dim];
+            assert_eq!(dot_i8_i16_on(level, &low, &query), 128 * 16384 * dim as i64, "{level}");
+            let full = vec![0xFF; dim / 2];
+            assert_eq!(dot_u4_i8_on(level, &full, &low), -15 * 128 * dim as i32, "{level}");
+        }
+    }
+}
+
+#[test]
+fn fast_scan_sums_do_not_overflow_at_their_extremes() {
+    for dim in [64, 1024, 1088, 4096] {
+        // All entries that are looked up are 255: the largest sum that there is.
+        let mut codes = vec![0; dim * 4];
+        pack_block(&vec![0xFF; 32 * dim / 8], dim, &mut codes);
+        let factors: Vec<u8> = (0..64).flat_map(|i| (if i < 32 { 0.0f32 } else { 1.0 }).to_le_bytes()).collect();
+        let table = LookupTable::new(&vec![1.0; dim]);
+        for level in Level::supported() {
+            let mut out = [0.0; 32];
+            assert_eq!(scan_block_on(level, &codes, &factors, &table, 0.0, &mut out), u32::MAX, "{level}");
+            assert!(out.iter().all(|x| (x - dim as f32).abs() < dim as f32 * 1e-5), "{level}: {out:?}");
+        }
+    }
+}
+
+#[test]
+fn a_zero_query_estimates_only_what_is_added() {
+    let table = LookupTable::new(&[0.0; 64]);
+    let factors = [0u8; BLOCK_FACTOR_BYTES];
+    let mut out = [1.0; 32];
+    assert_eq!(scan_block(&[0xAB; 256], &factors, &table, 0.0, &mut out), 0);
+    assert_eq!(out, [0.0; 32]);
+}

@@ -1,0 +1,132 @@
+//! Answers straight from the truth, while an index is damaged, missing or being rebuilt. Slower, never different in kind.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use nuthatch_filter::Filter;
+use nuthatch_text::{Analyzer, RowFilter, TextHit, scan};
+use nuthatch_truth::{Direction, Reader, Shard, Table};
+use roaring::RoaringTreemap;
+
+use crate::collection::Core;
+use crate::collection::fusion::Found;
+use crate::collection::search::best;
+use crate::collection::state::Health;
+use crate::record::{Row, vector_from};
+use crate::{Error, Result};
+
+impl Core {
+    /// Rows whose payload passes the filter, by reading every payload.
+    pub(crate) fn rows_matching_exactly(&self, filter: &Filter) -> Result<RoaringTreemap> {
+        let mut rows = RoaringTreemap::new();
+        self.each_row(Table::Records, &mut |row, bytes| {
+            if filter.matches(&Row::decode(bytes)?.payload()?) {
+                rows.insert(row);
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// The vector leg by brute force over the stored vectors.
+    pub(crate) fn scan_vectors(&self, query: &[f32], depth: usize, allowed: Option<&RoaringTreemap>) -> Result<Vec<Found>> {
+        let mut found = Vec::new();
+        self.each_row(Table::Vectors, &mut |row, bytes| {
+            if allowed.is_none_or(|allowed| allowed.contains(row)) {
+                found.push(self.compare(query, row, &vector_from(bytes)));
+                if found.len() >= 2 * depth + 4096 {
+                    found = best(std::mem::take(&mut found), depth);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(best(found, depth))
+    }
+
+    /// The text leg by analysing every stored text.
+    pub(crate) fn scan_texts(&self, query: &str, depth: usize, allowed: Option<&RoaringTreemap>) -> Result<Vec<TextHit>> {
+        let analyzer = Analyzer::new(&self.language)?;
+        let filter = allowed.map_or(RowFilter::All, |allowed| RowFilter::Only { allowed });
+        let mut next = 0;
+        let mut page = Vec::new().into_iter();
+        // The scan pulls rows; the truth pushes them: a page at a time between the two.
+        let mut rows = std::iter::from_fn(|| loop {
+            if let Some(row) = page.next() {
+                return Some(Ok(row));
+            }
+            match self.texts_from(next) {
+                Ok((texts, None)) if texts.is_empty() => return None,
+                Ok((texts, after)) => {
+                    next = after.unwrap_or(u64::MAX);
+                    page = texts.into_iter();
+                }
+                Err(error) => return Some(Err(error.into())),
+            }
+        });
+        Ok(scan(&analyzer, query, &mut rows, depth, filter)?)
+    }
+
+    /// Up to 512 texts from row `from` on, and the row after them; `None` at the end.
+    #[allow(clippy::type_complexity)]
+    fn texts_from(&self, from: u64) -> Result<(Vec<(u64, String, bool)>, Option<u64>)> {
+        let mut texts = Vec::new();
+        let mut after = None;
+        let mut failed = None;
+        let start = self.shard.number_key(from);
+        self.shared.truth()?.scan(Table::Records, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
+            let row = row_of(key);
+            match Row::decode(bytes) {
+                Ok(stored) => texts.extend(stored.searchable().map(|text| (row, text, stored.code))),
+                Err(error) => failed = Some(error),
+            }
+            after = row.checked_add(1);
+            match failed.is_some() || texts.len() >= 512 {
+                true => ControlFlow::Break(()),
+                false => {
+                    // Only a full page has something after it.
+                    after = None;
+                    ControlFlow::Continue(())
+                }
+            }
+        })?;
+        match failed {
+            Some(error) => Err(error),
+            None => Ok((texts, after)),
+        }
+    }
+
+    /// Visits every row of a table of this collection, in one consistent view.
+    pub(crate) fn each_row(&self, table: Table, visit: &mut dyn FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
+        let mut failed = None;
+        self.shared.truth()?.scan(table, &self.shard.prefix(), &self.shard.end(), Direction::Forward, &mut |key, bytes| {
+            match visit(row_of(key), bytes) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// From now on searches pass the damaged index by; maintenance rebuilds it.
+    pub(crate) fn note_damage(&self, error: &Error, segments: bool) {
+        {
+            let mut state = self.state.write();
+            let broken = Health::Broken(error.to_string());
+            match segments {
+                true => state.segments_health = broken,
+                false => {
+                    state.text_health = broken;
+                    state.text = None::<Arc<_>>;
+                }
+            }
+        }
+        self.shared.wake_maintenance();
+    }
+}
+
+pub(crate) fn row_of(key: &[u8]) -> u64 {
+    Shard::suffix(key).try_into().map_or(u64::MAX, u64::from_be_bytes)
+}

@@ -1,0 +1,45 @@
+//! How an answer was found.
+
+use serde::Serialize;
+
+/// Counts and choices of one search. Every figure is counted, none estimated.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Explain {
+    pub mode: String,
+    /// The last change that the search saw.
+    pub sequence: u64,
+    /// Rows that passed the filter; absent without a filter.
+    pub filter_matches: Option<u64>,
+    pub vector: Option<VectorPlan>,
+    pub text: Option<TextPlan>,
+    pub fusion: Option<String>,
+    /// Times the search was begun anew because a hit vanished between finding and reading it.
+    pub retries: u32,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct VectorPlan {
+    /// `flat scan`, or `exact scan of the stored vectors`.
+    pub plan: &'static str,
+    pub metric: String,
+    pub segments: usize,
+    pub segment_rows: u64,
+    /// Rows that no segment holds yet; always compared exactly.
+    pub fresh_rows: u64,
+    /// Rows whose exact vectors were compared.
+    pub reranked: usize,
+    /// True when every row was compared exactly or by bounds that exclude error.
+    pub exact: bool,
+    /// True when the query's vector was made from its text.
+    pub embedded: bool,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct TextPlan {
+    /// `bm25 index`, or `exact scan of the stored texts`.
+    pub plan: &'static str,
+    pub index_rows: u64,
+    /// Texts that the index does not hold yet; scored with the same statistics.
+    pub fresh_rows: u64,
+    pub candidates: usize,
+}

@@ -1,0 +1,132 @@
+//! Making one ranking of two.
+//!
+//! Reciprocal rank fusion: Cormack, Clarke, Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual rank
+//! learning methods", SIGIR 2009.
+
+use std::collections::BTreeMap;
+
+use crate::collection::request::{Leg, Legs};
+use crate::{Error, Result};
+
+/// How the legs of a hybrid search become one score. A leg that did not find a row adds nothing to it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fusion {
+    /// Sum of `weight / (k + rank)`. Needs no comparable scores.
+    Rrf { k: f32, text_weight: f32, vector_weight: f32 },
+    /// Sum of `weight * score`: raw BM25 and similarity (minus squared distance under L2), for callers who know their scales.
+    Weighted { text_weight: f32, vector_weight: f32 },
+    /// Sum of `weight * score`, each leg's scores first mapped to 0..1 between its worst and its best candidate.
+    Normalised { text_weight: f32, vector_weight: f32 },
+}
+
+impl Default for Fusion {
+    fn default() -> Self {
+        Self::Rrf { k: 60.0, text_weight: 1.0, vector_weight: 1.0 }
+    }
+}
+
+/// A row found by a leg: row id, what ranks it (higher is better), and the score to show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub row: u64,
+    pub similarity: f32,
+    pub shown: f32,
+}
+
+impl Fusion {
+    /// `rrf`, `weighted` or `normalised`, with weights.
+    pub fn named(name: &str, text_weight: f32, vector_weight: f32) -> Result<Self> {
+        let fusion = match name {
+            "rrf" => Self::Rrf { k: 60.0, text_weight, vector_weight },
+            "weighted" => Self::Weighted { text_weight, vector_weight },
+            "normalised" | "normalized" => Self::Normalised { text_weight, vector_weight },
+            _ => {
+                return Err(Error::invalid(format!(
+                    "unknown fusion {name:?}; use \"rrf\", \"weighted\" or \"normalised\""
+                )));
+            }
+        };
+        fusion.check()?;
+        Ok(fusion)
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Rrf { .. } => "rrf",
+            Self::Weighted { .. } => "weighted",
+            Self::Normalised { .. } => "normalised",
+        }
+    }
+
+    fn weights(&self) -> (f32, f32) {
+        match *self {
+            Self::Rrf { text_weight, vector_weight, .. }
+            | Self::Weighted { text_weight, vector_weight }
+            | Self::Normalised { text_weight, vector_weight } => (text_weight, vector_weight),
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        let (text, vector) = self.weights();
+        let fine = |weight: f32| weight.is_finite() && weight >= 0.0;
+        if !fine(text) || !fine(vector) || text + vector == 0.0 {
+            return Err(Error::invalid(format!(
+                "fusion weights {text} and {vector}: give two finite numbers from 0 up, not both 0"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Both legs, best first, into one list, best first; ties by row.
+    pub(crate) fn fuse(&self, text: &[Found], vector: &[Found]) -> Vec<(u64, f32, Legs)> {
+        let (text_weight, vector_weight) = self.weights();
+        let mut rows: BTreeMap<u64, (f32, Legs)> = BTreeMap::new();
+        for (leg, weight, is_text) in [(text, text_weight, true), (vector, vector_weight, false)] {
+            let (best, worst) = (leg.first().map_or(0.0, |f| f.similarity), leg.last().map_or(0.0, |f| f.similarity));
+            for (at, found) in leg.iter().enumerate() {
+                let part = match self {
+                    Self::Rrf { k, .. } => 1.0 / (k + at as f32 + 1.0),
+                    Self::Weighted { .. } => found.similarity,
+                    Self::Normalised { .. } if best > worst => (found.similarity - worst) / (best - worst),
+                    Self::Normalised { .. } => 1.0,
+                };
+                let (score, legs) = rows.entry(found.row).or_default();
+                *score += weight * part;
+                let place = Some(Leg { rank: at + 1, score: found.shown });
+                match is_text {
+                    true => legs.text = place,
+                    false => legs.vector = place,
+                }
+            }
+        }
+        let mut fused: Vec<_> = rows.into_iter().map(|(row, (score, legs))| (row, score, legs)).collect();
+        fused.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        fused
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leg(rows: &[(u64, f32)]) -> Vec<Found> {
+        rows.iter().map(|&(row, similarity)| Found { row, similarity, shown: similarity }).collect()
+    }
+
+    #[test]
+    fn rrf_prefers_rows_that_both_legs_found() {
+        let fused = Fusion::default().fuse(&leg(&[(1, 9.0), (2, 8.0)]), &leg(&[(3, 0.9), (2, 0.8)]));
+        assert_eq!(fused.iter().map(|f| f.0).collect::<Vec<_>>(), [2, 1, 3]);
+        assert_eq!(fused[0].2.text, Some(Leg { rank: 2, score: 8.0 }));
+        assert!((fused[0].1 - 2.0 / 62.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn weights_of_zero_switch_a_leg_off() {
+        let fusion = Fusion::named("normalised", 0.0, 1.0).unwrap();
+        let fused = fusion.fuse(&leg(&[(1, 9.0)]), &leg(&[(3, 0.9), (2, 0.8)]));
+        assert_eq!(fused[0].0, 3);
+        assert!(Fusion::named("rrf", 0.0, 0.0).is_err() && Fusion::named("rrf", f32::NAN, 1.0).is_err());
+        assert!(Fusion::named("best", 1.0, 1.0).is_err());
+    }
+}

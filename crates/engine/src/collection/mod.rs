@@ -1,0 +1,260 @@
+//! A collection: records of one kind, searched together.
+//!
+//! **Useful for** `upsert`, `get`, `delete`, `count`, `scan`, `search` over records with text, vector and payload.
+//! **Not for** files (the `files` module turns them into records) and not for deciding when to seal (`maintenance` does).
+//!
+//! **Invariant:** what a search sees is the truth as of some change, never half of a batch; indexes only make it faster.
+
+pub(crate) mod change;
+mod exact;
+mod explain;
+mod flush;
+mod fresh;
+mod fusion;
+mod manifest;
+pub(crate) mod meta;
+mod open;
+mod read;
+mod rebuild;
+mod request;
+mod search;
+pub(crate) mod segment;
+mod state;
+mod write;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use nuthatch_embed::Embedder;
+use nuthatch_filter::Schema;
+use nuthatch_truth::{Batch, Shard, Table, Truth};
+use nuthatch_vector::{DIM_MAX, DIM_MIN, Metric};
+use parking_lot::{Mutex, RwLock};
+
+pub use explain::Explain;
+pub use fusion::Fusion;
+pub use read::{Page, Scan};
+pub use request::{Answer, Hit, Include, Leg, Legs, Mode, Search};
+pub use write::{Deleted, Upserted};
+pub(crate) use write::WriteSet;
+
+use crate::collection::meta::{Counters, Meta, meta_key};
+use crate::collection::state::State;
+use crate::database::Shared;
+use crate::{Error, Result};
+
+/// How a collection gets its vectors. Fixed by the first `collection()` call that needs it.
+#[derive(Clone, Default)]
+pub enum EmbedderChoice {
+    /// The stored one; for a new collection the built-in default, when texts without vectors are stored or asked for.
+    #[default]
+    Auto,
+    /// The caller brings every vector.
+    None,
+    /// This one.
+    Given(Arc<dyn Embedder>),
+}
+
+/// Options for [`crate::Database::collection`]. Those left out keep what is stored, or take the default.
+#[derive(Clone, Default)]
+pub struct CollectionOptions {
+    /// Components of the vectors, 2 to 4096. Left out: the embedder's, or that of the first vector.
+    pub dim: Option<usize>,
+    /// Default cosine.
+    pub metric: Option<Metric>,
+    pub embedder: EmbedderChoice,
+    /// Language of the texts, for stemming and stop words. Default `english`.
+    pub language: Option<String>,
+}
+
+/// A handle on a collection. Cheap to clone; safe to share between threads.
+#[derive(Clone)]
+pub struct Collection {
+    pub(crate) core: Arc<Core>,
+}
+
+/// What all handles of one collection share.
+pub(crate) struct Core {
+    pub shared: Arc<Shared>,
+    pub shard: Shard,
+    pub name: String,
+    pub language: String,
+    pub metric: Metric,
+    /// One writer at a time decides row ids and order.
+    pub writer: Mutex<Writer>,
+    pub state: RwLock<State>,
+    /// One seal, merge or rebuild at a time.
+    pub work: Mutex<()>,
+    pub embedder: RwLock<EmbedderChoice>,
+    /// Someone waits until everything is indexed.
+    pub flush_wanted: std::sync::atomic::AtomicBool,
+    /// A dropped collection refuses everything.
+    pub dropped: std::sync::atomic::AtomicBool,
+}
+
+/// What only the writer changes.
+pub(crate) struct Writer {
+    pub meta: Meta,
+    pub counters: Counters,
+    pub schema: Schema,
+}
+
+/// What a collection is, for listings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CollectionInfo {
+    pub name: String,
+    pub dim: Option<usize>,
+    pub metric: Metric,
+    pub language: String,
+    pub embedder: Option<String>,
+    pub rows: u64,
+    pub vectors: u64,
+    /// Rows that wait outside the indexes.
+    pub fresh_rows: u64,
+    pub segments: usize,
+    /// Why an index is not in use, one sentence each.
+    pub degraded: Vec<String>,
+    /// Payload fields seen, with their kinds.
+    pub fields: Vec<(String, Vec<String>)>,
+}
+
+impl Collection {
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    pub fn metric(&self) -> Metric {
+        self.core.metric
+    }
+
+    /// Components of the vectors, once settled.
+    pub fn dim(&self) -> Option<usize> {
+        self.core.writer.lock().meta.dim
+    }
+
+    /// Records in the collection.
+    pub fn len(&self) -> Result<u64> {
+        self.core.check_open()?;
+        Ok(self.core.writer.lock().counters.rows)
+    }
+
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Waits until everything written before is in the indexes. True when it is, false when the time ran out first.
+    /// Searches are right without it; they are faster after it.
+    pub fn wait_until_indexed(&self, timeout: Option<Duration>) -> Result<bool> {
+        let core = &self.core;
+        core.check_open()?;
+        if !core.shared.options.background {
+            core.rebuild_broken()?;
+            core.flush()?;
+            return Ok(true);
+        }
+        let target = core.state.read().sequence;
+        let started = Instant::now();
+        core.flush_wanted.store(true, Ordering::SeqCst);
+        let outcome = loop {
+            core.shared.wake_maintenance();
+            core.check_open()?;
+            if core.indexed_upto() >= target {
+                break Ok(true);
+            }
+            let mut signal = core.shared.signal.lock();
+            if let Some(error) = signal.error.take() {
+                break Err(error);
+            }
+            if timeout.is_some_and(|timeout| started.elapsed() >= timeout) {
+                break Ok(false);
+            }
+            core.shared.relieved.wait_for(&mut signal, Duration::from_millis(50));
+        };
+        core.flush_wanted.store(false, Ordering::SeqCst);
+        outcome
+    }
+
+    pub fn info(&self) -> CollectionInfo {
+        let (meta, counters, fields) = {
+            let writer = self.core.writer.lock();
+            let fields = writer
+                .schema
+                .fields()
+                .map(|(field, kinds)| (field.to_string(), kinds.iter().map(|kind| kind.name().to_string()).collect()))
+                .collect();
+            (writer.meta.clone(), writer.counters, fields)
+        };
+        let state = self.core.state.read();
+        CollectionInfo {
+            name: meta.name,
+            dim: meta.dim,
+            metric: self.core.metric,
+            language: meta.language,
+            embedder: meta.embedder.map(|embedder| embedder.name),
+            rows: counters.rows,
+            vectors: counters.vectors,
+            fresh_rows: state.fresh_rows() as u64,
+            segments: state.segments.len(),
+            degraded: state.degraded(),
+            fields,
+        }
+    }
+}
+
+impl State {
+    pub(crate) fn degraded(&self) -> Vec<String> {
+        let named = [("vectors and filters", &self.segments_health), ("text", &self.text_health)];
+        named
+            .into_iter()
+            .filter_map(|(what, health)| Some(format!("{what} are searched exactly, without their index: {}", health.broken()?)))
+            .collect()
+    }
+}
+
+impl Core {
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.shared.check_open()?;
+        if self.dropped.load(Ordering::SeqCst) {
+            return Err(Error::not_found(format!("collection {:?} was dropped", self.name)));
+        }
+        Ok(())
+    }
+
+    /// The last change that both indexes show; 0 while one of them is broken.
+    fn indexed_upto(&self) -> u64 {
+        let state = self.state.read();
+        match (&state.segments_health, &state.text) {
+            (state::Health::Sound, Some(text)) => state.segments_applied.min(text.applied()),
+            _ => 0,
+        }
+    }
+
+    /// Stores the dimension of a collection that has none yet.
+    pub(crate) fn settle_dim(&self, dim: usize) -> Result<()> {
+        if !(DIM_MIN..=DIM_MAX).contains(&dim) {
+            return Err(Error::invalid(format!("{dim} dimensions; choose {DIM_MIN} to {DIM_MAX}")));
+        }
+        let mut writer = self.writer.lock();
+        let meta = Meta { dim: Some(dim), ..writer.meta.clone() };
+        let mut batch = Batch::new();
+        batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
+        let truth = self.shared.truth()?;
+        let position = truth.write(batch)?;
+        writer.meta = meta;
+        drop(writer);
+        Ok(truth.sync(position)?)
+    }
+
+    pub(crate) fn index_folder(&self) -> std::path::PathBuf {
+        self.shared.folder.index(self.shard.tenant, self.shard.collection)
+    }
+
+    pub(crate) fn segments_folder(&self) -> std::path::PathBuf {
+        self.index_folder().join("segments")
+    }
+
+    pub(crate) fn text_folder(&self) -> std::path::PathBuf {
+        self.index_folder().join("text")
+    }
+}

@@ -1,0 +1,194 @@
+//! Opening a collection: load what the indexes hold, replay what they do not.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use nuthatch_filter::Schema;
+use nuthatch_text::TextIndex;
+use nuthatch_truth::{Direction, Reader, Shard, Table, changes_after};
+use parking_lot::{Mutex, RwLock};
+
+use crate::collection::change::Change;
+use crate::collection::manifest::Manifest;
+use crate::collection::meta::{self, COUNTERS, Counters, Meta, SCHEMA};
+use crate::collection::segment::Segment;
+use crate::collection::state::{Health, SegmentView, State};
+use crate::collection::{Core, EmbedderChoice, Writer};
+use crate::database::Shared;
+use crate::record::{Row, vector_from};
+use crate::{Error, Result};
+
+/// Rows fetched from the truth at a time while replaying.
+const READ_ROWS: usize = 256;
+
+impl Core {
+    pub(crate) fn open(shared: Arc<Shared>, meta: Meta, embedder: EmbedderChoice) -> Result<Arc<Self>> {
+        let shard = Shard { tenant: 0, collection: meta.id };
+        let truth = shared.truth()?;
+        let truth = &*truth;
+        let counters: Counters = meta::read(truth, &shard.key(COUNTERS))?.unwrap_or_default();
+        let schema = match truth.get(Table::Catalog, &shard.key(SCHEMA))? {
+            Some(bytes) => Schema::from_bytes(&bytes)?,
+            None => Schema::default(),
+        };
+        let core = Self {
+            shared: shared.clone(),
+            shard,
+            name: meta.name.clone(),
+            language: meta.language.clone(),
+            metric: meta.metric()?,
+            writer: Mutex::new(Writer { meta, counters, schema }),
+            state: RwLock::new(State::default()),
+            work: Mutex::new(()),
+            embedder: RwLock::new(embedder),
+            dropped: false.into(),
+            flush_wanted: false.into(),
+        };
+        let mut state = core.load(counters)?;
+        core.replay(&mut state, counters)?;
+        *core.state.write() = state;
+        Ok(Arc::new(core))
+    }
+
+    /// The indexes as they are on disk. Damage is noted, not fatal.
+    fn load(&self, counters: Counters) -> Result<State> {
+        let oldest = self.oldest_change(counters)?;
+        // An index can be brought up to date if every change after the last it applied is still in the log.
+        let check = |applied: u64| match applied {
+            _ if applied > counters.sequence => Some("it is ahead of the stored records".to_string()),
+            _ if applied + 1 < oldest => Some("it is missing, or older than the change log reaches back".to_string()),
+            _ => None,
+        };
+        let mut state = State { sequence: counters.sequence, ..State::default() };
+        match self.load_segments() {
+            Ok(manifest_state) => {
+                let (segments, applied, next) = manifest_state;
+                match check(applied) {
+                    None => (state.segments, state.segments_applied, state.next_segment) = (segments, applied, next),
+                    Some(why) => state.segments_health = Health::Broken(why),
+                }
+            }
+            Err(error) if is_damage(&error) => state.segments_health = Health::Broken(error.to_string()),
+            Err(error) => return Err(error),
+        }
+        match TextIndex::open_or_create(&self.text_folder(), &self.shared.cache, &self.language) {
+            Ok(text) => match check(text.applied()) {
+                None => state.text = Some(Arc::new(text)),
+                Some(why) => state.text_health = Health::Broken(why),
+            },
+            Err(error) => {
+                let error = Error::from(error);
+                if !is_damage(&error) {
+                    return Err(error);
+                }
+                state.text_health = Health::Broken(error.to_string());
+            }
+        }
+        Ok(state)
+    }
+
+    fn load_segments(&self) -> Result<(Vec<SegmentView>, u64, u64)> {
+        let folder = self.segments_folder();
+        std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
+        let Some(manifest) = Manifest::read(&folder)? else {
+            return Ok((Vec::new(), 0, 0));
+        };
+        let mut segments = Vec::with_capacity(manifest.segments.len());
+        for entry in &manifest.segments {
+            let place = folder.join(entry.id.to_string());
+            let segment = Segment::open(&place, entry.id, &self.shared.cache)?;
+            let dead = entry.dead().ok_or_else(|| Error::corrupt(&folder, "the manifest's dead rows do not decode"))?;
+            segments.push(SegmentView { segment, dead });
+        }
+        segments.sort_by_key(|view| view.segment.rows().min());
+        self.remove_unnamed(&manifest);
+        Ok((segments, manifest.applied, manifest.next_segment))
+    }
+
+    /// Segments that a killed build or merge left behind. Failing to remove them costs space, nothing else.
+    fn remove_unnamed(&self, manifest: &Manifest) {
+        let folder = self.segments_folder();
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if let Ok(id) = name.parse::<u64>()
+                && !manifest.segments.iter().any(|segment| segment.id == id)
+            {
+                std::fs::remove_dir_all(entry.path()).ok();
+            }
+        }
+    }
+
+    /// The oldest change that the log still has; one past the last when it has none.
+    fn oldest_change(&self, counters: Counters) -> Result<u64> {
+        let mut oldest = counters.sequence + 1;
+        let (from, to) = (self.shard.prefix(), self.shard.end());
+        self.shared.truth()?.scan(Table::Log, &from, &to, Direction::Forward, &mut |key, _| {
+            if let Ok(number) = Shard::suffix(key).try_into() {
+                oldest = u64::from_be_bytes(number);
+            }
+            ControlFlow::Break(())
+        })?;
+        Ok(oldest)
+    }
+
+    /// Brings the state up to the truth: rows that an index lacks go to the fresh side, removed ones die.
+    fn replay(&self, state: &mut State, counters: Counters) -> Result<()> {
+        let segments_applied = match state.segments_health {
+            Health::Sound => state.segments_applied,
+            Health::Broken(_) => counters.sequence,
+        };
+        let text_applied = state.text.as_ref().map_or(counters.sequence, |text| text.applied());
+        let mut added: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut failed = None;
+        changes_after(&*self.shared.truth()?, self.shard, segments_applied.min(text_applied), &mut |sequence, entry| {
+            match Change::decode(entry) {
+                Ok(change) => {
+                    for row in change.removed {
+                        added.remove(&row);
+                        state.remove(row);
+                    }
+                    added.extend(change.added.into_iter().map(|row| (row, sequence)));
+                    ControlFlow::Continue(())
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let added: Vec<(u64, u64)> = added.into_iter().collect();
+        for chunk in added.chunks(READ_ROWS) {
+            let keys: Vec<Vec<u8>> = chunk.iter().map(|(row, _)| self.shard.number_key(*row)).collect();
+            let rows = self.shared.truth()?.multi_get(Table::Records, &keys)?;
+            let vectors = self.shared.truth()?.multi_get(Table::Vectors, &keys)?;
+            for (((row, sequence), stored), vector) in chunk.iter().zip(rows).zip(vectors) {
+                let Some(stored) = stored else { continue };
+                let stored = Row::decode(&stored)?;
+                if *sequence > segments_applied {
+                    let vector = vector.as_deref().map(vector_from);
+                    state.active.insert(*row, &stored.payload, vector.as_deref().map(|v| (v, self.metric)))?;
+                }
+                if *sequence > text_applied {
+                    self.insert_text(state, *row, &stored);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn insert_text(&self, state: &mut State, row: u64, stored: &Row) {
+        if let (Some(text), Some(index)) = (stored.searchable(), state.text.clone()) {
+            state.tail.insert(row, &text, stored.code, index.analyzer());
+            state.tail_rows.insert(row);
+        }
+    }
+}
+
+/// A derived file is damaged or gone: rebuild it. Anything else (permissions, too many open files) is the caller's to see.
+pub(crate) fn is_damage(error: &Error) -> bool {
+    error.is_corrupt() || error.kind == crate::ErrorKind::NotFound
+}

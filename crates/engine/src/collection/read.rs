@@ -1,0 +1,161 @@
+//! Reading records by id, and listing them.
+
+use std::ops::ControlFlow;
+
+use nuthatch_filter::Filter;
+use nuthatch_truth::{Direction, Reader, Table, Truth};
+
+use crate::collection::exact::row_of;
+use crate::collection::write::row_from;
+use crate::collection::{Collection, Core};
+use crate::record::{Row, StoredRecord, vector_from};
+use crate::{Error, Result};
+
+/// A listing.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    /// Continue after the page that gave this cursor.
+    pub cursor: Option<String>,
+    /// Records of one page, 1 to 10,000.
+    pub limit: usize,
+    pub filter: Option<Filter>,
+    pub vectors: bool,
+}
+
+/// Records in the order in which they were written last.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    pub records: Vec<StoredRecord>,
+    /// Where to go on; `None` at the end.
+    pub cursor: Option<String>,
+}
+
+impl Collection {
+    /// Records by id, in the order of the ids; `None` for those that are not there.
+    pub fn get<I: AsRef<str>>(&self, ids: &[I], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
+        self.core.check_open()?;
+        let keys: Vec<Vec<u8>> = ids.iter().map(|id| self.core.shard.key(id.as_ref().as_bytes())).collect();
+        // One snapshot: a record that is replaced meanwhile must not seem gone.
+        let truth = self.core.shared.truth()?;
+        let snapshot = truth.snapshot();
+        let rows: Vec<Option<u64>> =
+            snapshot.multi_get(Table::Ids, &keys)?.into_iter().map(|row| row_from(row?.as_slice())).collect();
+        self.core.read_rows(&*snapshot, &rows, vectors)
+    }
+
+    /// Number of records, or of those whose payload passes the filter.
+    pub fn count(&self, filter: Option<&str>) -> Result<u64> {
+        match filter {
+            None => self.len(),
+            Some(filter) => {
+                self.core.check_open()?;
+                self.core.count_matching(&nuthatch_filter::parse(filter)?)
+            }
+        }
+    }
+
+    /// One page of a listing.
+    pub fn scan(&self, scan: &Scan) -> Result<Page> {
+        self.core.check_open()?;
+        if scan.limit == 0 || scan.limit > 10_000 {
+            return Err(Error::invalid(format!("a page of {} records; ask for 1 to 10,000", scan.limit)));
+        }
+        if let Some(filter) = &scan.filter {
+            filter.check(&self.core.writer.lock().schema)?;
+        }
+        let after = match &scan.cursor {
+            None => None,
+            Some(cursor) => Some(
+                cursor
+                    .parse::<u64>()
+                    .map_err(|_| Error::invalid(format!("{cursor:?} is not a cursor; use the one of the page before")))?,
+            ),
+        };
+        let Some(from) = after.map_or(Some(0), |row| row.checked_add(1)) else {
+            return Ok(Page::default());
+        };
+        let core = &self.core;
+        let truth = core.shared.truth()?;
+        let snapshot = truth.snapshot();
+        let (mut records, mut last, mut failed) = (Vec::new(), None, None);
+        let start = core.shard.number_key(from);
+        snapshot.scan(Table::Records, &start, &core.shard.end(), Direction::Forward, &mut |key, bytes| {
+            let row = row_of(key);
+            let one = || -> Result<Option<StoredRecord>> {
+                let stored = Row::decode(bytes)?;
+                let payload = stored.payload()?;
+                if scan.filter.as_ref().is_some_and(|filter| !filter.matches(&payload)) {
+                    return Ok(None);
+                }
+                let vector = match scan.vectors && stored.has_vector {
+                    true => snapshot.get(Table::Vectors, key)?.as_deref().map(vector_from),
+                    false => None,
+                };
+                Ok(Some(StoredRecord { id: stored.id, text: stored.text, context: stored.context, payload, vector }))
+            };
+            match one() {
+                Ok(Some(record)) => {
+                    records.push(record);
+                    last = Some(row);
+                }
+                Ok(None) => {}
+                Err(error) => failed = Some(error),
+            }
+            match failed.is_some() || records.len() == scan.limit {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let cursor = last.filter(|_| records.len() == scan.limit).map(|row| row.to_string());
+        Ok(Page { records, cursor })
+    }
+
+    /// Ids of up to `most` records that pass the filter.
+    pub(crate) fn ids_matching(&self, filter: &str, most: usize) -> Result<Vec<String>> {
+        self.core.check_open()?;
+        let filter = nuthatch_filter::parse(filter)?;
+        let rows: Vec<Option<u64>> = self.core.rows_matching(&filter)?.iter().take(most).map(Some).collect();
+        let records = self.core.read_rows(&*self.core.shared.truth()?, &rows, false)?;
+        Ok(records.into_iter().flatten().map(|record| record.id).collect())
+    }
+}
+
+impl Core {
+    /// The stored vector of a record, if it has one.
+    pub(crate) fn vector_of(&self, id: &str) -> Result<Option<Vec<f32>>> {
+        let truth = self.shared.truth()?;
+        let Some(row) = truth.get(Table::Ids, &self.shard.key(id.as_bytes()))?.as_deref().and_then(row_from) else {
+            return Ok(None);
+        };
+        Ok(truth.get(Table::Vectors, &self.shard.number_key(row))?.as_deref().map(vector_from))
+    }
+
+    pub(crate) fn read_rows(&self, reader: &dyn Reader, rows: &[Option<u64>], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
+        let keys: Vec<Vec<u8>> = rows.iter().flatten().map(|row| self.shard.number_key(*row)).collect();
+        let mut stored = reader.multi_get(Table::Records, &keys)?.into_iter();
+        let mut found = match vectors {
+            true => reader.multi_get(Table::Vectors, &keys)?,
+            false => vec![None; keys.len()],
+        }
+        .into_iter();
+        rows.iter()
+            .map(|row| {
+                let Some(stored) = row.and_then(|_| stored.next().zip(found.next())) else {
+                    return Ok(None);
+                };
+                let (Some(stored), vector) = stored else { return Ok(None) };
+                let stored = Row::decode(&stored)?;
+                Ok(Some(StoredRecord {
+                    payload: stored.payload()?,
+                    id: stored.id,
+                    text: stored.text,
+                    context: stored.context,
+                    vector: vector.as_deref().map(vector_from),
+                }))
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,148 @@
+//! Building an index anew from the truth, after it was damaged, deleted, or fell behind the change log.
+
+use std::ops::ControlFlow;
+
+use nuthatch_text::TextIndex;
+use nuthatch_truth::{Reader, Table, changes_after};
+use roaring::RoaringTreemap;
+
+use crate::collection::Core;
+use crate::collection::change::Change;
+use crate::collection::fresh::Fresh;
+use crate::collection::flush::dead_in;
+use crate::collection::segment::SEGMENT_ROWS_MAX;
+use crate::collection::state::{Health, SegmentView};
+use crate::record::Row;
+use crate::{Error, Result};
+
+impl Core {
+    /// Rebuilds what is broken. Searches go on exactly meanwhile; what was damaged moves to the quarantine folder.
+    pub(crate) fn rebuild_broken(&self) -> Result<()> {
+        let (segments, text) = {
+            let state = self.state.read();
+            (state.segments_health.broken().map(str::to_owned), state.text_health.broken().map(str::to_owned))
+        };
+        if let Some(why) = segments {
+            self.rebuild_segments(&why)?;
+        }
+        if let Some(why) = text {
+            self.rebuild_text(&why)?;
+        }
+        self.trim()
+    }
+
+    fn rebuild_segments(&self, why: &str) -> Result<()> {
+        let _work = self.work.lock();
+        let folder = self.segments_folder();
+        self.shared.quarantine(&folder, why)?;
+        std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
+        let (rows, upto) = {
+            // No write between listing the rows and noting the sequence.
+            let writer = self.writer.lock();
+            let mut rows = RoaringTreemap::new();
+            self.each_row(Table::Records, &mut |row, _| {
+                rows.insert(row);
+                Ok(())
+            })?;
+            let mut state = self.state.write();
+            let before = state.fresh_bytes();
+            state.segments.clear();
+            state.active = Fresh::default();
+            state.frozen = None;
+            state.removed_while_building = Some(RoaringTreemap::new());
+            self.shared.count_fresh_bytes(before, state.fresh_bytes());
+            (rows, writer.counters.sequence)
+        };
+        let mut built = Vec::new();
+        let mut rest = rows.into_iter();
+        loop {
+            let part: RoaringTreemap = rest.by_ref().take(SEGMENT_ROWS_MAX as usize).collect();
+            if part.is_empty() {
+                break;
+            }
+            self.shared.check_open()?;
+            let segment = self.build(self.take_segment_id(), &part)?;
+            if !segment.rows().is_empty() {
+                built.push(segment);
+            }
+        }
+        let mut state = self.state.write();
+        let removed = state.removed_while_building.take().unwrap_or_default();
+        state.segments = built
+            .into_iter()
+            .map(|segment| {
+                let dead = dead_in(&segment, &removed);
+                SegmentView { segment, dead }
+            })
+            .collect();
+        self.write_manifest(&mut state, upto)?;
+        state.segments_health = Health::Sound;
+        Ok(())
+    }
+
+    fn rebuild_text(&self, why: &str) -> Result<()> {
+        let _work = self.work.lock();
+        let folder = self.text_folder();
+        self.state.write().text = None;
+        self.shared.quarantine(&folder, why)?;
+        let text = std::sync::Arc::new(TextIndex::open_or_create(&folder, &self.shared.cache, &self.language)?);
+        let (rows, upto) = {
+            let writer = self.writer.lock();
+            let mut rows = RoaringTreemap::new();
+            self.each_row(Table::Records, &mut |row, _| {
+                rows.insert(row);
+                Ok(())
+            })?;
+            let mut state = self.state.write();
+            for row in std::mem::take(&mut state.tail_rows) {
+                state.tail.remove(row);
+            }
+            state.gone.clear();
+            // From here on new texts go to the tail, and removed rows to `gone`; the health stays broken, so searches scan.
+            state.committing_upto = u64::MAX;
+            (rows, writer.counters.sequence)
+        };
+        let outcome = {
+            let mut adds = self.text_rows(rows.clone());
+            text.commit(&mut adds, &[], upto, self.shared.budget.work_bytes as usize)
+        };
+        self.state.write().committing_upto = 0;
+        outcome?;
+        // Texts written meanwhile are in the truth and in the log, but in no tail: there was no index to analyse them for.
+        let _writer = self.writer.lock();
+        let later = self.rows_added_after(upto)?;
+        let mut state = self.state.write();
+        state.text = Some(text);
+        state.text_health = Health::Sound;
+        for (row, stored) in later {
+            self.insert_text(&mut state, row, &stored);
+        }
+        Ok(())
+    }
+
+    /// Live rows that were added after a change.
+    fn rows_added_after(&self, sequence: u64) -> Result<Vec<(u64, Row)>> {
+        let mut added = RoaringTreemap::new();
+        let mut failed = None;
+        changes_after(&*self.shared.truth()?, self.shard, sequence, &mut |_, entry| match Change::decode(entry) {
+            Ok(change) => {
+                added.extend(change.added);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let mut rows = Vec::new();
+        for row in added {
+            if let Some(stored) = self.shared.truth()?.get(Table::Records, &self.shard.number_key(row))? {
+                rows.push((row, Row::decode(&stored)?));
+            }
+        }
+        Ok(rows)
+    }
+}

@@ -1,0 +1,178 @@
+//! What a search asks for, and what it answers.
+
+use nuthatch_filter::{Filter, Payload};
+
+use crate::collection::{Explain, Fusion};
+use crate::{Error, Result};
+
+/// Most hits of one search, offset included.
+pub const LIMIT_MAX: usize = 10_000;
+
+/// Which legs a search walks on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Hybrid,
+    Text,
+    Vector,
+}
+
+impl std::str::FromStr for Mode {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "hybrid" => Ok(Self::Hybrid),
+            "text" => Ok(Self::Text),
+            "vector" => Ok(Self::Vector),
+            _ => Err(Error::invalid(format!("unknown mode {name:?}; use \"hybrid\", \"text\" or \"vector\""))),
+        }
+    }
+}
+
+impl Mode {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hybrid => "hybrid",
+            Self::Text => "text",
+            Self::Vector => "vector",
+        }
+    }
+}
+
+/// What hits carry besides id and score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Include {
+    pub text: bool,
+    pub payload: bool,
+    pub vector: bool,
+}
+
+impl Default for Include {
+    fn default() -> Self {
+        Self { text: true, payload: true, vector: false }
+    }
+}
+
+/// A search. At least one of text and vector.
+#[derive(Clone, Debug)]
+pub struct Search {
+    /// Words to find, and what is embedded for the vector leg when no vector is given.
+    pub text: Option<String>,
+    /// `dim` f32 components.
+    pub vector: Option<Vec<f32>>,
+    /// Left out: every leg that the query and the collection allow.
+    pub mode: Option<Mode>,
+    pub filter: Option<Filter>,
+    pub limit: usize,
+    pub offset: usize,
+    pub include: Include,
+    pub fusion: Fusion,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Self {
+            text: None,
+            vector: None,
+            mode: None,
+            filter: None,
+            limit: 10,
+            offset: 0,
+            include: Include::default(),
+            fusion: Fusion::default(),
+        }
+    }
+}
+
+impl Search {
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: Some(text.into()), ..Self::default() }
+    }
+
+    pub fn vector(vector: Vec<f32>) -> Self {
+        Self { vector: Some(vector), ..Self::default() }
+    }
+
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    pub fn offset(mut self, offset: usize) -> Self {
+        self.offset = offset;
+        self
+    }
+
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = Some(mode);
+        self
+    }
+
+    /// Parses `condition`, for example `year >= 2024 and team in ('core', 'ops')`.
+    pub fn filter(mut self, condition: &str) -> Result<Self> {
+        self.filter = Some(nuthatch_filter::parse(condition)?);
+        Ok(self)
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.text.is_none() && self.vector.is_none() {
+            return Err(Error::invalid("a search needs a text or a vector"));
+        }
+        if self.limit == 0 {
+            return Err(Error::invalid("limit is 0; ask for at least one hit"));
+        }
+        if self.limit.saturating_add(self.offset) > LIMIT_MAX {
+            return Err(Error::invalid(format!(
+                "limit {} and offset {} reach past {LIMIT_MAX}; narrow the search with a filter",
+                self.limit, self.offset
+            )));
+        }
+        self.fusion.check()
+    }
+
+    /// Hits wanted from the best on.
+    pub(crate) fn depth(&self) -> usize {
+        self.limit + self.offset
+    }
+}
+
+/// Where a hit stood in one leg.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Leg {
+    /// From 1.
+    pub rank: usize,
+    /// BM25 (higher is better) in the text leg; cosine or dot product (higher is better) or Euclidean distance (lower is
+    /// better) in the vector leg.
+    pub score: f32,
+}
+
+/// A hit's place in each leg that found it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Legs {
+    pub text: Option<Leg>,
+    pub vector: Option<Leg>,
+}
+
+/// One answer of a search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    pub id: String,
+    /// With one leg, the leg's score; with two, the fused score (higher is better).
+    pub score: f32,
+    pub text: Option<String>,
+    pub context: Option<String>,
+    pub payload: Payload,
+    pub vector: Option<Vec<f32>>,
+    pub legs: Legs,
+}
+
+/// Hits, best first, and how they were found.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    pub hits: Vec<Hit>,
+    /// Why an index was not used, one sentence each. Empty when all is well. The hits are right either way.
+    pub degraded: Vec<String>,
+    /// The offset of the next page, if there may be one.
+    pub next_offset: Option<usize>,
+    pub explain: Explain,
+}

@@ -1,0 +1,139 @@
+//! What a search looks at: segments, fresh rows, the text index and its tail, and which rows are gone.
+
+use std::sync::Arc;
+
+use nuthatch_filter::Filter;
+use nuthatch_text::{Tail, TextIndex};
+use roaring::{RoaringBitmap, RoaringTreemap};
+
+use crate::Result;
+use crate::collection::fresh::Fresh;
+use crate::collection::segment::Segment;
+
+/// A segment and the ordinals of its rows that were deleted since.
+#[derive(Clone)]
+pub(crate) struct SegmentView {
+    pub segment: Arc<Segment>,
+    pub dead: RoaringBitmap,
+}
+
+/// Why an index does not answer, if it does not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Health {
+    #[default]
+    Sound,
+    /// Damaged, missing or behind: searches go on exactly from the truth until it has been rebuilt.
+    Broken(String),
+}
+
+impl Health {
+    pub fn broken(&self) -> Option<&str> {
+        match self {
+            Self::Sound => None,
+            Self::Broken(why) => Some(why),
+        }
+    }
+}
+
+/// Rows on their way into a segment, and the last change among them.
+pub(crate) struct Frozen {
+    pub rows: Fresh,
+    pub upto: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    /// The last change that everything below shows.
+    pub sequence: u64,
+    pub segments: Vec<SegmentView>,
+    pub segments_health: Health,
+    /// The last change in the manifest on disk.
+    pub segments_applied: u64,
+    pub next_segment: u64,
+    /// Takes new rows.
+    pub active: Fresh,
+    /// Being sealed.
+    pub frozen: Option<Arc<Frozen>>,
+    /// Rows removed while segments are being built: dead in them from the start.
+    pub removed_while_building: Option<RoaringTreemap>,
+    pub text: Option<Arc<TextIndex>>,
+    pub text_health: Health,
+    /// Texts that the text index does not hold yet.
+    pub tail: Tail,
+    pub tail_rows: RoaringTreemap,
+    /// Rows up to this one are being committed to the text index.
+    pub committing_upto: u64,
+    /// Removed rows that the text index holds, or is about to.
+    pub gone: RoaringTreemap,
+}
+
+impl State {
+    /// Forgets a row everywhere.
+    pub fn remove(&mut self, row: u64) {
+        if let Some(removed) = &mut self.removed_while_building {
+            removed.insert(row);
+        }
+        if !self.active.remove(row) {
+            // Segments are in row order and do not overlap.
+            let at = self.segments.partition_point(|view| view.segment.rows().max().is_some_and(|last| last < row));
+            if let Some(view) = self.segments.get_mut(at)
+                && let Some(ordinal) = view.segment.ordinal(row)
+            {
+                view.dead.insert(ordinal);
+            }
+        }
+        let in_tail = self.tail.remove(row);
+        self.tail_rows.remove(row);
+        if !in_tail || row <= self.committing_upto {
+            self.gone.insert(row);
+        }
+    }
+
+    /// True when a frozen row has been removed since.
+    pub fn removed_from_frozen(&self, row: u64) -> bool {
+        self.removed_while_building.as_ref().is_some_and(|removed| removed.contains(row))
+    }
+
+    /// The rows whose payload passes the filter, by where they are. Only while the segments are sound.
+    pub fn matching(&self, filter: &Filter) -> Result<Matching> {
+        let mut segments = Vec::with_capacity(self.segments.len());
+        for view in &self.segments {
+            segments.push(view.segment.matching(filter)? - &view.dead);
+        }
+        let mut fresh = self.active.matching(filter)?;
+        if let Some(frozen) = &self.frozen {
+            fresh |= frozen.rows.matching(filter)?.iter().filter(|row| !self.removed_from_frozen(*row)).collect::<RoaringTreemap>();
+        }
+        Ok(Matching { segments, fresh })
+    }
+
+    /// Rows that wait outside the indexes.
+    pub fn fresh_rows(&self) -> usize {
+        (self.active.len() + self.frozen.as_ref().map_or(0, |f| f.rows.len())).max(self.tail.len())
+    }
+
+    /// Bytes of memory that the fresh rows take.
+    pub fn fresh_bytes(&self) -> u64 {
+        self.active.bytes() + self.frozen.as_ref().map_or(0, |f| f.rows.bytes()) + self.tail.bytes() as u64
+    }
+}
+
+/// Rows that pass a filter.
+pub(crate) struct Matching {
+    /// Live ordinals, per segment in the state's order.
+    pub segments: Vec<RoaringBitmap>,
+    /// Row ids among the fresh rows.
+    pub fresh: RoaringTreemap,
+}
+
+impl Matching {
+    pub fn count(&self) -> u64 {
+        self.segments.iter().map(RoaringBitmap::len).sum::<u64>() + self.fresh.len()
+    }
+
+    /// All of them as row ids.
+    pub fn rows(&self, state: &State) -> RoaringTreemap {
+        let sealed = state.segments.iter().zip(&self.segments).map(|(view, ordinals)| view.segment.rows_of(ordinals));
+        sealed.fold(self.fresh.clone(), |all, rows| all | rows)
+    }
+}

@@ -1,0 +1,333 @@
+//! Writing: one call, one batch, one fsync.
+
+use std::collections::{HashMap, HashSet};
+
+use nuthatch_embed::Embedder;
+use nuthatch_truth::{Batch, Reader, Table, Truth, append_change};
+
+use crate::collection::change::Change;
+use crate::collection::meta::{self, COUNTERS, EmbedderMeta, SCHEMA, meta_key};
+use crate::collection::{Collection, Core, Writer};
+use crate::record::{Record, Row, shortened, vector_bytes};
+use crate::{Error, ErrorKind, Result};
+
+/// Largest batch in bytes of vectors, texts and payloads: it is in memory several times while it is written.
+pub const BATCH_BYTES_MAX: usize = 128 << 20;
+
+/// What an upsert did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Upserted {
+    pub inserted: u64,
+    pub replaced: u64,
+}
+
+/// What a delete did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deleted {
+    pub deleted: u64,
+}
+
+/// Everything that one call changes.
+#[derive(Default)]
+pub(crate) struct WriteSet {
+    pub upserts: Vec<Record>,
+    /// Ids; unknown ones are passed over. Applied before the upserts.
+    pub deletes: Vec<String>,
+    /// Rows of the files table: path, and what is stored for it.
+    pub files: Vec<(String, Option<Vec<u8>>)>,
+}
+
+impl Collection {
+    /// Inserts records, replacing those with the same id. All or nothing, durable when it returns, visible to the next search.
+    ///
+    /// # Errors
+    /// `Invalid` for a wrong dimension, NaN, an empty or repeated id, a bad payload: nothing is changed. `Unavailable` when a
+    /// vector is wanted and the embedder is not there. `Exhausted` when the disk is full or the batch is over 128 MiB.
+    pub fn upsert(&self, records: Vec<Record>) -> Result<Upserted> {
+        if records.is_empty() {
+            return Ok(Upserted::default());
+        }
+        let (upserted, _) = self.core.apply(WriteSet { upserts: records, ..WriteSet::default() })?;
+        Ok(upserted)
+    }
+
+    /// Deletes records by id; ids that are not there are passed over.
+    pub fn delete<I: AsRef<str>>(&self, ids: &[I]) -> Result<Deleted> {
+        let deletes = ids.iter().map(|id| id.as_ref().to_string()).collect();
+        let (_, deleted) = self.core.apply(WriteSet { deletes, ..WriteSet::default() })?;
+        Ok(deleted)
+    }
+
+    /// Deletes the records whose payload passes the filter.
+    pub fn delete_where(&self, filter: &str) -> Result<Deleted> {
+        let mut deleted = Deleted::default();
+        loop {
+            // In chunks, so that deleting millions of rows does not build one batch of millions of operations.
+            let ids = self.ids_matching(filter, 10_000)?;
+            if ids.is_empty() {
+                return Ok(deleted);
+            }
+            deleted.deleted += self.delete(&ids)?.deleted;
+        }
+    }
+}
+
+impl Core {
+    pub(crate) fn apply(&self, mut set: WriteSet) -> Result<(Upserted, Deleted)> {
+        self.check_open()?;
+        check_records(&set.upserts)?;
+        self.embed_missing(&mut set.upserts)?;
+        self.shared.wait_for_room(self)?;
+        let (position, outcome) = {
+            let mut writer = self.writer.lock();
+            self.check_open()?;
+            self.write(&mut writer, set)?
+        };
+        if let Some(position) = position {
+            self.shared.truth()?.sync(position)?;
+        }
+        self.shared.wake_maintenance_if_due(self);
+        Ok(outcome)
+    }
+
+    fn write(
+        &self,
+        writer: &mut Writer,
+        set: WriteSet,
+    ) -> Result<(Option<nuthatch_truth::Position>, (Upserted, Deleted))> {
+        let mut meta = writer.meta.clone();
+        let mut schema = writer.schema.clone();
+        let mut counters = writer.counters;
+        for record in &set.upserts {
+            self.check_vector(record, &mut meta.dim)?;
+        }
+        let old = self.rows_of_ids(&set)?;
+        let mut batch = Batch::new();
+        let mut change = Change::default();
+        let (mut upserted, mut deleted) = (Upserted::default(), Deleted::default());
+        let mut schema_changed = false;
+
+        let mut remove = |batch: &mut Batch, row: u64| -> Result<()> {
+            let key = self.shard.number_key(row);
+            if self.shared.truth()?.get(Table::Vectors, &key)?.is_some() {
+                batch.delete(Table::Vectors, key.clone());
+                counters.vectors = counters.vectors.saturating_sub(1);
+            }
+            batch.delete(Table::Records, key);
+            change.removed.push(row);
+            counters.rows = counters.rows.saturating_sub(1);
+            Ok(())
+        };
+        let upserted_ids: HashSet<&str> = set.upserts.iter().map(|record| record.id.as_str()).collect();
+        let mut seen = HashSet::new();
+        for id in &set.deletes {
+            if let Some(row) = old.get(id)
+                && seen.insert(id)
+            {
+                if !upserted_ids.contains(id.as_str()) {
+                    remove(&mut batch, *row)?;
+                    batch.delete(Table::Ids, self.shard.key(id.as_bytes()));
+                }
+                deleted.deleted += 1;
+            }
+        }
+        let mut rows = Vec::with_capacity(set.upserts.len());
+        for record in set.upserts {
+            match old.get(&record.id) {
+                Some(row) => {
+                    remove(&mut batch, *row)?;
+                    upserted.replaced += 1;
+                }
+                None => upserted.inserted += 1,
+            }
+            schema_changed |= schema.observe(&record.payload);
+            rows.push(record);
+        }
+        let mut fresh = Vec::with_capacity(rows.len());
+        for record in rows {
+            let row = counters.next_row;
+            counters.next_row += 1;
+            counters.rows += 1;
+            counters.vectors += u64::from(record.vector.is_some());
+            change.added.push(row);
+            let stored = Row {
+                payload: nuthatch_filter::encode(&record.payload),
+                id: record.id,
+                text: record.text,
+                context: record.context,
+                code: record.code,
+                has_vector: record.vector.is_some(),
+            };
+            let key = self.shard.number_key(row);
+            batch.put(Table::Ids, self.shard.key(stored.id.as_bytes()), row.to_be_bytes().to_vec());
+            batch.put(Table::Records, key.clone(), stored.encode());
+            if let Some(vector) = &record.vector {
+                batch.put(Table::Vectors, key, vector_bytes(vector));
+            }
+            fresh.push((row, stored, record.vector));
+        }
+        for (path, value) in set.files {
+            let key = self.shard.key(path.as_bytes());
+            match value {
+                Some(value) => batch.put(Table::Files, key, value),
+                None => batch.delete(Table::Files, key),
+            }
+        }
+        if batch.is_empty() {
+            return Ok((None, (upserted, deleted)));
+        }
+        counters.sequence += 1;
+        append_change(&mut batch, self.shard, counters.sequence, change.encode());
+        batch.put(Table::Catalog, self.shard.key(COUNTERS), meta::encode(&counters));
+        if schema_changed {
+            batch.put(Table::Catalog, self.shard.key(SCHEMA), schema.to_bytes());
+        }
+        if meta.dim != writer.meta.dim {
+            batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
+        }
+        let position = self.shared.truth()?.write(batch)?;
+        // Written: from here on nothing may fail before the state shows it.
+        (writer.meta, writer.counters, writer.schema) = (meta, counters, schema);
+        let mut state = self.state.write();
+        let before = state.fresh_bytes();
+        for row in change.removed {
+            state.remove(row);
+        }
+        for (row, stored, vector) in fresh {
+            let vector = vector.as_deref().map(|vector| (vector, self.metric));
+            state.active.insert(row, &stored.payload, vector)?;
+            self.insert_text(&mut state, row, &stored);
+        }
+        state.sequence = counters.sequence;
+        self.shared.count_fresh_bytes(before, state.fresh_bytes());
+        Ok((Some(position), (upserted, deleted)))
+    }
+
+    /// Current rows of all ids that a write set names.
+    fn rows_of_ids(&self, set: &WriteSet) -> Result<HashMap<String, u64>> {
+        let mut ids: Vec<&str> = set.deletes.iter().map(String::as_str).collect();
+        ids.extend(set.upserts.iter().map(|record| record.id.as_str()));
+        ids.sort_unstable();
+        ids.dedup();
+        let keys: Vec<Vec<u8>> = ids.iter().map(|id| self.shard.key(id.as_bytes())).collect();
+        let rows = self.shared.truth()?.multi_get(Table::Ids, &keys)?;
+        let known = ids.into_iter().zip(rows).filter_map(|(id, row)| Some((id.to_string(), row_from(row?.as_slice())?)));
+        Ok(known.collect())
+    }
+
+    fn check_vector(&self, record: &Record, dim: &mut Option<usize>) -> Result<()> {
+        let Some(vector) = &record.vector else {
+            return Ok(());
+        };
+        let dim = *dim.get_or_insert(vector.len());
+        nuthatch_vector::validate(vector, dim, self.metric)
+            .map_err(|error| Error::invalid(format!("record {:?}: {error}", shortened(&record.id))))
+    }
+
+    /// Makes the vectors of texts that come without one, if this collection embeds.
+    fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
+        let texts: Vec<String> =
+            records.iter().filter(|r| r.vector.is_none()).filter_map(Record::searchable).filter(|t| !t.trim().is_empty()).collect();
+        if texts.is_empty() {
+            return Ok(());
+        }
+        let Some(embedder) = self.embedder_for_passages()? else {
+            return Ok(());
+        };
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let mut vectors = embedder.embed_passages(&texts)?.into_iter();
+        for record in records.iter_mut().filter(|r| r.vector.is_none()) {
+            if record.searchable().is_some_and(|text| !text.trim().is_empty()) {
+                record.vector = vectors.next();
+            }
+        }
+        Ok(())
+    }
+
+    /// The embedder for texts without vectors; `None` when this collection does not embed. Settles the collection's embedder.
+    pub(crate) fn embedder_for_passages(&self) -> Result<Option<std::sync::Arc<dyn Embedder>>> {
+        use crate::collection::EmbedderChoice;
+        let (embeds, stored, dim) = {
+            let writer = self.writer.lock();
+            (writer.meta.embeds, writer.meta.embedder.clone(), writer.meta.dim)
+        };
+        if !embeds {
+            return Ok(None);
+        }
+        let choice = self.embedder.read().clone();
+        let embedder = match choice {
+            EmbedderChoice::Given(embedder) => embedder,
+            EmbedderChoice::None => return Ok(None),
+            EmbedderChoice::Auto => self.shared.stored_embedder(stored.as_ref())?,
+        };
+        if let Some(dim) = dim.filter(|dim| *dim != embedder.dim()) {
+            return Err(Error::invalid(format!(
+                "collection {:?} has {dim} dimensions, the embedder {:?} gives {}; bring vectors with every record, or pass an embedder of {dim} dimensions",
+                self.name,
+                embedder.name(),
+                embedder.dim()
+            )));
+        }
+        self.settle_embedder(&*embedder)?;
+        Ok(Some(embedder))
+    }
+
+    /// Stores name, dimension and fingerprint with the collection the first time; afterwards refuses another one.
+    pub(crate) fn settle_embedder(&self, embedder: &dyn Embedder) -> Result<()> {
+        let given = EmbedderMeta {
+            name: embedder.name().to_string(),
+            dim: embedder.dim(),
+            fingerprint: embedder.fingerprint().to_string(),
+        };
+        let mut writer = self.writer.lock();
+        match &writer.meta.embedder {
+            Some(stored) if *stored == given => Ok(()),
+            Some(stored) => Err(embedder_mismatch(&self.name, stored, &given)),
+            None => {
+                let mut meta = writer.meta.clone();
+                meta.embedder = Some(given.clone());
+                meta.dim = meta.dim.or(Some(given.dim));
+                let mut batch = Batch::new();
+                batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
+                let position = self.shared.truth()?.write(batch)?;
+                writer.meta = meta;
+                drop(writer);
+                Ok(self.shared.truth()?.sync(position)?)
+            }
+        }
+    }
+}
+
+pub(crate) fn embedder_mismatch(collection: &str, stored: &EmbedderMeta, given: &EmbedderMeta) -> Error {
+    Error::invalid(format!(
+        "collection {collection:?} was made with embedder {:?} ({} dimensions, fingerprint {}), but {:?} ({} dimensions, fingerprint {}) was given; \
+         their vectors cannot be compared: open it with {:?}, or make a new collection",
+        stored.name, stored.dim, stored.fingerprint, given.name, given.dim, given.fingerprint, stored.name
+    ))
+}
+
+pub(crate) fn row_from(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(bytes.try_into().ok()?))
+}
+
+fn check_records(records: &[Record]) -> Result<()> {
+    let mut ids = HashSet::with_capacity(records.len());
+    let mut bytes = 0;
+    for record in records {
+        record.check()?;
+        if !ids.insert(record.id.as_str()) {
+            return Err(Error::invalid(format!(
+                "id {:?} occurs twice in one batch; keep the one that you want",
+                shortened(&record.id)
+            )));
+        }
+        bytes += record.id.len() + record.text.as_ref().map_or(0, String::len) + record.vector.as_ref().map_or(0, |v| v.len() * 4);
+    }
+    if bytes > BATCH_BYTES_MAX {
+        return Err(Error::new(
+            ErrorKind::Exhausted,
+            format!("the batch has {} MiB, {} at most; split it into several calls", bytes >> 20, BATCH_BYTES_MAX >> 20),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! Getting, creating, listing and dropping collections.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use nuthatch_text::Analyzer;
+use nuthatch_truth::{Batch, Direction, Reader, Shard, Table, Truth};
+use nuthatch_vector::{DIM_MAX, DIM_MIN, Metric};
+
+use crate::collection::meta::{self, EmbedderMeta, Meta, TENANT_SHARD, meta_key};
+use crate::collection::{Collection, CollectionInfo, CollectionOptions, Core, EmbedderChoice};
+use crate::database::{Database, Shared};
+use crate::{Error, Result};
+
+/// Longest name of a collection in bytes.
+const NAME_BYTES_MAX: usize = 200;
+/// The last collection id given out; ids are never used again.
+const LAST_ID: &[u8] = b"last-collection";
+
+impl Database {
+    /// The collection of that name, created with these options when there is none.
+    ///
+    /// # Errors
+    /// `Invalid` when an option contradicts what is stored (both are named), or a name or dimension is unusable.
+    pub fn collection(&self, name: &str, options: CollectionOptions) -> Result<Collection> {
+        let shared = &self.inner.shared;
+        shared.check_open()?;
+        check_name(name)?;
+        let _catalog = shared.catalog.lock();
+        if let EmbedderChoice::Given(embedder) = &options.embedder {
+            shared.remember_embedder(embedder);
+        }
+        let open = shared.collections.lock().get(name).cloned();
+        let core = match open {
+            Some(core) => core,
+            None => {
+                let stored: Option<Meta> = meta::read(&*shared.truth()?, &meta_key(name))?;
+                let meta = match stored {
+                    Some(meta) => meta,
+                    None => create(shared, name, &options)?,
+                };
+                let core = Core::open(shared.clone(), meta, EmbedderChoice::Auto)?;
+                shared.collections.lock().insert(name.to_string(), core.clone());
+                if !core.state.read().degraded().is_empty() {
+                    shared.wake_maintenance();
+                }
+                core
+            }
+        };
+        agree(&core, &options)?;
+        Ok(Collection { core })
+    }
+
+    /// The collection of that name.
+    ///
+    /// # Errors
+    /// `NotFound`, with the names that there are.
+    pub fn existing_collection(&self, name: &str) -> Result<Collection> {
+        let shared = &self.inner.shared;
+        shared.check_open()?;
+        let stored: Option<Meta> = meta::read(&*shared.truth()?, &meta_key(name))?;
+        if stored.is_none() {
+            let names = self.collection_names()?;
+            let known = match names.is_empty() {
+                true => "this folder has none yet".to_string(),
+                false => format!("there are: {}", names.join(", ")),
+            };
+            return Err(Error::not_found(format!("no collection {name:?}; {known}")));
+        }
+        self.collection(name, CollectionOptions::default())
+    }
+
+    /// Names of all collections, sorted.
+    pub fn collection_names(&self) -> Result<Vec<String>> {
+        self.inner.shared.check_open()?;
+        let from = meta_key("");
+        let to = TENANT_SHARD.key(b"collection0"); // '0' follows '/'
+        let mut names = Vec::new();
+        self.inner.shared.truth()?.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, _| {
+            names.push(String::from_utf8_lossy(&key[from.len()..]).into_owned());
+            ControlFlow::Continue(())
+        })?;
+        Ok(names)
+    }
+
+    /// What every collection is and holds.
+    pub fn collections(&self) -> Result<Vec<CollectionInfo>> {
+        self.collection_names()?
+            .iter()
+            .map(|name| Ok(self.collection(name, CollectionOptions::default())?.info()))
+            .collect()
+    }
+
+    /// Deletes a collection with everything in it. False when there is none.
+    pub fn drop_collection(&self, name: &str) -> Result<bool> {
+        let shared = &self.inner.shared;
+        shared.check_open()?;
+        let _catalog = shared.catalog.lock();
+        let Some(meta) = meta::read::<Meta>(&*shared.truth()?, &meta_key(name))? else {
+            return Ok(false);
+        };
+        let open = shared.collections.lock().remove(name);
+        let shard = Shard { tenant: 0, collection: meta.id };
+        let _work = open.as_ref().map(|core| core.work.lock());
+        if let Some(core) = &open {
+            core.dropped.store(true, Ordering::SeqCst);
+        }
+        let _writer = open.as_ref().map(|core| core.writer.lock());
+        let mut batch = Batch::new();
+        batch.delete(Table::Catalog, meta_key(name));
+        for table in Table::ALL {
+            batch.delete_range(table, shard.prefix().to_vec(), shard.end());
+        }
+        let position = shared.truth()?.write(batch)?;
+        shared.truth()?.sync(position)?;
+        let folder = shared.folder.index(0, meta.id);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
+        }
+        Ok(true)
+    }
+}
+
+fn create(shared: &Arc<Shared>, name: &str, options: &CollectionOptions) -> Result<Meta> {
+    let language = options.language.clone().unwrap_or_else(|| "english".into());
+    Analyzer::new(&language)?;
+    let embedder = match &options.embedder {
+        EmbedderChoice::Given(embedder) => Some(EmbedderMeta {
+            name: embedder.name().to_string(),
+            dim: embedder.dim(),
+            fingerprint: embedder.fingerprint().to_string(),
+        }),
+        EmbedderChoice::Auto | EmbedderChoice::None => None,
+    };
+    let dim = options.dim.or(embedder.as_ref().map(|embedder| embedder.dim));
+    if let Some(dim) = dim
+        && !(DIM_MIN..=DIM_MAX).contains(&dim)
+    {
+        return Err(Error::invalid(format!("{dim} dimensions; choose {DIM_MIN} to {DIM_MAX}")));
+    }
+    let truth = shared.truth()?;
+    let last: u32 = meta::read(&*truth, &TENANT_SHARD.key(LAST_ID))?.unwrap_or(0);
+    let meta = Meta {
+        id: last + 1,
+        name: name.to_string(),
+        dim,
+        metric: options.metric.unwrap_or(Metric::Cosine).to_string(),
+        language,
+        // A caller who names another dimension than the default model's brings the vectors.
+        embeds: match &options.embedder {
+            EmbedderChoice::None => false,
+            EmbedderChoice::Given(_) => true,
+            EmbedderChoice::Auto => dim.is_none_or(|dim| dim == shared.default_dim()),
+        },
+        embedder,
+        created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        more: Default::default(),
+    };
+    let mut batch = Batch::new();
+    batch.put(Table::Catalog, meta_key(name), meta::encode(&meta));
+    batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&meta.id));
+    let position = truth.write(batch)?;
+    truth.sync(position)?;
+    Ok(meta)
+}
+
+/// Refuses options that contradict what is stored, naming both.
+fn agree(core: &Core, options: &CollectionOptions) -> Result<()> {
+    let (stored_dim, embeds) = {
+        let writer = core.writer.lock();
+        (writer.meta.dim, writer.meta.embeds)
+    };
+    let differs = |what: &str, stored: String, given: String| {
+        Error::invalid(format!(
+            "collection {:?} has {what} {stored}, but {given} was given; leave it out, or make a new collection",
+            core.name
+        ))
+    };
+    if let (Some(stored), Some(given)) = (stored_dim, options.dim)
+        && stored != given
+    {
+        return Err(differs("dim", stored.to_string(), given.to_string()));
+    }
+    if let Some(given) = options.metric
+        && given != core.metric
+    {
+        return Err(differs("metric", core.metric.to_string(), given.to_string()));
+    }
+    if let Some(given) = &options.language
+        && *given != core.language
+    {
+        return Err(differs("language", core.language.clone(), given.clone()));
+    }
+    if let Some(given) = options.dim
+        && stored_dim.is_none()
+    {
+        core.settle_dim(given)?;
+    }
+    match &options.embedder {
+        EmbedderChoice::Auto => {}
+        EmbedderChoice::None => *core.embedder.write() = EmbedderChoice::None,
+        EmbedderChoice::Given(embedder) => {
+            if !embeds {
+                return Err(differs("embedder", "\"none\" (the caller brings vectors)".into(), format!("{:?}", embedder.name())));
+            }
+            core.settle_embedder(&**embedder)?;
+            *core.embedder.write() = options.embedder.clone();
+        }
+    }
+    Ok(())
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let fine = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(fine) {
+        return Err(Error::invalid(format!(
+            "{name:?} cannot name a collection; use letters, digits, '-', '_' and '.', {NAME_BYTES_MAX} bytes at most"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! Checking every checksum of an open folder, and saying what is wrong and what to do.
+
+use std::path::{Path, PathBuf};
+
+use nuthatch_segment::verify_sealed;
+use nuthatch_text::TextIndex;
+use nuthatch_truth::verify;
+
+use crate::collection::meta::{self, Meta, meta_key};
+use crate::collection::{CollectionOptions, Core};
+use crate::database::Database;
+use crate::{Error, ErrorKind, Result};
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The file, relative to the data folder where it is inside.
+    pub path: PathBuf,
+    pub what: String,
+    pub remedy: String,
+}
+
+/// What a check of the whole folder found.
+#[derive(Clone, Debug, Default)]
+pub struct Doctor {
+    pub findings: Vec<Finding>,
+    /// Indexes that are not in use now, one sentence each; they are rebuilt in the background.
+    pub degraded: Vec<String>,
+    /// Records and collections that were looked at.
+    pub collections: usize,
+    pub records: u64,
+}
+
+impl Doctor {
+    pub fn is_well(&self) -> bool {
+        self.findings.is_empty() && self.degraded.is_empty()
+    }
+}
+
+const REBUILD: &str = "searches go on exactly from the stored records; `nuthatch doctor --repair` quarantines and rebuilds the index";
+const RESTORE: &str = "what this file held of the stored records cannot be rebuilt: restore the folder from a backup, or save the rest with `nuthatch doctor --repair`";
+const REWRITE: &str = "`nuthatch doctor --repair` writes it anew; no stored record is in it";
+
+impl Database {
+    /// Reads every byte of the folder and checks it against its checksums. Searches and writes go on meanwhile.
+    pub fn doctor(&self) -> Result<Doctor> {
+        let shared = &self.inner.shared;
+        shared.check_open()?;
+        let root = shared.folder.root();
+        let mut doctor = Doctor::default();
+        if let Err(error) = shared.folder.check_identity() {
+            doctor.findings.push(finding(root, &shared.folder.identity(), &error.message, REWRITE));
+        }
+        {
+            let truth = shared.truth()?;
+            for damage in verify(&shared.folder.truth(), Some(&truth))? {
+                let name = damage.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let derived = name == "CHECKSUMS" || name == "IDENTITY" || name.starts_with("OPTIONS-");
+                let remedy = if derived { REWRITE } else { RESTORE };
+                doctor.findings.push(finding(root, &damage.path, &damage.what, remedy));
+            }
+        }
+        for name in self.collection_names()? {
+            doctor.collections += 1;
+            let core = match self.collection(&name, CollectionOptions::default()) {
+                Ok(collection) => collection.core,
+                Err(Error { kind: ErrorKind::Corrupt { path }, message }) => {
+                    doctor.findings.push(finding(root, &path, &message, RESTORE));
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            doctor.records += core.writer.lock().counters.rows;
+            let _work = core.work.lock(); // files do not come and go meanwhile
+            for error in index_damage(&core)? {
+                let path = match &error.kind {
+                    ErrorKind::Corrupt { path } => path.clone(),
+                    _ => return Err(error),
+                };
+                doctor.findings.push(finding(root, &path, &error.message, REBUILD));
+            }
+            let state = core.state.read();
+            doctor.degraded.extend(state.degraded().into_iter().map(|why| format!("collection {name:?}: {why}")));
+        }
+        Ok(doctor)
+    }
+}
+
+/// Every damaged file of a collection's indexes.
+fn index_damage(core: &Core) -> Result<Vec<Error>> {
+    let mut errors = Vec::new();
+    let manifest = core.segments_folder().join("MANIFEST");
+    errors.extend(verify_sealed(&manifest).err().map(Error::from));
+    let (segments, text) = {
+        let state = core.state.read();
+        let segments: Vec<_> = state.segments.iter().map(|view| view.segment.clone()).collect();
+        (segments, state.text.clone())
+    };
+    errors.extend(segments.iter().flat_map(|segment| segment.verify()));
+    let damaged = match text {
+        Some(text) => text.verify()?,
+        None => TextIndex::verify_folder(&core.text_folder()).unwrap_or_default(),
+    };
+    errors.extend(damaged.into_iter().map(|file| {
+        let message = format!("{} is damaged: {}", file.path.display(), file.what);
+        Error::corrupt(&file.path, message)
+    }));
+    Ok(errors)
+}
+
+fn finding(root: &Path, path: &Path, what: &str, remedy: &str) -> Finding {
+    Finding {
+        path: path.strip_prefix(root).unwrap_or(path).to_path_buf(),
+        what: what.to_string(),
+        remedy: remedy.to_string(),
+    }
+}
+
+impl Database {
+    /// Marks the damaged indexes of an open database as broken, so that maintenance quarantines and rebuilds them, and waits
+    /// until that is done. Returns the collections that were rebuilt.
+    pub fn rebuild_damaged(&self) -> Result<Vec<String>> {
+        let mut rebuilt = Vec::new();
+        for name in self.collection_names()? {
+            let known: Option<Meta> = meta::read(&*self.inner.shared.truth()?, &meta_key(&name))?;
+            if known.is_none() {
+                continue;
+            }
+            let core = self.collection(&name, CollectionOptions::default())?.core;
+            for error in index_damage(&core)? {
+                if let ErrorKind::Corrupt { path } = &error.kind {
+                    let segments = path.starts_with(core.segments_folder());
+                    core.note_damage(&error, segments);
+                }
+            }
+            if !core.state.read().degraded().is_empty() {
+                core.rebuild_broken()?;
+                rebuilt.push(name);
+            }
+        }
+        Ok(rebuilt)
+    }
+}

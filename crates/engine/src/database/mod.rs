@@ -1,0 +1,111 @@
+//! The database: one folder, its collections, what they share.
+
+mod collections;
+mod doctor;
+mod maintenance;
+mod memory;
+mod repair;
+mod shared;
+mod stats;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
+
+pub use doctor::{Doctor, Finding};
+pub use memory::ProcessMemory;
+pub use repair::RepairOutcome;
+pub(crate) use shared::Shared;
+pub use stats::{DiskStats, MemoryStats, Stats};
+
+use crate::options::{MEMORY_BUDGET_MIN_BYTES, Options};
+use crate::{Error, Result};
+
+/// An open data folder. Cheap to clone; closed by [`close`](Self::close) or with the last clone.
+#[derive(Clone)]
+pub struct Database {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub shared: Arc<Shared>,
+    maintenance: Mutex<Option<JoinHandle<()>>>,
+    /// The folder of a `:memory:` database goes with it.
+    _temporary: Option<tempfile::TempDir>,
+}
+
+impl Database {
+    /// Opens a data folder, creating it when it is missing.
+    ///
+    /// # Errors
+    /// `Conflict` when another process (or handle) has it open, naming it; `Corrupt` when the truth is damaged, naming the
+    /// file; `Invalid` for a folder of something else, a newer format, or a budget under 32 MiB.
+    pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
+        Self::start(folder.as_ref().to_path_buf(), options, None)
+    }
+
+    /// A database that is gone when it is closed: on a memory file system where there is one, else in the temporary folder.
+    pub fn in_memory(options: Options) -> Result<Self> {
+        let shm = Path::new("/dev/shm");
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("nuthatch-");
+        let temporary = match shm.is_dir() {
+            true => builder.tempdir_in(shm).or_else(|_| builder.tempdir()),
+            false => builder.tempdir(),
+        }
+        .map_err(|error| Error::io(&std::env::temp_dir(), &error))?;
+        Self::start(temporary.path().to_path_buf(), options, Some(temporary))
+    }
+
+    fn start(folder: PathBuf, options: Options, temporary: Option<tempfile::TempDir>) -> Result<Self> {
+        if options.memory_budget_bytes < MEMORY_BUDGET_MIN_BYTES {
+            return Err(Error::invalid(format!(
+                "a memory budget of {} bytes; give at least {MEMORY_BUDGET_MIN_BYTES} (32 MiB)",
+                options.memory_budget_bytes
+            )));
+        }
+        let background = options.background;
+        let shared = Arc::new(Shared::open(&folder, options)?);
+        let maintenance = background.then(|| maintenance::start(shared.clone())).transpose()?;
+        Ok(Self { inner: Arc::new(Inner { shared, maintenance: Mutex::new(maintenance), _temporary: temporary }) })
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.inner.shared.folder.root()
+    }
+
+    /// Brings everything fresh into the indexes and merges what is worth merging, now, in this thread.
+    pub fn optimize(&self) -> Result<()> {
+        for core in self.inner.shared.open_collections() {
+            core.flush()?;
+            while core.merge()? {}
+        }
+        Ok(())
+    }
+
+    /// Finishes background work, writes what is buffered and lets the folder go. Calling it again does nothing. Every other
+    /// use of this database and its collections says `Closed` from here on.
+    pub fn close(&self) -> Result<()> {
+        self.inner.close()
+    }
+}
+
+impl Inner {
+    fn close(&self) -> Result<()> {
+        let thread = self.maintenance.lock().take();
+        self.shared.stop();
+        if let Some(thread) = thread {
+            thread.join().map_err(|_| Error::internal("the maintenance thread panicked"))?;
+        }
+        self.shared.close()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Nobody is left to tell; what was acknowledged is durable either way, and the next open says what is wrong.
+        self.close().ok();
+    }
+}

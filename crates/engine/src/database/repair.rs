@@ -1,0 +1,122 @@
+//! Making a damaged folder open again.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use nuthatch_truth::{Batch, Damage, Direction, Reader, Shard, Table, Truth, repair};
+
+use crate::collection::change::Change;
+use crate::collection::meta::{self, COUNTERS, Counters};
+use crate::collection::CollectionOptions;
+use crate::database::Database;
+use crate::folder::Folder;
+use crate::lock::FolderLock;
+use crate::options::{Budget, Options};
+use crate::record::Row;
+use crate::{Error, Result};
+
+/// What a repair found and did.
+#[derive(Clone, Debug, Default)]
+pub struct RepairOutcome {
+    /// Damaged files of the truth. Copies of them are in the quarantine folder.
+    pub truth: Vec<Damage>,
+    /// Collections whose indexes were rebuilt.
+    pub rebuilt: Vec<String>,
+    /// Records that are still there, over all collections.
+    pub records: u64,
+    /// Records that the catalog counted but that could not be saved.
+    pub records_lost: u64,
+}
+
+impl Database {
+    /// Repairs a folder that nobody has open: writes a damaged identity file anew, lets the truth keep what can be read,
+    /// removes what points at lost records, and rebuilds damaged indexes. Damaged files are kept in `quarantine/`.
+    pub fn repair(root: &Path, options: Options) -> Result<(Self, RepairOutcome)> {
+        let mut outcome = RepairOutcome::default();
+        // Seen before the lock is taken: a folder that is not ours stays untouched.
+        if !root.join("truth").is_dir() {
+            return Err(Error::not_found(format!("{} is not a Nuthatch data folder", root.display())));
+        }
+        {
+            let _lock = FolderLock::take(root, &options.program)?;
+            rewrite_identity(root)?;
+            let folder = Folder::open(root, true)?;
+            let aside = folder.quarantine().join(format!("truth-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%3fZ")));
+            let report = repair(&folder.truth(), &aside, Budget::split(options.memory_budget_bytes).truth)?;
+            outcome.truth = report.damage;
+        }
+        let database = Self::open(root, Options { background: false, ..options })?;
+        for name in database.collection_names()? {
+            let lost = match outcome.truth.is_empty() {
+                true => 0,
+                false => database.mend_collection(&name)?,
+            };
+            outcome.records_lost += lost;
+        }
+        if !outcome.truth.is_empty() {
+            // What the indexes know of the lost part cannot be told from what they know of the rest.
+            for name in database.collection_names()? {
+                let core = database.collection(&name, CollectionOptions::default())?.core;
+                let why = Error::corrupt(&outcome.truth[0].path, "the truth was repaired, and lost records with it");
+                core.note_damage(&why, true);
+                core.note_damage(&why, false);
+            }
+        }
+        outcome.rebuilt = database.rebuild_damaged()?;
+        for info in database.collections()? {
+            outcome.records += info.rows;
+        }
+        Ok((database, outcome))
+    }
+
+    /// Makes ids, records, vectors and counters of a collection agree again. Returns how many records are missing.
+    fn mend_collection(&self, name: &str) -> Result<u64> {
+        let core = self.collection(name, CollectionOptions::default())?.core;
+        let shard = core.shard;
+        let truth = self.inner.shared.truth()?;
+        let mut writer = core.writer.lock();
+        let mut rows = HashSet::new();
+        let mut ids = HashSet::new();
+        let mut batch = Batch::new();
+        let (mut next_row, mut vectors) = (writer.counters.next_row, 0);
+        core.each_row(Table::Records, &mut |row, bytes| {
+            next_row = next_row.max(row + 1);
+            let stored = Row::decode(bytes)?;
+            let key = shard.key(stored.id.as_bytes());
+            // The newest row of an id is the record; an older one was replaced by a batch whose deletion was lost.
+            if truth.get(Table::Ids, &key)?.is_none_or(|current| current != row.to_be_bytes()) {
+                batch.put(Table::Ids, key, row.to_be_bytes().to_vec());
+            }
+            rows.insert(row);
+            ids.insert(stored.id);
+            vectors += u64::from(truth.get(Table::Vectors, &shard.number_key(row))?.is_some());
+            Ok(())
+        })?;
+        truth.scan(Table::Ids, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, _| {
+            let id = String::from_utf8_lossy(Shard::suffix(key));
+            if !ids.contains(id.as_ref()) {
+                batch.delete(Table::Ids, key.to_vec());
+            }
+            ControlFlow::Continue(())
+        })?;
+        let before = writer.counters.rows;
+        let counters = Counters { next_row, sequence: writer.counters.sequence + 1, rows: rows.len() as u64, vectors };
+        nuthatch_truth::append_change(&mut batch, shard, counters.sequence, Change::default().encode());
+        batch.put(Table::Catalog, shard.key(COUNTERS), meta::encode(&counters));
+        let position = truth.write(batch)?;
+        truth.sync(position)?;
+        writer.counters = counters;
+        core.state.write().sequence = counters.sequence;
+        Ok(before.saturating_sub(counters.rows))
+    }
+}
+
+/// A damaged or missing identity file says nothing that the rest does not; it is written anew.
+fn rewrite_identity(root: &Path) -> Result<()> {
+    match Folder::open(root, true) {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_corrupt() || error.kind == crate::ErrorKind::NotFound => Folder::at(root).write_identity(),
+        Err(error) => Err(error),
+    }
+}

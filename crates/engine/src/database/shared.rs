@@ -1,0 +1,291 @@
+//! What all collections of a database share: the truth, the cache, the budget, the lock.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use nuthatch_embed::Embedder;
+use nuthatch_segment::BlockCache;
+use nuthatch_truth::{Embedded, record_checksums};
+use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard};
+
+use crate::collection::Core;
+use crate::collection::meta::EmbedderMeta;
+use crate::folder::Folder;
+use crate::lock::FolderLock;
+use crate::options::{Budget, Options};
+use crate::{Error, ErrorKind, Result};
+
+/// Dimension of the built-in default model; known without loading it.
+const DEFAULT_MODEL_DIM: usize = 384;
+/// Fresh rows of a collection that are worth sealing at close: fewer are replayed faster than sealed.
+const CLOSE_FLUSH_ROWS: usize = 512;
+/// How long a writer waits for room before it says so.
+const ROOM_WAIT_MAX: Duration = Duration::from_secs(120);
+
+pub(crate) struct Shared {
+    pub folder: Folder,
+    pub options: Options,
+    pub budget: Budget,
+    /// `None` once closed. Readers share it; closing waits for them.
+    truth: RwLock<Option<Embedded>>,
+    pub cache: Arc<BlockCache>,
+    pub collections: Mutex<HashMap<String, Arc<Core>>>,
+    /// Catalog changes, one at a time.
+    pub catalog: Mutex<()>,
+    embedders: RwLock<HashMap<String, Arc<dyn Embedder>>>,
+    fresh_bytes: AtomicU64,
+    closed: AtomicBool,
+    pub signal: Mutex<Signal>,
+    pub woken: Condvar,
+    /// Told after every round of maintenance.
+    pub relieved: Condvar,
+    lock: Mutex<Option<FolderLock>>,
+}
+
+/// What maintenance waits for.
+#[derive(Default)]
+pub(crate) struct Signal {
+    pub due: bool,
+    pub stop: bool,
+    /// The last error of background work, until a round succeeds.
+    pub error: Option<Error>,
+}
+
+impl Shared {
+    pub fn open(root: &Path, options: Options) -> Result<Self> {
+        let budget = Budget::split(options.memory_budget_bytes);
+        if !options.must_exist {
+            std::fs::create_dir_all(root).map_err(|error| Error::io(root, &error))?;
+        } else if !root.join("NUTHATCH").exists() && !root.join("truth").exists() {
+            return Err(Error::not_found(format!(
+                "{} is not a Nuthatch data folder; name one with --data-dir, or create one by adding something",
+                root.display()
+            )));
+        }
+        // The folder's identity is read before the lock is written, so that a foreign folder stays as it was.
+        let folder = Folder::open(root, options.must_exist)?;
+        let lock = FolderLock::take(root, &options.program)?;
+        let truth = Embedded::open(&folder.truth(), budget.truth)?;
+        Ok(Self {
+            cache: BlockCache::new(budget.block_cache_bytes),
+            truth: RwLock::new(Some(truth)),
+            folder,
+            options,
+            budget,
+            collections: Mutex::default(),
+            catalog: Mutex::default(),
+            embedders: RwLock::default(),
+            fresh_bytes: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+            signal: Mutex::default(),
+            woken: Condvar::new(),
+            relieved: Condvar::new(),
+            lock: Mutex::new(Some(lock)),
+        })
+    }
+
+    /// The truth, unless the database is closed.
+    pub fn truth(&self) -> Result<MappedRwLockReadGuard<'_, Embedded>> {
+        // Recursive: a call that reads inside another must not wait for a close that waits for it.
+        RwLockReadGuard::try_map(self.truth.read_recursive(), Option::as_ref).map_err(|_| Error::closed())
+    }
+
+    pub fn check_open(&self) -> Result<()> {
+        match self.closed.load(Ordering::SeqCst) {
+            true => Err(Error::closed()),
+            false => Ok(()),
+        }
+    }
+
+    pub fn open_collections(&self) -> Vec<Arc<Core>> {
+        self.collections.lock().values().cloned().collect()
+    }
+
+    /// Dimension that a text query's vector would have without any other embedder.
+    pub fn default_dim(&self) -> usize {
+        DEFAULT_MODEL_DIM
+    }
+
+    /// The embedder that a collection was made with, or the built-in default for a new one.
+    pub fn stored_embedder(&self, stored: Option<&EmbedderMeta>) -> Result<Arc<dyn Embedder>> {
+        if let Some(stored) = stored
+            && let Some(known) = self.embedders.read().get(&stored.fingerprint)
+        {
+            return Ok(known.clone());
+        }
+        let default = self.default_embedder()?;
+        match stored {
+            Some(stored) if stored.fingerprint != default.fingerprint() => Err(Error::new(
+                ErrorKind::Unavailable,
+                format!(
+                    "this collection was made with embedder {:?} (fingerprint {}), which is not the built-in {:?}; pass it when opening the collection",
+                    stored.name,
+                    stored.fingerprint,
+                    default.name()
+                ),
+            )),
+            _ => Ok(default),
+        }
+    }
+
+    pub fn default_embedder(&self) -> Result<Arc<dyn Embedder>> {
+        const DEFAULT: &str = "default";
+        if let Some(known) = self.embedders.read().get(DEFAULT) {
+            return Ok(known.clone());
+        }
+        let mut embedders = self.embedders.write();
+        if let Some(known) = embedders.get(DEFAULT) {
+            return Ok(known.clone());
+        }
+        let embedder = nuthatch_embed::default_embedder(&self.options.model_dirs)?;
+        embedders.insert(DEFAULT.into(), embedder.clone());
+        Ok(embedder)
+    }
+
+    /// Remembers an embedder that a caller gave, so that other handles of its collections find it.
+    pub fn remember_embedder(&self, embedder: &Arc<dyn Embedder>) {
+        self.embedders.write().insert(embedder.fingerprint().to_string(), embedder.clone());
+    }
+
+    /// Bytes that loaded embedding models take, beside the budget.
+    pub fn embedder_bytes(&self) -> u64 {
+        let embedders = self.embedders.read();
+        let mut seen: Vec<&str> = Vec::new();
+        let mut bytes = 0;
+        for embedder in embedders.values() {
+            if !seen.contains(&embedder.fingerprint()) {
+                seen.push(embedder.fingerprint());
+                bytes += embedder.resident_bytes();
+            }
+        }
+        bytes
+    }
+
+    pub fn count_fresh_bytes(&self, before: u64, after: u64) {
+        // Wrapping arithmetic adds the difference whatever its sign.
+        self.fresh_bytes.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
+    }
+
+    pub fn fresh_bytes(&self) -> u64 {
+        self.fresh_bytes.load(Ordering::Relaxed)
+    }
+
+    fn fresh_is_over(&self, core: &Core) -> bool {
+        self.fresh_bytes() > self.budget.fresh_bytes || core.state.read().fresh_rows() > 2 * self.options.fresh_rows_max
+    }
+
+    /// Makes a writer wait while the fresh rows are over their share of the budget.
+    pub fn wait_for_room(&self, core: &Core) -> Result<()> {
+        if !self.fresh_is_over(core) {
+            return Ok(());
+        }
+        if !self.options.background {
+            return self.open_collections().iter().try_for_each(|core| core.flush());
+        }
+        let deadline = Instant::now() + ROOM_WAIT_MAX;
+        let mut signal = self.signal.lock();
+        loop {
+            signal.due = true;
+            self.woken.notify_all();
+            self.relieved.wait_for(&mut signal, Duration::from_millis(200));
+            if let Some(error) = &signal.error {
+                return Err(error.clone());
+            }
+            drop(signal);
+            self.check_open()?;
+            if !self.fresh_is_over(core) {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(Error::new(
+                    ErrorKind::Exhausted,
+                    format!(
+                        "{} bytes of fresh rows wait to be sealed, over their share {} of the memory budget, and sealing does not keep up; \
+                         raise memory_budget or write more slowly",
+                        self.fresh_bytes(),
+                        self.budget.fresh_bytes
+                    ),
+                ));
+            }
+            signal = self.signal.lock();
+        }
+    }
+
+    /// Tells maintenance when a collection's fresh rows are worth sealing.
+    pub fn wake_maintenance_if_due(&self, core: &Core) {
+        if self.fresh_bytes() * 2 > self.budget.fresh_bytes || core.state.read().fresh_rows() >= self.options.fresh_rows_max {
+            self.wake_maintenance();
+        }
+    }
+
+    pub fn wake_maintenance(&self) {
+        self.signal.lock().due = true;
+        self.woken.notify_all();
+    }
+
+    /// Moves a damaged index folder aside, with a note; a missing one is fine.
+    pub fn quarantine(&self, folder: &Path, why: &str) -> Result<()> {
+        let is_empty = || std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
+        if !folder.exists() || is_empty() {
+            return Ok(());
+        }
+        let inside = folder.strip_prefix(self.folder.indexes()).unwrap_or(folder);
+        let name = inside.to_string_lossy().replace(['/', '\\'], "-");
+        let when = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%3fZ");
+        let aside = self.folder.quarantine().join(format!("{name}-{when}"));
+        let io = |error: std::io::Error| Error::io(&aside, &error);
+        std::fs::create_dir_all(self.folder.quarantine()).map_err(io)?;
+        std::fs::rename(folder, &aside).map_err(io)?;
+        std::fs::write(
+            aside.join("WHY.txt"),
+            format!("{}\nmoved here from {}\nIt can be deleted: the index is rebuilt from the stored records.\n", why, folder.display()),
+        )
+        .map_err(io)
+    }
+
+    /// Ends background work and refuses new calls.
+    pub fn stop(&self) {
+        self.signal.lock().stop = true;
+        self.woken.notify_all();
+    }
+
+    pub fn close(&self) -> Result<()> {
+        if self.closed.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        let outcome = self.settle();
+        *self.truth.write() = None;
+        self.collections.lock().clear();
+        self.cache.clear();
+        *self.lock.lock() = None;
+        self.relieved.notify_all();
+        outcome
+    }
+
+    fn settle(&self) -> Result<()> {
+        for core in self.open_collections() {
+            if core.state.read().fresh_rows() >= CLOSE_FLUSH_ROWS {
+                core.flush()?;
+            }
+        }
+        let Some(truth) = &*self.truth.read_recursive() else { return Ok(()) };
+        truth.flush()?;
+        Ok(record_checksums(&self.folder.truth())?)
+    }
+
+    /// A place where tests that kill the process want to be hit: widened by the environment, free otherwise.
+    pub fn crash_point(&self, place: &str) {
+        if let Some(millis) = std::env::var("NUTHATCH_TEST_PAUSE").ok().as_deref().and_then(|text| pause(text, place)) {
+            std::thread::sleep(Duration::from_millis(millis));
+        }
+    }
+}
+
+/// `seal=5,merge=20` -> the milliseconds of a place.
+fn pause(text: &str, place: &str) -> Option<u64> {
+    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+    pairs.filter(|(name, _)| *name == place).find_map(|(_, millis)| millis.parse().ok())
+}

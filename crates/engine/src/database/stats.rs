@@ -1,0 +1,109 @@
+//! What a database holds, on disk and in memory, by part.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::collection::CollectionInfo;
+use crate::database::memory::ProcessMemory;
+use crate::database::Database;
+use crate::{Error, Result};
+
+#[derive(Clone, Debug)]
+pub struct Stats {
+    pub collections: Vec<CollectionInfo>,
+    pub disk: DiskStats,
+    pub memory: MemoryStats,
+}
+
+/// Bytes of the folder's files.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct DiskStats {
+    pub truth_bytes: u64,
+    pub indexes_bytes: u64,
+    pub quarantine_bytes: u64,
+    pub total_bytes: u64,
+}
+
+/// Resident bytes by part, and what the operating system measures for the whole process.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct MemoryStats {
+    pub budget_bytes: u64,
+    /// RocksDB's cache, its write buffers included.
+    pub truth_cache_bytes: u64,
+    /// Of these, unflushed writes.
+    pub truth_write_buffer_bytes: u64,
+    pub truth_table_reader_bytes: u64,
+    pub block_cache_bytes: u64,
+    /// Rows that wait outside the indexes.
+    pub fresh_bytes: u64,
+    pub text_index_bytes: u64,
+    /// Embedding models, beside the budget.
+    pub embedder_bytes: u64,
+    /// Sum of the parts that the budget covers.
+    pub engine_bytes: u64,
+    /// Heap and stacks of the whole process, as the system measures them; 0 where it does not tell.
+    pub process_anonymous_bytes: u64,
+    /// Mapped files of the whole process.
+    pub process_file_bytes: u64,
+}
+
+impl Database {
+    /// Rows, bytes on disk and bytes resident, by part.
+    pub fn stats(&self) -> Result<Stats> {
+        let shared = &self.inner.shared;
+        shared.check_open()?;
+        let collections = self.collections()?;
+        let folder = &shared.folder;
+        let disk = DiskStats {
+            truth_bytes: folder_bytes(&folder.truth())?,
+            indexes_bytes: folder_bytes(&folder.indexes())?,
+            quarantine_bytes: folder_bytes(&folder.quarantine())?,
+            total_bytes: folder_bytes(folder.root())?,
+        };
+        let truth = shared.truth()?.memory()?;
+        let text_index_bytes = shared
+            .open_collections()
+            .iter()
+            .filter_map(|core| Some(core.state.read().text.as_ref()?.resident_bytes()))
+            .sum();
+        let process = ProcessMemory::now().unwrap_or_default();
+        let mut memory = MemoryStats {
+            budget_bytes: shared.options.memory_budget_bytes,
+            truth_cache_bytes: truth.cache_bytes,
+            truth_write_buffer_bytes: truth.write_buffer_bytes,
+            truth_table_reader_bytes: truth.table_reader_bytes,
+            block_cache_bytes: shared.cache.resident_bytes(),
+            fresh_bytes: shared.fresh_bytes(),
+            text_index_bytes,
+            embedder_bytes: shared.embedder_bytes(),
+            engine_bytes: 0,
+            process_anonymous_bytes: process.anonymous_bytes,
+            process_file_bytes: process.file_bytes,
+        };
+        memory.engine_bytes = memory.truth_cache_bytes
+            + memory.truth_table_reader_bytes
+            + memory.block_cache_bytes
+            + memory.fresh_bytes
+            + memory.text_index_bytes;
+        Ok(Stats { collections, disk, memory })
+    }
+}
+
+/// Bytes of all files below a folder; 0 when there is none. Files that vanish meanwhile are passed over.
+pub(crate) fn folder_bytes(folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(Error::io(folder, &error)),
+    };
+    for entry in entries.flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => bytes += folder_bytes(&entry.path())?,
+            Ok(kind) if kind.is_file() => bytes += entry.metadata().map_or(0, |metadata| metadata.len()),
+            _ => {}
+        }
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,176 @@
+//! The one error that callers see. Its kind says what to do next; Python exceptions and exit codes come from this table.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use nuthatch_embed::EmbedError;
+use nuthatch_extract::ExtractError;
+use nuthatch_filter::FilterError;
+use nuthatch_segment::SegmentError;
+use nuthatch_text::TextError;
+use nuthatch_truth::TruthError;
+use nuthatch_vector::VectorError;
+
+/// What the caller can do about an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// Someone else changed the same thing, or holds it: try again.
+    Conflict,
+    /// Something that is needed is not there now: try again later, or set it up.
+    Unavailable,
+    /// The call is wrong: fix it. Nothing was changed.
+    Invalid,
+    /// No such thing.
+    NotFound,
+    /// This file is damaged: restore or repair it.
+    Corrupt { path: PathBuf },
+    /// The database is closed, or has stopped.
+    Closed,
+    /// Out of a resource: disk, or a limit.
+    Exhausted,
+    /// A defect of ours, or an operating system that refused.
+    Internal,
+}
+
+impl ErrorKind {
+    /// Lower-case name, the same on every face.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Conflict => "conflict",
+            Self::Unavailable => "unavailable",
+            Self::Invalid => "invalid",
+            Self::NotFound => "not_found",
+            Self::Corrupt { .. } => "corrupt",
+            Self::Closed => "closed",
+            Self::Exhausted => "exhausted",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+/// An error with its kind and a sentence that names the thing and the remedy.
+#[derive(Clone, Debug)]
+pub struct Error {
+    pub kind: ErrorKind,
+    pub message: String,
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, message)
+    }
+
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotFound, message)
+    }
+
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, message)
+    }
+
+    pub fn corrupt(path: &Path, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Corrupt { path: path.to_path_buf() }, message)
+    }
+
+    pub(crate) fn closed() -> Self {
+        Self::new(ErrorKind::Closed, "the database is closed; open it again")
+    }
+
+    /// An error of the operating system about `path`.
+    pub fn io(path: &Path, error: &std::io::Error) -> Self {
+        let kind = match error.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ErrorKind::Exhausted,
+            std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+            std::io::ErrorKind::PermissionDenied => ErrorKind::Unavailable,
+            _ => ErrorKind::Internal,
+        };
+        Self::new(kind, format!("{}: {error}", path.display()))
+    }
+
+    /// True when derived files are damaged: the search can go on exactly, from the truth.
+    pub(crate) fn is_corrupt(&self) -> bool {
+        matches!(self.kind, ErrorKind::Corrupt { .. })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<TruthError> for Error {
+    fn from(error: TruthError) -> Self {
+        let kind = match &error {
+            TruthError::Corrupt { path, .. } => ErrorKind::Corrupt { path: path.clone() },
+            TruthError::Full { .. } => ErrorKind::Exhausted,
+            TruthError::Stopped(_) => ErrorKind::Closed,
+            TruthError::Io { .. } => ErrorKind::Internal,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl From<SegmentError> for Error {
+    fn from(error: SegmentError) -> Self {
+        match &error {
+            SegmentError::Corrupt { path, .. } => Self::corrupt(path, error.to_string()),
+            SegmentError::Io { path, source } => Self::io(path, source),
+        }
+    }
+}
+
+impl From<FilterError> for Error {
+    fn from(error: FilterError) -> Self {
+        match &error {
+            FilterError::Decode { .. } | FilterError::CorruptColumns { .. } => {
+                Self::corrupt(Path::new("columns"), error.to_string())
+            }
+            FilterError::Io(_) => Self::internal(error.to_string()),
+            _ => Self::invalid(error.to_string()),
+        }
+    }
+}
+
+impl From<VectorError> for Error {
+    fn from(error: VectorError) -> Self {
+        match error {
+            VectorError::Segment(error) => error.into(),
+            other => Self::invalid(other.to_string()),
+        }
+    }
+}
+
+impl From<TextError> for Error {
+    fn from(error: TextError) -> Self {
+        match &error {
+            TextError::Corrupt { path, .. } => Self::corrupt(path, error.to_string()),
+            TextError::Io { path, source } => Self::io(path, source),
+            TextError::UnknownLanguage { .. } | TextError::OtherLanguage { .. } => Self::invalid(error.to_string()),
+            TextError::Rows(_) | TextError::Engine { .. } => Self::internal(error.to_string()),
+        }
+    }
+}
+
+impl From<EmbedError> for Error {
+    fn from(error: EmbedError) -> Self {
+        Self::new(ErrorKind::Unavailable, error.to_string())
+    }
+}
+
+impl From<ExtractError> for Error {
+    fn from(error: ExtractError) -> Self {
+        match &error {
+            ExtractError::Io { path, source } => Self::io(path, source),
+            _ => Self::invalid(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! Adding files: walk, read what changed, split, embed, store.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use nuthatch_extract::{Document, ExtractError, Kind, Passage, PassageOptions, WalkOptions, extract, walk};
+use nuthatch_filter::{Payload, Value};
+
+use crate::collection::{Collection, Core, WriteSet};
+use crate::files::entry::{FileEntry, passage_id};
+use crate::record::Record;
+use crate::{Error, Result};
+
+/// Passages that are embedded and committed together: enough to keep the embedder busy, few enough to lose little to a kill.
+const COMMIT_PASSAGES: usize = 128;
+
+/// How files are added.
+#[derive(Default)]
+pub struct AddOptions<'a> {
+    /// Remove files below the given paths that are no longer there.
+    pub prune: bool,
+    pub walk: WalkOptions,
+    pub passages: PassageOptions,
+    /// Called now and then, and at the end.
+    pub on_progress: Option<&'a mut dyn FnMut(&Progress)>,
+    /// Set to stop after the current batch; what was added stays.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+/// Where an `add` stands.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    pub files_total: u64,
+    pub files_done: u64,
+    pub bytes_total: u64,
+    pub bytes_done: u64,
+    pub passages: u64,
+    pub elapsed: Duration,
+    /// Estimated from the bytes done; `None` at first.
+    pub remaining: Option<Duration>,
+    pub current: Option<PathBuf>,
+}
+
+/// A file that gave no passages, and why.
+#[derive(Clone, Debug)]
+pub struct Skipped {
+    pub path: PathBuf,
+    pub why: String,
+    /// False for what is skipped by design, such as binaries.
+    pub is_error: bool,
+}
+
+/// What an `add` did.
+#[derive(Clone, Debug, Default)]
+pub struct AddReport {
+    pub files_added: u64,
+    pub files_changed: u64,
+    pub files_unchanged: u64,
+    pub files_pruned: u64,
+    pub skipped: Vec<Skipped>,
+    /// Parts of files that could not be read although the rest was.
+    pub warnings: Vec<String>,
+    pub passages_added: u64,
+    /// Of these, passages whose text was there before: their vectors were kept.
+    pub passages_reused: u64,
+    pub passages_removed: u64,
+    pub bytes_read: u64,
+    pub elapsed: Duration,
+    pub cancelled: bool,
+}
+
+/// Files read and split, waiting to be embedded and committed together.
+#[derive(Default)]
+struct Pending {
+    set: WriteSet,
+    files: u64,
+    bytes: u64,
+}
+
+impl Collection {
+    /// Adds files and folders: new and changed files are read, split into passages, embedded and stored; unchanged ones are
+    /// passed over. Files that cannot be read are reported and do not stop the rest.
+    ///
+    /// # Errors
+    /// `NotFound` for a path that does not exist; `Unavailable` without an embedder; errors of the store. What was committed
+    /// before stays, and running it again finishes the rest.
+    pub fn add(&self, paths: &[PathBuf], options: AddOptions<'_>) -> Result<AddReport> {
+        self.core.check_open()?;
+        Add::<'_, '_> { core: &self.core, options, report: AddReport::default(), started: Instant::now(), progress: Progress::default() }
+            .run(paths)
+    }
+}
+
+struct Add<'c, 'o> {
+    core: &'c Core,
+    options: AddOptions<'o>,
+    report: AddReport,
+    progress: Progress,
+    started: Instant,
+}
+
+impl Add<'_, '_> {
+    fn run(mut self, paths: &[PathBuf]) -> Result<AddReport> {
+        let mut files = Vec::new();
+        let mut roots = Vec::new();
+        let mut seen = HashSet::new();
+        for path in paths {
+            let root = path.canonicalize().map_err(|error| Error::io(path, &error))?;
+            for entry in walk(&root, &self.options.walk) {
+                match entry {
+                    Ok(entry) if entry.path.starts_with(&self.own_folder()) => {}
+                    Ok(entry) => {
+                        if seen.insert(entry.path.clone()) {
+                            files.push(entry);
+                        }
+                    }
+                    Err(error) => self.skip(error),
+                }
+            }
+            roots.push(root);
+        }
+        self.progress.files_total = files.len() as u64;
+        self.progress.bytes_total = files.iter().map(|file| file.bytes).sum();
+        let made_by = self.made_by()?;
+        let mut pending = Pending::default();
+        for file in &files {
+            if self.options.cancel.is_some_and(|cancel| cancel.load(Ordering::SeqCst)) {
+                self.report.cancelled = true;
+                break;
+            }
+            self.progress.current = Some(file.path.clone());
+            self.file(&file.path, file.bytes, file.mtime_ns, &made_by, &mut pending)?;
+            pending.files += 1;
+            pending.bytes += file.bytes;
+            if pending.set.upserts.len() >= COMMIT_PASSAGES || pending.set.upserts.is_empty() {
+                self.commit(&mut pending)?;
+            }
+        }
+        self.commit(&mut pending)?;
+        if self.options.prune && !self.report.cancelled {
+            self.prune(&roots, &files.iter().map(|file| file.path.clone()).collect())?;
+        }
+        self.progress.current = None;
+        self.tell();
+        self.report.elapsed = self.started.elapsed();
+        Ok(self.report)
+    }
+
+    /// The data folder itself may lie below what is added.
+    fn own_folder(&self) -> PathBuf {
+        let root = self.core.shared.folder.root();
+        root.canonicalize().unwrap_or_else(|_| root.to_path_buf())
+    }
+
+    /// Changes when the same file would give other passages or other vectors.
+    fn made_by(&self) -> Result<String> {
+        let embedder = self.core.embedder_for_passages()?;
+        let fingerprint = embedder.as_ref().map_or("none", |embedder| embedder.fingerprint());
+        Ok(format!("{}/{}/{fingerprint}", nuthatch_extract::VERSION, self.options.passages.target_chars))
+    }
+
+    fn file(&mut self, path: &Path, bytes: u64, mtime_ns: i64, made_by: &str, pending: &mut Pending) -> Result<()> {
+        let Some(name) = path.to_str().map(str::to_owned) else {
+            self.report.skipped.push(Skipped {
+                path: path.to_path_buf(),
+                why: format!("{}: its name is not UTF-8; rename it", path.display()),
+                is_error: true,
+            });
+            return Ok(());
+        };
+        let old = self.core.file_entry(&name)?;
+        if old.as_ref().is_some_and(|old| old.bytes == bytes && old.mtime_ns == mtime_ns && old.made_by == made_by) {
+            self.report.files_unchanged += 1;
+            return Ok(());
+        }
+        let content = match std::fs::read(path) {
+            Ok(content) => content,
+            Err(source) => {
+                self.skip(ExtractError::Io { path: path.to_path_buf(), source });
+                return Ok(());
+            }
+        };
+        self.report.bytes_read += content.len() as u64;
+        let hash = *blake3::hash(&content).as_bytes();
+        if let Some(old) = old.as_ref().filter(|old| old.hash == hash && old.made_by == made_by) {
+            // Touched, not changed.
+            self.report.files_unchanged += 1;
+            let entry = FileEntry { bytes, mtime_ns, ..old.clone() };
+            pending.set.files.push((name, Some(entry.encode())));
+            return Ok(());
+        }
+        let document = match extract(path, &content, &self.options.passages) {
+            Ok(document) => document,
+            Err(error) => {
+                self.skip(error);
+                // What was there of it is no longer true.
+                if let Some(old) = old {
+                    self.report.passages_removed += old.passages.len() as u64;
+                    pending.set.deletes.extend(old.ids(&name));
+                    pending.set.files.push((name, None));
+                }
+                return Ok(());
+            }
+        };
+        self.report.warnings.extend(document.warnings.iter().map(|warning| format!("{name}: {warning}")));
+        let mut records = records(&name, bytes, mtime_ns, &document);
+        let hashes: Vec<[u8; 16]> = records.iter().map(passage_hash).collect();
+        let kept = match &old {
+            Some(old) if old.made_by == made_by => self.reuse_vectors(&name, old, &hashes, &mut records)?,
+            _ => 0,
+        };
+        match &old {
+            None => self.report.files_added += 1,
+            Some(old) => {
+                self.report.files_changed += 1;
+                self.report.passages_removed += old.passages.len() as u64;
+                pending.set.deletes.extend(old.ids(&name).skip(records.len()));
+            }
+        }
+        self.report.passages_added += records.len() as u64;
+        self.report.passages_reused += kept;
+        self.progress.passages += records.len() as u64;
+        let entry = FileEntry {
+            bytes,
+            mtime_ns,
+            hash,
+            made_by: made_by.to_string(),
+            kind: document.kind.as_str().to_string(),
+            passages: hashes,
+        };
+        pending.set.files.push((name, Some(entry.encode())));
+        pending.set.upserts.extend(records);
+        Ok(())
+    }
+
+    /// Unchanged passages keep their vectors: embedding is what costs.
+    fn reuse_vectors(&self, path: &str, old: &FileEntry, hashes: &[[u8; 16]], records: &mut [Record]) -> Result<u64> {
+        let places: HashMap<&[u8; 16], usize> = old.passages.iter().enumerate().map(|(at, hash)| (hash, at)).collect();
+        let collection = self.core;
+        let mut kept = 0;
+        for (record, hash) in records.iter_mut().zip(hashes) {
+            if let Some(&at) = places.get(hash)
+                && let Some(vector) = collection.vector_of(&passage_id(path, at))?
+            {
+                record.vector = Some(vector);
+                kept += 1;
+            }
+        }
+        Ok(kept)
+    }
+
+    fn commit(&mut self, pending: &mut Pending) -> Result<()> {
+        let done = std::mem::take(pending);
+        if !(done.set.upserts.is_empty() && done.set.deletes.is_empty() && done.set.files.is_empty()) {
+            self.core.apply(done.set)?;
+        }
+        self.progress.files_done += done.files;
+        self.progress.bytes_done += done.bytes;
+        self.tell();
+        Ok(())
+    }
+
+    fn prune(&mut self, roots: &[PathBuf], present: &HashSet<PathBuf>) -> Result<()> {
+        for root in roots {
+            let Some(root) = root.to_str() else { continue };
+            let gone: Vec<(String, FileEntry)> =
+                self.core.file_entries(root)?.into_iter().filter(|(path, _)| !present.contains(Path::new(path))).collect();
+            for (path, entry) in gone {
+                self.report.files_pruned += 1;
+                self.report.passages_removed += entry.passages.len() as u64;
+                let deletes = entry.ids(&path).collect();
+                self.core.apply(WriteSet { deletes, files: vec![(path, None)], ..WriteSet::default() })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, error: ExtractError) {
+        let path = match &error {
+            ExtractError::Binary { path, .. }
+            | ExtractError::Unsupported { path, .. }
+            | ExtractError::NotUtf8 { path, .. }
+            | ExtractError::Broken { path, .. }
+            | ExtractError::TooLarge { path, .. }
+            | ExtractError::Io { path, .. }
+            | ExtractError::Walk { path, .. } => path.clone(),
+        };
+        let is_error = !matches!(error, ExtractError::Binary { .. } | ExtractError::Unsupported { .. });
+        self.report.skipped.push(Skipped { path, why: error.to_string(), is_error });
+    }
+
+    fn tell(&mut self) {
+        self.progress.elapsed = self.started.elapsed();
+        let done = self.progress.bytes_done;
+        self.progress.remaining = (done > 0).then(|| {
+            let left = self.progress.bytes_total.saturating_sub(done) as f64;
+            self.progress.elapsed.mul_f64(left / done as f64)
+        });
+        if let Some(on_progress) = &mut self.options.on_progress {
+            on_progress(&self.progress);
+        }
+    }
+}
+
+/// A document's passages as records. The payload fields are what `--where` can ask for.
+fn records(path: &str, bytes: u64, mtime_ns: i64, document: &Document) -> Vec<Record> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let of_passage = |(number, passage): (usize, &Passage)| {
+        let mut payload = Payload::new();
+        let mut put = |field: &str, value: Value| {
+            payload.insert(field.to_string(), value);
+        };
+        put("path", Value::Text(path.into()));
+        put("name", Value::Text(name.into()));
+        put("kind", Value::Text(document.kind.as_str().into()));
+        put("lang", document.lang.as_ref().map_or(Value::Null, |lang| Value::Text(lang.clone())));
+        put("mime", Value::Text(document.mime.into()));
+        put("bytes", Value::Int(bytes as i64));
+        put("mtime", Value::Datetime(mtime_ns.div_euclid(1000)));
+        put("passage", Value::Int(number as i64));
+        put("start_line", Value::Int(passage.start_line.into()));
+        put("end_line", Value::Int(passage.end_line.into()));
+        put("start_byte", Value::Int(passage.start_byte as i64));
+        put("end_byte", Value::Int(passage.end_byte as i64));
+        if let Some(title) = &document.title {
+            put("title", Value::Text(title.clone()));
+        }
+        if !passage.heading.is_empty() {
+            put("heading", Value::Text(passage.heading.join(" > ")));
+        }
+        if let Some(page) = passage.page {
+            put("page", Value::Int(page.into()));
+        }
+        Record {
+            id: passage_id(path, number),
+            text: Some(passage.text.clone()),
+            vector: None,
+            payload,
+            context: context(name, document, passage),
+            code: document.kind == Kind::Code,
+        }
+    };
+    document.passages.iter().enumerate().map(of_passage).collect()
+}
+
+/// What a reader of the passage would know from its surroundings: the title (or the file's name) and the headings above it.
+fn context(name: &str, document: &Document, passage: &Passage) -> Option<String> {
+    let title = document.title.as_deref().unwrap_or(name);
+    let mut parts = vec![title];
+    parts.extend(passage.heading.iter().map(String::as_str).filter(|heading| *heading != title));
+    // A heading that stands in the passage itself need not be said twice.
+    parts.retain(|part| !passage.text.contains(part));
+    (!parts.is_empty()).then(|| parts.join(" > "))
+}
+
+fn passage_hash(record: &Record) -> [u8; 16] {
+    let text = record.searchable().unwrap_or_default();
+    blake3::hash(text.as_bytes()).as_bytes()[..16].try_into().expect("a hash has 32 bytes")
+}

@@ -1,0 +1,123 @@
+//! What is stored for a file that was added.
+
+use std::ops::ControlFlow;
+
+use nuthatch_truth::{Direction, Reader, Shard, Table};
+use serde::{Deserialize, Serialize};
+
+use crate::collection::{Collection, Core, WriteSet};
+use crate::{Error, Result};
+
+const FILE_VERSION: u8 = 1;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileEntry {
+    pub bytes: u64,
+    pub mtime_ns: i64,
+    /// BLAKE3 of the content.
+    pub hash: [u8; 32],
+    /// What split and embedded it: files are read again when this changes.
+    pub made_by: String,
+    pub kind: String,
+    /// BLAKE3 of each passage with its context, in order: unchanged ones keep their vectors.
+    pub passages: Vec<[u8; 16]>,
+}
+
+/// A file in a collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileInfo {
+    pub path: String,
+    pub bytes: u64,
+    pub mtime_ns: i64,
+    pub kind: String,
+    pub passages: usize,
+}
+
+impl FileEntry {
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_extend(self, vec![FILE_VERSION]).expect("numbers and strings always encode")
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        match bytes.split_first() {
+            Some((&FILE_VERSION, rest)) => {
+                postcard::from_bytes(rest).map_err(|error| Error::internal(format!("a file entry does not decode: {error}")))
+            }
+            _ => Err(Error::internal("a file entry has a version that this program does not read")),
+        }
+    }
+
+    pub fn ids(&self, path: &str) -> impl Iterator<Item = String> + use<> {
+        let path = path.to_string();
+        (0..self.passages.len()).map(move |number| passage_id(&path, number))
+    }
+}
+
+pub(crate) fn passage_id(path: &str, number: usize) -> String {
+    format!("{path}#{number}")
+}
+
+impl Collection {
+    /// Files that were added at or below `prefix` (all with ""), by path.
+    pub fn files(&self, prefix: &str) -> Result<Vec<FileInfo>> {
+        self.core.check_open()?;
+        let files = self.core.file_entries(prefix)?;
+        let info = files.into_iter().map(|(path, entry)| FileInfo {
+            path,
+            bytes: entry.bytes,
+            mtime_ns: entry.mtime_ns,
+            passages: entry.passages.len(),
+            kind: entry.kind,
+        });
+        Ok(info.collect())
+    }
+
+    /// Removes the file at `path`, or all files below it, with their passages. Returns how many files.
+    pub fn remove_files(&self, path: &str) -> Result<u64> {
+        self.core.check_open()?;
+        let files = self.core.file_entries(path)?;
+        for chunk in files.chunks(64) {
+            self.core.apply(WriteSet {
+                deletes: chunk.iter().flat_map(|(path, entry)| entry.ids(path)).collect(),
+                files: chunk.iter().map(|(path, _)| (path.clone(), None)).collect(),
+                ..WriteSet::default()
+            })?;
+        }
+        Ok(files.len() as u64)
+    }
+}
+
+impl Core {
+    pub(crate) fn file_entry(&self, path: &str) -> Result<Option<FileEntry>> {
+        let stored = self.shared.truth()?.get(Table::Files, &self.shard.key(path.as_bytes()))?;
+        stored.as_deref().map(FileEntry::decode).transpose()
+    }
+
+    /// Entries of the file `path` or of everything below it as a folder.
+    pub(crate) fn file_entries(&self, path: &str) -> Result<Vec<(String, FileEntry)>> {
+        let below = match path {
+            "" => String::new(),
+            path => format!("{}/", path.trim_end_matches('/')),
+        };
+        let mut found = Vec::new();
+        let mut failed = None;
+        let start = self.shard.key(path.as_bytes());
+        self.shared.truth()?.scan(Table::Files, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
+            let name = String::from_utf8_lossy(Shard::suffix(key)).into_owned();
+            if !name.starts_with(path) {
+                return ControlFlow::Break(());
+            }
+            if name == path || name.starts_with(&below) {
+                match FileEntry::decode(bytes) {
+                    Ok(entry) => found.push((name, entry)),
+                    Err(error) => failed = Some(error),
+                }
+            }
+            match failed.is_some() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })?;
+        failed.map_or(Ok(found), Err)
+    }
+}

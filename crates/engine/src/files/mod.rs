@@ -1,0 +1,13 @@
+//! Files: folders of documents kept as passages in a collection.
+//!
+//! **Useful for** `add` (incremental: unchanged files cost a stat), `files`, `remove_files`.
+//! **Not for** keeping the files' bytes (objects will) and not for deciding how a format is read (`extract` does).
+//!
+//! **Invariant:** a file's passages and its entry change in one batch, so an interrupted `add` leaves every file either as it
+//! was or as it is now, and running it again finishes the rest.
+
+mod add;
+mod entry;
+
+pub use add::{AddOptions, AddReport, Progress, Skipped};
+pub use entry::FileInfo;

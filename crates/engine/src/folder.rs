@@ -1,0 +1,135 @@
+//! The data folder: its identity file and the places of its parts.
+
+use std::path::{Path, PathBuf};
+
+use nuthatch_segment::{read_sealed, write_sealed};
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// Version of the data folder's layout, written by this program.
+pub const FORMAT_VERSION: u32 = 1;
+/// The oldest layout that this program opens.
+pub const FORMAT_OLDEST_READABLE: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Identity {
+    format: u32,
+    created: String,
+    uuid: String,
+    written_by: String,
+}
+
+/// Paths inside one data folder.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    root: PathBuf,
+}
+
+impl Folder {
+    /// Opens the folder, creating it when it is missing or empty. A folder with other people's files in it is refused.
+    pub fn open(root: &Path, must_exist: bool) -> Result<Self> {
+        let folder = Self { root: root.to_path_buf() };
+        let identity = folder.identity();
+        if identity.exists() {
+            folder.check_identity()?;
+            return folder.with_parts();
+        }
+        if must_exist {
+            return Err(Error::not_found(format!(
+                "{} is not a Nuthatch data folder; give --data-dir, or create one by adding something",
+                root.display()
+            )));
+        }
+        if root.exists() && !root.is_dir() {
+            return Err(Error::invalid(format!("{} is a file; give a folder", root.display())));
+        }
+        std::fs::create_dir_all(root).map_err(|error| Error::io(root, &error))?;
+        let mut entries = std::fs::read_dir(root).map_err(|error| Error::io(root, &error))?;
+        if entries.any(|entry| entry.is_ok_and(|entry| !is_ours(&entry.file_name().to_string_lossy()))) {
+            return Err(Error::invalid(format!(
+                "{} has files in it that are not Nuthatch's; give an empty or a new folder",
+                root.display()
+            )));
+        }
+        if folder.truth().join("CURRENT").exists() {
+            return Err(Error::corrupt(
+                &identity,
+                format!(
+                    "{} is missing although the folder holds data; run `nuthatch doctor --repair` to write it anew",
+                    identity.display()
+                ),
+            ));
+        }
+        folder.write_identity()?;
+        folder.with_parts()
+    }
+
+    /// The paths, without looking at what is there.
+    pub fn at(root: &Path) -> Self {
+        Self { root: root.to_path_buf() }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn identity(&self) -> PathBuf {
+        self.root.join("NUTHATCH")
+    }
+
+    pub fn truth(&self) -> PathBuf {
+        self.root.join("truth")
+    }
+
+    pub fn quarantine(&self) -> PathBuf {
+        self.root.join("quarantine")
+    }
+
+    pub fn indexes(&self) -> PathBuf {
+        self.root.join("indexes")
+    }
+
+    pub fn index(&self, tenant: u32, collection: u32) -> PathBuf {
+        self.indexes().join(tenant.to_string()).join(collection.to_string())
+    }
+
+    pub fn write_identity(&self) -> Result<()> {
+        let identity = Identity {
+            format: FORMAT_VERSION,
+            created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            uuid: uuid::Uuid::new_v4().to_string(),
+            written_by: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),
+        };
+        let body = serde_json::to_vec_pretty(&identity).expect("plain fields are JSON");
+        Ok(write_sealed(&self.identity(), &body)?)
+    }
+
+    /// Refuses folders that this program cannot read, with both versions.
+    pub fn check_identity(&self) -> Result<()> {
+        let path = self.identity();
+        let body = read_sealed(&path)?.ok_or_else(|| Error::not_found(format!("{} is missing", path.display())))?;
+        let identity: Identity = serde_json::from_slice(&body)
+            .map_err(|error| Error::corrupt(&path, format!("{}: {error}", path.display())))?;
+        if !(FORMAT_OLDEST_READABLE..=FORMAT_VERSION).contains(&identity.format) {
+            return Err(Error::invalid(format!(
+                "{} has format {} (written by {}), this program reads {FORMAT_OLDEST_READABLE} to {FORMAT_VERSION}; use a newer Nuthatch",
+                self.root.display(),
+                identity.format,
+                identity.written_by
+            )));
+        }
+        Ok(())
+    }
+
+    fn with_parts(self) -> Result<Self> {
+        for part in [self.truth(), self.indexes()] {
+            std::fs::create_dir_all(&part).map_err(|error| Error::io(&part, &error))?;
+        }
+        Ok(self)
+    }
+}
+
+fn is_ours(name: &str) -> bool {
+    matches!(name, "NUTHATCH" | "NUTHATCH.writing" | "LOCK" | "truth" | "indexes" | "quarantine" | "objects")
+}

@@ -1,0 +1,45 @@
+//! The engine: one data folder, its collections, and everything that may be asked of them.
+//!
+//! **Useful for** embedding Nuthatch in a Rust program; the CLI and the Python module are thin faces over this crate.
+//! **Not for** wire protocols, formats of files (`extract`), or how vectors and texts are indexed (`vector`, `text`).
+//!
+//! **Invariant:** the truth is written first and is always right; indexes are derived, may be deleted at any time, and only
+//! make answers faster. An answer says when it had to do without one.
+//!
+//! ```
+//! use nuthatch_engine::{CollectionOptions, Database, EmbedderChoice, Options, Record, Search};
+//!
+//! let db = Database::in_memory(Options::default())?;
+//! let options = CollectionOptions { embedder: EmbedderChoice::None, ..Default::default() };
+//! let notes = db.collection("notes", options)?;
+//! notes.upsert(vec![Record::new("a1").text("how to reset a password").vector(vec![1.0, 0.0])])?;
+//! let answer = notes.search(&Search::text("password"))?;
+//! assert_eq!(answer.hits[0].id, "a1");
+//! db.close()?;
+//! # Ok::<(), nuthatch_engine::Error>(())
+//! ```
+
+mod collection;
+mod database;
+mod error;
+mod files;
+mod folder;
+mod lock;
+mod options;
+mod record;
+
+pub use collection::{
+    Answer, Collection, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion, Hit, Include, Leg, Legs,
+    Mode, Page, Scan, Search, Upserted,
+};
+pub use database::{Database, DiskStats, Doctor, Finding, MemoryStats, ProcessMemory, RepairOutcome, Stats};
+pub use error::{Error, ErrorKind, Result};
+pub use files::{AddOptions, AddReport, FileInfo, Progress, Skipped};
+pub use folder::{FORMAT_OLDEST_READABLE, FORMAT_VERSION};
+pub use nuthatch_embed as embed;
+pub use nuthatch_extract::{PassageOptions, WalkOptions};
+pub use nuthatch_filter::{Payload, Value, format_datetime, parse_datetime, payload_from_json, payload_to_json};
+pub use nuthatch_text::snippet as text_snippet;
+pub use nuthatch_vector::Metric;
+pub use options::{MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options};
+pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};

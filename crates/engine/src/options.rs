@@ -1,0 +1,93 @@
+//! How a database is opened, and how its one memory budget is shared out.
+
+use std::path::PathBuf;
+
+use nuthatch_truth::EmbeddedOptions;
+
+/// The smallest budget that the parts can work in: tantivy's writer alone takes 15 MB while it commits.
+pub const MEMORY_BUDGET_MIN_BYTES: u64 = 32 << 20;
+/// The default budget.
+pub const MEMORY_BUDGET_DEFAULT_BYTES: u64 = 64 << 20;
+
+/// How a database is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Bytes for caches, write buffers, fresh rows, text writers, sealing and merging together. An embedding model that has
+    /// been loaded is reported beside it (`stats().memory.embedder_bytes`), since its size is the model's.
+    pub memory_budget_bytes: u64,
+    /// Where to look for the default model besides the standard places.
+    pub model_dirs: Vec<PathBuf>,
+    /// Named in the lock file, so that a refusal can say who holds the folder.
+    pub program: String,
+    /// Rows that may wait outside the indexes (searched exactly) before they are sealed into a segment.
+    pub fresh_rows_max: usize,
+    /// False for tests and tools that want to decide themselves when sealing and merging happen.
+    pub background: bool,
+    /// Fail instead of creating the folder.
+    pub must_exist: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            memory_budget_bytes: MEMORY_BUDGET_DEFAULT_BYTES,
+            model_dirs: Vec::new(),
+            program: program_name(),
+            fresh_rows_max: 8192,
+            background: true,
+            must_exist: false,
+        }
+    }
+}
+
+/// The shares of the budget.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    pub truth: EmbeddedOptions,
+    /// Verified blocks of index files.
+    pub block_cache_bytes: u64,
+    /// Fresh rows of all collections: codes, payloads, term frequencies.
+    pub fresh_bytes: u64,
+    /// One text commit, seal or merge at a time.
+    pub work_bytes: u64,
+}
+
+impl Budget {
+    pub fn split(total: u64) -> Self {
+        let work_bytes = (total / 4).max(15_500_000);
+        let rest = total - work_bytes;
+        Self {
+            // RocksDB charges its write buffers to its cache; the two are given separately so that neither starves.
+            truth: EmbeddedOptions {
+                cache_bytes: (rest * 3 / 8) as usize,
+                write_buffer_bytes: (rest / 8) as usize,
+            },
+            block_cache_bytes: rest / 3,
+            fresh_bytes: rest / 6,
+            work_bytes,
+        }
+    }
+}
+
+fn program_name() -> String {
+    std::env::args_os()
+        .next()
+        .map(PathBuf::from)
+        .and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()))
+        .unwrap_or_else(|| "unknown program".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shares_never_exceed_the_budget() {
+        for total in [MEMORY_BUDGET_MIN_BYTES, MEMORY_BUDGET_DEFAULT_BYTES, 1 << 30] {
+            let split = Budget::split(total);
+            // The write buffers are charged to the cache, so they are not added a second time.
+            let sum = split.truth.cache_bytes as u64 + split.block_cache_bytes + split.fresh_bytes + split.work_bytes;
+            assert!(sum <= total, "{sum} of {total}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A record: what a caller stores, and how it lies in the truth.
+
+use nuthatch_filter::Payload;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// Longest id in bytes.
+pub const ID_BYTES_MAX: usize = 1024;
+/// Longest text of one record in bytes.
+pub const TEXT_BYTES_MAX: usize = 4 << 20;
+
+/// What a caller gives to [`crate::Collection::upsert`]. At least one of text, vector and payload.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Record {
+    pub id: String,
+    pub text: Option<String>,
+    /// `dim` f32 components. Left out, it is made from the text where the collection has an embedder.
+    pub vector: Option<Vec<f32>>,
+    pub payload: Payload,
+    /// Headings or symbols that the text stands under: searched with the text, but not part of it.
+    pub context: Option<String>,
+    /// The text is source code: identifiers are also indexed by their parts.
+    pub code: bool,
+}
+
+impl Record {
+    pub fn new(id: impl Into<String>) -> Self {
+        Self { id: id.into(), ..Self::default() }
+    }
+
+    pub fn text(mut self, text: impl Into<String>) -> Self {
+        self.text = Some(text.into());
+        self
+    }
+
+    pub fn vector(mut self, vector: Vec<f32>) -> Self {
+        self.vector = Some(vector);
+        self
+    }
+
+    pub fn payload(mut self, payload: Payload) -> Self {
+        self.payload = payload;
+        self
+    }
+
+    /// What is embedded and searched by words: the context, then the text.
+    pub(crate) fn searchable(&self) -> Option<String> {
+        searchable(self.context.as_deref(), self.text.as_deref())
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        let name = || format!("record {:?}", shortened(&self.id));
+        if self.id.is_empty() {
+            return Err(Error::invalid("a record has an empty id; give each record a non-empty string"));
+        }
+        if self.id.len() > ID_BYTES_MAX {
+            return Err(Error::invalid(format!("{}: its id has {} bytes, {ID_BYTES_MAX} at most", name(), self.id.len())));
+        }
+        if let Some(text) = &self.text
+            && text.len() > TEXT_BYTES_MAX
+        {
+            return Err(Error::invalid(format!(
+                "{}: its text has {} bytes, {TEXT_BYTES_MAX} at most; split it into passages",
+                name(),
+                text.len()
+            )));
+        }
+        if self.text.is_none() && self.vector.is_none() && self.payload.is_empty() {
+            return Err(Error::invalid(format!("{} has neither text nor vector nor payload", name())));
+        }
+        nuthatch_filter::validate(&self.payload).map_err(|error| Error::invalid(format!("{}: {error}", name())))
+    }
+}
+
+/// A record as it comes back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredRecord {
+    pub id: String,
+    pub text: Option<String>,
+    pub payload: Payload,
+    pub context: Option<String>,
+    pub vector: Option<Vec<f32>>,
+}
+
+/// Version byte of an encoded row.
+const ROW_VERSION: u8 = 1;
+
+/// One row of the `records` table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub id: String,
+    pub text: Option<String>,
+    pub context: Option<String>,
+    pub code: bool,
+    pub has_vector: bool,
+    /// `nuthatch_filter::encode`
+    pub payload: Vec<u8>,
+}
+
+impl Row {
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_extend(self, vec![ROW_VERSION]).expect("strings, flags and bytes always encode")
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        match bytes.split_first() {
+            Some((&ROW_VERSION, rest)) => {
+                postcard::from_bytes(rest).map_err(|error| Error::internal(format!("a stored record does not decode: {error}")))
+            }
+            Some((version, _)) => Err(Error::internal(format!(
+                "a stored record has version {version}, this program reads {ROW_VERSION}; use a newer Nuthatch"
+            ))),
+            None => Err(Error::internal("a stored record is empty")),
+        }
+    }
+
+    pub fn searchable(&self) -> Option<String> {
+        searchable(self.context.as_deref(), self.text.as_deref())
+    }
+
+    pub fn payload(&self) -> Result<Payload> {
+        Ok(nuthatch_filter::decode(&self.payload)?)
+    }
+}
+
+fn searchable(context: Option<&str>, text: Option<&str>) -> Option<String> {
+    match (context.filter(|context| !context.is_empty()), text) {
+        (Some(context), Some(text)) => Some(format!("{context}\n{text}")),
+        (None, Some(text)) => Some(text.to_string()),
+        (_, None) => None,
+    }
+}
+
+pub(crate) fn vector_bytes(vector: &[f32]) -> Vec<u8> {
+    vector.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+pub(crate) fn vector_from(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks_exact(4).map(|x| f32::from_le_bytes(x.try_into().expect("four bytes"))).collect()
+}
+
+/// An id short enough for a message.
+pub(crate) fn shortened(id: &str) -> String {
+    match id.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", &id[..end]),
+        None => id.to_string(),
+    }
+}

@@ -1,0 +1,106 @@
+//! Markdown: sections by heading, cuts at blocks.
+
+use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+
+use crate::PassageOptions;
+use crate::passages::{Piece, Section, assemble, plain};
+use crate::split::Style;
+
+pub(crate) fn pieces(text: &str, options: &PassageOptions) -> (Option<String>, Vec<Piece>) {
+    if nests_too_deep(text) {
+        return (None, plain(text, options));
+    }
+    let outline = outline(text);
+    let title = outline.title.or(outline.first_h1);
+    (title, assemble(text, outline.sections, &outline.blocks, Style::Prose, options))
+}
+
+struct Outline {
+    sections: Vec<Section>,
+    /// Where top-level blocks and the items of top-level lists begin.
+    blocks: Vec<usize>,
+    title: Option<String>,
+    first_h1: Option<String>,
+}
+
+fn outline(text: &str) -> Outline {
+    let mut out = Outline { sections: Vec::new(), blocks: Vec::new(), title: None, first_h1: None };
+    let mut above: Vec<(HeadingLevel, String)> = Vec::new();
+    let mut heading: Option<(HeadingLevel, usize, String)> = None;
+    let (mut section_start, mut depth, mut in_front_matter) = (0, 0_usize, false);
+    let path = |above: &[(HeadingLevel, String)]| above.iter().map(|(_, name)| name.clone()).collect();
+    let features = Options::ENABLE_TABLES | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS | Options::ENABLE_FOOTNOTES;
+    for (event, span) in Parser::new_ext(text, features).into_offset_iter() {
+        match event {
+            Event::Start(tag) => {
+                if depth == 0 || depth == 1 && matches!(tag, Tag::Item) {
+                    out.blocks.push(span.start);
+                }
+                match tag {
+                    Tag::Heading { level, .. } if depth == 0 => heading = Some((level, span.start, String::new())),
+                    Tag::MetadataBlock(_) => in_front_matter = true,
+                    _ => {}
+                }
+                depth += 1;
+            }
+            Event::End(tag) => {
+                depth -= 1;
+                match tag {
+                    TagEnd::Heading(_) if depth == 0 => {
+                        let Some((level, start, name)) = heading.take() else { continue };
+                        out.sections.push(Section { range: section_start..start, heading: path(&above) });
+                        section_start = start;
+                        let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+                        if level == HeadingLevel::H1 && out.first_h1.is_none() && !name.is_empty() {
+                            out.first_h1 = Some(name.clone());
+                        }
+                        above.retain(|(l, _)| *l < level);
+                        above.push((level, name));
+                    }
+                    TagEnd::MetadataBlock(_) => in_front_matter = false,
+                    _ => {}
+                }
+            }
+            Event::Text(words) if in_front_matter => out.title = out.title.or_else(|| front_matter_title(&words)),
+            Event::Text(words) | Event::Code(words) => {
+                if let Some((_, _, name)) = &mut heading {
+                    name.push_str(&words);
+                }
+            }
+            Event::SoftBreak | Event::HardBreak => {
+                if let Some((_, _, name)) = &mut heading {
+                    name.push(' ');
+                }
+            }
+            _ => {}
+        }
+    }
+    out.sections.push(Section { range: section_start..text.len(), heading: path(&above) });
+    out
+}
+
+fn front_matter_title(yaml: &str) -> Option<String> {
+    let value = yaml.lines().find_map(|line| line.strip_prefix("title:"))?.trim().trim_matches(['"', '\'']).trim();
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// Block quotes and lists nested this deep are nobody's notes, and each further line costs the parser one step a level.
+const NESTING_MAX: usize = 256;
+
+fn nests_too_deep(text: &str) -> bool {
+    text.lines().any(|line| {
+        let (mut levels, mut spaces) = (0, 0);
+        let bytes = line.as_bytes();
+        for (at, byte) in bytes.iter().enumerate() {
+            match byte {
+                b' ' => spaces += 1,
+                b'\t' => spaces += 4,
+                b'>' => levels += 1,
+                b'-' | b'*' | b'+' | b'.' | b')' if matches!(bytes.get(at + 1), None | Some(b' ' | b'\t')) => levels += 1,
+                b'0'..=b'9' => {}
+                _ => break,
+            }
+        }
+        levels + spaces / 2 > NESTING_MAX
+    })
+}

@@ -1,0 +1,118 @@
+//! Sections of a format to passages: what is tiny joins a neighbour, what is large is cut.
+
+use std::ops::Range;
+
+use crate::PassageOptions;
+use crate::split::{Style, split, trim};
+
+/// A stretch of text under one heading path.
+#[derive(Debug, Clone)]
+pub(crate) struct Section {
+    pub(crate) range: Range<usize>,
+    pub(crate) heading: Vec<String>,
+}
+
+/// A passage before its offsets are made lines and bytes of the file.
+#[derive(Debug, Clone)]
+pub(crate) struct Piece {
+    pub(crate) text: String,
+    pub(crate) heading: Vec<String>,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// Passages of a text without structure.
+pub(crate) fn plain(text: &str, options: &PassageOptions) -> Vec<Piece> {
+    let whole = Section { range: 0..text.len(), heading: Vec::new() };
+    assemble(text, vec![whole], &[], Style::Prose, options)
+}
+
+/// Passages of `sections`, which follow one another in `text`. `blocks` are offsets where blocks begin, ascending.
+pub(crate) fn assemble(
+    text: &str,
+    sections: Vec<Section>,
+    blocks: &[usize],
+    style: Style,
+    options: &PassageOptions,
+) -> Vec<Piece> {
+    let groups = join_backward(join_forward(measure(text, sections), options), options);
+    let mut pieces = Vec::new();
+    for group in groups {
+        for range in split(text, group.range, blocks, style, options) {
+            let heading = group.heading.clone();
+            pieces.push(Piece { text: text[range.clone()].to_owned(), heading, start: range.start, end: range.end });
+        }
+    }
+    pieces
+}
+
+struct Group {
+    range: Range<usize>,
+    heading: Vec<String>,
+    chars: usize,
+}
+
+/// Sections without white space around them, those of white space alone left out.
+fn measure(text: &str, sections: Vec<Section>) -> Vec<Group> {
+    let measured = sections.into_iter().filter_map(|section| {
+        let range = trim(text, section.range)?;
+        let chars = text[range.clone()].chars().count();
+        Some(Group { range, heading: section.heading, chars })
+    });
+    measured.collect()
+}
+
+/// A tiny section joins the one after it: always when that one lies below it (a title and its first subsection; should the two be too
+/// large together they are cut again, but not between them for the sake of it), otherwise when both fit into one passage and belong together.
+fn join_forward(sections: Vec<Group>, options: &PassageOptions) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for next in sections {
+        match groups.last_mut() {
+            Some(last) if last.chars < options.tiny() && (next.heading.starts_with(&last.heading) || fit(last, &next, options)) => {
+                join(last, next);
+            }
+            _ => groups.push(next),
+        }
+    }
+    groups
+}
+
+/// What stayed tiny (a closing brace, a last short section) joins the one before it.
+fn join_backward(sections: Vec<Group>, options: &PassageOptions) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for next in sections {
+        match groups.last_mut() {
+            Some(last) if next.chars < options.tiny() && last.heading.starts_with(&next.heading) && small(last, &next, options) => {
+                // What ends the enclosing section belongs to it, but the passage is about what it ends.
+                last.range.end = next.range.end;
+                last.chars += next.chars;
+            }
+            Some(last) if next.chars < options.tiny() && fit(last, &next, options) => join(last, next),
+            _ => groups.push(next),
+        }
+    }
+    groups
+}
+
+fn small(a: &Group, b: &Group, options: &PassageOptions) -> bool {
+    a.chars + b.chars + (b.range.start - a.range.end) <= options.target()
+}
+
+/// Whether two neighbours may share a passage: small enough, and under one heading, unless both are tiny.
+fn fit(a: &Group, b: &Group, options: &PassageOptions) -> bool {
+    let both_tiny = a.chars < options.tiny() && b.chars < options.tiny();
+    let related = a.heading.is_empty() || b.heading.is_empty() || a.heading.first() == b.heading.first();
+    small(a, b, options) && (related || both_tiny)
+}
+
+/// The joined passage stands under the deeper heading when one holds the other, else under what they share.
+fn join(last: &mut Group, next: Group) {
+    if next.heading.starts_with(&last.heading) {
+        last.heading = next.heading;
+    } else if !last.heading.starts_with(&next.heading) {
+        let shared = last.heading.iter().zip(&next.heading).take_while(|(a, b)| a == b).count();
+        last.heading.truncate(shared);
+    }
+    last.chars += next.chars + (next.range.start - last.range.end);
+    last.range.end = next.range.end;
+}

@@ -1,0 +1,160 @@
+//! PDF: the text of each page, by a library that may panic on damaged files, kept away from the rest of the process.
+
+mod guard;
+
+use std::path::Path;
+use std::sync::Once;
+
+use pdf_extract::{Document as Pdf, MediaBox, OutputDev, OutputError, PlainTextOutput, Transform};
+
+use crate::lines::Lines;
+use crate::{Document, ExtractError, Kind, Passage, PassageOptions, passages};
+
+pub(crate) fn extract(path: &Path, bytes: &[u8], options: &PassageOptions) -> Result<Document, ExtractError> {
+    let broken = |what: String| ExtractError::Broken { path: path.to_owned(), what };
+    let read = isolated(bytes).map_err(broken)?;
+    if read.pages.is_empty() && !read.warnings.is_empty() {
+        return Err(broken(format!("no page can be read; {}", read.warnings[0])));
+    }
+    let mut passages = Vec::new();
+    for (number, text) in &read.pages {
+        let lines = Lines::new(text);
+        passages.extend(passages::plain(text, options).into_iter().map(|piece| Passage {
+            start_line: lines.line(piece.start),
+            end_line: lines.line(piece.end - 1),
+            start_byte: piece.start as u64,
+            end_byte: piece.end as u64,
+            text: piece.text,
+            heading: piece.heading,
+            page: Some(*number),
+        }));
+    }
+    Ok(Document {
+        kind: Kind::Pdf,
+        lang: Some("pdf".to_owned()),
+        mime: "application/pdf",
+        title: read.title,
+        passages,
+        warnings: read.warnings,
+    })
+}
+
+struct Read {
+    title: Option<String>,
+    /// Page number and text of each page that could be read.
+    pages: Vec<(u32, String)>,
+    warnings: Vec<String>,
+}
+
+/// Threads of this name panic silently: their panics are reports about a file.
+const THREAD: &str = "nuthatch-pdf";
+
+/// The parser recurses along the file's own nesting, which the guard bounds to what this holds. Reserved, not resident.
+const STACK_BYTES: usize = 64 << 20;
+
+/// Runs the reading on a thread of its own, where a panic or deep nesting harms nobody.
+fn isolated(bytes: &[u8]) -> Result<Read, String> {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let report = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if std::thread::current().name() != Some(THREAD) {
+                report(info);
+            }
+        }));
+    });
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().name(THREAD.to_owned()).stack_size(STACK_BYTES);
+        let reading = builder.spawn_scoped(scope, || read(bytes)).map_err(|error| format!("no thread to read it on: {error}"))?;
+        reading.join().unwrap_or_else(|panic| Err(format!("the PDF parser failed: {}", reason(&*panic))))
+    })
+}
+
+fn read(bytes: &[u8]) -> Result<Read, String> {
+    guard::refuse_bombs(bytes)?;
+    let mut pdf = Pdf::load_mem(bytes).map_err(|error| match error {
+        pdf_extract::Error::Decryption(_) | pdf_extract::Error::InvalidPassword => ENCRYPTED.to_owned(),
+        other => format!("the PDF cannot be parsed: {other}"),
+    })?;
+    if pdf.is_encrypted() {
+        pdf.decrypt("").map_err(|_| ENCRYPTED.to_owned())?;
+    }
+    guard::tame(&mut pdf);
+    let mut work = guard::Work::new(&pdf);
+    let mut read = Read { title: title(&pdf), pages: Vec::new(), warnings: Vec::new() };
+    let mut chars_left = TEXT_CHARS_MAX;
+    for (number, id) in pdf.get_pages() {
+        match work.admit(id).and_then(|()| page(&pdf, number, &mut chars_left)) {
+            Ok(text) => read.pages.push((number, text)),
+            Err(what) => read.warnings.push(format!("page {number} is left out: {what}")),
+        }
+    }
+    if read.pages.is_empty() && read.warnings.is_empty() {
+        return Err("it has no pages".to_owned());
+    }
+    Ok(read)
+}
+
+const ENCRYPTED: &str = "the PDF is encrypted; save a copy without a password and add that";
+
+/// A page draws a character by a few bytes of its content, and content can be drawn many times over; a book has about a million.
+const TEXT_CHARS_MAX: usize = 50_000_000;
+
+/// The text of one page, in reading order as far as the file tells it.
+fn page(pdf: &Pdf, number: u32, chars_left: &mut usize) -> Result<String, String> {
+    let attempt = std::panic::AssertUnwindSafe(|| {
+        let mut text = String::new();
+        let mut output = Bounded { text: PlainTextOutput::new(&mut text), chars_left };
+        pdf_extract::output_doc_page(pdf, &mut output, number).map(|()| text)
+    });
+    match std::panic::catch_unwind(attempt) {
+        Ok(Ok(text)) => Ok(text),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(panic) => Err(format!("the PDF parser failed: {}", reason(&*panic))),
+    }
+}
+
+fn reason(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("no reason given").chars().take(200).collect()
+}
+
+fn title(pdf: &Pdf) -> Option<String> {
+    let (_, info) = pdf.dereference(pdf.trailer.get(b"Info").ok()?).ok()?;
+    let (_, title) = pdf.dereference(info.as_dict().ok()?.get(b"Title").ok()?).ok()?;
+    let title = pdf_extract::decode_text_string(title).ok()?;
+    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!title.is_empty()).then_some(title)
+}
+
+/// Plain text that ends with an error instead of without end.
+struct Bounded<'a, 'b> {
+    text: PlainTextOutput<&'a mut String>,
+    chars_left: &'b mut usize,
+}
+
+impl OutputDev for Bounded<'_, '_> {
+    fn begin_page(&mut self, number: u32, page: &MediaBox, art: Option<(f64, f64, f64, f64)>) -> Result<(), OutputError> {
+        self.text.begin_page(number, page, art)
+    }
+    fn end_page(&mut self) -> Result<(), OutputError> {
+        self.text.end_page()
+    }
+    fn output_character(&mut self, at: &Transform, width: f64, spacing: f64, size: f64, char: &str) -> Result<(), OutputError> {
+        let Some(left) = self.chars_left.checked_sub(1) else {
+            let limit = format!("more than {TEXT_CHARS_MAX} characters in one file");
+            return Err(OutputError::IoError(std::io::Error::other(limit)));
+        };
+        *self.chars_left = left;
+        self.text.output_character(at, width, spacing, size, char)
+    }
+    fn begin_word(&mut self) -> Result<(), OutputError> {
+        self.text.begin_word()
+    }
+    fn end_word(&mut self) -> Result<(), OutputError> {
+        self.text.end_word()
+    }
+    fn end_line(&mut self) -> Result<(), OutputError> {
+        self.text.end_line()
+    }
+}

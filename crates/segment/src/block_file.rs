@@ -1,0 +1,179 @@
+//! Reading a block file: `pread`, verify, cache.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{
+    BLOCK_BYTES, BLOCK_FILE_VERSION, BlockCache, MAGIC, Result, SegmentError, TRAILER_BYTES,
+};
+
+/// An open block file. Cheap to share; reads are thread-safe and every block is verified before it is handed out.
+pub struct BlockFile {
+    path: PathBuf,
+    file: File,
+    id: u64,
+    data_bytes: u64,
+    checksums: Box<[u32]>,
+    cache: Arc<BlockCache>,
+}
+
+static NEXT_FILE_ID: AtomicU64 = AtomicU64::new(1);
+
+impl BlockFile {
+    /// Opens `path` and verifies its trailer and checksum table (not yet its blocks).
+    pub fn open(path: &Path, cache: &Arc<BlockCache>) -> Result<Arc<Self>> {
+        let io = |source| SegmentError::io(path, source);
+        let file = File::open(path).map_err(io)?;
+        let file_bytes = file.metadata().map_err(io)?.len();
+        let corrupt = |what: &str| SegmentError::corrupt(path, what);
+        if file_bytes < TRAILER_BYTES as u64 {
+            return Err(corrupt("shorter than its trailer"));
+        }
+        let mut trailer = [0; TRAILER_BYTES];
+        pread(&file, file_bytes - TRAILER_BYTES as u64, &mut trailer).map_err(io)?;
+        if &trailer[..8] != MAGIC {
+            return Err(corrupt("its trailer does not begin with NUTBLOCK"));
+        }
+        let version = u32_at(&trailer, 8);
+        if version != BLOCK_FILE_VERSION {
+            return Err(corrupt(&format!(
+                "block file version {version}, this program reads {BLOCK_FILE_VERSION}"
+            )));
+        }
+        let data_bytes = u64::from_le_bytes(trailer[16..24].try_into().expect("eight bytes"));
+        let blocks = data_bytes.div_ceil(BLOCK_BYTES as u64);
+        let expected = blocks
+            .checked_mul(4)
+            .and_then(|table| table.checked_add(data_bytes))
+            .and_then(|bytes| bytes.checked_add(TRAILER_BYTES as u64));
+        if u32_at(&trailer, 12) as usize != BLOCK_BYTES || expected != Some(file_bytes) {
+            return Err(corrupt("its length does not match its trailer"));
+        }
+        let mut table = vec![0; blocks as usize * 4];
+        pread(&file, data_bytes, &mut table).map_err(io)?;
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(&table), &trailer[..24]);
+        if checksum != u32_at(&trailer, 24) {
+            return Err(corrupt("the checksum of its trailer is wrong"));
+        }
+        let checksums = table.chunks_exact(4).map(|bytes| u32_at(bytes, 0)).collect();
+        Ok(Arc::new(Self {
+            path: path.to_path_buf(),
+            file,
+            id: NEXT_FILE_ID.fetch_add(1, Ordering::Relaxed),
+            data_bytes,
+            checksums,
+            cache: cache.clone(),
+        }))
+    }
+
+    /// Bytes of data (without checksums and trailer).
+    pub fn len(&self) -> u64 {
+        self.data_bytes
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.data_bytes == 0
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// One verified block: `BLOCK_BYTES` long, the last one shorter. Out of range is an error naming the file,
+    /// because an offset that points outside came from damaged data.
+    pub fn block(&self, index: u64) -> Result<Arc<[u8]>> {
+        if let Some(block) = self.cache.get((self.id, index)) {
+            return Ok(block);
+        }
+        let block: Arc<[u8]> = self.read_block(index)?.into();
+        self.cache.insert((self.id, index), block.clone());
+        Ok(block)
+    }
+
+    /// Copies `out.len()` verified bytes from `offset`.
+    pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let mut offset = offset;
+        let mut rest = out;
+        while !rest.is_empty() {
+            let block = self.block(offset / BLOCK_BYTES as u64)?;
+            let start = (offset % BLOCK_BYTES as u64) as usize;
+            let bytes = block
+                .len()
+                .checked_sub(start)
+                .filter(|bytes| *bytes > 0)
+                .ok_or_else(|| self.outside(offset))?
+                .min(rest.len());
+            rest[..bytes].copy_from_slice(&block[start..start + bytes]);
+            rest = &mut rest[bytes..];
+            offset += bytes as u64;
+        }
+        Ok(())
+    }
+
+    /// Reads and checks every block without touching the cache.
+    pub fn verify(&self) -> Result<()> {
+        (0..self.checksums.len() as u64).try_for_each(|index| self.read_block(index).map(drop))
+    }
+
+    fn read_block(&self, index: u64) -> Result<Vec<u8>> {
+        let offset = index.saturating_mul(BLOCK_BYTES as u64);
+        let Some(&expected) = self.checksums.get(index as usize) else {
+            return Err(self.outside(offset));
+        };
+        let mut bytes = vec![0; (self.data_bytes - offset).min(BLOCK_BYTES as u64) as usize];
+        pread(&self.file, offset, &mut bytes)
+            .map_err(|source| SegmentError::io(&self.path, source))?;
+        if crc32c::crc32c(&bytes) != expected {
+            return Err(SegmentError::corrupt(
+                &self.path,
+                format!("the checksum of the block at byte {offset} is wrong"),
+            ));
+        }
+        Ok(bytes)
+    }
+
+    fn outside(&self, offset: u64) -> SegmentError {
+        SegmentError::corrupt(
+            &self.path,
+            format!(
+                "byte {offset} was asked for, but it holds {}",
+                self.data_bytes
+            ),
+        )
+    }
+}
+
+impl Drop for BlockFile {
+    fn drop(&mut self) {
+        self.cache.forget_file(self.id);
+    }
+}
+
+impl std::fmt::Debug for BlockFile {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "BlockFile({})", self.path.display())
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+#[cfg(unix)]
+fn pread(file: &File, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, out, offset)
+}
+
+#[cfg(windows)]
+fn pread(file: &File, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
+    let mut done = 0;
+    while done < out.len() {
+        match std::os::windows::fs::FileExt::seek_read(file, &mut out[done..], offset + done as u64)? {
+            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            bytes => done += bytes,
+        }
+    }
+    Ok(())
+}

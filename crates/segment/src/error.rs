@@ -1,0 +1,57 @@
+use std::path::{Path, PathBuf};
+
+/// What can go wrong with an index file.
+#[derive(Debug, thiserror::Error)]
+pub enum SegmentError {
+    /// The operating system refused; the file itself is not accused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    /// The bytes are not what was written. The index is derived: it can be rebuilt.
+    #[error("{} is damaged: {what}; run `nuthatch doctor --repair` to quarantine and rebuild it", path.display())]
+    Corrupt { path: PathBuf, what: String },
+}
+
+pub type Result<T> = std::result::Result<T, SegmentError>;
+
+impl SegmentError {
+    pub fn io(path: &Path, source: std::io::Error) -> Self {
+        Self::Io {
+            path: path.to_path_buf(),
+            source,
+        }
+    }
+
+    pub fn corrupt(path: &Path, what: impl Into<String>) -> Self {
+        Self::Corrupt {
+            path: path.to_path_buf(),
+            what: what.into(),
+        }
+    }
+
+    /// The file that the error is about.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Io { path, .. } | Self::Corrupt { path, .. } => path,
+        }
+    }
+
+    /// True when the bytes are wrong, as against an operating system that refused.
+    pub fn is_corrupt(&self) -> bool {
+        matches!(self, Self::Corrupt { .. })
+    }
+}
+
+/// tantivy hands our errors through as `io::Error`; the original stays inside and can be taken out again by downcasting.
+impl From<SegmentError> for std::io::Error {
+    fn from(error: SegmentError) -> Self {
+        match error {
+            SegmentError::Io { path, source } => {
+                std::io::Error::new(source.kind(), SegmentError::Io { path, source })
+            }
+            corrupt => std::io::Error::new(std::io::ErrorKind::InvalidData, corrupt),
+        }
+    }
+}

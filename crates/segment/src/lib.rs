@@ -1,0 +1,30 @@
+//! Immutable, checksummed index files and the small sealed files that point at them.
+//!
+//! **Useful for** everything derived that lives under `indexes/`: code files, attribute columns, tantivy's files, manifests.
+//! **Not for** the truth (RocksDB checksums its own pages) and not for files that change in place.
+//!
+//! **Invariant:** no byte leaves this crate unverified. A block file is read by `pread` in blocks of 64 KiB, each checked
+//! against its CRC-32C before anyone sees it; a sealed file is checked whole. A mismatch is [`SegmentError::Corrupt`]
+//! with the path, never wrong data and never a panic. Memory is bounded by one [`BlockCache`]; nothing is mapped.
+
+mod block_file;
+mod cache;
+mod error;
+mod handle;
+mod sealed;
+mod writer;
+
+pub use block_file::BlockFile;
+pub use cache::BlockCache;
+pub use error::{Result, SegmentError};
+pub use sealed::{read_sealed, sync_folder, verify_sealed, write_sealed};
+pub use writer::BlockFileWriter;
+
+/// Version of the block file layout drawn in `docs/internals/data-folder.md`.
+pub const BLOCK_FILE_VERSION: u32 = 1;
+/// Bytes of one checksummed block; the last block of a file may be shorter.
+pub const BLOCK_BYTES: usize = 64 * 1024;
+
+pub(crate) const MAGIC: &[u8; 8] = b"NUTBLOCK";
+/// magic 8, version 4, block bytes 4, data bytes 8, CRC-32C of the table and the preceding 24 bytes 4.
+pub(crate) const TRAILER_BYTES: usize = 28;

@@ -1,0 +1,276 @@
+//! The text index of one collection: open, search, account.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nuthatch_segment::{BlockCache, BlockFile, SegmentError, read_sealed};
+use parking_lot::{Mutex, RwLock};
+use serde::{Deserialize, Serialize};
+use tantivy::{Directory, Index, IndexReader, ReloadPolicy};
+
+use crate::bm25::Bag;
+use crate::directory::BlockDirectory;
+use crate::error::guarded;
+use crate::hits::{RowFilter, TextHit};
+use crate::schema::{Fields, schema, settings, stored_analyzer};
+use crate::snapshot::Snapshot;
+use crate::{Analyzer, Result, Tail, TextError};
+
+const META: &str = "meta.json";
+/// What a segment consists of; one of these without a manifest means that the manifest was lost.
+const SEGMENT_EXTENSIONS: [&str; 6] = ["idx", "term", "fast", "fieldnorm", "store", "pos"];
+
+/// BM25 over the rows of one collection. Share it between threads; commits are serialised, searches never wait for them.
+pub struct TextIndex {
+    pub(crate) folder: PathBuf,
+    pub(crate) analyzer: Analyzer,
+    pub(crate) fields: Fields,
+    pub(crate) index: Index,
+    directory: BlockDirectory,
+    reader: IndexReader,
+    snapshot: RwLock<Arc<Snapshot>>,
+    /// Held while writing. True when files of an unfinished commit may lie around.
+    pub(crate) writing: Mutex<bool>,
+}
+
+/// What we store with each commit.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct CommitNote {
+    pub applied: u64,
+}
+
+/// A file that is not what was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedFile {
+    pub path: PathBuf,
+    pub what: String,
+}
+
+impl TextIndex {
+    /// Opens the index in `folder`, or creates an empty one there. `language` is a name for [`Analyzer::new`].
+    ///
+    /// # Errors
+    /// [`TextError::Corrupt`] when it is damaged (the manifest and the parts that stay in memory are checked here, posting lists
+    /// when a query reads them); [`TextError::OtherLanguage`] when it was built with another analyzer.
+    pub fn open_or_create(folder: &Path, cache: &Arc<BlockCache>, language: &str) -> Result<Self> {
+        let analyzer = Analyzer::new(language)?;
+        std::fs::create_dir_all(folder)
+            .map_err(|error| TextError::from_io(folder, Arc::new(error)))?;
+        let directory = BlockDirectory::new(folder, cache);
+        guarded(folder, || {
+            let index = open_tantivy(folder, &directory, &analyzer)?;
+            let from = |error| TextError::from_tantivy(folder, error);
+            let fields = Fields::of(&index.schema()).map_err(from)?;
+            let reader: IndexReader = index
+                .reader_builder()
+                .reload_policy(ReloadPolicy::Manual)
+                .doc_store_cache_num_blocks(1)
+                .try_into()
+                .map_err(from)?;
+            let applied = applied(folder, &index)?;
+            let snapshot =
+                Snapshot::new(reader.searcher(), fields.text, applied, None).map_err(from)?;
+            Ok(Self {
+                folder: folder.to_path_buf(),
+                analyzer,
+                fields,
+                index,
+                directory,
+                reader,
+                snapshot: RwLock::new(Arc::new(snapshot)),
+                writing: Mutex::new(true),
+            })
+        })
+    }
+
+    pub fn analyzer(&self) -> &Analyzer {
+        &self.analyzer
+    }
+
+    /// Last change sequence in the index; 0 when nothing was ever committed.
+    pub fn applied(&self) -> u64 {
+        self.snapshot().applied
+    }
+
+    /// Rows in the index, without those removed.
+    pub fn rows(&self) -> u64 {
+        self.snapshot().rows
+    }
+
+    /// The best `limit` rows of index and `tail` together: descending score, ties by row id ascending. A row in both is returned
+    /// once. The query is a bag of words; one without any (empty, stop words only) finds nothing.
+    ///
+    /// Scores are those of [`scan`](crate::scan) over the same rows, bit for bit, wherever a row lies. A row removed from the
+    /// truth but not yet from the index is kept out by `rows` and still counts in the statistics until the next commit.
+    pub fn search(
+        &self,
+        query: &str,
+        limit: usize,
+        rows: RowFilter<'_>,
+        tail: Option<&Tail>,
+    ) -> Result<Vec<TextHit>> {
+        let bag = Bag::new(&self.analyzer, query);
+        if bag.words.is_empty() || limit == 0 {
+            return Ok(Vec::new());
+        }
+        let snapshot = self.snapshot();
+        guarded(&self.folder, || {
+            crate::search::search(&snapshot, self.fields.text, &bag, limit, rows, tail)
+                .map_err(|error| TextError::from_tantivy(&self.folder, error))
+        })
+    }
+
+    /// Bytes held in RAM: field norms (one byte per row), row ids, the dictionaries' indexes, removed rows. The blocks of the
+    /// shared cache are the cache's to report.
+    pub fn resident_bytes(&self) -> u64 {
+        self.directory.held_bytes() + self.snapshot().own_bytes()
+    }
+
+    /// Bytes of the folder's files.
+    pub fn disk_bytes(&self) -> u64 {
+        let files = std::fs::read_dir(&self.folder).into_iter().flatten();
+        files
+            .filter_map(|file| Some(file.ok()?.metadata().ok()?.len()))
+            .sum()
+    }
+
+    /// Reads every byte of every file, and looks for files that should be there. Empty when all is well.
+    pub fn verify(&self) -> Result<Vec<DamagedFile>> {
+        let _writing = self.writing.lock(); // a file being written has no checksums yet
+        let mut damaged = Self::verify_folder(&self.folder)?;
+        let metas = match self.index.searchable_segment_metas() {
+            Ok(metas) => metas,
+            Err(_) if !damaged.is_empty() => return Ok(damaged), // the manifest is among them
+            Err(error) => return Err(TextError::from_tantivy(&self.folder, error)),
+        };
+        for meta in metas {
+            let name = meta.id().uuid_string();
+            let delete_file = meta
+                .delete_opstamp()
+                .map(|opstamp| format!("{name}.{opstamp}.del"));
+            let files = SEGMENT_EXTENSIONS.map(|extension| format!("{name}.{extension}"));
+            for file in files.into_iter().chain(delete_file) {
+                let path = self.folder.join(file);
+                if !path.exists() {
+                    damaged.push(DamagedFile {
+                        path,
+                        what: "it is missing".into(),
+                    });
+                }
+            }
+        }
+        Ok(damaged)
+    }
+
+    /// The checksums of a folder's files, without opening the index (which a damaged one may refuse). Cannot tell that a file
+    /// is missing, except for the manifest.
+    pub fn verify_folder(folder: &Path) -> Result<Vec<DamagedFile>> {
+        let io = |error| TextError::from_io(folder, Arc::new(error));
+        let no_blocks = BlockCache::new(0);
+        let mut damaged = Vec::new();
+        let mut names = Vec::new();
+        for file in std::fs::read_dir(folder).map_err(io)? {
+            let path = file.map_err(io)?.path();
+            let checked = match path.extension().and_then(|extension| extension.to_str()) {
+                Some("writing") => continue, // an atomic replacement that a kill cut short: nobody reads it
+                Some("json") => read_sealed(&path).map(drop),
+                _ => BlockFile::open(&path, &no_blocks).and_then(|file| file.verify()),
+            };
+            match checked {
+                Ok(()) => {}
+                Err(SegmentError::Corrupt { path, what }) => {
+                    damaged.push(DamagedFile { path, what });
+                }
+                Err(error) => return Err(error.into()),
+            }
+            names.push(path);
+        }
+        if lost_manifest(&names) {
+            damaged.push(DamagedFile {
+                path: folder.join(META),
+                what: "it is missing".into(),
+            });
+        }
+        damaged.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(damaged)
+    }
+
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.read().clone()
+    }
+
+    /// What is committed on disk now, for [`publish`](Self::publish).
+    pub(crate) fn load_snapshot(&self) -> Result<Snapshot> {
+        let from = |error| TextError::from_tantivy(&self.folder, error);
+        self.reader.reload().map_err(from)?;
+        let applied = applied(&self.folder, &self.index)?;
+        let before = self.snapshot();
+        let searcher = self.reader.searcher();
+        Snapshot::new(searcher, self.fields.text, applied, Some(&before)).map_err(from)
+    }
+
+    pub(crate) fn publish(&self, snapshot: Arc<Snapshot>) {
+        *self.snapshot.write() = snapshot;
+    }
+}
+
+impl std::fmt::Debug for TextIndex {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "TextIndex({})", self.folder.display())
+    }
+}
+
+fn open_tantivy(folder: &Path, directory: &BlockDirectory, analyzer: &Analyzer) -> Result<Index> {
+    let from = |error| TextError::from_tantivy(folder, error);
+    let exists = directory.exists(Path::new(META));
+    let index = if exists.map_err(|error| from(error.into()))? {
+        Index::open(directory.clone()).map_err(from)?
+    } else {
+        let files = std::fs::read_dir(folder)
+            .map_err(|error| TextError::from_io(folder, Arc::new(error)))?;
+        let names: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
+        if lost_manifest(&names) {
+            return Err(TextError::corrupt(folder.join(META), "it is missing"));
+        }
+        Index::create(directory.clone(), schema(analyzer), settings()).map_err(from)?
+    };
+    let stored = stored_analyzer(&index.schema());
+    if stored.as_deref() != Some(&analyzer.stored_name()) {
+        return Err(TextError::OtherLanguage {
+            path: folder.to_path_buf(),
+            stored: stored.unwrap_or_default(),
+            asked: analyzer.stored_name(),
+        });
+    }
+    if index.schema() != schema(analyzer) {
+        return Err(TextError::corrupt(
+            folder.join(META),
+            "its fields are not those of a text index",
+        ));
+    }
+    index
+        .tokenizers()
+        .register(&analyzer.stored_name(), analyzer.chain_for_schema());
+    Ok(index)
+}
+
+fn lost_manifest(files: &[PathBuf]) -> bool {
+    let is_segment = |path: &PathBuf| {
+        path.extension()
+            .and_then(|extension| extension.to_str())
+            .is_some_and(|extension| SEGMENT_EXTENSIONS.contains(&extension))
+    };
+    files.iter().any(is_segment) && !files.iter().any(|path| path.ends_with(META))
+}
+
+fn applied(folder: &Path, index: &Index) -> Result<u64> {
+    let meta = index
+        .load_metas()
+        .map_err(|error| TextError::from_tantivy(folder, error))?;
+    match meta.payload {
+        None => Ok(0),
+        Some(note) => serde_json::from_str::<CommitNote>(&note)
+            .map(|note| note.applied)
+            .map_err(|error| TextError::corrupt(folder.join(META), error.to_string())),
+    }
+}

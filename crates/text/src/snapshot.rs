@@ -1,0 +1,195 @@
+//! One committed state of the index, as searches see it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use roaring::RoaringBitmap;
+use tantivy::columnar::ColumnValues;
+use tantivy::index::SegmentId;
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{DocSet, Searcher, SegmentReader, TERMINATED, Term};
+
+use crate::bm25::{Bag, Statistics};
+use crate::schema::{ROW_ID, ROW_WORDS};
+
+/// Document frequencies of this many words are remembered per snapshot, where removed rows make counting them a walk.
+const REMEMBERED_WORDS_MAX: usize = 4096;
+
+pub(crate) struct Snapshot {
+    pub searcher: Searcher,
+    pub segments: Vec<Arc<Segment>>,
+    /// Last change sequence in it.
+    pub applied: u64,
+    pub rows: u64,
+    words: u64,
+    removed_rows_with: Mutex<HashMap<String, u64>>,
+}
+
+/// What we keep of a segment beside tantivy's reader.
+pub(crate) struct Segment {
+    id: SegmentId,
+    removed_count: u32,
+    /// Row id by document number.
+    pub row_ids: Arc<dyn ColumnValues<u64>>,
+    /// Row ids ascend with document numbers, so that a row can be found by bisection.
+    pub ascending: bool,
+    /// Documents that are still in the files but removed.
+    removed: RoaringBitmap,
+    live_words: u64,
+    /// The average row length with which tantivy chose the block maxima of this segment.
+    pub average_words: f32,
+}
+
+impl Snapshot {
+    /// `before` lends what has not changed.
+    pub fn new(
+        searcher: Searcher,
+        text: Field,
+        applied: u64,
+        before: Option<&Snapshot>,
+    ) -> tantivy::Result<Self> {
+        let segments = searcher
+            .segment_readers()
+            .iter()
+            .map(|reader| {
+                let old = before.and_then(|before| {
+                    before
+                        .segments
+                        .iter()
+                        .find(|old| old.id == reader.segment_id())
+                });
+                match old {
+                    Some(old) if old.removed_count == reader.num_deleted_docs() => Ok(old.clone()),
+                    old => Segment::new(reader, text, old.map(Arc::as_ref)).map(Arc::new),
+                }
+            })
+            .collect::<tantivy::Result<Vec<_>>>()?;
+        Ok(Self {
+            applied,
+            rows: searcher.num_docs(),
+            words: segments.iter().map(|segment| segment.live_words).sum(),
+            segments,
+            searcher,
+            removed_rows_with: Mutex::default(),
+        })
+    }
+
+    /// Exact counts over the rows that are not removed.
+    pub fn statistics(&self, text: Field, bag: &Bag) -> tantivy::Result<Statistics> {
+        let rows_with = bag
+            .words
+            .iter()
+            .map(|word| self.rows_with(text, word))
+            .collect::<tantivy::Result<Vec<u64>>>()?;
+        Ok(Statistics {
+            rows: self.rows,
+            words: self.words,
+            rows_with,
+        })
+    }
+
+    fn rows_with(&self, text: Field, word: &str) -> tantivy::Result<u64> {
+        let term = Term::from_field_text(text, word);
+        let mut rows = 0;
+        let mut has_removed = false;
+        for (reader, segment) in self.searcher.segment_readers().iter().zip(&self.segments) {
+            rows += u64::from(reader.inverted_index(text)?.doc_freq(&term)?);
+            has_removed |= !segment.removed.is_empty();
+        }
+        if !has_removed || rows == 0 {
+            return Ok(rows);
+        }
+        let remembered = self.removed_rows_with.lock().get(word).copied();
+        let removed = match remembered {
+            Some(removed) => removed,
+            None => {
+                let removed = self.count_removed_rows_with(text, &term)?;
+                let mut remembered = self.removed_rows_with.lock();
+                if remembered.len() < REMEMBERED_WORDS_MAX {
+                    remembered.insert(word.to_string(), removed);
+                }
+                removed
+            }
+        };
+        Ok(rows.saturating_sub(removed))
+    }
+
+    /// Leapfrogs over the posting lists and the removed documents: cheap while either is short.
+    fn count_removed_rows_with(&self, text: Field, term: &Term) -> tantivy::Result<u64> {
+        let mut count = 0;
+        for (reader, segment) in self.searcher.segment_readers().iter().zip(&self.segments) {
+            if segment.removed.is_empty() {
+                continue;
+            }
+            let index = reader.inverted_index(text)?;
+            let Some(mut postings) = index.read_postings(term, IndexRecordOption::Basic)? else {
+                continue;
+            };
+            let mut removed = segment.removed.iter();
+            let mut doc = postings.doc();
+            while doc != TERMINATED {
+                removed.advance_to(doc);
+                match removed.next() {
+                    None => break,
+                    Some(candidate) if candidate == doc => {
+                        count += 1;
+                        doc = postings.advance();
+                    }
+                    Some(candidate) => {
+                        doc = postings.seek(candidate);
+                        count += u64::from(doc == candidate);
+                        if doc == candidate {
+                            doc = postings.advance();
+                        }
+                    }
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    /// Bytes beside what tantivy holds of its files.
+    pub fn own_bytes(&self) -> u64 {
+        let removed: usize = self
+            .segments
+            .iter()
+            .map(|segment| segment.removed.serialized_size())
+            .sum();
+        let remembered = self.removed_rows_with.lock().len() * 64;
+        // Roughly what tantivy's readers and ours cost per open segment, without file contents.
+        (removed + remembered + self.segments.len() * 4096) as u64
+    }
+}
+
+impl Segment {
+    fn new(reader: &SegmentReader, text: Field, old: Option<&Segment>) -> tantivy::Result<Self> {
+        let docs = reader.max_doc();
+        let row_ids = match old {
+            Some(old) => old.row_ids.clone(),
+            None => reader.fast_fields().u64(ROW_ID)?.first_or_default_col(0),
+        };
+        let ascending = match old {
+            Some(old) => old.ascending,
+            None => row_ids.iter().is_sorted(),
+        };
+        let removed: RoaringBitmap = match reader.alive_bitset() {
+            Some(alive) => (0..docs).filter(|doc| alive.is_deleted(*doc)).collect(),
+            None => RoaringBitmap::new(),
+        };
+        // tantivy estimates the words of a merged segment from its rounded row lengths; ours are exact.
+        let row_words = reader.fast_fields().u64(ROW_WORDS)?.first_or_default_col(0);
+        let all: u64 = row_words.iter().sum();
+        let gone: u64 = removed.iter().map(|doc| row_words.get_val(doc)).sum();
+        let stored_words = reader.inverted_index(text)?.total_num_tokens();
+        Ok(Self {
+            id: reader.segment_id(),
+            removed_count: reader.num_deleted_docs(),
+            row_ids,
+            ascending,
+            live_words: all.saturating_sub(gone),
+            removed,
+            average_words: stored_words as f32 / docs.max(1) as f32,
+        })
+    }
+}

@@ -1,0 +1,206 @@
+//! Rows that the truth holds but the index does not yet: term frequencies in RAM, scored exactly.
+
+use std::collections::HashMap;
+
+use crate::Analyzer;
+use crate::bm25::{Bag, Statistics, Weights};
+use crate::hits::{RowFilter, TextHit};
+
+/// The fresh rows of a collection. Memory: about 12 bytes per distinct word of a row, plus the dictionary of their words.
+#[derive(Default)]
+pub struct Tail {
+    rows: HashMap<u64, u32>,
+    /// By slot; a removed row leaves a hole until the next [`compact`](Self::compact).
+    slots: Vec<Option<TailRow>>,
+    words: HashMap<Box<str>, u32>,
+    postings: Vec<Postings>,
+    total_words: u64,
+    word_bytes: usize,
+    posting_count: usize,
+}
+
+struct TailRow {
+    row_id: u64,
+    row_words: u32,
+    /// Its distinct words, by number.
+    words: Box<[u32]>,
+}
+
+#[derive(Default)]
+struct Postings {
+    /// (slot, how often), holes included.
+    list: Vec<(u32, u32)>,
+    /// Without holes.
+    live_rows: u32,
+}
+
+impl Tail {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a row, or replaces it.
+    pub fn insert(&mut self, row_id: u64, text: &str, code: bool, analyzer: &Analyzer) {
+        self.remove(row_id);
+        let slot = self.slots.len() as u32;
+        let mut frequencies: HashMap<u32, u32> = HashMap::new();
+        let mut row_words = 0u32;
+        analyzer.passage_words(text, code, |token| {
+            row_words = row_words.saturating_add(1);
+            let number = match self.words.get(token.text.as_str()) {
+                Some(&number) => number,
+                None => {
+                    let number = self.postings.len() as u32;
+                    self.word_bytes += token.text.len();
+                    self.words.insert(token.text.as_str().into(), number);
+                    self.postings.push(Postings::default());
+                    number
+                }
+            };
+            *frequencies.entry(number).or_default() += 1;
+        });
+        for (&number, &frequency) in &frequencies {
+            let postings = &mut self.postings[number as usize];
+            postings.list.push((slot, frequency));
+            postings.live_rows += 1;
+        }
+        self.posting_count += frequencies.len();
+        self.total_words += u64::from(row_words);
+        self.rows.insert(row_id, slot);
+        self.slots.push(Some(TailRow {
+            row_id,
+            row_words,
+            words: frequencies.into_keys().collect(),
+        }));
+    }
+
+    /// Forgets a row: deleted, or in the index by now. False when it was not here.
+    pub fn remove(&mut self, row_id: u64) -> bool {
+        let Some(slot) = self.rows.remove(&row_id) else {
+            return false;
+        };
+        if let Some(row) = self.slots[slot as usize].take() {
+            self.total_words -= u64::from(row.row_words);
+            for &number in &row.words {
+                self.postings[number as usize].live_rows -= 1;
+            }
+        }
+        // Each compaction is paid for by as many removals: removing stays cheap however long the lists are.
+        if self.slots.len() > 64 && self.rows.len() * 2 < self.slots.len() {
+            self.compact();
+        }
+        true
+    }
+
+    pub fn contains(&self, row_id: u64) -> bool {
+        self.rows.contains_key(&row_id)
+    }
+
+    /// Rows in the tail.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Estimated heap bytes, from the capacities of what is held and the usual overheads of an allocator.
+    pub fn bytes(&self) -> usize {
+        const ALLOCATION: usize = 16;
+        // Hash tables hold one control byte per bucket and 8/7 of their capacity in buckets.
+        let rows = self.rows.capacity() * 8 / 7 * (16 + 1);
+        let words = self.words.capacity() * 8 / 7 * (24 + 1) + self.word_bytes;
+        let slots = self.slots.capacity() * size_of::<Option<TailRow>>();
+        // Vectors double: on average a quarter of their capacity is spare, and the smallest holds four.
+        let lists = self.posting_count.max(self.postings.len() * 3) * 8 * 4 / 3;
+        let forward = self.posting_count * 4;
+        let allocations = self.slots.len() + self.postings.len() * 2;
+        rows + words
+            + slots
+            + self.postings.capacity() * size_of::<Postings>()
+            + lists
+            + forward
+            + allocations * ALLOCATION
+    }
+
+    /// Squeezes the holes out: renumbers slots and drops words that no row has.
+    fn compact(&mut self) {
+        let mut moved = vec![u32::MAX; self.slots.len()];
+        let mut slots = Vec::with_capacity(self.rows.len());
+        for (slot, row) in self.slots.drain(..).enumerate() {
+            if let Some(row) = row {
+                moved[slot] = slots.len() as u32;
+                self.rows.insert(row.row_id, slots.len() as u32);
+                slots.push(Some(row));
+            }
+        }
+        let mut renumbered = vec![u32::MAX; self.postings.len()];
+        let mut postings = Vec::new();
+        for (number, mut old) in self.postings.drain(..).enumerate() {
+            if old.live_rows > 0 {
+                old.list.retain_mut(|(slot, _)| {
+                    *slot = moved[*slot as usize];
+                    *slot != u32::MAX
+                });
+                old.list.shrink_to_fit();
+                renumbered[number] = postings.len() as u32;
+                postings.push(old);
+            }
+        }
+        self.words.retain(|_, number| {
+            *number = renumbered[*number as usize];
+            *number != u32::MAX
+        });
+        self.words.shrink_to_fit();
+        self.rows.shrink_to_fit();
+        for row in slots.iter_mut().flatten() {
+            for number in &mut row.words {
+                *number = renumbered[*number as usize];
+            }
+        }
+        self.posting_count = postings.iter().map(|postings| postings.list.len()).sum();
+        self.word_bytes = self.words.keys().map(|word| word.len()).sum();
+        self.slots = slots;
+        self.postings = postings;
+    }
+
+    pub(crate) fn statistics(&self, bag: &Bag) -> Statistics {
+        Statistics {
+            rows: self.rows.len() as u64,
+            words: self.total_words,
+            rows_with: bag
+                .words
+                .iter()
+                .map(|word| self.postings(word).map_or(0, |p| u64::from(p.live_rows)))
+                .collect(),
+        }
+    }
+
+    /// Every allowed row that contains a word of the bag, scored.
+    pub(crate) fn score(&self, bag: &Bag, weights: &Weights, filter: RowFilter<'_>) -> Vec<TextHit> {
+        let mut matches: Vec<(u32, u32, u32)> = Vec::new();
+        for (at, word) in bag.words.iter().enumerate() {
+            let list = self.postings(word).map_or(&[][..], |postings| &postings.list);
+            matches.extend(list.iter().map(|&(slot, frequency)| (slot, at as u32, frequency)));
+        }
+        matches.sort_unstable();
+        matches
+            .chunk_by(|a, b| a.0 == b.0)
+            .filter_map(|row| {
+                let slot = self.slots[row[0].0 as usize].as_ref()?;
+                filter.allows(slot.row_id).then(|| TextHit {
+                    row_id: slot.row_id,
+                    score: weights.score(
+                        slot.row_words,
+                        row.iter().map(|&(_, at, frequency)| (at as usize, frequency)),
+                    ),
+                })
+            })
+            .collect()
+    }
+
+    fn postings(&self, word: &str) -> Option<&Postings> {
+        Some(&self.postings[*self.words.get(word)? as usize])
+    }
+}

@@ -1,0 +1,354 @@
+//! The truth on RocksDB, in one folder, for one process.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+use rocksdb::{
+    BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, DB, DBCompressionType,
+    DBRecoveryMode, InfoLogger, LogLevel, Options, ReadOptions, WriteBatch, WriteBufferManager,
+    WriteOptions,
+};
+
+use crate::{
+    Batch, Direction, Op, Position, Reader, Result, Table, Truth, TruthError, Visit,
+};
+
+/// How much memory the embedded truth may use.
+#[derive(Clone, Copy, Debug)]
+pub struct EmbeddedOptions {
+    /// Blocks, index and filter blocks, and the write buffers charged to the same cache.
+    pub cache_bytes: usize,
+    /// Unflushed writes.
+    pub write_buffer_bytes: usize,
+}
+
+/// Bytes that RocksDB holds, by part.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TruthMemory {
+    pub cache_bytes: u64,
+    pub write_buffer_bytes: u64,
+    pub table_reader_bytes: u64,
+}
+
+/// The embedded truth. One process at a time: the engine's lock file sees to that, RocksDB's own lock backs it up.
+pub struct Embedded {
+    db: DB,
+    folder: PathBuf,
+    cache: Cache,
+    written: AtomicU64,
+    synced: Mutex<u64>,
+    stopped: RwLock<Option<String>>,
+}
+
+impl Embedded {
+    /// Opens or creates the store in `folder`. A torn tail of the log (a crash) is cut; damage before it is refused
+    /// with the file's name, because what follows the damage was acknowledged.
+    pub fn open(folder: &Path, options: EmbeddedOptions) -> Result<Self> {
+        Self::open_with(folder, options, DBRecoveryMode::TolerateCorruptedTailRecords)
+    }
+
+    pub(crate) fn open_with(
+        folder: &Path,
+        options: EmbeddedOptions,
+        recovery: DBRecoveryMode,
+    ) -> Result<Self> {
+        let cache = Cache::new_lru_cache(options.cache_bytes);
+        let mut db_options = db_options(&options, &cache);
+        db_options.set_wal_recovery_mode(recovery);
+        let tables = Table::ALL.map(|table| (table.name(), table_options(table, &options, &cache)));
+        let db = DB::open_cf_with_opts(&db_options, folder, tables)
+            .map_err(|error| crate::verify::blame(folder, error))?;
+        Ok(Self {
+            db,
+            folder: folder.to_path_buf(),
+            cache,
+            written: AtomicU64::new(0),
+            synced: Mutex::new(0),
+            stopped: RwLock::new(None),
+        })
+    }
+
+    /// Bytes held in memory.
+    pub fn memory(&self) -> Result<TruthMemory> {
+        let usage =
+            rocksdb::perf::get_memory_usage_stats(Some(&[&self.db]), Some(&[&self.cache]))
+                .map_err(|error| self.error(error))?;
+        Ok(TruthMemory {
+            cache_bytes: usage.cache_total,
+            write_buffer_bytes: usage.mem_table_total,
+            table_reader_bytes: usage.mem_table_readers_total,
+        })
+    }
+
+    /// Writes the write buffers to table files, so that the next open replays nothing.
+    pub fn flush(&self) -> Result<()> {
+        for table in Table::ALL {
+            self.db
+                .flush_cf(self.table(table))
+                .map_err(|error| self.error(error))?;
+        }
+        Ok(())
+    }
+
+    /// Rewrites every table without what was deleted.
+    pub fn compact(&self) {
+        for table in Table::ALL {
+            self.db
+                .compact_range_cf(self.table(table), None::<&[u8]>, None::<&[u8]>);
+        }
+    }
+
+    /// Reads every live block, so that RocksDB checks it. The first error names its file.
+    pub fn read_everything(&self) -> Vec<TruthError> {
+        let mut errors = Vec::new();
+        for table in Table::ALL {
+            let mut options = ReadOptions::default();
+            options.set_verify_checksums(true);
+            options.fill_cache(false);
+            let mut rows = self.db.raw_iterator_cf_opt(self.table(table), options);
+            rows.seek_to_first();
+            while rows.valid() {
+                rows.next();
+            }
+            if let Err(error) = rows.status() {
+                errors.push(self.error(error));
+            }
+        }
+        errors
+    }
+
+    fn table(&self, table: Table) -> &ColumnFamily {
+        self.db
+            .cf_handle(table.name())
+            .expect("every table is opened with the store")
+    }
+
+    fn error(&self, error: rocksdb::Error) -> TruthError {
+        TruthError::from_rocksdb(&self.folder, error)
+    }
+
+    fn refuse_when_stopped(&self) -> Result<()> {
+        match &*self.stopped.read() {
+            Some(why) => Err(TruthError::Stopped(why.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Truth for Embedded {
+    fn write(&self, batch: Batch) -> Result<Position> {
+        self.refuse_when_stopped()?;
+        let mut rocks = WriteBatch::default();
+        for op in batch.into_ops() {
+            match op {
+                Op::Put { table, key, value } => rocks.put_cf(self.table(table), key, value),
+                Op::Delete { table, key } => rocks.delete_cf(self.table(table), key),
+                Op::DeleteRange { table, from, to } => {
+                    rocks.delete_range_cf(self.table(table), from, to)
+                }
+            }
+        }
+        let mut options = WriteOptions::default();
+        options.set_sync(false); // `sync` makes it durable, for many writers at once
+        self.db
+            .write_opt(rocks, &options)
+            .map_err(|error| self.error(error))?;
+        Ok(Position(self.written.fetch_add(1, Ordering::SeqCst) + 1))
+    }
+
+    fn sync(&self, position: Position) -> Result<()> {
+        // Group commit: while one caller syncs, the others queue on this lock; the next in line syncs for all of them.
+        let mut synced = self.synced.lock();
+        if *synced >= position.0 {
+            return Ok(());
+        }
+        self.refuse_when_stopped()?;
+        let upto = self.written.load(Ordering::SeqCst);
+        if let Err(error) = self.db.flush_wal(true) {
+            // What the disk holds is now unknown, and a later fsync may succeed without having written it.
+            *self.stopped.write() = Some(error.to_string());
+            return Err(TruthError::Stopped(error.to_string()));
+        }
+        *synced = upto;
+        Ok(())
+    }
+
+    fn snapshot(&self) -> Box<dyn Reader + '_> {
+        Box::new(Snapshot {
+            truth: self,
+            snapshot: self.db.snapshot(),
+        })
+    }
+}
+
+impl Reader for Embedded {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.read(ReadOptions::default(), table, key)
+    }
+
+    fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.read_many(ReadOptions::default(), table, keys)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        self.scan_with(ReadOptions::default(), table, from, to, direction, visit)
+    }
+}
+
+struct Snapshot<'t> {
+    truth: &'t Embedded,
+    snapshot: rocksdb::Snapshot<'t>,
+}
+
+impl Snapshot<'_> {
+    fn options(&self) -> ReadOptions {
+        let mut options = ReadOptions::default();
+        options.set_snapshot(&self.snapshot);
+        options
+    }
+}
+
+impl Reader for Snapshot<'_> {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.truth.read(self.options(), table, key)
+    }
+
+    fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.truth.read_many(self.options(), table, keys)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        self.truth
+            .scan_with(self.options(), table, from, to, direction, visit)
+    }
+}
+
+impl Embedded {
+    fn read(&self, options: ReadOptions, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.db
+            .get_cf_opt(self.table(table), key, &options)
+            .map_err(|error| self.error(error))
+    }
+
+    fn read_many(
+        &self,
+        options: ReadOptions,
+        table: Table,
+        keys: &[Vec<u8>],
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        let sorted = keys.is_sorted();
+        self.db
+            .batched_multi_get_cf_opt(self.table(table), keys, sorted, &options)
+            .into_iter()
+            .map(|value| match value {
+                Ok(value) => Ok(value.map(|bytes| bytes.to_vec())),
+                Err(error) => Err(self.error(error)),
+            })
+            .collect()
+    }
+
+    fn scan_with(
+        &self,
+        mut options: ReadOptions,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        options.set_iterate_lower_bound(from);
+        if !to.is_empty() {
+            options.set_iterate_upper_bound(to);
+        }
+        let mut rows = self.db.raw_iterator_cf_opt(self.table(table), options);
+        match direction {
+            Direction::Forward => rows.seek_to_first(),
+            Direction::Reverse => rows.seek_to_last(),
+        }
+        while let Some((key, value)) = rows.item() {
+            if let ControlFlow::Break(()) = visit(key, value) {
+                return Ok(());
+            }
+            match direction {
+                Direction::Forward => rows.next(),
+                Direction::Reverse => rows.prev(),
+            }
+        }
+        rows.status().map_err(|error| self.error(error))
+    }
+}
+
+fn db_options(options: &EmbeddedOptions, cache: &Cache) -> Options {
+    let mut db = Options::default();
+    db.create_if_missing(true);
+    db.create_missing_column_families(true);
+    db.set_write_buffer_manager(&WriteBufferManager::new_write_buffer_manager_with_cache(
+        options.write_buffer_bytes,
+        false,
+        cache.clone(),
+    ));
+    db.set_max_background_jobs(2);
+    db.set_max_open_files(256);
+    db.set_max_total_wal_size(4 * options.write_buffer_bytes as u64);
+    db.set_max_manifest_file_size(1 << 20);
+    db.set_stats_dump_period_sec(0);
+    db.set_stats_persist_period_sec(0);
+    db.set_skip_stats_update_on_db_open(true);
+    db.set_compaction_readahead_size(256 << 10);
+    db.set_bytes_per_sync(1 << 20);
+    // RocksDB would write a diary (LOG) beside the data that nobody checks; what it has to say comes back as errors.
+    db.set_info_logger(InfoLogger::new_callback_logger(LogLevel::Fatal, |_, _| {}));
+    db
+}
+
+pub(crate) fn table_options(table: Table, budget: &EmbeddedOptions, cache: &Cache) -> Options {
+    let mut blocks = BlockBasedOptions::default();
+    blocks.set_block_cache(cache);
+    blocks.set_format_version(6);
+    // Index and filter blocks are inside the budget; partitioned, so that one lookup does not pull in a whole file's index.
+    blocks.set_cache_index_and_filter_blocks(true);
+    blocks.set_cache_index_and_filter_blocks_with_high_priority(true);
+    blocks.set_pin_l0_filter_and_index_blocks_in_cache(true);
+    blocks.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+    blocks.set_metadata_block_size(4096);
+    let mut options = Options::default();
+    // Rows and changes are numbered upwards, so their files never overlap and compaction only renames them.
+    match table {
+        Table::Vectors => {
+            blocks.set_block_size(16 << 10);
+            options.set_compression_type(DBCompressionType::None);
+        }
+        Table::Records | Table::Files => {
+            blocks.set_block_size(16 << 10);
+            options.set_compression_type(DBCompressionType::Lz4);
+            options.set_bottommost_compression_type(DBCompressionType::Zstd);
+        }
+        Table::Ids => {
+            blocks.set_bloom_filter(10.0, false);
+            blocks.set_partition_filters(true);
+            options.set_compression_type(DBCompressionType::Lz4);
+        }
+        Table::Catalog | Table::Log => options.set_compression_type(DBCompressionType::Lz4),
+    }
+    options.set_block_based_table_factory(&blocks);
+    options.set_write_buffer_size(budget.write_buffer_bytes / 2);
+    options.set_target_file_size_base(16 << 20);
+    options.set_max_bytes_for_level_base(64 << 20);
+    options
+}

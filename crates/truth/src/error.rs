@@ -1,0 +1,41 @@
+use std::path::{Path, PathBuf};
+
+/// What can go wrong with the truth.
+#[derive(Debug, thiserror::Error)]
+pub enum TruthError {
+    /// Bytes on disk are not what was written. Never silently skipped.
+    #[error("{}: {what}; restore this folder from a backup, or see what can be saved with `nuthatch doctor --repair`", path.display())]
+    Corrupt { path: PathBuf, what: String },
+    #[error("{}: {what}", path.display())]
+    Io { path: PathBuf, what: String },
+    #[error(
+        "the disk under {} is full: {what}; nothing was written, free some space and try again", path.display()
+    )]
+    Full { path: PathBuf, what: String },
+    /// An fsync failed: what the disk holds is unknown, so nothing more is accepted.
+    #[error("the store has stopped writing after a failed sync ({0}); reopen it")]
+    Stopped(String),
+}
+
+pub type Result<T> = std::result::Result<T, TruthError>;
+
+impl TruthError {
+    /// RocksDB says everything in one string; its first word is the kind, and it names the file where it knows it.
+    pub(crate) fn from_rocksdb(folder: &Path, error: rocksdb::Error) -> Self {
+        let what = error.to_string();
+        let path = what
+            .split(|c: char| c.is_whitespace() || c == ',' || c == ';')
+            .map(|word| word.trim_end_matches([':', '.']))
+            .find(|word| {
+                Path::new(word).is_absolute() && Path::new(word).starts_with(folder)
+            })
+            .map_or_else(|| folder.to_path_buf(), PathBuf::from);
+        if what.contains("No space left") || what.contains("NoSpace") {
+            return Self::Full { path, what };
+        }
+        match error.kind() {
+            rocksdb::ErrorKind::Corruption => Self::Corrupt { path, what },
+            _ => Self::Io { path, what },
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Tables and the prefix that every key begins with. Isolation is in the key, not in a filter.
+
+/// Tables of the truth: column families in RocksDB, tables in CQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Table {
+    /// Collections, their options, schemas and counters.
+    Catalog,
+    /// External id -> row id.
+    Ids,
+    /// Row id -> record (id, text, payload).
+    Records,
+    /// Row id -> f32 components, little endian.
+    Vectors,
+    /// Change sequence -> rows added and removed.
+    Log,
+    /// Path -> file that was added.
+    Files,
+}
+
+impl Table {
+    pub const ALL: [Table; 6] = [
+        Table::Catalog,
+        Table::Ids,
+        Table::Records,
+        Table::Vectors,
+        Table::Log,
+        Table::Files,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Table::Catalog => "catalog",
+            Table::Ids => "ids",
+            Table::Records => "records",
+            Table::Vectors => "vectors",
+            Table::Log => "log",
+            Table::Files => "files",
+        }
+    }
+}
+
+/// The unit of placement: a tenant's collection. Its eight bytes begin every key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Shard {
+    pub tenant: u32,
+    pub collection: u32,
+}
+
+impl Shard {
+    /// `tenant` and `collection`, big endian.
+    pub fn prefix(self) -> [u8; 8] {
+        let mut prefix = [0; 8];
+        prefix[..4].copy_from_slice(&self.tenant.to_be_bytes());
+        prefix[4..].copy_from_slice(&self.collection.to_be_bytes());
+        prefix
+    }
+
+    /// The key of `suffix` in this shard.
+    pub fn key(self, suffix: &[u8]) -> Vec<u8> {
+        let mut key = Vec::with_capacity(8 + suffix.len());
+        key.extend_from_slice(&self.prefix());
+        key.extend_from_slice(suffix);
+        key
+    }
+
+    /// The key of a number (row id, change sequence), in numeric order.
+    pub fn number_key(self, number: u64) -> Vec<u8> {
+        self.key(&number.to_be_bytes())
+    }
+
+    /// The first key after all keys of this shard.
+    pub fn end(self) -> Vec<u8> {
+        match u64::from_be_bytes(self.prefix()).checked_add(1) {
+            Some(next) => next.to_be_bytes().to_vec(),
+            None => Vec::new(),
+        }
+    }
+
+    /// What follows the prefix of a key of this shard.
+    pub fn suffix(key: &[u8]) -> &[u8] {
+        key.get(8..).unwrap_or_default()
+    }
+}

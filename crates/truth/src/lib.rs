@@ -1,0 +1,73 @@
+//! The truth: every acknowledged write, and the only thing in the data folder that cannot be rebuilt.
+//!
+//! **Useful for** atomic batches with a change log, point and range reads, snapshots.
+//! **Not for** searching (derived indexes do that) and not for deciding what a record is (the engine does).
+//!
+//! **Invariant:** a batch is there whole or not at all, in the order of its writes; once [`Truth::sync`] has returned for
+//! its position it survives kill -9 and power loss; after a failed sync nothing more is accepted.
+//!
+//! The trait asks for nothing that Cassandra could not give: `docs/rfcs/0002-truth.md` shows the mapping.
+
+mod batch;
+mod embedded;
+mod error;
+mod key;
+mod log;
+mod log_file;
+mod repair;
+mod verify;
+
+use std::ops::ControlFlow;
+
+pub use batch::{Batch, Op};
+pub use embedded::{Embedded, EmbeddedOptions, TruthMemory};
+pub use error::{Result, TruthError};
+pub use key::{Shard, Table};
+pub use log::{append_change, changes_after, trim_changes};
+pub use repair::{RepairReport, repair};
+pub use verify::{Damage, record_checksums, verify};
+
+/// Where a write stands in the order of all writes; what [`Truth::sync`] waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position(pub u64);
+
+/// Order of a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Forward,
+    Reverse,
+}
+
+/// What a scan calls for each key and value; `Break` ends the scan.
+pub type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'v;
+
+/// Reading: the live state, or a snapshot of it.
+pub trait Reader {
+    /// The value of one key.
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>>;
+
+    /// The values of many keys, in their order. Ascending keys are cheapest.
+    fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>>;
+
+    /// Visits the keys in `from..to` (empty `to`: to the end of the table), one consistent view.
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<()>;
+}
+
+/// The store of record.
+pub trait Truth: Reader + Send + Sync {
+    /// Applies the batch atomically and orders it after all earlier ones. Visible at once, durable after [`sync`](Self::sync).
+    fn write(&self, batch: Batch) -> Result<Position>;
+
+    /// Returns once everything up to `position` is durable. Concurrent callers share one fsync.
+    fn sync(&self, position: Position) -> Result<()>;
+
+    /// A consistent view that later writes do not touch.
+    fn snapshot(&self) -> Box<dyn Reader + '_>;
+}

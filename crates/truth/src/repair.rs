@@ -1,0 +1,72 @@
+//! Saving what can be saved from a damaged store. Nothing is thrown away: what was damaged is copied aside first.
+
+use std::path::{Path, PathBuf};
+
+use rocksdb::{DB, DBRecoveryMode, Options};
+
+use crate::verify::{Damage, verify};
+use crate::{Embedded, EmbeddedOptions, Result, TruthError, record_checksums};
+
+/// What a repair did.
+#[derive(Debug, Default)]
+pub struct RepairReport {
+    /// What was wrong before.
+    pub damage: Vec<Damage>,
+    /// Copies of the damaged files.
+    pub quarantined: Vec<PathBuf>,
+}
+
+/// Copies every damaged file of `folder` into `quarantine`, then makes the store open again: the log is replayed up to its
+/// damage, table files that cannot be read are left out, a lost MANIFEST is written anew from the table files.
+/// Acknowledged writes that were in the damaged part are lost; the report names the files. The store must be closed.
+pub fn repair(folder: &Path, quarantine: &Path, options: EmbeddedOptions) -> Result<RepairReport> {
+    let io = |path: &Path| {
+        let path = path.to_path_buf();
+        move |error: std::io::Error| TruthError::Io {
+            path,
+            what: error.to_string(),
+        }
+    };
+    // Files first: opening the store replays the log and removes it, damage and all.
+    let mut damage = verify(folder, None)?;
+    if damage.is_empty() {
+        // Then the blocks of table files that are too young for a checksum of their own.
+        let truth = Embedded::open(folder, options)?;
+        damage = verify(folder, Some(&truth))?;
+    }
+    let mut report = RepairReport { damage, quarantined: Vec::new() };
+    if report.damage.is_empty() {
+        return Ok(report);
+    }
+    std::fs::create_dir_all(quarantine).map_err(io(quarantine))?;
+    let (mut lost_structure, mut lost_tables) = (false, false);
+    for found in &report.damage {
+        let name = found.path.file_name().unwrap_or_default().to_string_lossy();
+        let copy = quarantine.join(&*name);
+        if found.path.is_file() {
+            std::fs::copy(&found.path, &copy).map_err(io(&found.path))?;
+            report.quarantined.push(copy);
+        }
+        let remove = if name.ends_with(".sst") {
+            lost_tables = true;
+            true
+        } else {
+            lost_structure |= name.starts_with("MANIFEST-") || name == "CURRENT";
+            // RocksDB writes these anew; IDENTITY and OPTIONS hold nothing of the user's.
+            name == "CHECKSUMS" || name == "IDENTITY" || name.starts_with("OPTIONS-")
+        };
+        if remove && found.path.is_file() {
+            std::fs::remove_file(&found.path).map_err(io(&found.path))?;
+        }
+    }
+    if lost_structure || lost_tables {
+        let mut plain = Options::default();
+        plain.create_if_missing(true);
+        DB::repair(&plain, folder).map_err(|error| TruthError::from_rocksdb(folder, error))?;
+    }
+    let repaired = Embedded::open_with(folder, options, DBRecoveryMode::PointInTime)?;
+    repaired.flush()?;
+    drop(repaired);
+    record_checksums(folder)?;
+    Ok(report)
+}

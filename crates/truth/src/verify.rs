@@ -1,0 +1,185 @@
+//! Checking every byte of the truth's folder, and naming what is wrong.
+//!
+//! RocksDB checks the blocks that it reads. Files that it reads rarely (OPTIONS, IDENTITY) or partly (filters, properties)
+//! are covered by whole-file checksums kept in `CHECKSUMS`, a sealed file beside them, brought up to date after flushes and
+//! at close; logs and the MANIFEST carry a checksum per record.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use nuthatch_segment::{read_sealed, write_sealed};
+
+use crate::log_file::first_bad_record;
+use crate::{Embedded, Result, TruthError};
+
+/// A file whose bytes are not what was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Damage {
+    pub path: PathBuf,
+    pub what: String,
+}
+
+const CHECKSUMS: &str = "CHECKSUMS";
+
+type Sums = BTreeMap<String, (u64, u32)>;
+
+/// Notes the checksums of files that have become immutable since the last call. Cheap when there are none.
+pub fn record_checksums(folder: &Path) -> Result<()> {
+    let mut known = read_sums(folder).unwrap_or_default();
+    let names: Vec<String> = file_names(folder)?
+        .into_iter()
+        .filter(|name| is_immutable(name))
+        .collect();
+    let before = known.clone();
+    known.retain(|name, _| names.contains(name));
+    for name in names {
+        if !known.contains_key(&name) {
+            match checksum_of(&folder.join(&name)) {
+                Ok(sum) => drop(known.insert(name, sum)),
+                // Compaction may remove a file at any moment.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(io(&folder.join(name), error)),
+            }
+        }
+    }
+    if known == before {
+        return Ok(());
+    }
+    let body = serde_json::to_vec_pretty(&known).expect("names and numbers are always JSON");
+    write_sealed(&folder.join(CHECKSUMS), &body).map_err(|error| TruthError::Io {
+        path: folder.join(CHECKSUMS),
+        what: error.to_string(),
+    })
+}
+
+/// Every damaged file in the folder. With `open`, the live blocks are read through RocksDB as well, which covers table
+/// files too young for `CHECKSUMS`.
+pub fn verify(folder: &Path, open: Option<&Embedded>) -> Result<Vec<Damage>> {
+    let mut damage = check_files(folder)?;
+    if let Some(truth) = open {
+        for error in truth.read_everything() {
+            let found = match error {
+                TruthError::Corrupt { path, what } => Damage { path, what },
+                other => return Err(other),
+            };
+            if !damage.iter().any(|known| known.path == found.path) {
+                damage.push(found);
+            }
+        }
+    }
+    Ok(damage)
+}
+
+/// Names the file behind a failed open where RocksDB does not.
+pub(crate) fn blame(folder: &Path, error: rocksdb::Error) -> TruthError {
+    let said = TruthError::from_rocksdb(folder, error);
+    if matches!(said, TruthError::Full { .. }) {
+        return said;
+    }
+    match check_files(folder).ok().and_then(|all| all.into_iter().next()) {
+        Some(Damage { path, what }) => TruthError::Corrupt { path, what },
+        None => said,
+    }
+}
+
+fn check_files(folder: &Path) -> Result<Vec<Damage>> {
+    let mut damage = Vec::new();
+    let sums = match read_sums(folder) {
+        Ok(sums) => sums,
+        Err(found) => {
+            damage.push(found);
+            Sums::new()
+        }
+    };
+    let names = file_names(folder)?;
+    for name in &names {
+        let path = folder.join(name);
+        let what = if name.ends_with(".log") || name.starts_with("MANIFEST-") {
+            log_damage(&path)?
+        } else if name == "CURRENT" {
+            let current = std::fs::read(&path).map_err(|error| io(&path, error))?;
+            let target = std::str::from_utf8(&current).ok().and_then(|text| text.strip_suffix('\n'));
+            match target {
+                Some(target) if target.starts_with("MANIFEST-") && names.iter().any(|n| n == target) => None,
+                _ => Some("does not name a MANIFEST of this folder".to_string()),
+            }
+        } else if let Some(expected) = sums.get(name) {
+            let found = checksum_of(&path).map_err(|error| io(&path, error))?;
+            (found != *expected).then(|| {
+                format!(
+                    "{} bytes with CRC-32C {:08x}, but {} bytes with {:08x} were written",
+                    found.0, found.1, expected.0, expected.1
+                )
+            })
+        } else {
+            None
+        };
+        damage.extend(what.map(|what| Damage { path, what }));
+    }
+    Ok(damage)
+}
+
+fn log_damage(path: &Path) -> Result<Option<String>> {
+    let bad = first_bad_record(path).map_err(|error| io(path, error))?;
+    // A bad record with nothing intact after it is what a crash leaves at the end of the newest log; RocksDB decides.
+    Ok(bad.map(|bad| match bad.intact_after {
+        0 => format!("the record at byte {} is damaged, and nothing intact follows it", bad.offset),
+        after => format!(
+            "the record at byte {} is damaged, with at least {after} intact ones after it",
+            bad.offset
+        ),
+    }))
+}
+
+fn read_sums(folder: &Path) -> std::result::Result<Sums, Damage> {
+    let path = folder.join(CHECKSUMS);
+    let damaged = |what: String| Damage {
+        path: path.clone(),
+        what,
+    };
+    match read_sealed(&path) {
+        Ok(Some(body)) => serde_json::from_slice(&body).map_err(|error| damaged(error.to_string())),
+        Ok(None) => Ok(Sums::new()),
+        Err(error) => Err(damaged(error.to_string())),
+    }
+}
+
+fn is_immutable(name: &str) -> bool {
+    name.ends_with(".sst") || name.starts_with("OPTIONS-") && !name.ends_with(".dbtmp") || name == "IDENTITY"
+}
+
+fn file_names(folder: &Path) -> Result<Vec<String>> {
+    let entries = std::fs::read_dir(folder).map_err(|error| io(folder, error))?;
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|error| io(folder, error))?;
+        if entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn checksum_of(path: &Path) -> std::io::Result<(u64, u32)> {
+    let mut file = std::fs::File::open(path)?;
+    let (mut bytes, mut checksum) = (0, 0);
+    let mut buffer = vec![0; 256 * 1024];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok((bytes, checksum)),
+            read => {
+                checksum = crc32c::crc32c_append(checksum, &buffer[..read]);
+                bytes += read as u64;
+            }
+        }
+    }
+}
+
+fn io(path: &Path, error: std::io::Error) -> TruthError {
+    TruthError::Io {
+        path: path.to_path_buf(),
+        what: error.to_string(),
+    }
+}

@@ -1,0 +1,217 @@
+//! Rows that are in no segment yet, searched in memory.
+//!
+//! A row is kept as int8 codes with a scale, the length of what the codes miss, and its own length; the query is split into
+//! 15 bits and what they miss. With row `x = s·c + e` and query `q = t·d + g`, `<x, q> = s·t·<c, d> + s·<c, g> + <e, q>`, and
+//! Cauchy-Schwarz bounds the last two terms: `|s·c|·|g| + |e|·|q|`. So each similarity has a lower and an upper bound that
+//! hold for any data, and a search returns every row that can be among the best: comparing those exactly is an exact search.
+
+use nuthatch_distance::{I16_QUERY_MAX, dot_i8_i16};
+
+use crate::bounds::retain_reaching;
+use crate::validate::{norm, validate_dim};
+use crate::{Metric, Result, validate};
+
+/// Fresh rows of a collection. About `dim + 21` bytes a row; the full vectors live in the truth.
+pub struct Delta {
+    dim: usize,
+    metric: Metric,
+    /// Ascending; removed rows stay until [`Delta::remove`] compacts.
+    row_ids: Vec<u64>,
+    rows: Vec<Row>,
+    codes: Vec<i8>,
+    removed: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Row {
+    /// Value of one code step.
+    scale: f32,
+    /// Length of what the codes miss, rounded up.
+    residual_norm: f32,
+    /// Length of the row.
+    norm: f32,
+    live: bool,
+}
+
+/// A row that may be among the best: its exact similarity lies within the bounds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DeltaCandidate {
+    pub row_id: u64,
+    pub lower: f32,
+    pub upper: f32,
+}
+
+impl Delta {
+    pub fn new(dim: usize, metric: Metric) -> Result<Self> {
+        validate_dim(dim)?;
+        Ok(Self { dim, metric, row_ids: Vec::new(), rows: Vec::new(), codes: Vec::new(), removed: 0 })
+    }
+
+    /// Adds a raw row. Ascending ids append; any other order is right but moves what lies behind, and an id that is there
+    /// already is replaced.
+    pub fn push(&mut self, row_id: u64, vector: &[f32]) -> Result<()> {
+        validate(vector, self.dim, self.metric)?;
+        let at = match self.row_ids.binary_search(&row_id) {
+            Ok(at) => {
+                self.removed -= usize::from(!self.rows[at].live);
+                at
+            }
+            Err(at) => {
+                let start = at * self.dim;
+                self.row_ids.insert(at, row_id);
+                self.rows.insert(at, Row { scale: 0.0, residual_norm: 0.0, norm: 0.0, live: true });
+                self.codes.splice(start..start, std::iter::repeat_n(0, self.dim));
+                at
+            }
+        };
+        self.rows[at] = code(vector, &mut self.codes[at * self.dim..(at + 1) * self.dim]);
+        Ok(())
+    }
+
+    /// Forgets a row; false when it is not there.
+    pub fn remove(&mut self, row_id: u64) -> bool {
+        let Ok(at) = self.row_ids.binary_search(&row_id) else {
+            return false;
+        };
+        let was_live = std::mem::replace(&mut self.rows[at].live, false);
+        self.removed += usize::from(was_live);
+        if self.removed > 64 && self.removed > self.rows.len() / 2 {
+            self.compact();
+        }
+        was_live
+    }
+
+    /// Live rows.
+    pub fn len(&self) -> usize {
+        self.rows.len() - self.removed
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    pub fn metric(&self) -> Metric {
+        self.metric
+    }
+
+    /// Bytes of memory held.
+    pub fn bytes(&self) -> u64 {
+        let bytes = self.codes.capacity()
+            + self.row_ids.capacity() * size_of::<u64>()
+            + self.rows.capacity() * size_of::<Row>();
+        bytes as u64
+    }
+
+    /// Ids of the live rows, ascending.
+    pub fn rows(&self) -> impl Iterator<Item = u64> + '_ {
+        let live = self.row_ids.iter().zip(&self.rows).filter(|(_, row)| row.live);
+        live.map(|(row_id, _)| *row_id)
+    }
+
+    /// Every row passing `keep` whose upper bound reaches the `limit`-th best lower bound, highest upper bound first (then the
+    /// lowest id): the exact `limit` best are among them. All that pass when they are no more than `limit`.
+    pub fn search(&self, query: &[f32], keep: impl Fn(u64) -> bool, limit: usize) -> Result<Vec<DeltaCandidate>> {
+        validate(query, self.dim, self.metric)?;
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        let query = Query::new(query, self.metric);
+        let mut candidates: Vec<DeltaCandidate> = Vec::new();
+        for (at, (row_id, row)) in self.row_ids.iter().zip(&self.rows).enumerate() {
+            if row.live && keep(*row_id) {
+                let codes = &self.codes[at * self.dim..(at + 1) * self.dim];
+                let (lower, upper) = query.bounds(row, codes);
+                candidates.push(DeltaCandidate { row_id: *row_id, lower, upper });
+            }
+        }
+        retain_reaching(&mut candidates, limit, |candidate| (candidate.lower, candidate.upper));
+        candidates.sort_unstable_by(|a, b| b.upper.total_cmp(&a.upper).then(a.row_id.cmp(&b.row_id)));
+        Ok(candidates)
+    }
+
+    fn compact(&mut self) {
+        let mut kept = 0;
+        for at in 0..self.rows.len() {
+            if self.rows[at].live {
+                self.codes.copy_within(at * self.dim..(at + 1) * self.dim, kept * self.dim);
+                self.row_ids[kept] = self.row_ids[at];
+                self.rows[kept] = self.rows[at];
+                kept += 1;
+            }
+        }
+        self.codes.truncate(kept * self.dim);
+        self.row_ids.truncate(kept);
+        self.rows.truncate(kept);
+        self.codes.shrink_to_fit();
+        self.row_ids.shrink_to_fit();
+        self.rows.shrink_to_fit();
+        self.removed = 0;
+    }
+}
+
+fn code(vector: &[f32], codes: &mut [i8]) -> Row {
+    let greatest = vector.iter().fold(0.0f32, |greatest, x| greatest.max(x.abs()));
+    let scale = (greatest / 127.0).max(f32::MIN_POSITIVE);
+    let mut missed = 0.0;
+    for (x, code) in vector.iter().zip(codes) {
+        *code = (x / scale).round() as i8;
+        let rest = f64::from(*x) - f64::from(scale) * f64::from(*code);
+        missed += rest * rest;
+    }
+    Row { scale, residual_norm: round_up(missed.sqrt()), norm: round_up(norm(vector)), live: true }
+}
+
+/// The next 32-bit float that is surely not below.
+fn round_up(value: f64) -> f32 {
+    (value as f32).next_up()
+}
+
+struct Query {
+    metric: Metric,
+    codes: Vec<i16>,
+    scale: f64,
+    residual_norm: f64,
+    norm: f64,
+    /// Relative rounding error of the 32-bit sums that the exact comparison will make: they are inside the bounds too.
+    rounding: f64,
+}
+
+impl Query {
+    fn new(query: &[f32], metric: Metric) -> Self {
+        let greatest = query.iter().fold(0.0f32, |greatest, x| greatest.max(x.abs()));
+        let scale = f64::from(greatest.max(f32::MIN_POSITIVE)) / f64::from(I16_QUERY_MAX);
+        let codes: Vec<i16> = query.iter().map(|x| (f64::from(*x) / scale).round() as i16).collect();
+        let missed: f64 =
+            query.iter().zip(&codes).map(|(x, code)| (f64::from(*x) - scale * f64::from(*code)).powi(2)).sum();
+        Self {
+            metric,
+            scale,
+            codes,
+            residual_norm: missed.sqrt(),
+            norm: norm(query),
+            // Sums run in at least sixteen lanes: dim / 16 additions in a row, a few more to join lanes, norms and quotient.
+            rounding: (query.len() as f64 / 16.0 + 32.0) * f64::from(f32::EPSILON) * 2.0,
+        }
+    }
+
+    fn bounds(&self, row: &Row, codes: &[i8]) -> (f32, f32) {
+        let dot = f64::from(row.scale) * self.scale * dot_i8_i16(codes, &self.codes) as f64;
+        let (norm, residual_norm) = (f64::from(row.norm), f64::from(row.residual_norm));
+        let lengths = norm * self.norm;
+        let error = (norm + residual_norm) * self.residual_norm + residual_norm * self.norm;
+        let (middle, error) = match self.metric {
+            Metric::Dot => (dot, error + lengths * self.rounding),
+            Metric::Cosine => (dot / lengths, error / lengths + self.rounding),
+            Metric::L2 => {
+                let farthest = (norm + self.norm).powi(2);
+                let middle = 2.0 * dot - norm * norm - self.norm * self.norm;
+                (middle, 2.0 * error + farthest * self.rounding)
+            }
+        };
+        (((middle - error) as f32).next_down(), ((middle + error) as f32).next_up())
+    }
+}

@@ -1,0 +1,66 @@
+//! The second look: 4-bit codes of the rows that the first could not rule out.
+
+use nuthatch_distance::prefetch;
+
+use crate::Result;
+use crate::gather::Gather;
+use crate::pages::Pages;
+use crate::prepared::Prepared;
+
+/// Rows whose codes are fetched together.
+const BATCH: usize = 32;
+
+/// Looks codes up in batches: most of the cost of one lookup is waiting for memory, and a batch waits once.
+pub(crate) struct Refine<'a> {
+    pages: Pages<'a>,
+    query: &'a Prepared,
+    gather: Gather,
+    waiting: Vec<u32>,
+    /// Slots not to be gathered twice, ascending.
+    done: Vec<u32>,
+}
+
+impl<'a> Refine<'a> {
+    pub(crate) fn new(pages: Pages<'a>, query: &'a Prepared, limit: usize) -> Self {
+        Self { pages, query, gather: Gather::new(limit), waiting: Vec::with_capacity(BATCH), done: Vec::new() }
+    }
+
+    /// Takes `slots`, which ascend, at once, and ignores them when they come again.
+    pub(crate) fn begin_with(&mut self, slots: Vec<u32>) -> Result<()> {
+        slots.iter().try_for_each(|slot| self.take(*slot))?;
+        self.look_up()?;
+        self.gather.raise_threshold();
+        self.done = slots;
+        Ok(())
+    }
+
+    /// Rows that cannot exceed this similarity need not be taken.
+    pub(crate) fn threshold(&self) -> f32 {
+        self.gather.threshold()
+    }
+
+    /// Cheapest when slots ascend.
+    pub(crate) fn take(&mut self, slot: u32) -> Result<()> {
+        if self.done.binary_search(&slot).is_ok() {
+            return Ok(());
+        }
+        let (codes, _) = self.pages.unit(slot)?;
+        prefetch(codes);
+        self.waiting.push(slot);
+        if self.waiting.len() == BATCH { self.look_up() } else { Ok(()) }
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Gather> {
+        self.look_up()?;
+        Ok(self.gather)
+    }
+
+    fn look_up(&mut self) -> Result<()> {
+        for slot in self.waiting.drain(..) {
+            let (codes, factors) = self.pages.row(slot)?;
+            let (similarity, error) = self.query.estimate(codes, factors);
+            self.gather.push(slot, similarity, error);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,53 @@
+//! Which rows of a segment a search is about.
+
+use nuthatch_distance::BLOCK_ROWS;
+use roaring::RoaringBitmap;
+
+/// Which slots of a segment count. Slots beyond the segment's rows are ignored.
+#[derive(Clone, Copy, Debug)]
+pub enum Rows<'a> {
+    All,
+    Except(&'a RoaringBitmap),
+    Only(&'a RoaringBitmap),
+}
+
+impl Rows<'_> {
+    pub(crate) fn contains(self, slot: u32) -> bool {
+        match self {
+            Self::All => true,
+            Self::Except(except) => !except.contains(slot),
+            Self::Only(only) => only.contains(slot),
+        }
+    }
+
+    /// How many of the segment's `rows` count.
+    pub(crate) fn count(self, rows: u32) -> u64 {
+        match self {
+            Self::All => u64::from(rows),
+            Self::Except(except) => u64::from(rows) - except.range_cardinality(0..rows),
+            Self::Only(only) => only.range_cardinality(0..rows),
+        }
+    }
+
+    /// Calls `take` with every slot that counts, ascending.
+    pub(crate) fn try_for_each<E>(self, rows: u32, take: impl FnMut(u32) -> Result<(), E>) -> Result<(), E> {
+        match self {
+            Self::All => (0..rows).try_for_each(take),
+            Self::Only(only) => only.iter().take_while(|slot| *slot < rows).try_for_each(take),
+            Self::Except(except) => {
+                // Few may be left of many: taking sets apart container by container beats asking for each slot.
+                let mut left = RoaringBitmap::new();
+                left.insert_range(0..rows);
+                left -= except;
+                left.iter().try_for_each(take)
+            }
+        }
+    }
+}
+
+/// The blocks of `rows` rows, each with a bit for every row that exists.
+pub(crate) fn blocks(rows: u32) -> impl Iterator<Item = (u32, u32)> {
+    let (whole, rest) = (rows / BLOCK_ROWS as u32, rows % BLOCK_ROWS as u32);
+    let last = (rest > 0).then(|| (whole, (1 << rest) - 1));
+    (0..whole).map(|block| (block, u32::MAX)).chain(last)
+}

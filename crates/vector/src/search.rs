@@ -1,0 +1,104 @@
+//! Searching one segment: a 1-bit fast scan, and the 4-bit codes of the rows that it cannot rule out.
+//!
+//! A row is ruled out when the upper bound of its 1-bit estimate does not exceed the `limit`-th best lower bound of the 4-bit
+//! estimates so far (RaBitQ, section 4). That bar starts at what a sixteenth of the blocks already reaches, so that it is
+//! high from the first block on, in whatever order rows lie.
+
+use nuthatch_distance::{BLOCK_ROWS, scan_block};
+
+use crate::best::Best;
+use crate::layout::Width;
+use crate::pages::Pages;
+use crate::prepared::Prepared;
+use crate::refine::Refine;
+use crate::rows::blocks;
+use crate::{Codes, Result, Rows, validate};
+
+/// A row that may be among the best. Higher is better: see [`Metric::similarity`](crate::Metric::similarity).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Candidate {
+    pub slot: u32,
+    /// Unbiased estimate.
+    pub similarity: f32,
+    /// The exact similarity is rarely below (two standard deviations).
+    pub lower: f32,
+    /// The exact similarity is rarely above.
+    pub upper: f32,
+}
+
+/// With so small a share of the rows matching, reading their 4-bit codes beats scanning everybody's 1-bit codes.
+const DIRECT_SHARE: u64 = 16;
+/// So few rows are not worth a 1-bit scan.
+const DIRECT_ROWS: u64 = 512;
+/// One block in so many is looked at first.
+const SAMPLE: usize = 16;
+
+impl Codes {
+    /// The rows that can be among the `limit` best of `rows` for a raw query, best estimate first: compare all of them exactly
+    /// (after [`retain_reaching`](crate::retain_reaching) over all segments). At least `limit` when so many match; mostly
+    /// two to four times that, and at most `16 * limit + 512`, when hundreds of rows are nearly equally similar.
+    pub fn search(&self, query: &[f32], rows: Rows<'_>, limit: usize) -> Result<Vec<Candidate>> {
+        validate(query, self.dim(), self.metric())?;
+        let matching = rows.count(self.rows());
+        if limit == 0 || matching == 0 {
+            return Ok(Vec::new());
+        }
+        let query = Prepared::new(query, self.metric(), &self.header.centroid, &self.rotation);
+        let mut refine = Refine::new(Pages::new(&self.four, Width::Four, self.header.padded_dim()), &query, limit);
+        let few = matching <= u64::from(self.rows()) / DIRECT_SHARE;
+        if few || matching <= DIRECT_ROWS.max(limit as u64) {
+            rows.try_for_each(self.rows(), |slot| refine.take(slot))?;
+        } else {
+            // What the sample gives is kept, so `limit` rows are gathered even if the scan should rule some of them out.
+            refine.begin_with(self.best_of_sample(&query, rows, limit)?)?;
+            self.scan(&query, rows, 1, &mut refine, Refine::threshold, |refine, slot, _| refine.take(slot))?;
+        }
+        let mut candidates = refine.finish()?.into_sorted();
+        for candidate in &mut candidates {
+            candidate.similarity += query.base;
+            candidate.lower += query.base;
+            candidate.upper += query.base;
+        }
+        Ok(candidates)
+    }
+
+    /// Slots, ascending.
+    fn best_of_sample(&self, query: &Prepared, rows: Rows<'_>, limit: usize) -> Result<Vec<u32>> {
+        let mut best = Best::new(limit.saturating_mul(2).saturating_add(32));
+        self.scan(query, rows, SAMPLE, &mut best, Best::threshold, |best, slot, upper| {
+            best.push(slot, upper);
+            Ok(())
+        })?;
+        let mut slots: Vec<u32> = best.into_sorted().into_iter().map(|(slot, _)| slot).collect();
+        slots.sort_unstable();
+        Ok(slots)
+    }
+
+    /// Calls `take` with the rows of every `step`-th block whose upper bound by the 1-bit codes is greater than `threshold`.
+    fn scan<T>(
+        &self,
+        query: &Prepared,
+        rows: Rows<'_>,
+        step: usize,
+        state: &mut T,
+        threshold: impl Fn(&T) -> f32,
+        mut take: impl FnMut(&mut T, u32, f32) -> Result<()>,
+    ) -> Result<()> {
+        let mut pages = Pages::new(&self.one, Width::One, self.header.padded_dim());
+        let mut uppers = [0.0; BLOCK_ROWS];
+        for (block, existing) in blocks(self.rows()).step_by(step) {
+            let (codes, factors) = pages.unit(block)?;
+            let mut above = scan_block(codes, factors, &query.table, threshold(state), &mut uppers) & existing;
+            while above != 0 {
+                let row = above.trailing_zeros();
+                above &= above - 1;
+                let slot = block * BLOCK_ROWS as u32 + row;
+                // Asked last: few rows come so far, so a filter or tombstones cost next to nothing.
+                if rows.contains(slot) {
+                    take(state, slot, uppers[row as usize])?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! What the delta promises: bounds that always hold, and so an exact search.
+
+mod data;
+
+use std::collections::BTreeMap;
+
+use data::{Numbers, clusters};
+use nuthatch_vector::*;
+use proptest::prelude::*;
+
+fn metrics() -> impl Strategy<Value = Metric> {
+    prop_oneof![Just(Metric::Cosine), Just(Metric::Dot), Just(Metric::L2)]
+}
+
+/// Vectors of very different lengths, some sparse, some far from the origin: what int8 codes like least.
+fn nasty(numbers: &mut Numbers, dim: usize) -> Vec<f32> {
+    let kind = numbers.next() % 4;
+    let size = [1e-15, 1e-3, 1.0, 1e10][(numbers.next() % 4) as usize];
+    let offset = if kind == 1 { 100.0 } else { 0.0 };
+    let mut vector: Vec<f32> = (0..dim)
+        .map(|_| match kind {
+            2 if !numbers.next().is_multiple_of(8) => 0.0,
+            _ => (numbers.gaussian() + offset) * size,
+        })
+        .collect();
+    vector[(numbers.next() % dim as u64) as usize] = size * 3.0;
+    vector
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn bounds_always_contain_the_exact_similarity(dim in 2usize..=4096, seed: u64, metric in metrics()) {
+        let mut numbers = Numbers(seed);
+        let mut delta = Delta::new(dim, metric).unwrap();
+        let rows: Vec<Vec<f32>> = (0..20).map(|_| nasty(&mut numbers, dim)).collect();
+        for (row_id, row) in rows.iter().enumerate() {
+            delta.push(row_id as u64, row).unwrap();
+        }
+        for query in [nasty(&mut numbers, dim), rows[3].clone()] {
+            let found = delta.search(&query, |_| true, rows.len()).unwrap();
+            prop_assert_eq!(found.len(), rows.len());
+            for found in found {
+                let exact = metric.similarity(&query, &rows[found.row_id as usize]);
+                prop_assert!(found.lower <= exact && exact <= found.upper, "{exact} outside {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_delta_behaves_like_a_map_of_rows(
+        steps in proptest::collection::vec((0u8..4, 0u64..60), 1..400), seed: u64, metric in metrics(), limit in 1usize..12
+    ) {
+        let dim = 24;
+        let mut numbers = Numbers(seed);
+        let mut delta = Delta::new(dim, metric).unwrap();
+        let mut model: BTreeMap<u64, Vec<f32>> = BTreeMap::new();
+        for (step, row_id) in steps {
+            if step < 3 {
+                let row: Vec<f32> = (0..dim).map(|_| numbers.gaussian()).collect();
+                delta.push(row_id, &row).unwrap();
+                model.insert(row_id, row);
+            } else {
+                prop_assert_eq!(delta.remove(row_id), model.remove(&row_id).is_some());
+            }
+        }
+        prop_assert_eq!(delta.len(), model.len());
+        prop_assert_eq!(delta.is_empty(), model.is_empty());
+        prop_assert_eq!(delta.rows().collect::<Vec<_>>(), model.keys().copied().collect::<Vec<_>>());
+        let query: Vec<f32> = (0..dim).map(|_| numbers.gaussian()).collect();
+        let found = delta.search(&query, |row_id| row_id % 3 != 0, limit).unwrap();
+        let mut exact: Vec<(f32, u64)> = model
+            .iter()
+            .filter(|(row_id, _)| **row_id % 3 != 0)
+            .map(|(row_id, row)| (metric.similarity(&query, row), *row_id))
+            .collect();
+        exact.sort_by(|a, b| b.0.total_cmp(&a.0));
+        for (_, row_id) in exact.iter().take(limit) {
+            prop_assert!(found.iter().any(|found| found.row_id == *row_id), "row {row_id} is missing");
+        }
+        prop_assert!(found.iter().all(|found| found.row_id % 3 != 0 && model.contains_key(&found.row_id)));
+    }
+}
+
+#[test]
+fn few_rows_are_left_to_compare_exactly() {
+    for metric in [Metric::Cosine, Metric::Dot, Metric::L2] {
+        let (rows, queries) = clusters(384, 4000, 20, 40, 1.0, 1);
+        let mut delta = Delta::new(384, metric).unwrap();
+        (0..rows.len()).for_each(|row| delta.push(row as u64, rows.row(row)).unwrap());
+        let found: usize = queries.rows().map(|query| delta.search(query, |_| true, 10).unwrap().len()).sum();
+        assert!(found <= 40 * queries.len(), "{metric}: {} a query", found / queries.len());
+    }
+}
+
+#[test]
+fn a_delta_costs_little_more_than_its_codes_and_gives_memory_back() {
+    let mut delta = Delta::new(384, Metric::L2).unwrap();
+    (0..10_000).for_each(|row_id| delta.push(row_id, &[row_id as f32; 384]).unwrap());
+    assert!((3_840_000..2 * 4_100_000).contains(&delta.bytes()), "{}", delta.bytes());
+    (0..9_990).for_each(|row_id| assert!(delta.remove(row_id)));
+    assert!(delta.bytes() < 100_000, "{}", delta.bytes());
+    assert_eq!(delta.rows().collect::<Vec<_>>(), Vec::from_iter(9_990..10_000));
+}
+
+#[test]
+fn wrong_vectors_are_refused_and_change_nothing() {
+    let mut delta = Delta::new(2, Metric::Cosine).unwrap();
+    assert!(matches!(delta.push(1, &[1.0, f32::INFINITY]), Err(VectorError::NotFinite { position: 1, .. })));
+    assert!(matches!(delta.push(1, &[0.0, 0.0]), Err(VectorError::Zero)));
+    assert!(matches!(delta.search(&[1.0], |_| true, 1), Err(VectorError::WrongDimension { .. })));
+    assert!(delta.is_empty() && !delta.remove(1));
+    assert!(delta.search(&[1.0, 1.0], |_| true, 5).unwrap().is_empty());
+    delta.push(1, &[1.0, 1.0]).unwrap();
+    assert!(delta.search(&[1.0, 1.0], |_| true, 0).unwrap().is_empty());
+    assert!(matches!(Delta::new(1, Metric::L2), Err(VectorError::UnsupportedDimension { dim: 1 })));
+}

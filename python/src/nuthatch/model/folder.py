@@ -1,0 +1,84 @@
+"""A model folder: where it is, and whether it is whole. The layout is drawn in ``crates/embed/src/manifest.rs``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from . import recipe
+
+FORMAT = 1
+MANIFEST = "model.json"
+PARTS = ("model", "weights", "tokenizer", "runtime")
+
+
+class ModelError(Exception):
+    """Installing or checking failed; the message says what to do."""
+
+
+def default_dir() -> Path:
+    """Inside this Python's environment, where ``nuthatch`` looks first."""
+    return Path(sys.prefix) / "share" / "nuthatch" / "models" / recipe.NAME
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """A file as the manifest records it."""
+    return {"name": path.name, "bytes": path.stat().st_size, "sha256": sha256(path)}
+
+
+def write_manifest(folder: Path, parts: dict[str, Path], runtime_version: str) -> None:
+    manifest = {
+        "format": FORMAT,
+        "name": recipe.NAME,
+        "dim": recipe.DIM,
+        "max_tokens": recipe.MAX_TOKENS,
+        "pooling": "mean",
+        "start_token": recipe.START_TOKEN,
+        "end_token": recipe.END_TOKEN,
+        "query_prefix": "",
+        "passage_prefix": "",
+        **{part: describe(parts[part]) for part in PARTS},
+        "source": {"weights": recipe.WEIGHTS_REQUIREMENT, "runtime": f"onnxruntime=={runtime_version}"},
+    }
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def verify(folder: Path) -> list[str]:
+    """What is wrong with a folder, one line each; nothing when it is whole and is what this version installs."""
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        parts = {part: manifest[part] for part in PARTS}
+        recorded = {
+            part: (str(entry["name"]), int(entry["bytes"]), str(entry["sha256"])) for part, entry in parts.items()
+        }
+    except FileNotFoundError:
+        return [f"{path}: is not there"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return [f"{path}: is not a model manifest ({type(error).__name__}: {error})"]
+    wrong = []
+    for name, length, digest in recorded.values():
+        file = folder / name
+        if not file.is_file():
+            wrong.append(f"{file}: is not there")
+        elif file.stat().st_size != length:
+            wrong.append(f"{file}: has {file.stat().st_size} bytes where {length} were recorded")
+        elif sha256(file) != digest:
+            wrong.append(f"{file}: has other contents than were installed (its SHA-256 differs)")
+    wrong += [
+        f"{folder / recorded[part][0]}: is of another version than this Nuthatch installs"
+        for part, digest in recipe.RESULT_SHA256.items()
+        if recorded[part][2] != digest
+    ]
+    return wrong
+
+
+def sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()

