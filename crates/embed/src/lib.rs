@@ -49,7 +49,7 @@ pub trait Embedder: Send + Sync {
         0
     }
 
-    /// Gives memory back until the next use. Embedders that hold nothing do nothing.
+    /// Gives memory back until the next use: to the process's allocator, which may keep some of it. Embedders that hold nothing do nothing.
     fn unload(&self) {}
 }
 

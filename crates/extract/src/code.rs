@@ -4,7 +4,9 @@ mod grammar;
 
 use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
+use std::time::Duration;
 
+use cpu_time::ThreadTime;
 use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 use crate::PassageOptions;
@@ -39,12 +41,10 @@ fn parse(text: &str, grammar: &Grammar) -> Option<Tree> {
     let kib = text.len() / 1024 + 4;
     let (mut reports, read) = (0, Cell::new(0));
     let read_too_often = || read.get() > READS_PER_BYTE_MAX * 1024 * kib;
-    let mut lost = 0;
-    let mut progress = |state: &ParseState| {
+    let (begun, limit) = (ThreadTime::now(), PARSE_CPU * (1 + kib as u32 / 1024));
+    let mut progress = |_: &ParseState| {
         reports += 1;
-        lost = if state.has_error() { lost + 1 } else { 0 };
-        let give_up = reports > REPORTS_PER_KIB_MAX * kib || lost > LOST_REPORTS_MAX || read_too_often();
-        if std::env::var_os("NUTHATCH_DEBUG_REPORTS").is_some() { eprintln!("lost {lost}"); }
+        let give_up = reports > REPORTS_PER_KIB_MAX * kib || read_too_often() || begun.elapsed() > limit;
         if give_up { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     // In small parts, so that reading ahead is seen; and an end of file when it has been too much, since a search for the next token that
@@ -61,9 +61,10 @@ fn parse(text: &str, grammar: &Grammar) -> Option<Tree> {
     tree.filter(|_| !read_too_often())
 }
 
-/// Reports in a row in which no reading of the text fits. Each step then costs as much as what has been skipped, so that a long stretch takes
-/// the square of its length.
-const LOST_REPORTS_MAX: usize = 64;
+/// Processor time of the parser for each megabyte begun; programs take a tenth of it. The last resort, and the only place where equal bytes may give
+/// other passages on another machine: recovering from errors in some heaps of operators takes the square of their length (8 kB: 7 s) while the parser reports and reads
+/// no more than in a program, so nothing countable tells them apart.
+const PARSE_CPU: Duration = Duration::from_secs(2);
 
 /// How often the parser may read the file; programs are read twice. A token whose end is missing is read to the end of the file at every attempt.
 const READS_PER_BYTE_MAX: usize = 16;

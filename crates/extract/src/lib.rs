@@ -12,8 +12,8 @@
 //!
 //! **Which invariant it keeps.** For Markdown, text and code, `passage.text` is byte for byte the source at
 //! `start_byte..end_byte` (UTF-16 files: its decoded form), passages come in source order and leave out nothing but white space. No
-//! input makes it panic or exhaust the stack, and work grows in proportion to the bytes read. Equal bytes, path and options give equal
-//! passages; [`VERSION`] changes when they would not.
+//! input makes it panic or exhaust the stack, and work is bounded by the bytes read. Equal bytes, path and options give equal
+//! passages (but see the last resort in `code.rs`); [`VERSION`] changes when they would not.
 
 mod code;
 mod decode;

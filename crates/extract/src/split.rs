@@ -131,7 +131,7 @@ mod tests {
     fn cuts_at_paragraphs_before_sentences_before_words() {
         let paragraphs = format!("{}\n\n{}", "one two. ".repeat(6), "three four. ".repeat(4));
         assert_eq!(pieces(&paragraphs, 64, 0, Style::Prose).len(), 2);
-        let sentences = format!("{}end here. {}", "alpha beta\n".repeat(4), "gamma delta\n".repeat(3));
+        let sentences = format!("{}end here. {}", "alpha beta\n".repeat(4), "Gamma delta\n".repeat(3));
         assert!(pieces(&sentences, 64, 0, Style::Prose)[0].ends_with("end here."));
         assert!(!pieces(&sentences, 64, 0, Style::Lines)[0].contains("end here."));
     }

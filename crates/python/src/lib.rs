@@ -1,1 +1,33 @@
+//! `nuthatch._core`: the engine as Python sees it.
+//!
+//! **What it is.** Glue without logic: it turns Python objects into the engine's types, lets go of the interpreter while the
+//! engine works, and turns answers and errors back.
+//! **Useful for** the Python package beside it (`python/src/nuthatch`), which gives these calls their defaults, their types
+//! and their documentation.
+//! **Not for** callers: names and signatures here change with the package.
+//!
+//! **Invariant:** no call into the engine is made while this thread holds the interpreter, so other Python threads run on, and
+//! a Python embedder that the engine calls back can take it.
 
+mod adding;
+mod collection;
+mod database;
+mod embedder;
+mod error;
+mod handle;
+mod records;
+mod searching;
+mod value;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("MEMORY_BUDGET_DEFAULT_BYTES", nuthatch_engine::MEMORY_BUDGET_DEFAULT_BYTES)?;
+    module.add("MEMORY_BUDGET_MIN_BYTES", nuthatch_engine::MEMORY_BUDGET_MIN_BYTES)?;
+    module.add_class::<adding::CancelFlag>()?;
+    module.add_class::<collection::Collection>()?;
+    module.add_class::<database::Database>()?;
+    module.add_class::<embedder::Embedder>()
+}

@@ -1,8 +1,6 @@
 //! From text to the words that are counted: cut, lower-case, drop stop words, stem.
 
-use tantivy::tokenizer::{
-    Language, LowerCaser, RemoveLongFilter, Stemmer, StopWordFilter, TextAnalyzer,
-};
+use tantivy::tokenizer::{Language, LowerCaser, RemoveLongFilter, Stemmer, StopWordFilter, TextAnalyzer};
 
 use crate::words::{WordTokenizer, Words};
 use crate::{Result, TextError};
@@ -59,9 +57,7 @@ impl Analyzer {
             Some((_, language)) => Some(*language),
             None if language == "none" => None,
             None => {
-                return Err(TextError::UnknownLanguage {
-                    asked: language.into(),
-                });
+                return Err(TextError::UnknownLanguage { asked: language.into() });
             }
         };
         Ok(Self {
@@ -83,11 +79,7 @@ impl Analyzer {
         let mut tokens = Vec::new();
         let chain = if code { &self.code } else { &self.prose };
         each(chain, text, |token| {
-            tokens.push(Token {
-                text: token.text.clone(),
-                start: token.offset_from,
-                end: token.offset_to,
-            });
+            tokens.push(Token { text: token.text.clone(), start: token.offset_from, end: token.offset_to });
         });
         tokens
     }
@@ -98,12 +90,7 @@ impl Analyzer {
         each(&self.query, query, word);
     }
 
-    pub(crate) fn passage_words(
-        &self,
-        text: &str,
-        code: bool,
-        word: impl FnMut(&tantivy::tokenizer::Token),
-    ) {
+    pub(crate) fn passage_words(&self, text: &str, code: bool, word: impl FnMut(&tantivy::tokenizer::Token)) {
         each(if code { &self.code } else { &self.prose }, text, word);
     }
 
@@ -171,10 +158,7 @@ mod tests {
 
     #[test]
     fn english_drops_stop_words_and_stems() {
-        assert_eq!(
-            words("english", "The running of the Foxes", false),
-            ["run", "fox"]
-        );
+        assert_eq!(words("english", "The running of the Foxes", false), ["run", "fox"]);
         assert_eq!(words("none", "The Foxes", false), ["the", "foxes"]);
         assert_eq!(words("german", "die Häuser", false), ["haus"]);
     }
@@ -182,27 +166,14 @@ mod tests {
     #[test]
     fn unknown_language_names_the_known_ones() {
         let error = Analyzer::new("klingon").unwrap_err().to_string();
-        assert!(
-            error.contains("klingon") && error.contains("english"),
-            "{error}"
-        );
+        assert!(error.contains("klingon") && error.contains("english"), "{error}");
     }
 
     #[test]
     fn code_gives_identifiers_their_parts_and_their_whole() {
         assert_eq!(
             words("none", "HTTPServer.read_at(blockCache)", true),
-            [
-                "httpserver",
-                "http",
-                "server",
-                "read",
-                "at",
-                "readat",
-                "blockcache",
-                "block",
-                "cache"
-            ]
+            ["httpserver", "http", "server", "read", "at", "readat", "blockcache", "block", "cache"]
         );
         assert_eq!(
             words("none", "x __init__ sha256 Base64Encode _", true),
@@ -217,10 +188,7 @@ mod tests {
         let code = words("english", text, true);
         assert!(prose.iter().all(|word| code.contains(word)));
         let plain = "reset a password in three easy steps";
-        assert_eq!(
-            words("english", plain, false),
-            words("english", plain, true)
-        );
+        assert_eq!(words("english", plain, false), words("english", plain, true));
     }
 
     #[test]

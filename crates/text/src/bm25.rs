@@ -21,10 +21,7 @@ pub(crate) struct Bag {
 
 impl Bag {
     pub fn new(analyzer: &Analyzer, query: &str) -> Self {
-        let mut bag = Self {
-            words: Vec::new(),
-            counts: Vec::new(),
-        };
+        let mut bag = Self { words: Vec::new(), counts: Vec::new() };
         let mut known: HashMap<String, usize> = HashMap::new();
         analyzer.query_words(query, |token| {
             if let Some(&at) = known.get(&token.text) {
@@ -49,6 +46,14 @@ pub(crate) struct Statistics {
 }
 
 impl Statistics {
+    pub fn add(&mut self, other: &Self) {
+        self.rows += other.rows;
+        self.words += other.words;
+        for (sum, rows_with) in self.rows_with.iter_mut().zip(&other.rows_with) {
+            *sum += rows_with;
+        }
+    }
+
     pub fn weights(&self, bag: &Bag) -> Weights {
         let average_words = self.words as f32 / self.rows as f32;
         let per_word = self
@@ -58,12 +63,8 @@ impl Statistics {
             .map(|(&rows_with, &count)| {
                 // A word that is nowhere needs no weight; the clamp keeps tantivy from asserting should counts ever disagree.
                 (rows_with > 0).then(|| {
-                    Bm25Weight::for_one_term_without_explain(
-                        rows_with,
-                        self.rows.max(rows_with),
-                        average_words,
-                    )
-                    .boost_by(count as f32)
+                    Bm25Weight::for_one_term_without_explain(rows_with, self.rows.max(rows_with), average_words)
+                        .boost_by(count as f32)
                 })
             })
             .collect();

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::MutexGuard;
 use roaring::RoaringTreemap;
-use tantivy::indexer::{
-    AddOperation, IndexWriterOptions, NoMergePolicy, SegmentWriter,
-};
+use tantivy::indexer::{AddOperation, IndexWriterOptions, NoMergePolicy, SegmentWriter};
 use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{IndexWriter, TantivyDocument};
 
@@ -17,10 +15,8 @@ use crate::scan::RowsError;
 use crate::snapshot::Snapshot;
 use crate::{Result, TextError, TextIndex};
 
-/// Smaller writer budgets are raised to this: an empty writer takes half of it (two arena pages and a hash table).
-pub const WRITER_BUDGET_BYTES_MIN: usize = 8 << 20;
-/// tantivy's arena grows by this much at a time.
-const ARENA_PAGE_BYTES: usize = 1 << 20;
+/// Smaller writer budgets are raised to this: tantivy's arena grows by 1 MiB at a time.
+pub const WRITER_BUDGET_BYTES_MIN: usize = 4 << 20;
 
 /// A row to index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +58,8 @@ impl TextIndex {
     /// fit make more segments. Do not call it on the write path: it fsyncs some seven files per segment.
     ///
     /// # Errors
-    /// [`TextError::Rows`] when the iterator fails; then nothing has changed.
+    /// [`TextError::Rows`] when the iterator fails; then nothing has changed. After [`TextError::Io`] ask
+    /// [`applied`](Self::applied) before trying again: the disk may have refused after the commit had landed.
     pub fn commit(
         &self,
         adds: &mut dyn Iterator<Item = std::result::Result<TextRow, RowsError>>,
@@ -70,8 +67,7 @@ impl TextIndex {
         applied: u64,
         writer_budget_bytes: usize,
     ) -> Result<()> {
-        self.commit_unpublished(adds, deletes, applied, writer_budget_bytes)
-            .map(Unpublished::publish)
+        self.commit_unpublished(adds, deletes, applied, writer_budget_bytes).map(Unpublished::publish)
     }
 
     /// Like [`commit`](Self::commit), for callers that publish at a moment of their own.
@@ -92,33 +88,24 @@ impl TextIndex {
                 Ok(()) => *writing = false,
                 Err(error) => {
                     self.roll_back(writer);
+                    self.catch_up();
                     return Err(error);
                 }
             }
             drop(writer);
             self.load_snapshot()
         })?;
-        Ok(Unpublished {
-            index: self,
-            snapshot: Arc::new(snapshot),
-            _writing: writing,
-        })
+        Ok(Unpublished { index: self, snapshot: Arc::new(snapshot), _writing: writing })
     }
 
     /// A writer for one commit or merge. tantivy's own indexing thread stays idle (and without memory): see [`add`](Self::add).
     pub(crate) fn writer(&self, leftovers: &mut bool) -> Result<IndexWriter> {
-        let options = IndexWriterOptions::builder()
-            .num_worker_threads(1)
-            .num_merge_threads(1)
-            .build();
-        let writer: IndexWriter = self
-            .index
-            .writer_with_options(options)
-            .map_err(|error| self.from_tantivy(error))?;
+        let options = IndexWriterOptions::builder().num_worker_threads(1).num_merge_threads(1).build();
+        let writer: IndexWriter = self.index.writer_with_options(options).map_err(|error| self.named(error))?;
         writer.set_merge_policy(Box::new(NoMergePolicy));
         if std::mem::replace(leftovers, true) {
             let collected = writer.garbage_collect_files().wait();
-            collected.map_err(|error| self.from_tantivy(error))?;
+            collected.map_err(|error| self.named(error))?;
         }
         Ok(writer)
     }
@@ -135,18 +122,16 @@ impl TextIndex {
         let mut adds = adds.peekable();
         while adds.peek().is_some() {
             let segment = writer.new_segment();
-            let mut segment_writer = SegmentWriter::for_segment(budget, segment.clone())
-                .map_err(|error| self.from_tantivy(error))?;
+            let mut segment_writer =
+                SegmentWriter::for_segment(budget, segment.clone()).map_err(|error| self.named(error))?;
+            // An empty writer claims seven pages of 1 MiB that it never touches. What it does fill is a hash table, a third
+            // of the budget; another part serialising will want.
+            let full = segment_writer.mem_usage() + budget / 2;
             for row in adds.by_ref() {
                 let row = row.map_err(TextError::Rows)?;
-                let operation = AddOperation {
-                    opstamp: 0,
-                    document: self.document(&row),
-                };
-                segment_writer
-                    .add_document(operation)
-                    .map_err(|error| self.from_tantivy(error))?;
-                if segment_writer.mem_usage() > budget - ARENA_PAGE_BYTES {
+                let operation = AddOperation { opstamp: 0, document: self.document(&row) };
+                segment_writer.add_document(operation).map_err(|error| self.named(error))?;
+                if segment_writer.mem_usage() >= full {
                     break;
                 }
             }
@@ -154,21 +139,17 @@ impl TextIndex {
             segment_writer
                 .finalize()
                 .and_then(|_| writer.add_segment(self.index.new_segment_meta(segment.id(), docs)))
-                .map_err(|error| self.from_tantivy(error))?;
+                .map_err(|error| self.named(error))?;
         }
         Ok(())
     }
 
     fn document(&self, row: &TextRow) -> TantivyDocument {
         let mut tokens = Vec::with_capacity(row.text.len() / 6);
-        self.analyzer
-            .passage_words(&row.text, row.code, |token| {
-                // Offsets and positions are not indexed.
-                tokens.push(Token {
-                    text: token.text.clone(),
-                    ..Token::default()
-                });
-            });
+        self.analyzer.passage_words(&row.text, row.code, |token| {
+            // Offsets and positions are not indexed.
+            tokens.push(Token { text: token.text.clone(), ..Token::default() });
+        });
         let mut document = TantivyDocument::new();
         document.add_u64(self.fields.row_id, row.row_id);
         document.add_u64(self.fields.row_words, tokens.len() as u64);
@@ -177,13 +158,8 @@ impl TextIndex {
         document
     }
 
-    fn remove_and_commit(
-        &self,
-        writer: &mut IndexWriter,
-        deletes: &[u64],
-        applied: u64,
-    ) -> Result<()> {
-        let from = |error| self.from_tantivy(error);
+    fn remove_and_commit(&self, writer: &mut IndexWriter, deletes: &[u64], applied: u64) -> Result<()> {
+        let from = |error| self.named(error);
         if !deletes.is_empty() {
             let rows: RoaringTreemap = deletes.iter().copied().collect();
             let query = RowsQuery::new(rows);
@@ -199,13 +175,21 @@ impl TextIndex {
 
     /// Best effort: what cannot be removed now is removed before the next commit.
     fn roll_back(&self, mut writer: IndexWriter) {
-        let collected = writer
-            .rollback()
-            .and_then(|_| writer.garbage_collect_files().wait());
+        let collected = writer.rollback().and_then(|_| writer.garbage_collect_files().wait());
         drop(collected);
     }
 
-    pub(crate) fn from_tantivy(&self, error: tantivy::TantivyError) -> TextError {
+    /// The disk may refuse after the manifest was replaced: then the commit did land, and adding its rows again would double them.
+    fn catch_up(&self) {
+        if let Ok(snapshot) = self.load_snapshot()
+            && snapshot.applied != self.applied()
+        {
+            self.publish(Arc::new(snapshot));
+        }
+    }
+
+    /// A tantivy error with our folder's name.
+    pub(crate) fn named(&self, error: tantivy::TantivyError) -> TextError {
         TextError::from_tantivy(&self.folder, error)
     }
 }

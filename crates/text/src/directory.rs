@@ -6,14 +6,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use nuthatch_segment::{
-    BlockCache, BlockFile, BlockFileWriter, SegmentError, read_sealed, sync_folder, write_sealed,
-};
+use nuthatch_segment::{BlockCache, BlockFile, BlockFileWriter, SegmentError, read_sealed, sync_folder, write_sealed};
 use parking_lot::{Condvar, Mutex};
 use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
 use tantivy::directory::{
-    AntiCallToken, DirectoryLock, FileHandle, Lock, OwnedBytes, TerminatingWrite, WatchCallback,
-    WatchHandle, WritePtr,
+    AntiCallToken, DirectoryLock, FileHandle, Lock, OwnedBytes, TerminatingWrite, WatchCallback, WatchHandle, WritePtr,
 };
 use tantivy::{Directory, HasLen};
 
@@ -100,12 +97,7 @@ impl Directory for BlockDirectory {
         } else {
             Source::Open(blocks)
         };
-        let handle = Arc::new(TantivyFile {
-            path: self.path(file),
-            bytes,
-            source,
-            held,
-        });
+        let handle = Arc::new(TantivyFile { path: self.path(file), bytes, source, held });
         open.retain(|_, handle| handle.strong_count() > 0);
         open.insert(file.to_path_buf(), Arc::downgrade(&handle));
         Ok(handle)
@@ -115,17 +107,12 @@ impl Directory for BlockDirectory {
         self.shared.open.lock().remove(file);
         std::fs::remove_file(self.path(file)).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => DeleteError::FileDoesNotExist(file.to_path_buf()),
-            _ => DeleteError::IoError {
-                io_error: Arc::new(error),
-                filepath: file.to_path_buf(),
-            },
+            _ => DeleteError::IoError { io_error: Arc::new(error), filepath: file.to_path_buf() },
         })
     }
 
     fn exists(&self, file: &Path) -> Result<bool, OpenReadError> {
-        self.path(file)
-            .try_exists()
-            .map_err(|error| OpenReadError::wrap_io_error(error, file.to_path_buf()))
+        self.path(file).try_exists().map_err(|error| OpenReadError::wrap_io_error(error, file.to_path_buf()))
     }
 
     fn open_write(&self, file: &Path) -> Result<WritePtr, OpenWriteError> {
@@ -167,10 +154,7 @@ impl Directory for BlockDirectory {
             }
             self.shared.unlocked.wait(&mut locks);
         }
-        Ok(DirectoryLock::from(Box::new(Unlock {
-            shared: self.shared.clone(),
-            lock: lock.filepath.clone(),
-        })))
+        Ok(DirectoryLock::from(Box::new(Unlock { shared: self.shared.clone(), lock: lock.filepath.clone() })))
     }
 
     fn watch(&self, _callback: WatchCallback) -> tantivy::Result<WatchHandle> {

@@ -14,10 +14,7 @@ pub type Result<T> = std::result::Result<T, TextError>;
 pub enum TextError {
     /// The operating system refused; the file itself is not accused.
     #[error("{}: {source}", path.display())]
-    Io {
-        path: PathBuf,
-        source: Arc<std::io::Error>,
-    },
+    Io { path: PathBuf, source: Arc<std::io::Error> },
     /// The index is damaged. It is derived: quarantine the folder, rebuild it from the truth, and use [`scan`](crate::scan) meanwhile.
     #[error("the text index file {} is damaged: {what}; rebuild the text index from the stored records", path.display())]
     Corrupt { path: PathBuf, what: String },
@@ -26,11 +23,7 @@ pub enum TextError {
     UnknownLanguage { asked: String },
     /// The folder was indexed with another analyzer, whose words do not match ours.
     #[error("the text index {} was built for {stored:?}, but {asked:?} was asked for; rebuild it or ask for {stored:?}", path.display())]
-    OtherLanguage {
-        path: PathBuf,
-        stored: String,
-        asked: String,
-    },
+    OtherLanguage { path: PathBuf, stored: String, asked: String },
     /// The rows to be added could not be read; nothing of the commit was applied.
     #[error("reading the rows to index failed, nothing was committed: {0}")]
     Rows(Box<dyn std::error::Error + Send + Sync>),
@@ -46,20 +39,16 @@ impl TextError {
     }
 
     pub(crate) fn corrupt(path: impl Into<PathBuf>, what: impl Into<String>) -> Self {
-        Self::Corrupt {
-            path: path.into(),
-            what: what.into(),
-        }
+        Self::Corrupt { path: path.into(), what: what.into() }
     }
 
     /// `folder` names the culprit when tantivy does not.
     pub(crate) fn from_tantivy(folder: &Path, error: TantivyError) -> Self {
         match error {
             TantivyError::IoError(source)
-            | TantivyError::OpenDirectoryError(OpenDirectoryError::IoError {
-                io_error: source,
-                ..
-            }) => Self::from_io(folder, source),
+            | TantivyError::OpenDirectoryError(OpenDirectoryError::IoError { io_error: source, .. }) => {
+                Self::from_io(folder, source)
+            }
             TantivyError::OpenReadError(OpenReadError::IoError { io_error, filepath })
             | TantivyError::OpenWriteError(OpenWriteError::IoError { io_error, filepath }) => {
                 Self::from_io(&folder.join(filepath), io_error)
@@ -71,36 +60,22 @@ impl TextError {
                 Self::corrupt(folder, format!("{why:?}"))
             }
             TantivyError::DataCorruption(what) => Self::corrupt(folder, format!("{what:?}")),
-            other => Self::Engine {
-                path: folder.to_path_buf(),
-                what: other.to_string(),
-            },
+            other => Self::Engine { path: folder.to_path_buf(), what: other.to_string() },
         }
     }
 
     /// Takes our own error out again if it travelled through tantivy as an `io::Error`.
     pub(crate) fn from_io(path: &Path, source: Arc<std::io::Error>) -> Self {
-        match source
-            .get_ref()
-            .and_then(|inner| inner.downcast_ref::<SegmentError>())
-        {
+        match source.get_ref().and_then(|inner| inner.downcast_ref::<SegmentError>()) {
             Some(SegmentError::Corrupt { path, what }) => Self::corrupt(path, what),
-            Some(SegmentError::Io { path, source: inner }) => Self::Io {
-                path: path.clone(),
-                source: Arc::new(std::io::Error::new(inner.kind(), inner.to_string())),
-            },
+            Some(SegmentError::Io { path, source: inner }) => {
+                Self::Io { path: path.clone(), source: Arc::new(std::io::Error::new(inner.kind(), inner.to_string())) }
+            }
             // Checksums hold, yet tantivy cannot read the contents: written by something else.
-            None if matches!(
-                source.kind(),
-                std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof
-            ) =>
-            {
+            None if matches!(source.kind(), std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof) => {
                 Self::corrupt(path, source.to_string())
             }
-            None => Self::Io {
-                path: path.to_path_buf(),
-                source,
-            },
+            None => Self::Io { path: path.to_path_buf(), source },
         }
     }
 }
@@ -108,10 +83,7 @@ impl TextError {
 impl From<SegmentError> for TextError {
     fn from(error: SegmentError) -> Self {
         match error {
-            SegmentError::Io { path, source } => Self::Io {
-                path,
-                source: Arc::new(source),
-            },
+            SegmentError::Io { path, source } => Self::Io { path, source: Arc::new(source) },
             SegmentError::Corrupt { path, what } => Self::Corrupt { path, what },
         }
     }

@@ -18,7 +18,9 @@ pub enum RowFilter<'a> {
     /// All but these.
     Except(&'a RoaringTreemap),
     /// Only these.
-    Only { allowed: &'a RoaringTreemap },
+    Only {
+        allowed: &'a RoaringTreemap,
+    },
 }
 
 impl RowFilter<'_> {
@@ -33,9 +35,7 @@ impl RowFilter<'_> {
 
 /// Descending score, ties by row id ascending.
 pub(crate) fn better_first(a: &TextHit, b: &TextHit) -> Ordering {
-    b.score
-        .total_cmp(&a.score)
-        .then(a.row_id.cmp(&b.row_id))
+    b.score.total_cmp(&a.score).then(a.row_id.cmp(&b.row_id))
 }
 
 /// Keeps the best `limit` of `hits`, in order.

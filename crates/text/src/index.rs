@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nuthatch_segment::{BlockCache, BlockFile, SegmentError, read_sealed};
+use nuthatch_segment::BlockCache;
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tantivy::{Directory, Index, IndexReader, ReloadPolicy};
@@ -14,12 +14,10 @@ use crate::error::guarded;
 use crate::hits::{RowFilter, TextHit};
 use crate::schema::{Fields, schema, settings, stored_analyzer};
 use crate::snapshot::Snapshot;
+use crate::verify::lost_manifest;
 use crate::{Analyzer, Result, Tail, TextError};
 
-const META: &str = "meta.json";
-/// What a segment consists of; one of these without a manifest means that the manifest was lost.
-const SEGMENT_EXTENSIONS: [&str; 6] = ["idx", "term", "fast", "fieldnorm", "store", "pos"];
-
+pub(crate) const META: &str = "meta.json";
 /// BM25 over the rows of one collection. Share it between threads; commits are serialised, searches never wait for them.
 pub struct TextIndex {
     pub(crate) folder: PathBuf,
@@ -39,13 +37,6 @@ pub(crate) struct CommitNote {
     pub applied: u64,
 }
 
-/// A file that is not what was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DamagedFile {
-    pub path: PathBuf,
-    pub what: String,
-}
-
 impl TextIndex {
     /// Opens the index in `folder`, or creates an empty one there. `language` is a name for [`Analyzer::new`].
     ///
@@ -54,8 +45,7 @@ impl TextIndex {
     /// when a query reads them); [`TextError::OtherLanguage`] when it was built with another analyzer.
     pub fn open_or_create(folder: &Path, cache: &Arc<BlockCache>, language: &str) -> Result<Self> {
         let analyzer = Analyzer::new(language)?;
-        std::fs::create_dir_all(folder)
-            .map_err(|error| TextError::from_io(folder, Arc::new(error)))?;
+        std::fs::create_dir_all(folder).map_err(|error| TextError::from_io(folder, Arc::new(error)))?;
         let directory = BlockDirectory::new(folder, cache);
         guarded(folder, || {
             let index = open_tantivy(folder, &directory, &analyzer)?;
@@ -68,8 +58,7 @@ impl TextIndex {
                 .try_into()
                 .map_err(from)?;
             let applied = applied(folder, &index)?;
-            let snapshot =
-                Snapshot::new(reader.searcher(), fields.text, applied, None).map_err(from)?;
+            let snapshot = Snapshot::new(reader.searcher(), fields.text, applied, None).map_err(from)?;
             Ok(Self {
                 folder: folder.to_path_buf(),
                 analyzer,
@@ -102,13 +91,7 @@ impl TextIndex {
     ///
     /// Scores are those of [`scan`](crate::scan) over the same rows, bit for bit, wherever a row lies. A row removed from the
     /// truth but not yet from the index is kept out by `rows` and still counts in the statistics until the next commit.
-    pub fn search(
-        &self,
-        query: &str,
-        limit: usize,
-        rows: RowFilter<'_>,
-        tail: Option<&Tail>,
-    ) -> Result<Vec<TextHit>> {
+    pub fn search(&self, query: &str, limit: usize, rows: RowFilter<'_>, tail: Option<&Tail>) -> Result<Vec<TextHit>> {
         let bag = Bag::new(&self.analyzer, query);
         if bag.words.is_empty() || limit == 0 {
             return Ok(Vec::new());
@@ -129,70 +112,7 @@ impl TextIndex {
     /// Bytes of the folder's files.
     pub fn disk_bytes(&self) -> u64 {
         let files = std::fs::read_dir(&self.folder).into_iter().flatten();
-        files
-            .filter_map(|file| Some(file.ok()?.metadata().ok()?.len()))
-            .sum()
-    }
-
-    /// Reads every byte of every file, and looks for files that should be there. Empty when all is well.
-    pub fn verify(&self) -> Result<Vec<DamagedFile>> {
-        let _writing = self.writing.lock(); // a file being written has no checksums yet
-        let mut damaged = Self::verify_folder(&self.folder)?;
-        let metas = match self.index.searchable_segment_metas() {
-            Ok(metas) => metas,
-            Err(_) if !damaged.is_empty() => return Ok(damaged), // the manifest is among them
-            Err(error) => return Err(TextError::from_tantivy(&self.folder, error)),
-        };
-        for meta in metas {
-            let name = meta.id().uuid_string();
-            let delete_file = meta
-                .delete_opstamp()
-                .map(|opstamp| format!("{name}.{opstamp}.del"));
-            let files = SEGMENT_EXTENSIONS.map(|extension| format!("{name}.{extension}"));
-            for file in files.into_iter().chain(delete_file) {
-                let path = self.folder.join(file);
-                if !path.exists() {
-                    damaged.push(DamagedFile {
-                        path,
-                        what: "it is missing".into(),
-                    });
-                }
-            }
-        }
-        Ok(damaged)
-    }
-
-    /// The checksums of a folder's files, without opening the index (which a damaged one may refuse). Cannot tell that a file
-    /// is missing, except for the manifest.
-    pub fn verify_folder(folder: &Path) -> Result<Vec<DamagedFile>> {
-        let io = |error| TextError::from_io(folder, Arc::new(error));
-        let no_blocks = BlockCache::new(0);
-        let mut damaged = Vec::new();
-        let mut names = Vec::new();
-        for file in std::fs::read_dir(folder).map_err(io)? {
-            let path = file.map_err(io)?.path();
-            let checked = match path.extension().and_then(|extension| extension.to_str()) {
-                Some("writing") => continue, // an atomic replacement that a kill cut short: nobody reads it
-                Some("json") => read_sealed(&path).map(drop),
-                _ => BlockFile::open(&path, &no_blocks).and_then(|file| file.verify()),
-            };
-            match checked {
-                Ok(()) => {}
-                Err(SegmentError::Corrupt { path, what }) => {
-                    damaged.push(DamagedFile { path, what });
-                }
-                Err(error) => return Err(error.into()),
-            }
-            names.push(path);
-        }
-        if lost_manifest(&names) {
-            damaged.push(DamagedFile {
-                path: folder.join(META),
-                what: "it is missing".into(),
-            });
-        }
-        damaged.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(damaged)
+        files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len())).sum()
     }
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
@@ -226,8 +146,7 @@ fn open_tantivy(folder: &Path, directory: &BlockDirectory, analyzer: &Analyzer) 
     let index = if exists.map_err(|error| from(error.into()))? {
         Index::open(directory.clone()).map_err(from)?
     } else {
-        let files = std::fs::read_dir(folder)
-            .map_err(|error| TextError::from_io(folder, Arc::new(error)))?;
+        let files = std::fs::read_dir(folder).map_err(|error| TextError::from_io(folder, Arc::new(error)))?;
         let names: Vec<PathBuf> = files.filter_map(|file| Some(file.ok()?.path())).collect();
         if lost_manifest(&names) {
             return Err(TextError::corrupt(folder.join(META), "it is missing"));
@@ -243,30 +162,14 @@ fn open_tantivy(folder: &Path, directory: &BlockDirectory, analyzer: &Analyzer) 
         });
     }
     if index.schema() != schema(analyzer) {
-        return Err(TextError::corrupt(
-            folder.join(META),
-            "its fields are not those of a text index",
-        ));
+        return Err(TextError::corrupt(folder.join(META), "its fields are not those of a text index"));
     }
-    index
-        .tokenizers()
-        .register(&analyzer.stored_name(), analyzer.chain_for_schema());
+    index.tokenizers().register(&analyzer.stored_name(), analyzer.chain_for_schema());
     Ok(index)
 }
 
-fn lost_manifest(files: &[PathBuf]) -> bool {
-    let is_segment = |path: &PathBuf| {
-        path.extension()
-            .and_then(|extension| extension.to_str())
-            .is_some_and(|extension| SEGMENT_EXTENSIONS.contains(&extension))
-    };
-    files.iter().any(is_segment) && !files.iter().any(|path| path.ends_with(META))
-}
-
 fn applied(folder: &Path, index: &Index) -> Result<u64> {
-    let meta = index
-        .load_metas()
-        .map_err(|error| TextError::from_tantivy(folder, error))?;
+    let meta = index.load_metas().map_err(|error| TextError::from_tantivy(folder, error))?;
     match meta.payload {
         None => Ok(0),
         Some(note) => serde_json::from_str::<CommitNote>(&note)

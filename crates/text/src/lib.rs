@@ -11,6 +11,7 @@
 
 mod analyzer;
 mod bm25;
+mod candidates;
 mod commit;
 mod directory;
 mod error;
@@ -24,6 +25,7 @@ mod search;
 mod snapshot;
 mod snippet;
 mod tail;
+mod verify;
 mod words;
 
 pub use analyzer::{Analyzer, Token, WORD_BYTES_MAX};
@@ -31,7 +33,8 @@ pub use bm25::QUERY_WORDS_MAX;
 pub use commit::{TextRow, Unpublished, WRITER_BUDGET_BYTES_MIN};
 pub use error::{Result, TextError};
 pub use hits::{RowFilter, TextHit};
-pub use index::{DamagedFile, TextIndex};
+pub use index::TextIndex;
 pub use scan::{RowsError, scan};
 pub use snippet::{Snippet, snippet};
 pub use tail::Tail;
+pub use verify::DamagedFile;

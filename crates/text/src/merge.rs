@@ -30,7 +30,7 @@ impl TextIndex {
         }
         drop(snapshot);
         guarded(&self.folder, || {
-            let from = |error| self.from_tantivy(error);
+            let from = |error| self.named(error);
             let mut writer = self.writer(&mut writing)?;
             writer.merge(&due).wait().map_err(from)?;
             self.publish(Arc::new(self.load_snapshot()?));
@@ -60,9 +60,7 @@ fn due(snapshot: &Snapshot) -> Vec<SegmentId> {
         })
         .collect();
     segments.sort_unstable_by_key(|segment| segment.0);
-    let worn = segments
-        .iter()
-        .find(|(_, _, rows, removed)| *removed > 0 && removed * REMOVED_ONE_IN >= rows + removed);
+    let worn = segments.iter().find(|(_, _, rows, removed)| *removed > 0 && removed * REMOVED_ONE_IN >= rows + removed);
     if let Some((_, id, _, _)) = worn {
         return vec![*id];
     }

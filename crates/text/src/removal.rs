@@ -16,9 +16,7 @@ pub(crate) struct RowsQuery {
 
 impl RowsQuery {
     pub fn new(rows: RoaringTreemap) -> Self {
-        Self {
-            rows: Arc::new(rows),
-        }
+        Self { rows: Arc::new(rows) }
     }
 }
 
@@ -44,8 +42,6 @@ impl Weight for RowsQuery {
     }
 
     fn explain(&self, _: &SegmentReader, _: DocId) -> tantivy::Result<Explanation> {
-        Err(TantivyError::InvalidArgument(
-            "a removal has no score".into(),
-        ))
+        Err(TantivyError::InvalidArgument("a removal has no score".into()))
     }
 }

@@ -25,16 +25,9 @@ pub fn scan(
     if bag.words.is_empty() || limit == 0 {
         return Ok(Vec::new());
     }
-    let numbers: std::collections::HashMap<&str, usize> = bag
-        .words
-        .iter()
-        .enumerate()
-        .map(|(at, word)| (word.as_str(), at))
-        .collect();
-    let mut statistics = Statistics {
-        rows_with: vec![0; bag.words.len()],
-        ..Statistics::default()
-    };
+    let numbers: std::collections::HashMap<&str, usize> =
+        bag.words.iter().enumerate().map(|(at, word)| (word.as_str(), at)).collect();
+    let mut statistics = Statistics { rows_with: vec![0; bag.words.len()], ..Statistics::default() };
     let mut matching: Vec<(u64, u32, u32)> = Vec::new(); // row id, its words, where its frequencies end
     let mut frequencies: Vec<(u32, u32)> = Vec::new(); // word of the bag, how often
     let mut counts = vec![0u32; bag.words.len()];
@@ -70,10 +63,7 @@ pub fn scan(
             let own = &frequencies[start..end as usize];
             start = end as usize;
             let own = own.iter().map(|&(at, count)| (at as usize, count));
-            TextHit {
-                row_id,
-                score: weights.score(row_words, own),
-            }
+            TextHit { row_id, score: weights.score(row_words, own) }
         })
         .collect();
     Ok(best(hits, limit))

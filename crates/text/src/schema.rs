@@ -1,9 +1,7 @@
 //! The fields of the index: words (indexed, with frequencies, not stored), and per row its id and its length.
 
 use tantivy::index::IndexSettings;
-use tantivy::schema::{
-    FAST, Field, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions,
-};
+use tantivy::schema::{FAST, Field, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions};
 use tantivy::store::Compressor;
 
 use crate::Analyzer;
@@ -47,9 +45,7 @@ pub(crate) fn schema(analyzer: &Analyzer) -> Schema {
 pub(crate) fn stored_analyzer(schema: &Schema) -> Option<String> {
     let entry = schema.get_field_entry(schema.get_field(TEXT).ok()?);
     match entry.field_type() {
-        tantivy::schema::FieldType::Str(options) => {
-            Some(options.get_indexing_options()?.tokenizer().to_string())
-        }
+        tantivy::schema::FieldType::Str(options) => Some(options.get_indexing_options()?.tokenizer().to_string()),
         _ => None,
     }
 }

@@ -1,20 +1,17 @@
 //! The best rows of a snapshot: block-max WAND finds the candidates, an exact pass orders them.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use tantivy::postings::Postings;
 use tantivy::query::{
-    Bm25StatisticsProvider, BooleanWeight, BoostQuery, EnableScoring, Query, SumCombiner,
-    TermQuery, Weight,
+    Bm25StatisticsProvider, BooleanWeight, BoostQuery, EnableScoring, Query, SumCombiner, TermQuery, Weight,
 };
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, DocSet, Score, Term};
 
 use crate::Tail;
-use crate::bm25::{Bag, Statistics, Weights};
+use crate::bm25::{Bag, Weights};
+use crate::candidates::Candidates;
 use crate::hits::{RowFilter, TextHit, best};
-use crate::snapshot::{Segment, Snapshot};
+use crate::snapshot::{Found, Segment, Snapshot};
 
 /// Sets of allowed rows up to this part of the index are looked up row by row instead of walking posting lists.
 const SMALL_SET_DIVISOR: u64 = 64;
@@ -27,22 +24,16 @@ pub(crate) fn search(
     filter: RowFilter<'_>,
     tail: Option<&Tail>,
 ) -> tantivy::Result<Vec<TextHit>> {
-    let statistics = combine(snapshot.statistics(text, bag)?, tail, bag);
-    let weights = statistics.weights(bag);
+    let mut found = snapshot.look_up(text, bag)?;
+    if let Some(tail) = tail {
+        found.statistics.add(&tail.statistics(bag));
+    }
+    let weights = found.statistics.weights(bag);
     let mut hits = tail.map_or_else(Vec::new, |tail| tail.score(bag, &weights, filter));
-    let search = SnapshotSearch {
-        snapshot,
-        text,
-        bag,
-        weights: &weights,
-        filter,
-        tail,
-    };
+    let search = SnapshotSearch { snapshot, text, bag, found: &found, weights: &weights, filter, tail };
     let candidates = match filter {
-        RowFilter::Only { allowed } if allowed.len() <= snapshot.rows / SMALL_SET_DIVISOR => {
-            search.allowed_rows()
-        }
-        _ => search.best_candidates(&statistics, limit, &hits)?,
+        RowFilter::Only { allowed } if allowed.len() <= snapshot.rows / SMALL_SET_DIVISOR => search.allowed_rows(),
+        _ => search.best_candidates(limit, &hits)?,
     };
     for (at, docs) in candidates.into_iter().enumerate() {
         search.score_exactly(at, docs, &mut hits)?;
@@ -50,22 +41,11 @@ pub(crate) fn search(
     Ok(best(hits, limit))
 }
 
-fn combine(mut statistics: Statistics, tail: Option<&Tail>, bag: &Bag) -> Statistics {
-    if let Some(tail) = tail {
-        let fresh = tail.statistics(bag);
-        statistics.rows += fresh.rows;
-        statistics.words += fresh.words;
-        for (all, fresh) in statistics.rows_with.iter_mut().zip(fresh.rows_with) {
-            *all += fresh;
-        }
-    }
-    statistics
-}
-
 struct SnapshotSearch<'a> {
     snapshot: &'a Snapshot,
     text: Field,
     bag: &'a Bag,
+    found: &'a Found,
     weights: &'a Weights,
     filter: RowFilter<'a>,
     tail: Option<&'a Tail>,
@@ -78,17 +58,13 @@ impl SnapshotSearch<'_> {
     }
 
     /// Per segment, documents among which are surely all that belong to the best `limit`.
-    fn best_candidates(
-        &self,
-        statistics: &Statistics,
-        limit: usize,
-        tail_hits: &[TextHit],
-    ) -> tantivy::Result<Vec<Vec<DocId>>> {
+    fn best_candidates(&self, limit: usize, tail_hits: &[TextHit]) -> tantivy::Result<Vec<Vec<DocId>>> {
         let mut candidates = Candidates::new(limit, self.bag.words.len());
         for hit in tail_hits {
             candidates.note(hit.score);
         }
-        let Some(weight) = self.weight(statistics)? else {
+        let statistics = &self.found.statistics;
+        let Some(weight) = self.weight()? else {
             return Ok(Vec::new());
         };
         let average_words = statistics.words as f32 / statistics.rows as f32;
@@ -128,18 +104,14 @@ impl SnapshotSearch<'_> {
             .map(|(segment, reader)| {
                 let mut docs: Vec<DocId> = if segment.ascending {
                     let rows = allowed.iter();
-                    rows.filter_map(|row_id| bisect(segment, reader.max_doc(), row_id))
-                        .collect()
+                    rows.filter_map(|row_id| bisect(segment, reader.max_doc(), row_id)).collect()
                 } else {
                     let rows = segment.row_ids.iter().zip(0..);
-                    rows.filter(|(row_id, _)| allowed.contains(*row_id))
-                        .map(|(_, doc)| doc)
-                        .collect()
+                    rows.filter(|(row_id, _)| allowed.contains(*row_id)).map(|(_, doc)| doc).collect()
                 };
                 let alive = reader.alive_bitset();
                 docs.retain(|&doc| {
-                    alive.is_none_or(|alive| alive.is_alive(doc))
-                        && self.returns(segment.row_ids.get_val(doc))
+                    alive.is_none_or(|alive| alive.is_alive(doc)) && self.returns(segment.row_ids.get_val(doc))
                 });
                 docs
             })
@@ -148,12 +120,7 @@ impl SnapshotSearch<'_> {
 
     /// Scores `docs` in the order of summation that all scorers share: WAND adds a row's words up in an order that depends on
     /// its neighbours, and the last bit of the score with it.
-    fn score_exactly(
-        &self,
-        at: usize,
-        mut docs: Vec<DocId>,
-        hits: &mut Vec<TextHit>,
-    ) -> tantivy::Result<()> {
+    fn score_exactly(&self, at: usize, mut docs: Vec<DocId>, hits: &mut Vec<TextHit>) -> tantivy::Result<()> {
         if docs.is_empty() {
             return Ok(());
         }
@@ -162,13 +129,11 @@ impl SnapshotSearch<'_> {
         let index = reader.inverted_index(self.text)?;
         let norms = reader.get_fieldnorms_reader(self.text)?;
         let mut scores = vec![0.0; docs.len()];
-        for (word, weight) in self.bag.words.iter().zip(&self.weights.per_word) {
-            let Some(weight) = weight else { continue };
-            let term = Term::from_field_text(self.text, word);
-            let Some(mut postings) = index.read_postings(&term, IndexRecordOption::WithFreqs)?
-            else {
+        for (info, weight) in self.found.infos[at].iter().zip(&self.weights.per_word) {
+            let (Some(info), Some(weight)) = (info, weight) else {
                 continue;
             };
+            let mut postings = index.read_postings_from_terminfo(info, IndexRecordOption::WithFreqs)?;
             let mut doc = postings.doc();
             for (&wanted, score) in docs.iter().zip(&mut scores) {
                 if doc < wanted {
@@ -184,33 +149,20 @@ impl SnapshotSearch<'_> {
         hits.extend(
             scored
                 .filter(|(_, score)| *score > 0.0)
-                .map(|(doc, score)| TextHit {
-                    row_id: row_ids.get_val(doc),
-                    score,
-                }),
+                .map(|(doc, score)| TextHit { row_id: row_ids.get_val(doc), score }),
         );
         Ok(())
     }
 
     /// tantivy's scorer of the bag under our statistics; a lone word keeps its own pruning walk.
-    fn weight(&self, statistics: &Statistics) -> tantivy::Result<Option<Box<dyn Weight>>> {
-        let provider = Provider {
-            bag: self.bag,
-            statistics,
-            text: self.text,
-        };
-        let scoring =
-            EnableScoring::enabled_from_statistics_provider(&provider, &self.snapshot.searcher);
+    fn weight(&self) -> tantivy::Result<Option<Box<dyn Weight>>> {
+        let scoring = EnableScoring::enabled_from_statistics_provider(self.found, &self.snapshot.searcher);
         let mut words = Vec::new();
-        for (word, (count, rows_with)) in self
-            .bag
-            .words
-            .iter()
-            .zip(self.bag.counts.iter().zip(&statistics.rows_with))
+        for ((term, count), rows_with) in
+            self.found.terms.iter().zip(&self.bag.counts).zip(&self.found.statistics.rows_with)
         {
             if *rows_with > 0 {
-                let term = Term::from_field_text(self.text, word);
-                let query = TermQuery::new(term, IndexRecordOption::WithFreqs);
+                let query = TermQuery::new(term.clone(), IndexRecordOption::WithFreqs);
                 words.push((query, *count));
             }
         }
@@ -227,25 +179,17 @@ impl SnapshotSearch<'_> {
         if weights.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Box::new(
-            BooleanWeight::with_minimum_number_should_match(
-                weights,
-                1,
-                true,
-                Box::new(SumCombiner::default),
-            ),
-        )))
+        Ok(Some(Box::new(BooleanWeight::with_minimum_number_should_match(
+            weights,
+            1,
+            true,
+            Box::new(SumCombiner::default),
+        ))))
     }
 }
 
-/// Hands the combined statistics to tantivy.
-struct Provider<'a> {
-    bag: &'a Bag,
-    statistics: &'a Statistics,
-    text: Field,
-}
-
-impl Bm25StatisticsProvider for Provider<'_> {
+/// Index and tail together, as tantivy asks for them.
+impl Bm25StatisticsProvider for Found {
     fn total_num_tokens(&self, _field: Field) -> tantivy::Result<u64> {
         Ok(self.statistics.words)
     }
@@ -256,82 +200,8 @@ impl Bm25StatisticsProvider for Provider<'_> {
     }
 
     fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
-        let word = self
-            .bag
-            .words
-            .iter()
-            .position(|word| Term::from_field_text(self.text, word) == *term);
+        let word = self.terms.iter().position(|word| word == term);
         Ok(word.map_or(0, |at| self.statistics.rows_with[at]))
-    }
-}
-
-/// What may still be among the best: everything whose rough score is not surely below the limit-th best.
-struct Candidates {
-    limit: usize,
-    /// The best `limit` rough scores, worst on top.
-    best: BinaryHeap<Reverse<OrderedScore>>,
-    kept: Vec<(u32, DocId, Score)>,
-    prune_at: usize,
-    /// Two orders of summation differ by less than this factor.
-    rounding: f32,
-}
-
-#[derive(PartialEq, PartialOrd)]
-struct OrderedScore(f32);
-impl Eq for OrderedScore {}
-impl Ord for OrderedScore {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
-impl Candidates {
-    fn new(limit: usize, words: usize) -> Self {
-        Self {
-            limit,
-            best: BinaryHeap::new(),
-            kept: Vec::new(),
-            prune_at: 1024,
-            rounding: 1.0 - 4.0 * words as f32 * f32::EPSILON,
-        }
-    }
-
-    /// Documents that score at most this cannot be among the best.
-    fn bar(&self) -> f32 {
-        match self.best.peek() {
-            Some(Reverse(worst)) if self.best.len() >= self.limit => worst.0 * self.rounding,
-            _ => Score::MIN,
-        }
-    }
-
-    fn note(&mut self, score: Score) {
-        self.best.push(Reverse(OrderedScore(score)));
-        if self.best.len() > self.limit {
-            self.best.pop();
-        }
-    }
-
-    fn add(&mut self, segment: u32, doc: DocId, score: Score) {
-        self.note(score);
-        self.kept.push((segment, doc, score));
-        if self.kept.len() >= self.prune_at {
-            self.prune();
-            self.prune_at = (self.kept.len() * 2).max(1024);
-        }
-    }
-
-    fn prune(&mut self) {
-        let bar = self.bar();
-        self.kept.retain(|(_, _, score)| *score > bar);
-    }
-
-    fn by_segment(mut self, segments: usize) -> Vec<Vec<DocId>> {
-        self.prune();
-        let mut docs = vec![Vec::new(); segments];
-        for (segment, doc, _) in self.kept {
-            docs[segment as usize].push(doc);
-        }
-        docs
     }
 }
 

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use roaring::RoaringBitmap;
 use tantivy::columnar::ColumnValues;
 use tantivy::index::SegmentId;
+use tantivy::postings::{SegmentPostings, TermInfo};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocSet, Searcher, SegmentReader, TERMINATED, Term};
 
@@ -26,6 +27,15 @@ pub(crate) struct Snapshot {
     removed_rows_with: Mutex<HashMap<String, u64>>,
 }
 
+/// A bag's words in a snapshot.
+pub(crate) struct Found {
+    pub statistics: Statistics,
+    /// By word.
+    pub terms: Vec<Term>,
+    /// By segment, by word: where its postings are. Looking a word up costs more than scoring most lists.
+    pub infos: Vec<Vec<Option<TermInfo>>>,
+}
+
 /// What we keep of a segment beside tantivy's reader.
 pub(crate) struct Segment {
     id: SegmentId,
@@ -43,22 +53,12 @@ pub(crate) struct Segment {
 
 impl Snapshot {
     /// `before` lends what has not changed.
-    pub fn new(
-        searcher: Searcher,
-        text: Field,
-        applied: u64,
-        before: Option<&Snapshot>,
-    ) -> tantivy::Result<Self> {
+    pub fn new(searcher: Searcher, text: Field, applied: u64, before: Option<&Snapshot>) -> tantivy::Result<Self> {
         let segments = searcher
             .segment_readers()
             .iter()
             .map(|reader| {
-                let old = before.and_then(|before| {
-                    before
-                        .segments
-                        .iter()
-                        .find(|old| old.id == reader.segment_id())
-                });
+                let old = before.and_then(|before| before.segments.iter().find(|old| old.id == reader.segment_id()));
                 match old {
                     Some(old) if old.removed_count == reader.num_deleted_docs() => Ok(old.clone()),
                     old => Segment::new(reader, text, old.map(Arc::as_ref)).map(Arc::new),
@@ -75,87 +75,64 @@ impl Snapshot {
         })
     }
 
-    /// Exact counts over the rows that are not removed.
-    pub fn statistics(&self, text: Field, bag: &Bag) -> tantivy::Result<Statistics> {
-        let rows_with = bag
-            .words
-            .iter()
-            .map(|word| self.rows_with(text, word))
-            .collect::<tantivy::Result<Vec<u64>>>()?;
-        Ok(Statistics {
-            rows: self.rows,
-            words: self.words,
-            rows_with,
-        })
-    }
-
-    fn rows_with(&self, text: Field, word: &str) -> tantivy::Result<u64> {
-        let term = Term::from_field_text(text, word);
-        let mut rows = 0;
-        let mut has_removed = false;
-        for (reader, segment) in self.searcher.segment_readers().iter().zip(&self.segments) {
-            rows += u64::from(reader.inverted_index(text)?.doc_freq(&term)?);
-            has_removed |= !segment.removed.is_empty();
-        }
-        if !has_removed || rows == 0 {
-            return Ok(rows);
-        }
-        let remembered = self.removed_rows_with.lock().get(word).copied();
-        let removed = match remembered {
-            Some(removed) => removed,
-            None => {
-                let removed = self.count_removed_rows_with(text, &term)?;
-                let mut remembered = self.removed_rows_with.lock();
-                if remembered.len() < REMEMBERED_WORDS_MAX {
-                    remembered.insert(word.to_string(), removed);
-                }
-                removed
-            }
+    /// Looks the bag's words up in every segment, and counts the rows that are not removed, exactly.
+    pub fn look_up(&self, text: Field, bag: &Bag) -> tantivy::Result<Found> {
+        let words = bag.words.iter().map(|word| Term::from_field_text(text, word));
+        let mut found = Found {
+            statistics: Statistics { rows: self.rows, words: self.words, rows_with: vec![0; bag.words.len()] },
+            terms: words.collect(),
+            infos: Vec::with_capacity(self.segments.len()),
         };
-        Ok(rows.saturating_sub(removed))
-    }
-
-    /// Leapfrogs over the posting lists and the removed documents: cheap while either is short.
-    fn count_removed_rows_with(&self, text: Field, term: &Term) -> tantivy::Result<u64> {
-        let mut count = 0;
-        for (reader, segment) in self.searcher.segment_readers().iter().zip(&self.segments) {
-            if segment.removed.is_empty() {
-                continue;
-            }
+        for reader in self.searcher.segment_readers() {
             let index = reader.inverted_index(text)?;
-            let Some(mut postings) = index.read_postings(term, IndexRecordOption::Basic)? else {
-                continue;
-            };
-            let mut removed = segment.removed.iter();
-            let mut doc = postings.doc();
-            while doc != TERMINATED {
-                removed.advance_to(doc);
-                match removed.next() {
-                    None => break,
-                    Some(candidate) if candidate == doc => {
-                        count += 1;
-                        doc = postings.advance();
-                    }
-                    Some(candidate) => {
-                        doc = postings.seek(candidate);
-                        count += u64::from(doc == candidate);
-                        if doc == candidate {
-                            doc = postings.advance();
-                        }
-                    }
+            let infos = found.terms.iter().map(|term| index.get_term_info(term));
+            let infos = infos.collect::<std::io::Result<Vec<Option<TermInfo>>>>()?;
+            for (rows_with, info) in found.statistics.rows_with.iter_mut().zip(&infos) {
+                *rows_with += info.as_ref().map_or(0, |info| u64::from(info.doc_freq));
+            }
+            found.infos.push(infos);
+        }
+        if self.segments.iter().any(|segment| !segment.removed.is_empty()) {
+            for (at, word) in bag.words.iter().enumerate() {
+                let rows_with = &mut found.statistics.rows_with[at];
+                if *rows_with > 0 {
+                    let infos = found.infos.iter().map(|infos| infos[at].as_ref());
+                    *rows_with -= self.removed_rows_with(text, word, infos)?.min(*rows_with);
                 }
             }
         }
-        Ok(count)
+        Ok(found)
+    }
+
+    fn removed_rows_with<'a>(
+        &self,
+        text: Field,
+        word: &str,
+        infos: impl Iterator<Item = Option<&'a TermInfo>>,
+    ) -> tantivy::Result<u64> {
+        let remembered = self.removed_rows_with.lock().get(word).copied();
+        if let Some(removed) = remembered {
+            return Ok(removed);
+        }
+        let mut removed = 0;
+        let readers = self.searcher.segment_readers();
+        for ((reader, segment), info) in readers.iter().zip(&self.segments).zip(infos) {
+            if let (Some(info), false) = (info, segment.removed.is_empty()) {
+                let index = reader.inverted_index(text)?;
+                let postings = index.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+                removed += segment.removed_among(postings);
+            }
+        }
+        let mut remembered = self.removed_rows_with.lock();
+        if remembered.len() < REMEMBERED_WORDS_MAX {
+            remembered.insert(word.to_string(), removed);
+        }
+        Ok(removed)
     }
 
     /// Bytes beside what tantivy holds of its files.
     pub fn own_bytes(&self) -> u64 {
-        let removed: usize = self
-            .segments
-            .iter()
-            .map(|segment| segment.removed.serialized_size())
-            .sum();
+        let removed: usize = self.segments.iter().map(|segment| segment.removed.serialized_size()).sum();
         let remembered = self.removed_rows_with.lock().len() * 64;
         // Roughly what tantivy's readers and ours cost per open segment, without file contents.
         (removed + remembered + self.segments.len() * 4096) as u64
@@ -163,6 +140,27 @@ impl Snapshot {
 }
 
 impl Segment {
+    /// Leapfrogs over a posting list and the removed documents: cheap while either is short.
+    fn removed_among(&self, mut postings: SegmentPostings) -> u64 {
+        let mut count = 0;
+        let mut removed = self.removed.iter();
+        let mut doc = postings.doc();
+        while doc != TERMINATED {
+            removed.advance_to(doc);
+            let Some(candidate) = removed.next() else {
+                break;
+            };
+            if doc < candidate {
+                doc = postings.seek(candidate);
+            }
+            if doc == candidate {
+                count += 1;
+                doc = postings.advance();
+            }
+        }
+        count
+    }
+
     fn new(reader: &SegmentReader, text: Field, old: Option<&Segment>) -> tantivy::Result<Self> {
         let docs = reader.max_doc();
         let row_ids = match old {

@@ -17,12 +17,7 @@ pub struct Snippet {
 /// Without any, the beginning of the text.
 pub fn snippet(analyzer: &Analyzer, text: &str, query: &str, max_chars: usize) -> Snippet {
     let bag = Bag::new(analyzer, query);
-    let words: HashMap<&str, usize> = bag
-        .words
-        .iter()
-        .enumerate()
-        .map(|(at, word)| (word.as_str(), at))
-        .collect();
+    let words: HashMap<&str, usize> = bag.words.iter().enumerate().map(|(at, word)| (word.as_str(), at)).collect();
     let mut found: Vec<(Range<usize>, usize)> = Vec::new();
     analyzer.passage_words(text, true, |token| {
         if let Some(&word) = words.get(token.text.as_str()) {
@@ -47,12 +42,7 @@ pub fn snippet(analyzer: &Analyzer, text: &str, query: &str, max_chars: usize) -
 }
 
 /// The occurrences to show: the best run that fits into `max_chars`.
-fn best_run(
-    text: &str,
-    found: &[(Range<usize>, usize)],
-    max_chars: usize,
-    words: usize,
-) -> Option<Range<usize>> {
+fn best_run(text: &str, found: &[(Range<usize>, usize)], max_chars: usize, words: usize) -> Option<Range<usize>> {
     let mut counts = vec![0u32; words];
     let (mut distinct, mut start) = (0usize, 0);
     let mut best: Option<((usize, usize), Range<usize>)> = None;
@@ -92,25 +82,14 @@ fn window(text: &str, core: Option<Range<usize>>, max_chars: usize) -> Range<usi
     let core = core.unwrap_or(0..0);
     let room = max_chars.saturating_sub(text[core.clone()].chars().count());
     let back = if core.start == 0 { 0 } else { room / 3 };
-    let mut start = text[..core.start]
-        .char_indices()
-        .rev()
-        .take(back)
-        .last()
-        .map_or(core.start, |(at, _)| at);
+    let mut start = text[..core.start].char_indices().rev().take(back).last().map_or(core.start, |(at, _)| at);
     if start > 0
         && let Some(space) = text[start..core.start].find(char::is_whitespace)
     {
         start += space;
-        start += text[start..core.start]
-            .find(|c: char| !c.is_whitespace())
-            .unwrap_or(0);
+        start += text[start..core.start].find(|c: char| !c.is_whitespace()).unwrap_or(0);
     }
-    let mut end = text[start..]
-        .char_indices()
-        .nth(max_chars)
-        .map_or(text.len(), |(at, _)| start + at)
-        .max(core.end);
+    let mut end = text[start..].char_indices().nth(max_chars).map_or(text.len(), |(at, _)| start + at).max(core.end);
     if end < text.len()
         && let Some(space) = text[core.end..end].rfind(char::is_whitespace)
     {
@@ -126,10 +105,7 @@ mod tests {
     fn show(text: &str, query: &str, max_chars: usize) -> (String, Vec<String>) {
         let snippet = snippet(&Analyzer::new("english").unwrap(), text, query, max_chars);
         let highlights = snippet.highlights.iter();
-        (
-            text[snippet.window.clone()].to_string(),
-            highlights.map(|range| text[range.clone()].to_string()).collect(),
-        )
+        (text[snippet.window.clone()].to_string(), highlights.map(|range| text[range.clone()].to_string()).collect())
     }
 
     #[test]

@@ -67,11 +67,7 @@ impl Tail {
         self.posting_count += frequencies.len();
         self.total_words += u64::from(row_words);
         self.rows.insert(row_id, slot);
-        self.slots.push(Some(TailRow {
-            row_id,
-            row_words,
-            words: frequencies.into_keys().collect(),
-        }));
+        self.slots.push(Some(TailRow { row_id, row_words, words: frequencies.into_keys().collect() }));
     }
 
     /// Forgets a row: deleted, or in the index by now. False when it was not here.
@@ -169,11 +165,7 @@ impl Tail {
         Statistics {
             rows: self.rows.len() as u64,
             words: self.total_words,
-            rows_with: bag
-                .words
-                .iter()
-                .map(|word| self.postings(word).map_or(0, |p| u64::from(p.live_rows)))
-                .collect(),
+            rows_with: bag.words.iter().map(|word| self.postings(word).map_or(0, |p| u64::from(p.live_rows))).collect(),
         }
     }
 
@@ -191,10 +183,8 @@ impl Tail {
                 let slot = self.slots[row[0].0 as usize].as_ref()?;
                 filter.allows(slot.row_id).then(|| TextHit {
                     row_id: slot.row_id,
-                    score: weights.score(
-                        slot.row_words,
-                        row.iter().map(|&(_, at, frequency)| (at as usize, frequency)),
-                    ),
+                    score: weights
+                        .score(slot.row_words, row.iter().map(|&(_, at, frequency)| (at as usize, frequency))),
                 })
             })
             .collect()

@@ -24,13 +24,7 @@ impl Tokenizer for WordTokenizer {
     type TokenStream<'a> = WordStream<'a>;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> WordStream<'a> {
-        WordStream {
-            text,
-            at: 0,
-            words: self.words,
-            pending: Vec::new(),
-            token: Token::default(),
-        }
+        WordStream { text, at: 0, words: self.words, pending: Vec::new(), token: Token::default() }
     }
 }
 
@@ -52,9 +46,7 @@ impl TokenStream for WordStream<'_> {
             return false;
         };
         self.token.text.clear();
-        self.token
-            .text
-            .extend(self.text[start..end].chars().filter(|c| *c != '_'));
+        self.token.text.extend(self.text[start..end].chars().filter(|c| *c != '_'));
         (self.token.offset_from, self.token.offset_to) = (start, end);
         self.token.position = self.token.position.wrapping_add(1);
         true
@@ -73,8 +65,7 @@ impl WordStream<'_> {
     /// Fills `pending` from the next run of letters, digits and underscores that has a word in it.
     fn next_identifier(&mut self) -> bool {
         while let Some(start) = find(self.text, self.at, |c| c.is_alphanumeric()) {
-            let end = find(self.text, start, |c| !c.is_alphanumeric() && c != '_')
-                .unwrap_or(self.text.len());
+            let end = find(self.text, start, |c| !c.is_alphanumeric() && c != '_').unwrap_or(self.text.len());
             self.at = end;
             let end = start + self.text[start..end].trim_end_matches('_').len();
             self.split(start, end);
@@ -117,9 +108,7 @@ fn split_camel_case(word: &str, mut part: impl FnMut(usize, usize)) {
     let mut chars = word.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         let next_is_lower = chars.peek().is_some_and(|(_, next)| next.is_lowercase());
-        let begins = before.is_some_and(|before| {
-            c.is_uppercase() && (!before.is_uppercase() || next_is_lower)
-        });
+        let begins = before.is_some_and(|before| c.is_uppercase() && (!before.is_uppercase() || next_is_lower));
         if begins {
             part(start, at);
             start = at;

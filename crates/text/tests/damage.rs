@@ -4,7 +4,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use nuthatch_segment::BlockCache;
+use nuthatch_segment::{BlockCache, read_sealed, write_sealed};
 use nuthatch_text::{RowFilter, TextError, TextHit, TextIndex, TextRow};
 use support::{passage, row};
 
@@ -23,10 +23,7 @@ fn rows(from: u64, count: u64) -> impl Iterator<Item = Result<TextRow, nuthatch_
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|file| file.unwrap().path())
-        .collect();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
     files
 }
@@ -41,9 +38,7 @@ fn damaged_folder() -> (tempfile::TempDir, Vec<Vec<TextHit>>) {
     let folder = tempfile::tempdir().unwrap();
     let index = open(folder.path()).unwrap();
     index.commit(&mut rows(1, 3_000), &[], 1, BUDGET).unwrap();
-    index
-        .commit(&mut rows(4_000, 500), &[3, 5, 7], 2, BUDGET)
-        .unwrap();
+    index.commit(&mut rows(4_000, 500), &[3, 5, 7], 2, BUDGET).unwrap();
     assert_eq!(index.verify().unwrap(), []);
     let answers = answers(&index).unwrap();
     (folder, answers)
@@ -134,9 +129,7 @@ fn a_commit_whose_rows_fail_changes_nothing() {
     index.commit(&mut rows(1, 50), &[], 1, BUDGET).unwrap();
     let (before, disk) = (answers(&index).unwrap(), index.disk_bytes());
     let mut failing = rows(100, 30_000).chain([Err("the truth is closed".into())]);
-    let error = index
-        .commit(&mut failing, &[1, 2, 3], 2, BUDGET)
-        .unwrap_err();
+    let error = index.commit(&mut failing, &[1, 2, 3], 2, BUDGET).unwrap_err();
     assert!(matches!(error, TextError::Rows(_)), "{error}");
     assert_eq!(answers(&index).unwrap(), before);
     assert_eq!((index.applied(), index.rows()), (1, 50));
@@ -148,24 +141,42 @@ fn a_commit_whose_rows_fail_changes_nothing() {
     assert_eq!((index.applied(), index.rows()), (3, 59));
 }
 
+/// The worst moment for a kill: all new files are written, the manifest is not.
 #[test]
 fn leftovers_of_a_killed_commit_do_not_hinder_the_next() {
     let (folder, _) = damaged_folder();
-    let metas = ["meta.json", ".managed.json"].map(|name| folder.path().join(name));
-    let before = metas.each_ref().map(|path| std::fs::read(path).unwrap());
+    let before = tempfile::tempdir().unwrap();
+    copy(folder.path(), before.path());
+    let commit = |index: &TextIndex| index.commit(&mut rows(9_000, 10), &[1, 2], 3, BUDGET);
     let index = open(folder.path()).unwrap();
-    index.commit(&mut rows(9_000, 10), &[1, 2], 3, BUDGET).unwrap();
+    commit(&index).unwrap();
+    let expected = answers(&index).unwrap();
     drop(index);
-    // As if the kill had come between the new delete file and the manifest.
-    std::fs::write(&metas[0], &before[0]).unwrap();
-    std::fs::write(folder.path().join("meta.writing"), b"half").unwrap();
-    let index = open(folder.path());
-    // The commit collected the old delete file already, which a kill would have left: restore the commit instead.
-    if let Ok(index) = index {
-        assert_eq!(index.applied(), 2);
-        index.commit(&mut rows(9_000, 10), &[1, 2], 3, BUDGET).unwrap();
-        assert_eq!(index.applied(), 3);
-        assert_eq!(index.verify().unwrap(), []);
+
+    let killed = tempfile::tempdir().unwrap();
+    copy(folder.path(), killed.path());
+    copy(before.path(), killed.path()); // the old manifest, and what the commit had tidied up
+    let managed = [folder.path(), before.path()].map(|folder| {
+        let list = read_sealed(&folder.join(".managed.json")).unwrap().unwrap();
+        serde_json::from_slice::<Vec<String>>(&list).unwrap()
+    });
+    let managed = serde_json::to_vec(&managed.concat()).unwrap();
+    write_sealed(&killed.path().join(".managed.json"), &managed).unwrap();
+    std::fs::write(killed.path().join("meta.writing"), b"half").unwrap();
+
+    let index = open(killed.path()).unwrap();
+    assert_eq!(index.applied(), 2);
+    commit(&index).unwrap();
+    assert_eq!(index.applied(), 3);
+    assert_eq!(answers(&index).unwrap(), expected);
+    assert_eq!(index.verify().unwrap(), []);
+    let (after, clean) = (files(killed.path()).len(), files(folder.path()).len());
+    assert_eq!(after, clean, "something of the killed commit stays");
+}
+
+fn copy(source: &Path, target: &Path) {
+    for path in files(source) {
+        std::fs::copy(&path, target.join(path.file_name().unwrap())).unwrap();
     }
 }
 

@@ -91,8 +91,7 @@ impl Collection {
             }
             Step::Reopen => {
                 let cache = BlockCache::new(1 << 20);
-                self.index =
-                    TextIndex::open_or_create(self.folder.path(), &cache, "english").unwrap();
+                self.index = TextIndex::open_or_create(self.folder.path(), &cache, "english").unwrap();
             }
         }
     }
@@ -101,16 +100,9 @@ impl Collection {
         let fresh = std::mem::take(&mut self.fresh);
         let mut adds = fresh.iter().map(|row_id| {
             let (text, code) = &self.truth[row_id];
-            Ok(TextRow {
-                row_id: *row_id,
-                text: text.clone(),
-                code: *code,
-            })
+            Ok(TextRow { row_id: *row_id, text: text.clone(), code: *code })
         });
-        let commit = self
-            .index
-            .commit_unpublished(&mut adds, &self.removed, self.changes, BUDGET)
-            .unwrap();
+        let commit = self.index.commit_unpublished(&mut adds, &self.removed, self.changes, BUDGET).unwrap();
         for row_id in &fresh {
             assert!(self.tail.remove(*row_id));
         }
@@ -120,10 +112,7 @@ impl Collection {
     }
 
     fn scan(&self, query: &str, limit: usize, filter: RowFilter<'_>) -> Vec<TextHit> {
-        let mut rows = self
-            .truth
-            .iter()
-            .map(|(row_id, (text, code))| Ok((*row_id, text.clone(), *code)));
+        let mut rows = self.truth.iter().map(|(row_id, (text, code))| Ok((*row_id, text.clone(), *code)));
         scan(&self.analyzer, query, &mut rows, limit, filter).unwrap()
     }
 
@@ -133,17 +122,10 @@ impl Collection {
         for filter in [
             RowFilter::All,
             RowFilter::Except(&every_third),
-            RowFilter::Only {
-                allowed: &every_third,
-            },
-            RowFilter::Only {
-                allowed: &RoaringTreemap::from_iter([1, 5, 9999]),
-            },
+            RowFilter::Only { allowed: &every_third },
+            RowFilter::Only { allowed: &RoaringTreemap::from_iter([1, 5, 9999]) },
         ] {
-            let found = self
-                .index
-                .search(query, limit, filter, Some(&self.tail))
-                .unwrap();
+            let found = self.index.search(query, limit, filter, Some(&self.tail)).unwrap();
             let expected = self.scan(query, limit, filter);
             assert_eq!(found, expected, "{query:?} limit {limit} {filter:?}");
         }
@@ -206,10 +188,7 @@ fn pruning_loses_nothing_when_segments_differ_in_row_length() {
     }
     collection.commit();
     for words in 0..300 {
-        collection.apply(&Step::Insert {
-            words: vec![words as u8; 3],
-            code: false,
-        });
+        collection.apply(&Step::Insert { words: vec![words as u8; 3], code: false });
     }
     for query in QUERIES {
         for limit in [1, 10, 100, 10_000] {
@@ -226,39 +205,25 @@ fn pruning_loses_nothing_when_segments_differ_in_row_length() {
 fn equal_rows_come_in_row_order_and_fill_the_limit() {
     let mut collection = Collection::new();
     for _ in 0..2_000 {
-        collection.apply(&Step::Insert {
-            words: vec![1, 2, 3, 4],
-            code: false,
-        });
+        collection.apply(&Step::Insert { words: vec![1, 2, 3, 4], code: false });
     }
     collection.apply(&Step::Commit);
     let query = passage(&[4, 1, 3]);
-    let hits = collection
-        .index
-        .search(&query, 50, RowFilter::All, None)
-        .unwrap();
+    let hits = collection.index.search(&query, 50, RowFilter::All, None).unwrap();
     let ids: Vec<u64> = hits.iter().map(|hit| hit.row_id).collect();
     assert_eq!(ids, (1..=50).collect::<Vec<u64>>());
     let last: RoaringTreemap = (1990..2_100).collect();
-    let hits = collection
-        .index
-        .search(&query, 50, RowFilter::Only { allowed: &last }, None)
-        .unwrap();
+    let hits = collection.index.search(&query, 50, RowFilter::Only { allowed: &last }, None).unwrap();
     assert_eq!(hits.len(), 11);
 }
 
 #[test]
 fn any_text_is_a_query_and_words_without_meaning_find_nothing() {
     let mut collection = Collection::new();
-    collection.apply(&Step::Insert {
-        words: vec![1, 2],
-        code: false,
-    });
+    collection.apply(&Step::Insert { words: vec![1, 2], code: false });
     collection.apply(&Step::Commit);
     for query in ["", "  ", "the of and", "\"", "AND OR (", "\0\u{1F980}", "a:b*~^[", "___"] {
-        let hits = collection
-            .index
-            .search(query, 5, RowFilter::All, Some(&collection.tail));
+        let hits = collection.index.search(query, 5, RowFilter::All, Some(&collection.tail));
         assert!(hits.unwrap().is_empty(), "{query:?}");
     }
     let endless = "alpha beta ".repeat(20_000) + &(0..5_000).map(|n| format!("w{n} ")).collect::<String>();
@@ -271,24 +236,18 @@ fn any_text_is_a_query_and_words_without_meaning_find_nothing() {
 #[test]
 fn a_row_in_index_and_tail_is_returned_once() {
     let mut collection = Collection::new();
-    collection.apply(&Step::Insert {
-        words: vec![1, 2],
-        code: false,
-    });
+    collection.apply(&Step::Insert { words: vec![1, 2], code: false });
     collection.apply(&Step::Commit);
     let mut tail = Tail::new();
     tail.insert(1, &passage(&[1, 2]), false, &collection.analyzer);
-    let hits = collection
-        .index
-        .search("alpha beta", 5, RowFilter::All, Some(&tail));
+    let hits = collection.index.search("alpha beta", 5, RowFilter::All, Some(&tail));
     assert_eq!(hits.unwrap().len(), 1);
 }
 
 #[test]
 fn code_is_found_by_whole_and_by_part_and_prose_by_its_words() {
     let folder = tempfile::tempdir().unwrap();
-    let index =
-        TextIndex::open_or_create(folder.path(), &BlockCache::new(1 << 20), "english").unwrap();
+    let index = TextIndex::open_or_create(folder.path(), &BlockCache::new(1 << 20), "english").unwrap();
     let mut adds = [
         row(1, "fn blockCache(size: usize) -> Arc<HTTPServer>", true),
         row(2, "let block_cache = open(path)?;", true),

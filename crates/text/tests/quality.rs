@@ -10,12 +10,12 @@ use serde_json::Value;
 
 #[test]
 fn scifact_ranks_as_pinned() {
-    check("scifact", 0.6789);
+    check("scifact", 0.6838);
 }
 
 #[test]
 fn cranfield_ranks_as_pinned() {
-    check("cranfield", 0.3600);
+    check("cranfield", 0.3580);
 }
 
 fn check(set: &str, pinned: f64) {
@@ -31,14 +31,9 @@ fn ndcg_at_10(set: &str) -> Option<f64> {
 
     let documents: Vec<Value> = lines(&corpus);
     let folder = tempfile::tempdir().unwrap();
-    let index =
-        TextIndex::open_or_create(folder.path(), &BlockCache::new(16 << 20), "english").unwrap();
+    let index = TextIndex::open_or_create(folder.path(), &BlockCache::new(16 << 20), "english").unwrap();
     let mut adds = documents.iter().zip(0..).map(|(document, row_id)| {
-        Ok(TextRow {
-            row_id,
-            text: format!("{} {}", text(document, "title"), text(document, "text")),
-            code: false,
-        })
+        Ok(TextRow { row_id, text: format!("{} {}", text(document, "title"), text(document, "text")), code: false })
     });
     index.commit(&mut adds, &[], 1, 32 << 20).unwrap();
 
@@ -54,9 +49,7 @@ fn ndcg_at_10(set: &str) -> Option<f64> {
         let Some(gains) = gains.get(text(&query, "_id")) else {
             continue;
         };
-        let hits = index
-            .search(text(&query, "text"), 10, RowFilter::All, None)
-            .unwrap();
+        let hits = index.search(text(&query, "text"), 10, RowFilter::All, None).unwrap();
         let found = hits.iter().map(|hit| {
             let id = text(&documents[hit.row_id as usize], "_id");
             gains.get(id).copied().unwrap_or(0.0)
@@ -73,17 +66,11 @@ fn ndcg_at_10(set: &str) -> Option<f64> {
 }
 
 fn discounted(gains: impl Iterator<Item = f64>) -> f64 {
-    gains
-        .enumerate()
-        .map(|(rank, gain)| gain / (rank as f64 + 2.0).log2())
-        .sum()
+    gains.enumerate().map(|(rank, gain)| gain / (rank as f64 + 2.0).log2()).sum()
 }
 
 fn lines(jsonl: &str) -> Vec<Value> {
-    jsonl
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    jsonl.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {

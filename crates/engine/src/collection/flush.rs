@@ -21,12 +21,6 @@ const DEAD_PERCENT_MAX: u64 = 25;
 const READ_ROWS: usize = 256;
 
 impl Core {
-    /// True when something waits that `flush` would bring into the indexes.
-    pub(crate) fn has_fresh(&self) -> bool {
-        let state = self.state.read();
-        !(state.active.is_empty() && state.frozen.is_none() && state.tail.is_empty() && state.gone.is_empty())
-    }
-
     /// Brings everything fresh into the indexes. Writes and searches go on meanwhile.
     pub(crate) fn flush(&self) -> Result<()> {
         let _work = self.work.lock();
@@ -61,7 +55,6 @@ impl Core {
         self.shared.crash_point("seal");
         let mut state = self.state.write();
         let removed = state.removed_while_building.take().unwrap_or_default();
-        let before = state.fresh_bytes();
         if let Some(segment) = segment
             && !segment.rows().is_empty()
         {
@@ -69,7 +62,6 @@ impl Core {
             state.segments.push(SegmentView { segment, dead });
         }
         state.frozen = None;
-        self.shared.count_fresh_bytes(before, state.fresh_bytes());
         if sound {
             self.write_manifest(&mut state, frozen.upto)?;
         }
@@ -144,13 +136,11 @@ impl Core {
         };
         self.shared.crash_point("text");
         unpublished.publish();
-        let before = state.fresh_bytes();
         for row in &rows {
             state.tail.remove(row);
         }
         state.tail_rows -= rows;
         state.gone -= gone;
-        self.shared.count_fresh_bytes(before, state.fresh_bytes());
         drop(state);
         text.merge().map(drop).or_else(|error| {
             let error = Error::from(error);

@@ -52,10 +52,6 @@ impl Fresh {
         self.payloads.is_empty()
     }
 
-    pub fn contains(&self, row: u64) -> bool {
-        self.payloads.contains_key(&row)
-    }
-
     pub fn bytes(&self) -> u64 {
         self.payload_bytes + self.vectors.as_ref().map_or(0, Delta::bytes)
     }

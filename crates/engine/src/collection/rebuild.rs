@@ -45,12 +45,10 @@ impl Core {
                 Ok(())
             })?;
             let mut state = self.state.write();
-            let before = state.fresh_bytes();
             state.segments.clear();
             state.active = Fresh::default();
             state.frozen = None;
             state.removed_while_building = Some(RoaringTreemap::new());
-            self.shared.count_fresh_bytes(before, state.fresh_bytes());
             (rows, writer.counters.sequence)
         };
         let mut built = Vec::new();

@@ -189,7 +189,6 @@ impl Core {
         // Written: from here on nothing may fail before the state shows it.
         (writer.meta, writer.counters, writer.schema) = (meta, counters, schema);
         let mut state = self.state.write();
-        let before = state.fresh_bytes();
         for row in change.removed {
             state.remove(row);
         }
@@ -199,7 +198,6 @@ impl Core {
             self.insert_text(&mut state, row, &stored);
         }
         state.sequence = counters.sequence;
-        self.shared.count_fresh_bytes(before, state.fresh_bytes());
         Ok((Some(position), (upserted, deleted)))
     }
 

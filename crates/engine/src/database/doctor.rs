@@ -60,7 +60,13 @@ impl Database {
                 doctor.findings.push(finding(root, &damage.path, &damage.what, remedy));
             }
         }
-        for name in self.collection_names()? {
+        let names = match self.collection_names() {
+            Ok(names) => names,
+            // The damaged file is the catalog's, and among the findings already.
+            Err(error) if error.is_corrupt() && !doctor.findings.is_empty() => return Ok(doctor),
+            Err(error) => return Err(error),
+        };
+        for name in names {
             doctor.collections += 1;
             let core = match self.collection(&name, CollectionOptions::default()) {
                 Ok(collection) => collection.core,

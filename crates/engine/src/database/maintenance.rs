@@ -1,6 +1,7 @@
 //! The background thread: seals, merges, rebuilds. One per database, one piece of work at a time.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ fn run(shared: &Arc<Shared>) {
 
 fn round(shared: &Shared) -> Result<()> {
     for core in shared.open_collections() {
-        if shared.signal.lock().stop {
+        if stopping(shared) {
             return Ok(());
         }
         if !core.state.read().degraded().is_empty() {
@@ -50,14 +51,18 @@ fn round(shared: &Shared) -> Result<()> {
             core.flush()?;
             record_checksums(&shared.folder.truth())?;
         }
-        while !shared.signal.lock().stop && core.merge()? {}
+        while !stopping(shared) && core.merge()? {}
     }
     Ok(())
 }
 
 fn is_due(shared: &Shared, core: &Core) -> bool {
+    let half_full = shared.fresh_bytes() * 2 > shared.budget.fresh_bytes;
+    let wanted = core.flush_wanted.load(Ordering::SeqCst);
     let state = core.state.read();
-    let wanted = core.flush_wanted.load(std::sync::atomic::Ordering::SeqCst);
-    let half_full = shared.fresh_bytes() * 2 > shared.budget.fresh_bytes && state.fresh_bytes() > 0;
-    wanted || state.fresh_rows() >= shared.options.fresh_rows_max || half_full
+    wanted || state.fresh_rows() >= shared.options.fresh_rows_max || half_full && state.fresh_bytes() > 0
+}
+
+fn stopping(shared: &Shared) -> bool {
+    shared.signal.lock().stop
 }

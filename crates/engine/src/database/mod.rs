@@ -76,6 +76,11 @@ impl Database {
         self.inner.shared.folder.root()
     }
 
+    /// The built-in embedder, opened on first use and shared by every collection that has it.
+    pub fn default_embedder(&self) -> Result<Arc<dyn nuthatch_embed::Embedder>> {
+        self.inner.shared.default_embedder()
+    }
+
     /// Brings everything fresh into the indexes and merges what is worth merging, now, in this thread.
     pub fn optimize(&self) -> Result<()> {
         for core in self.inner.shared.open_collections() {

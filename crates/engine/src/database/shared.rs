@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nuthatch_embed::Embedder;
@@ -36,7 +36,6 @@ pub(crate) struct Shared {
     /// Catalog changes, one at a time.
     pub catalog: Mutex<()>,
     embedders: RwLock<HashMap<String, Arc<dyn Embedder>>>,
-    fresh_bytes: AtomicU64,
     closed: AtomicBool,
     pub signal: Mutex<Signal>,
     pub woken: Condvar,
@@ -78,7 +77,6 @@ impl Shared {
             collections: Mutex::default(),
             catalog: Mutex::default(),
             embedders: RwLock::default(),
-            fresh_bytes: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             signal: Mutex::default(),
             woken: Condvar::new(),
@@ -164,13 +162,9 @@ impl Shared {
         bytes
     }
 
-    pub fn count_fresh_bytes(&self, before: u64, after: u64) {
-        // Wrapping arithmetic adds the difference whatever its sign.
-        self.fresh_bytes.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
-    }
-
+    /// Bytes of fresh rows over all open collections. The caller must hold no collection's state.
     pub fn fresh_bytes(&self) -> u64 {
-        self.fresh_bytes.load(Ordering::Relaxed)
+        self.open_collections().iter().map(|core| core.state.read().fresh_bytes()).sum()
     }
 
     fn fresh_is_over(&self, core: &Core) -> bool {

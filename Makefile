@@ -1,0 +1,121 @@
+# The one file of commands. `make help` lists them.
+#
+# Everything lands in two places inside this folder, both ignored by git: .venv (Python environment, the `nuthatch` command,
+# the embedding model) and target (what cargo compiles; CARGO_TARGET_DIR moves it).
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# Steps share cargo's lock and the environment: in parallel they would only wait for each other.
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+# The Python that .venv is made with; 3.10 or newer.
+PYTHON ?= python3
+CARGO_TARGET_DIR ?= $(CURDIR)/target
+
+VENV := $(CURDIR)/.venv
+TARGET := $(abspath $(CARGO_TARGET_DIR))
+RELEASE := $(TARGET)/release
+STEP := scripts/step.sh
+
+# One environment for every cargo command. RocksDB and its bindings are compiled again (many minutes) whenever one of
+# these differs, so nothing below may set its own. libclang is kept beside what it helped to build for the same reason:
+# two checkouts that share a target folder then name the same path.
+export CARGO_TARGET_DIR := $(TARGET)
+export LIBCLANG_PATH := $(TARGET)/libclang
+# The wheel has the library but not clang's own headers (stddef.h and the like); the compiler's do.
+export BINDGEN_EXTRA_CLANG_ARGS := -I$(shell $${CC:-cc} -print-file-name=include 2>/dev/null)
+# The interpreter whose C API the module is built for.
+export PYO3_PYTHON := $(VENV)/bin/python
+# Where the engine finds the model, and tests the command.
+export VIRTUAL_ENV := $(VENV)
+export PATH := $(VENV)/bin:$(PATH)
+
+# One profile and one selection of packages everywhere: the same dependencies with the same features, compiled once.
+CARGO_SCOPE := --release --workspace --locked
+
+PACKAGES_STAMP := $(VENV)/.packages-installed
+LIBCLANG_STAMP := $(TARGET)/libclang/.copied
+
+.PHONY: help
+help: ## List these commands
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: quickstart
+quickstart: setup ## Set up, then run the main job on real input (start here)
+	@scripts/quickstart.sh
+
+.PHONY: setup
+setup: check-tools $(PACKAGES_STAMP) build ## Set everything up: .venv, the nuthatch command, the Python module, the model
+	@$(STEP) "The embedding model" $(VENV)/bin/python -m nuthatch.model install
+
+.PHONY: check-tools
+check-tools:
+	@PYTHON="$(PYTHON)" scripts/check-tools.sh
+
+$(VENV)/bin/python:
+	@$(STEP) "A Python environment in .venv" $(PYTHON) -m venv $(VENV)
+
+$(PACKAGES_STAMP): python/requirements-dev.txt $(VENV)/bin/python
+	@$(STEP) "Python packages for building and testing, into .venv" \
+		$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-input -r python/requirements-dev.txt
+	@# The package is used from where it lies.
+	@for site in $(VENV)/lib/python3*/site-packages; do echo "$(CURDIR)/python/src" > "$$site/nuthatch-source.pth"; done
+	@touch $@
+
+$(LIBCLANG_STAMP): $(PACKAGES_STAMP)
+	@mkdir -p $(@D)
+	@cmp -s $(VENV)/lib/python3*/site-packages/clang/native/libclang.* $(@D)/libclang.* \
+		|| cp $(VENV)/lib/python3*/site-packages/clang/native/libclang.* $(@D)/
+	@touch $@
+
+.PHONY: build
+build: check-tools $(LIBCLANG_STAMP) ## Compile, and put the command and the Python module into .venv
+	@$(STEP) "The engine, the command and the Python module (RocksDB is C++: about 18 minutes of CPU, the first time only)" \
+		cargo build $(CARGO_SCOPE)
+	@scripts/install-built.sh "$(RELEASE)" "$(VENV)"
+
+.PHONY: test
+test: setup ## Set up, then run all tests: Rust, then Python
+	@$(STEP) "Rust tests" scripts/cargo-test.sh $(CARGO_SCOPE)
+	@$(VENV)/bin/python -m pytest -ra python/tests
+
+.PHONY: test-long
+test-long: export NUTHATCH_LONG := 1
+test-long: test ## The same with the long loops: hundreds of kill -9 rounds, larger models
+
+.PHONY: lint
+lint: check-tools $(LIBCLANG_STAMP) ## Formatting, clippy, ruff, type check
+	@$(STEP) "cargo fmt" cargo fmt --all --check
+	@$(STEP) "clippy" cargo clippy $(CARGO_SCOPE) --all-targets -- -D warnings
+	@$(STEP) "ruff" $(VENV)/bin/ruff check python scripts
+	@$(STEP) "ruff format" $(VENV)/bin/ruff format --check python scripts
+	@cd python && ../$(STEP) "mypy" $(VENV)/bin/mypy
+	@$(STEP) "shell syntax" bash -n scripts/*.sh .ci/run
+
+.PHONY: format
+format: $(PACKAGES_STAMP) ## Format all sources
+	@cargo fmt --all
+	@$(VENV)/bin/ruff format python scripts
+	@$(VENV)/bin/ruff check --fix python scripts
+
+.PHONY: audit
+audit: check-tools $(PACKAGES_STAMP) ## Licences, yanked crates and known advisories of all dependencies
+	@$(STEP) "Licences" $(VENV)/bin/python scripts/licences.py
+	@$(STEP) "Yanked crates" $(VENV)/bin/python scripts/yanked.py
+	@$(STEP) "Advisories" $(VENV)/bin/python scripts/advisories.py
+
+.PHONY: bench
+bench: check-tools $(LIBCLANG_STAMP) ## Run the measurements behind the documents (minutes; wants a quiet machine)
+	@scripts/bench.sh
+
+.PHONY: env
+env: ## Print the environment of cargo here: eval "$(make env)", then use cargo by hand
+	@for name in CARGO_TARGET_DIR LIBCLANG_PATH BINDGEN_EXTRA_CLANG_ARGS PYO3_PYTHON VIRTUAL_ENV PATH; do \
+		printf 'export %s=%q\n' "$$name" "$${!name}"; done
+
+.PHONY: clean
+clean: ## Remove everything that these commands made
+	rm -rf -- "$(CURDIR)/target" "$(VENV)" "$(CURDIR)/.quickstart" python/src/nuthatch/*.so

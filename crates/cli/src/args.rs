@@ -1,0 +1,86 @@
+//! The command line: what is the same for every command, and the list of commands.
+
+use std::path::PathBuf;
+
+use anstream::ColorChoice;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::{commands, exit, units};
+
+/// The collection that files go to when none is named.
+pub const COLLECTION_DEFAULT: &str = "documents";
+
+const LONG_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (data folder format 1)");
+
+#[derive(Parser)]
+#[command(
+    name = "nuthatch",
+    version,
+    long_version = LONG_VERSION,
+    about = "A memory on your own disk: put documents in, get the right passages back",
+    after_long_help = exit::HELP,
+    after_help = "Try: nuthatch add docs README.md && nuthatch search \"how do I reset a password\"\nExit codes and details: nuthatch --help",
+    arg_required_else_help = true,
+    infer_subcommands = false
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub globals: Globals,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Args)]
+pub struct Globals {
+    /// The data folder
+    ///
+    /// Left out: the nearest `.nuthatch` in the current folder or one above it. `add` makes `./.nuthatch` when there is none.
+    #[arg(long, global = true, env = "NUTHATCH_DIR", value_name = "DIR", help_heading = "Everywhere")]
+    pub data_dir: Option<PathBuf>,
+    /// Memory for caches, buffers and indexing, for example 64MiB (an embedding model comes on top)
+    #[arg(long, global = true, value_name = "SIZE", value_parser = units::parse_bytes, help_heading = "Everywhere")]
+    pub memory_budget: Option<u64>,
+    /// Colours: auto is on for a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN", help_heading = "Everywhere")]
+    pub color: Color,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Color {
+    pub fn apply(self) {
+        match self {
+            Self::Auto => ColorChoice::Auto,
+            Self::Always => ColorChoice::Always,
+            Self::Never => ColorChoice::Never,
+        }
+        .write_global();
+    }
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Add files and folders; again for what changed since
+    Add(commands::add::Add),
+    /// Find passages
+    Search(commands::search::Search),
+    /// Print passages or records by id
+    Get(commands::get::Get),
+    /// List the files, or the collections
+    Ls(commands::ls::Ls),
+    /// Remove files, records or a collection
+    Rm(commands::rm::Rm),
+    /// Rows, bytes on disk and bytes in memory, by part
+    Stats(commands::stats::Stats),
+    /// Check every checksum; name what is wrong, and the remedy
+    Doctor(commands::doctor::Doctor),
+    /// Where the default embedding model is, and how to install it
+    Model(commands::model::Model),
+    /// Print a completion script for a shell
+    Completions(commands::completions::Completions),
+}

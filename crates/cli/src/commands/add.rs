@@ -1,0 +1,184 @@
+//! `nuthatch add`: files and folders in, incrementally.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use nuthatch_engine::{AddOptions, AddReport, Error, ProcessMemory, WalkOptions};
+use serde_json::json;
+
+use crate::args::{COLLECTION_DEFAULT, Globals};
+use crate::embedder::EmbedderArgs;
+use crate::exit::{Failure, Outcome};
+use crate::output::{self, BAD, BOLD, DIM, Out};
+use crate::progress::Meter;
+use crate::units::{bytes, count, duration, parse_bytes, rate, thousands};
+use crate::{folder, paths};
+
+#[derive(Args)]
+pub struct Add {
+    /// Files and folders; .gitignore is respected
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Where the passages go
+    #[arg(long, default_value = COLLECTION_DEFAULT, value_name = "NAME")]
+    collection: String,
+    /// Also remove files below these paths that are no longer there
+    #[arg(long)]
+    prune: bool,
+    /// Skip larger files
+    #[arg(long, default_value = "32MiB", value_parser = parse_bytes, value_name = "SIZE")]
+    max_file_bytes: u64,
+    /// Also files and folders whose names begin with a dot
+    #[arg(long)]
+    hidden: bool,
+    /// Follow symbolic links
+    #[arg(long)]
+    follow_links: bool,
+    /// Also what .gitignore and .ignore leave out
+    #[arg(long)]
+    no_ignore: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+    /// No progress
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    embedder: EmbedderArgs,
+}
+
+/// What it took, besides what the engine reports.
+struct Took {
+    total: Duration,
+    memory: ProcessMemory,
+    anonymous_bytes_max: u64,
+}
+
+impl Add {
+    pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        // Seen before anything is created: a slip of the pen should not leave a data folder behind.
+        for path in &self.paths {
+            path.symlink_metadata().map_err(|error| Error::io(path, &error))?;
+        }
+        let started = Instant::now();
+        let options = self.embedder.options()?;
+        let database = folder::create(globals)?;
+        let collection = database.collection(&self.collection, options)?;
+        let cancel = cancelled_by_signals()?;
+        let mut meter = Meter::new(self.quiet);
+        let walk = WalkOptions {
+            max_file_bytes: self.max_file_bytes,
+            hidden: self.hidden,
+            follow_links: self.follow_links,
+            respect_ignore: !self.no_ignore,
+        };
+        let mut show = |progress: &_| meter.show(progress);
+        let added = collection.add(
+            &self.paths,
+            AddOptions { prune: self.prune, walk, on_progress: Some(&mut show), cancel: Some(cancel), ..AddOptions::default() },
+        );
+        meter.finish();
+        let report = added?;
+        meter.look_at_memory();
+        let memory = ProcessMemory::now().unwrap_or_default();
+        // Closing brings what is fresh into the indexes: part of the work, so part of the time.
+        database.close()?;
+        meter.look_at_memory();
+        let took = Took { total: started.elapsed(), memory, anonymous_bytes_max: meter.anonymous_bytes_max };
+        match self.json {
+            true => output::json(out, &as_json(&report, &took))?,
+            false => show_report(out, &report, &took)?,
+        }
+        Ok(match report.files_added + report.files_changed + report.files_unchanged + report.files_pruned {
+            _ if report.cancelled => Outcome::Interrupted,
+            0 if !report.skipped.is_empty() => Outcome::NothingFound,
+            _ => Outcome::Done,
+        })
+    }
+}
+
+/// Ctrl-C and SIGTERM set the flag, and the batch at hand is finished. A second one ends the program at once, which loses
+/// nothing either: each batch is in the store whole or not at all.
+fn cancelled_by_signals() -> Result<&'static AtomicBool, Error> {
+    static CANCEL: AtomicBool = AtomicBool::new(false);
+    ctrlc::set_handler(|| {
+        if CANCEL.swap(true, Ordering::SeqCst) {
+            std::process::exit(Outcome::Interrupted.code().into());
+        }
+        output::note("\nStopping after this batch (again to stop at once) …");
+    })
+    .map_err(|error| Error::internal(format!("cannot listen for Ctrl-C: {error}")))?;
+    Ok(&CANCEL)
+}
+
+fn show_report(out: &mut Out, report: &AddReport, took: &Took) -> Result<(), Failure> {
+    let here = paths::here();
+    let here = format!("{}/", here.display());
+    for skipped in &report.skipped {
+        let style = if skipped.is_error { BAD } else { DIM };
+        let word = if skipped.is_error { "failed " } else { "skipped" };
+        writeln!(out, "{style}{word}{style:#}  {}", output::plain(&skipped.why.replace(&here, "")))?;
+    }
+    for warning in &report.warnings {
+        writeln!(out, "{DIM}partly {DIM:#}  {}", output::plain(&warning.replace(&here, "")))?;
+    }
+    let mut files = vec![
+        format!("{} added", thousands(report.files_added)),
+        format!("{} changed", thousands(report.files_changed)),
+        format!("{} unchanged", thousands(report.files_unchanged)),
+        format!("{} skipped", thousands(report.skipped.len() as u64)),
+    ];
+    if report.files_pruned > 0 {
+        files.push(format!("{} pruned", thousands(report.files_pruned)));
+    }
+    writeln!(out, "{BOLD}Files{BOLD:#}     {}", files.join(", "))?;
+    let mut passages = format!("{} in", thousands(report.passages_added));
+    if report.passages_reused > 0 {
+        passages += &format!(" ({} with the vectors they had)", thousands(report.passages_reused));
+    }
+    writeln!(out, "{BOLD}Passages{BOLD:#}  {passages}, {} out", thousands(report.passages_removed))?;
+    let speed = rate(report.passages_added, took.total);
+    writeln!(out, "{BOLD}Time{BOLD:#}      {}, {speed:.0} passages/s, {} read", duration(took.total), bytes(report.bytes_read))?;
+    if took.memory != ProcessMemory::default() {
+        writeln!(
+            out,
+            "{BOLD}Memory{BOLD:#}    {} resident ({} at most) and {} of mapped program files, as the system measures",
+            bytes(took.memory.anonymous_bytes),
+            bytes(took.anonymous_bytes_max),
+            bytes(took.memory.file_bytes)
+        )?;
+    }
+    if report.cancelled {
+        let done = report.files_added + report.files_changed + report.files_unchanged;
+        out.flush()?;
+        output::note(&format!("Stopped. {} done; run the same command again to finish the rest.", count(done, "file")));
+    }
+    Ok(())
+}
+
+fn as_json(report: &AddReport, took: &Took) -> serde_json::Value {
+    let skipped = report.skipped.iter().map(|s| json!({"path": s.path.to_string_lossy(), "why": s.why, "is_error": s.is_error}));
+    json!({
+        "files": {
+            "added": report.files_added,
+            "changed": report.files_changed,
+            "unchanged": report.files_unchanged,
+            "pruned": report.files_pruned,
+            "skipped": skipped.collect::<Vec<_>>(),
+        },
+        "warnings": report.warnings,
+        "passages": {"added": report.passages_added, "reused": report.passages_reused, "removed": report.passages_removed},
+        "bytes_read": report.bytes_read,
+        "seconds": took.total.as_secs_f64(),
+        "passages_per_second": rate(report.passages_added, took.total),
+        "memory": {
+            "anonymous_bytes": took.memory.anonymous_bytes,
+            "anonymous_bytes_max": took.anonymous_bytes_max,
+            "file_bytes": took.memory.file_bytes,
+        },
+        "cancelled": report.cancelled,
+    })
+}

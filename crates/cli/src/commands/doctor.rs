@@ -1,0 +1,121 @@
+//! `nuthatch doctor`: checks every checksum of the folder, and repairs when told to.
+
+use std::io::Write;
+use std::path::Path;
+
+use clap::Args;
+use nuthatch_engine::{Database, Error, ErrorKind, Finding, RepairOutcome};
+use serde_json::{Value, json};
+
+use crate::args::Globals;
+use crate::exit::{Failure, Outcome};
+use crate::folder;
+use crate::output::{self, BAD, BOLD, DIM, GOOD, Out, plain};
+use crate::units::count;
+
+/// For damage that keeps the folder from being opened.
+const OPEN_REMEDY: &str = "restore this file from a backup, or save what can be read with `nuthatch doctor --repair`";
+
+#[derive(Args)]
+pub struct Doctor {
+    /// Move damaged files to `quarantine`, keep what can be read, rebuild the indexes
+    #[arg(long)]
+    repair: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Doctor {
+    pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        let root = folder::existing(globals)?;
+        let (opened, repaired) = match self.repair {
+            true => {
+                let (database, outcome) = Database::repair(&root, folder::options(globals))?;
+                (Ok(database), Some(outcome))
+            }
+            false => (folder::open(globals), None),
+        };
+        let (doctor, database) = match opened {
+            Ok(database) => (database.doctor()?, Some(database)),
+            Err(error) => (unopenable(&root, error)?, None),
+        };
+        match self.json {
+            true => output::json(out, &as_json(&root, &doctor, repaired.as_ref()))?,
+            false => {
+                if let Some(outcome) = &repaired {
+                    show_repair(out, outcome)?;
+                }
+                show(out, &root, &doctor)?;
+            }
+        }
+        out.flush()?;
+        database.map(|database| database.close()).transpose()?;
+        Ok(if doctor.is_well() { Outcome::Done } else { Outcome::Damaged })
+    }
+}
+
+/// A folder that damage keeps closed is a finding like any other; other errors are errors.
+fn unopenable(root: &Path, error: Error) -> Result<nuthatch_engine::Doctor, Error> {
+    let ErrorKind::Corrupt { path } = &error.kind else {
+        return Err(error);
+    };
+    let path = path.strip_prefix(root).unwrap_or(path).to_path_buf();
+    let finding = Finding { path, what: error.message, remedy: OPEN_REMEDY.into() };
+    Ok(nuthatch_engine::Doctor { findings: vec![finding], ..Default::default() })
+}
+
+fn show(out: &mut Out, root: &Path, doctor: &nuthatch_engine::Doctor) -> Result<(), Failure> {
+    for finding in &doctor.findings {
+        writeln!(out, "{BAD}damaged{BAD:#}  {BOLD}{}{BOLD:#}", plain(&finding.path.to_string_lossy()))?;
+        writeln!(out, "         {}", plain(&finding.what))?;
+        writeln!(out, "         {DIM}remedy:{DIM:#} {}", plain(&finding.remedy))?;
+    }
+    for why in &doctor.degraded {
+        writeln!(out, "{BAD}degraded{BAD:#} {}", plain(why))?;
+    }
+    let seen = format!("{}, {}", count(doctor.collections as u64, "collection"), count(doctor.records, "record"));
+    match doctor.is_well() {
+        true => writeln!(out, "{GOOD}well{GOOD:#}  {}: {seen}, every checksum holds", root.display())?,
+        false => writeln!(out, "{}: {seen}, {}", root.display(), count(doctor.findings.len() as u64, "damaged file"))?,
+    }
+    Ok(())
+}
+
+fn show_repair(out: &mut Out, outcome: &RepairOutcome) -> Result<(), Failure> {
+    for damage in &outcome.truth {
+        writeln!(out, "{BAD}was damaged{BAD:#}  {}: {}", plain(&damage.path.to_string_lossy()), plain(&damage.what))?;
+    }
+    for name in &outcome.rebuilt {
+        writeln!(out, "{GOOD}rebuilt{GOOD:#}  the indexes of collection {name}")?;
+    }
+    if outcome.records_lost > 0 {
+        writeln!(
+            out,
+            "{BAD}lost{BAD:#}  {}; {} still there. The damaged files are in `quarantine`.",
+            count(outcome.records_lost, "record"),
+            outcome.records
+        )?;
+    } else if outcome.truth.is_empty() && outcome.rebuilt.is_empty() {
+        writeln!(out, "Nothing to repair.")?;
+    }
+    Ok(())
+}
+
+fn as_json(root: &Path, doctor: &nuthatch_engine::Doctor, repaired: Option<&RepairOutcome>) -> Value {
+    let findings = doctor.findings.iter().map(|f| json!({"path": f.path.to_string_lossy(), "what": f.what, "remedy": f.remedy}));
+    json!({
+        "folder": root.to_string_lossy(),
+        "well": doctor.is_well(),
+        "findings": findings.collect::<Vec<_>>(),
+        "degraded": doctor.degraded,
+        "collections": doctor.collections,
+        "records": doctor.records,
+        "repair": repaired.map(|outcome| json!({
+            "damaged": outcome.truth.iter().map(|d| json!({"path": d.path.to_string_lossy(), "what": d.what})).collect::<Vec<_>>(),
+            "rebuilt": outcome.rebuilt,
+            "records": outcome.records,
+            "records_lost": outcome.records_lost,
+        })),
+    })
+}

@@ -1,0 +1,118 @@
+//! `nuthatch ls`: what was added.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use nuthatch_engine::{CollectionInfo, Database, FileInfo, format_datetime};
+use serde_json::json;
+
+use crate::args::{COLLECTION_DEFAULT, Globals};
+use crate::exit::{Failure, Outcome};
+use crate::output::{self, BOLD, DIM, Out, SOURCE, plain};
+use crate::units::{bytes, count, thousands};
+use crate::{folder, paths};
+
+#[derive(Args)]
+pub struct Ls {
+    /// Only this file, or the files below this folder
+    #[arg(value_name = "PREFIX")]
+    prefix: Option<PathBuf>,
+    /// Whose files
+    #[arg(long, default_value = COLLECTION_DEFAULT, value_name = "NAME")]
+    collection: String,
+    /// List the collections instead
+    #[arg(long, conflicts_with = "prefix")]
+    collections: bool,
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+impl Ls {
+    pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        let database = folder::open(globals)?;
+        let found = match self.collections {
+            true => self.collections(&database, out)?,
+            false => self.files(&database, out)?,
+        };
+        out.flush()?;
+        database.close()?;
+        Ok(if found { Outcome::Done } else { Outcome::NothingFound })
+    }
+
+    fn files(&self, database: &Database, out: &mut Out) -> Result<bool, Failure> {
+        let collection = database.existing_collection(&self.collection)?;
+        let prefix = self.prefix.as_deref().map(paths::stored).transpose()?.unwrap_or_default();
+        let files = collection.files(&prefix)?;
+        if self.json {
+            output::json(out, &files.iter().map(file_json).collect::<Vec<_>>())?;
+            return Ok(!files.is_empty());
+        }
+        let here = paths::here();
+        for file in &files {
+            writeln!(
+                out,
+                "{:>6}  {:>9}  {DIM}{:8}{DIM:#}  {SOURCE}{}{SOURCE:#}",
+                thousands(file.passages as u64),
+                bytes(file.bytes),
+                file.kind,
+                plain(paths::shown(&file.path, &here))
+            )?;
+        }
+        out.flush()?;
+        let passages = files.iter().map(|file| file.passages as u64).sum();
+        output::note(&match files.is_empty() {
+            true => match collection.len()? {
+                0 => "No files.".to_string(),
+                records => format!("No files; the collection holds {}.", count(records, "record")),
+            },
+            false => format!("{}, {}.", count(files.len() as u64, "file"), count(passages, "passage")),
+        });
+        Ok(!files.is_empty())
+    }
+
+    fn collections(&self, database: &Database, out: &mut Out) -> Result<bool, Failure> {
+        let collections = database.collections()?;
+        if self.json {
+            output::json(out, &collections.iter().map(collection_json).collect::<Vec<_>>())?;
+            return Ok(!collections.is_empty());
+        }
+        for info in &collections {
+            let dim = info.dim.map_or("no vectors yet".into(), |dim| format!("{dim} dimensions, {}", info.metric));
+            let embedder = info.embedder.as_deref().unwrap_or("no embedder");
+            writeln!(out, "{BOLD}{}{BOLD:#}  {}  {DIM}{dim}, {embedder}, {}{DIM:#}", info.name, count(info.rows, "record"), info.language)?;
+        }
+        if collections.is_empty() {
+            output::note("No collections.");
+        }
+        Ok(!collections.is_empty())
+    }
+}
+
+fn file_json(file: &FileInfo) -> serde_json::Value {
+    json!({
+        "path": file.path,
+        "bytes": file.bytes,
+        "mtime": format_datetime(file.mtime_ns.div_euclid(1000)),
+        "kind": file.kind,
+        "passages": file.passages,
+    })
+}
+
+pub fn collection_json(info: &CollectionInfo) -> serde_json::Value {
+    let fields: serde_json::Map<_, _> = info.fields.iter().map(|(field, kinds)| (field.clone(), json!(kinds))).collect();
+    json!({
+        "name": info.name,
+        "dim": info.dim,
+        "metric": info.metric.to_string(),
+        "language": info.language,
+        "embedder": info.embedder,
+        "rows": info.rows,
+        "vectors": info.vectors,
+        "fresh_rows": info.fresh_rows,
+        "segments": info.segments,
+        "degraded": info.degraded,
+        "fields": fields,
+    })
+}

@@ -1,0 +1,30 @@
+//! One file a command: its arguments, what it asks of the engine, and how it shows the answer.
+
+pub mod add;
+pub mod completions;
+pub mod doctor;
+pub mod get;
+pub mod ls;
+pub mod model;
+pub mod rm;
+pub mod search;
+pub mod stats;
+
+use crate::args::{Cli, Command};
+use crate::exit::{Failure, Outcome};
+use crate::output::Out;
+
+pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
+    let globals = &cli.globals;
+    match &cli.command {
+        Command::Add(args) => args.run(globals, out),
+        Command::Search(args) => args.run(globals, out),
+        Command::Get(args) => args.run(globals, out),
+        Command::Ls(args) => args.run(globals, out),
+        Command::Rm(args) => args.run(globals, out),
+        Command::Stats(args) => args.run(globals, out),
+        Command::Doctor(args) => args.run(globals, out),
+        Command::Model(args) => args.run(out),
+        Command::Completions(args) => args.run(out),
+    }
+}

@@ -1,0 +1,138 @@
+//! `nuthatch rm`: files with their passages, records, or a whole collection.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use clap::Args;
+use nuthatch_engine::{Collection, Error, Result as EngineResult, Scan, Search, Value};
+use serde::Serialize;
+
+use crate::args::{COLLECTION_DEFAULT, Globals};
+use crate::commands::get;
+use crate::exit::{Failure, Outcome};
+use crate::output::{self, Out, plain};
+use crate::units::count;
+use crate::{folder, paths};
+
+/// Records of one page while a filter is followed.
+const PAGE: usize = 1000;
+
+#[derive(Args)]
+pub struct Rm {
+    /// Files, folders (with everything below), or ids of records
+    #[arg(value_name = "PATH|ID", required_unless_present_any = ["filter", "all"])]
+    targets: Vec<String>,
+    /// Everything whose fields pass; files that pass whole are forgotten, so that `add` takes them again
+    #[arg(short, long = "where", value_name = "CONDITION", conflicts_with_all = ["targets", "all"])]
+    filter: Option<String>,
+    /// The whole collection; needs --yes
+    #[arg(long, conflicts_with = "targets")]
+    all: bool,
+    /// Really
+    #[arg(long)]
+    yes: bool,
+    /// From where
+    #[arg(long, default_value = COLLECTION_DEFAULT, value_name = "NAME")]
+    collection: String,
+    /// Print what was removed as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Default, Serialize)]
+struct Removed {
+    files: u64,
+    /// Passages of files included.
+    records: u64,
+    collection: Option<String>,
+    /// Arguments that named nothing.
+    unknown: Vec<String>,
+}
+
+impl Rm {
+    pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        if self.all && !self.yes {
+            return Err(Error::invalid(format!(
+                "--all drops collection {:?} with everything in it; say --yes as well if that is meant",
+                self.collection
+            ))
+            .into());
+        }
+        let database = folder::open_to_write(globals)?;
+        let collection = database.existing_collection(&self.collection)?;
+        let before = collection.len()?;
+        let mut removed = Removed::default();
+        if self.all {
+            removed.files = collection.files("")?.len() as u64;
+            removed.records = before;
+            database.drop_collection(&self.collection)?;
+            removed.collection = Some(self.collection.clone());
+        } else {
+            match &self.filter {
+                Some(condition) => removed.files = remove_where(&collection, condition)?,
+                None => remove_targets(&collection, &self.targets, &mut removed)?,
+            }
+            removed.records = before - collection.len()?;
+        }
+        database.close()?;
+        for name in &removed.unknown {
+            output::warning(&format!("{name:?} is neither a file nor a record in collection {:?}", self.collection));
+        }
+        match self.json {
+            true => output::json(out, &removed)?,
+            false => {
+                let what = removed.collection.as_ref().map_or(String::new(), |name| format!("collection {}, ", plain(name)));
+                writeln!(out, "Removed {what}{}, {}.", count(removed.files, "file"), count(removed.records, "record"))?;
+            }
+        }
+        let nothing = removed.files + removed.records == 0 && removed.collection.is_none();
+        Ok(if nothing || !removed.unknown.is_empty() { Outcome::NothingFound } else { Outcome::Done })
+    }
+}
+
+/// A file or folder of that name, else a record of that id.
+fn remove_targets(collection: &Collection, targets: &[String], removed: &mut Removed) -> EngineResult<()> {
+    for target in targets {
+        let files = collection.remove_files(&paths::stored(Path::new(target))?)?;
+        removed.files += files;
+        if files > 0 {
+            continue;
+        }
+        match get::find(collection, target, false)? {
+            Some(record) => {
+                collection.delete(&[record.id])?;
+            }
+            None => removed.unknown.push(target.clone()),
+        }
+    }
+    Ok(())
+}
+
+/// Files all of whose passages pass go as files; whatever else passes goes as records. Returns how many files.
+fn remove_where(collection: &Collection, condition: &str) -> EngineResult<u64> {
+    let filter = Search::default().filter(condition)?.filter;
+    let mut passages: BTreeMap<String, usize> = BTreeMap::new();
+    let mut scan = Scan { limit: PAGE, filter, ..Scan::default() };
+    loop {
+        let page = collection.scan(&scan)?;
+        for record in &page.records {
+            if let Some(Value::Text(path)) = record.payload.get("path") {
+                *passages.entry(path.clone()).or_default() += 1;
+            }
+        }
+        match page.cursor {
+            Some(cursor) => scan.cursor = Some(cursor),
+            None => break,
+        }
+    }
+    let mut files = 0;
+    for (path, passing) in passages {
+        let is_whole = |file: &nuthatch_engine::FileInfo| file.path == path && file.passages == passing;
+        if collection.files(&path)?.iter().any(is_whole) {
+            files += collection.remove_files(&path)?;
+        }
+    }
+    collection.delete_where(condition)?;
+    Ok(files)
+}

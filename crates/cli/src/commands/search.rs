@@ -1,0 +1,265 @@
+//! `nuthatch search`: the best passages for a question, with how each leg ranked them.
+
+use std::io::Write;
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+use nuthatch_engine::{Answer, ErrorKind, Fusion, Hit, Leg, Legs, Mode, Value, payload_to_json, text_snippet};
+use nuthatch_text::Analyzer;
+use serde::Serialize;
+
+use crate::args::{COLLECTION_DEFAULT, Globals};
+use crate::embedder::EmbedderArgs;
+use crate::exit::{Failure, Outcome};
+use crate::output::{self, BOLD, DIM, MATCH, Out, SOURCE, plain};
+use crate::{folder, paths};
+
+/// Longest snippet in characters.
+const SNIPPET_CHARS: usize = 320;
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ModeArg {
+    Hybrid,
+    Text,
+    Vector,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FusionArg {
+    Rrf,
+    Weighted,
+    Normalised,
+}
+
+#[derive(Args)]
+pub struct Search {
+    /// Words or a question
+    #[arg(required = true, value_name = "QUERY")]
+    query: Vec<String>,
+    /// Passages to show
+    #[arg(short = 'n', long, default_value_t = 5, value_name = "N")]
+    limit: usize,
+    /// Begin after that many
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    offset: usize,
+    /// Only passages whose fields pass, for example "lang = 'rust' and mtime > '2025-01-01'"
+    #[arg(short, long = "where", value_name = "CONDITION")]
+    filter: Option<String>,
+    /// By words, by meaning, or both; left out, both where the collection has vectors
+    #[arg(short, long, value_enum, value_name = "MODE")]
+    mode: Option<ModeArg>,
+    /// How both become one ranking
+    #[arg(long, value_enum, default_value_t = FusionArg::Rrf, value_name = "HOW")]
+    fusion: FusionArg,
+    /// Weight of the words
+    #[arg(long, default_value_t = 1.0, value_name = "W")]
+    text_weight: f32,
+    /// Weight of the meaning
+    #[arg(long, default_value_t = 1.0, value_name = "W")]
+    vector_weight: f32,
+    /// Where to search
+    #[arg(long, default_value = COLLECTION_DEFAULT, value_name = "NAME")]
+    collection: String,
+    /// Show whole passages
+    #[arg(long)]
+    full: bool,
+    /// Show how the answer was found
+    #[arg(long)]
+    explain: bool,
+    /// Print the answer as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    embedder: EmbedderArgs,
+}
+
+impl Search {
+    pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        let query = self.query.join(" ");
+        let mut search = nuthatch_engine::Search::text(&query).limit(self.limit).offset(self.offset);
+        search.mode = self.mode.map(|mode| match mode {
+            ModeArg::Hybrid => Mode::Hybrid,
+            ModeArg::Text => Mode::Text,
+            ModeArg::Vector => Mode::Vector,
+        });
+        let fusion = match self.fusion {
+            FusionArg::Rrf => "rrf",
+            FusionArg::Weighted => "weighted",
+            FusionArg::Normalised => "normalised",
+        };
+        search.fusion = Fusion::named(fusion, self.text_weight, self.vector_weight)?;
+        if let Some(condition) = &self.filter {
+            search = search.filter(condition)?;
+        }
+        let database = folder::open(globals)?;
+        let mut collection = database.existing_collection(&self.collection)?;
+        if self.mode != Some(ModeArg::Text) {
+            collection = database.collection(&self.collection, self.embedder.options()?)?;
+        }
+        let answer = collection.search(&search).map_err(|mut error| {
+            if error.kind == ErrorKind::Unavailable {
+                error.message += "\nWithout it, `--mode text` searches by words alone.";
+            }
+            error
+        })?;
+        for why in &answer.degraded {
+            output::warning(&format!("{why}; the answer is right, but slower (`nuthatch doctor` says more)"));
+        }
+        match self.json {
+            true => output::json(out, &self.as_json(&query, &answer))?,
+            false => self.show(out, &query, &answer, &Analyzer::new(&collection.info().language).map_err(nuthatch_engine::Error::from)?)?,
+        }
+        out.flush()?;
+        database.close()?;
+        Ok(if answer.hits.is_empty() { Outcome::NothingFound } else { Outcome::Done })
+    }
+
+    fn show(&self, out: &mut Out, query: &str, answer: &Answer, analyzer: &Analyzer) -> Result<(), Failure> {
+        let here = paths::here();
+        for (at, hit) in answer.hits.iter().enumerate() {
+            if at > 0 {
+                writeln!(out)?;
+            }
+            show_hit(out, self.offset + at + 1, hit, &here)?;
+            let text = hit.text.as_deref().unwrap_or_default();
+            let chars = if self.full { usize::MAX } else { SNIPPET_CHARS };
+            show_snippet(out, analyzer, query, text, chars)?;
+        }
+        if answer.hits.is_empty() {
+            output::note("Nothing found.");
+        } else if let Some(offset) = answer.next_offset {
+            out.flush()?;
+            output::note(&format!("\nMore: --offset {offset}"));
+        }
+        if self.explain {
+            writeln!(out, "\n{BOLD}How it was found{BOLD:#}")?;
+            let explain = serde_json::to_string_pretty(&answer.explain).map_err(std::io::Error::from)?;
+            writeln!(out, "{explain}")?;
+        }
+        Ok(())
+    }
+
+    fn as_json<'a>(&self, query: &'a str, answer: &'a Answer) -> AnswerJson<'a> {
+        AnswerJson {
+            query,
+            mode: &answer.explain.mode,
+            hits: answer.hits.iter().map(HitJson::new).collect(),
+            degraded: &answer.degraded,
+            next_offset: answer.next_offset,
+            explain: self.explain.then_some(&answer.explain),
+        }
+    }
+}
+
+/// Rank, source, score, and each leg's place; then the id and the heading.
+fn show_hit(out: &mut Out, rank: usize, hit: &Hit, here: &Path) -> Result<(), Failure> {
+    let id = plain(paths::shown(&hit.id, here));
+    let source = plain(&source(hit, here).unwrap_or_else(|| id.clone()));
+    write!(out, "{BOLD}{rank}.{BOLD:#} {SOURCE}{source}{SOURCE:#}  {BOLD}{:.4}{BOLD:#}", hit.score)?;
+    for (name, leg) in [("text", hit.legs.text), ("vector", hit.legs.vector)] {
+        if let Some(Leg { rank, score }) = leg {
+            write!(out, "  {DIM}{name} #{rank} {score:.3}{DIM:#}")?;
+        }
+    }
+    writeln!(out)?;
+    let heading = field(hit, "heading").or(hit.context.as_deref()).map(|heading| plain(&heading.replace('\n', " ")));
+    let id = (id != source).then_some(id);
+    let line: Vec<String> = heading.into_iter().chain(id).collect();
+    if !line.is_empty() {
+        writeln!(out, "   {DIM}{}{DIM:#}", line.join("  ·  "))?;
+    }
+    Ok(())
+}
+
+/// `docs/a.md:12-30`, or `report.pdf page 4`. `None` for a record that did not come from a file.
+fn source(hit: &Hit, here: &Path) -> Option<String> {
+    let path = paths::shown(field(hit, "path")?, here);
+    let number = |name: &str| match hit.payload.get(name) {
+        Some(Value::Int(number)) => Some(*number),
+        _ => None,
+    };
+    Some(match (number("page"), number("start_line"), number("end_line")) {
+        (Some(page), ..) => format!("{path} page {page}"),
+        (None, Some(start), Some(end)) if start < end => format!("{path}:{start}-{end}"),
+        (None, Some(start), _) => format!("{path}:{start}"),
+        _ => path.to_string(),
+    })
+}
+
+fn field<'a>(hit: &'a Hit, name: &str) -> Option<&'a str> {
+    match hit.payload.get(name) {
+        Some(Value::Text(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// The part of the text where the query's words are, in lines, with the words marked.
+fn show_snippet(out: &mut Out, analyzer: &Analyzer, query: &str, text: &str, chars: usize) -> Result<(), Failure> {
+    let snippet = text_snippet(analyzer, text, query, chars);
+    let mut marked = String::new();
+    let mut at = snippet.window.start;
+    if at > 0 {
+        marked += "… ";
+    }
+    for highlight in &snippet.highlights {
+        marked += &plain(&text[at..highlight.start]);
+        marked += &format!("{MATCH}{}{MATCH:#}", plain(&text[highlight.clone()]));
+        at = highlight.end;
+    }
+    marked += &plain(&text[at..snippet.window.end]);
+    if snippet.window.end < text.len() {
+        marked += " …";
+    }
+    for line in marked.lines().map(str::trim_end).filter(|line| !line.is_empty()) {
+        writeln!(out, "   {line}")?;
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct AnswerJson<'a> {
+    query: &'a str,
+    mode: &'a str,
+    hits: Vec<HitJson<'a>>,
+    degraded: &'a [String],
+    next_offset: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<&'a nuthatch_engine::Explain>,
+}
+
+#[derive(Serialize)]
+struct HitJson<'a> {
+    id: &'a str,
+    score: f32,
+    text: Option<&'a str>,
+    context: Option<&'a str>,
+    payload: serde_json::Map<String, serde_json::Value>,
+    legs: LegsJson,
+}
+
+#[derive(Serialize)]
+struct LegsJson {
+    text: Option<LegJson>,
+    vector: Option<LegJson>,
+}
+
+#[derive(Serialize)]
+struct LegJson {
+    rank: usize,
+    score: f32,
+}
+
+impl<'a> HitJson<'a> {
+    fn new(hit: &'a Hit) -> Self {
+        let leg = |leg: Option<Leg>| leg.map(|Leg { rank, score }| LegJson { rank, score });
+        let Legs { text, vector } = hit.legs;
+        Self {
+            id: &hit.id,
+            score: hit.score,
+            text: hit.text.as_deref(),
+            context: hit.context.as_deref(),
+            payload: payload_to_json(&hit.payload),
+            legs: LegsJson { text: leg(text), vector: leg(vector) },
+        }
+    }
+}

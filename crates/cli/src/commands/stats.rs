@@ -1,0 +1,85 @@
+//! `nuthatch stats`: what there is, what it takes on disk, what is in memory.
+
+use std::io::Write;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::args::Globals;
+use crate::commands::ls::collection_json;
+use crate::exit::{Failure, Outcome};
+use crate::folder;
+use crate::output::{self, BOLD, DIM, Out};
+use crate::units::{bytes, count, thousands};
+
+#[derive(Args)]
+pub struct Stats {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Stats {
+    pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        let database = folder::open(globals)?;
+        let stats = database.stats()?;
+        match self.json {
+            true => output::json(
+                out,
+                &json!({
+                    "folder": database.folder().to_string_lossy(),
+                    "collections": stats.collections.iter().map(collection_json).collect::<Vec<_>>(),
+                    "disk": stats.disk,
+                    "memory": stats.memory,
+                }),
+            )?,
+            false => {
+                writeln!(out, "{BOLD}{}{BOLD:#}", database.folder().display())?;
+                show(out, &stats)?;
+            }
+        }
+        out.flush()?;
+        database.close()?;
+        Ok(Outcome::Done)
+    }
+}
+
+fn show(out: &mut Out, stats: &nuthatch_engine::Stats) -> Result<(), Failure> {
+    for info in &stats.collections {
+        writeln!(out, "\n{BOLD}Collection {}{BOLD:#}", info.name)?;
+        let dim = info.dim.map_or(String::new(), |dim| format!(" of {dim} dimensions ({})", info.metric));
+        writeln!(out, "  {}, {}{dim}", count(info.rows, "record"), count(info.vectors, "vector"))?;
+        let embedder = info.embedder.as_deref().unwrap_or("none");
+        writeln!(out, "  embedder {embedder}, language {}", info.language)?;
+        writeln!(out, "  {}, {} not in an index yet", count(info.segments as u64, "segment"), count(info.fresh_rows, "record"))?;
+        let fields: Vec<String> = info.fields.iter().map(|(field, kinds)| format!("{field} ({})", kinds.join(", "))).collect();
+        writeln!(out, "  {DIM}fields: {}{DIM:#}", output::plain(&fields.join(", ")))?;
+        for why in &info.degraded {
+            output::warning(&format!("collection {}: {why}", info.name));
+        }
+    }
+    let disk = &stats.disk;
+    let memory = &stats.memory;
+    let part = |out: &mut Out, name: &str, value: u64| writeln!(out, "  {name:<34}{:>9}  {DIM}{:>15}{DIM:#}", bytes(value), thousands(value));
+    writeln!(out, "\n{BOLD}On disk{BOLD:#}")?;
+    part(out, "records and vectors (the truth)", disk.truth_bytes)?;
+    part(out, "indexes", disk.indexes_bytes)?;
+    if disk.quarantine_bytes > 0 {
+        part(out, "quarantine", disk.quarantine_bytes)?;
+    }
+    part(out, "together", disk.total_bytes)?;
+    writeln!(out, "\n{BOLD}In memory, of a budget of {}{BOLD:#}", bytes(memory.budget_bytes))?;
+    part(out, "cache of the truth", memory.truth_cache_bytes)?;
+    part(out, "its tables' indexes", memory.truth_table_reader_bytes)?;
+    part(out, "cache of index blocks", memory.block_cache_bytes)?;
+    part(out, "records not in an index yet", memory.fresh_bytes)?;
+    part(out, "text index", memory.text_index_bytes)?;
+    part(out, "together", memory.engine_bytes)?;
+    if memory.embedder_bytes > 0 {
+        part(out, "embedding model, beside the budget", memory.embedder_bytes)?;
+    }
+    writeln!(out, "\n{BOLD}This process, as the system measures{BOLD:#}")?;
+    part(out, "heap and stacks", memory.process_anonymous_bytes)?;
+    part(out, "mapped program files", memory.process_file_bytes)?;
+    Ok(())
+}

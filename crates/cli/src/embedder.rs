@@ -1,0 +1,53 @@
+//! Which embedder a command uses: the stored or built-in one, none, or an HTTP endpoint.
+
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use nuthatch_engine::embed::{HttpEmbedder, HttpOptions};
+use nuthatch_engine::{CollectionOptions, EmbedderChoice, Error, Result};
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// The one the collection was made with; for a new one the built-in model
+    Auto,
+    /// No vectors: search by words alone
+    None,
+    /// An OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp, …)
+    Openai,
+}
+
+#[derive(Args)]
+pub struct EmbedderArgs {
+    /// What turns text into vectors
+    #[arg(long, value_enum, env = "NUTHATCH_EMBEDDER", default_value_t = Kind::Auto, value_name = "KIND", help_heading = "Embedder")]
+    embedder: Kind,
+    /// Address up to /embeddings, for example http://localhost:11434/v1 (a key is read from NUTHATCH_EMBED_API_KEY)
+    #[arg(long, env = "NUTHATCH_EMBEDDER_URL", value_name = "URL", help_heading = "Embedder")]
+    embedder_url: Option<String>,
+    /// The model's name at the endpoint
+    #[arg(long, env = "NUTHATCH_EMBEDDER_MODEL", value_name = "NAME", help_heading = "Embedder")]
+    embedder_model: Option<String>,
+    /// Components of its vectors; left out, the endpoint is asked
+    #[arg(long, env = "NUTHATCH_EMBEDDER_DIM", value_name = "DIM", help_heading = "Embedder")]
+    embedder_dim: Option<usize>,
+}
+
+impl EmbedderArgs {
+    /// An endpoint that states no dimension is asked here, so call this only when vectors are needed.
+    pub fn options(&self) -> Result<CollectionOptions> {
+        let embedder = match self.embedder {
+            Kind::Auto => EmbedderChoice::Auto,
+            Kind::None => EmbedderChoice::None,
+            Kind::Openai => {
+                let (Some(url), Some(model)) = (&self.embedder_url, &self.embedder_model) else {
+                    return Err(Error::invalid(
+                        "--embedder openai needs --embedder-url (for example http://localhost:11434/v1) and --embedder-model",
+                    ));
+                };
+                let options = HttpOptions { dim: self.embedder_dim, ..HttpOptions::new(url, model) };
+                EmbedderChoice::Given(Arc::new(HttpEmbedder::new(options)?))
+            }
+        };
+        Ok(CollectionOptions { embedder, ..CollectionOptions::default() })
+    }
+}

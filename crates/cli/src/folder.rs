@@ -1,0 +1,64 @@
+//! Which data folder a command works on, and opening it.
+//!
+//! The first of: `--data-dir`, `NUTHATCH_DIR`, the nearest `.nuthatch` in the current folder or above it. Commands that put
+//! something in create `./.nuthatch`; the others refuse.
+
+use std::path::{Path, PathBuf};
+
+use nuthatch_engine::{Database, Error, Options, Result};
+
+use crate::args::Globals;
+use crate::output;
+
+/// What a data folder is called when nobody names one.
+const NAME: &str = ".nuthatch";
+
+/// A command that reads: the folder must exist, and no background work is begun for the sake of one answer.
+pub fn open(globals: &Globals) -> Result<Database> {
+    Database::open(existing(globals)?, Options { must_exist: true, background: false, ..options(globals) })
+}
+
+/// A command that writes into an existing folder.
+pub fn open_to_write(globals: &Globals) -> Result<Database> {
+    Database::open(existing(globals)?, Options { must_exist: true, ..options(globals) })
+}
+
+/// A command that creates the folder when it is missing, and says so.
+pub fn create(globals: &Globals) -> Result<Database> {
+    let here = std::env::current_dir().map_err(|error| Error::io(Path::new("."), &error))?;
+    let folder = named(globals).or_else(|| nearest(&here)).unwrap_or_else(|| here.join(NAME));
+    let is_new = !folder.join("NUTHATCH").exists() && !folder.join("truth").exists();
+    let database = Database::open(&folder, options(globals))?;
+    if is_new {
+        output::note(&format!("New data folder {}", folder.display()));
+    }
+    Ok(database)
+}
+
+/// The folder of a command that does not create one.
+pub fn existing(globals: &Globals) -> Result<PathBuf> {
+    if let Some(folder) = named(globals) {
+        return Ok(folder);
+    }
+    let here = std::env::current_dir().map_err(|error| Error::io(Path::new("."), &error))?;
+    nearest(&here).ok_or_else(|| {
+        Error::not_found(format!(
+            "no data folder: there is no {NAME} in {} or above it; name one with --data-dir or NUTHATCH_DIR, or make one with `nuthatch add PATH`",
+            here.display()
+        ))
+    })
+}
+
+pub fn options(globals: &Globals) -> Options {
+    let default = Options::default();
+    Options { memory_budget_bytes: globals.memory_budget.unwrap_or(default.memory_budget_bytes), ..default }
+}
+
+fn named(globals: &Globals) -> Option<PathBuf> {
+    // An empty variable is as good as none.
+    globals.data_dir.clone().filter(|folder| !folder.as_os_str().is_empty())
+}
+
+fn nearest(here: &Path) -> Option<PathBuf> {
+    here.ancestors().map(|folder| folder.join(NAME)).find(|folder| folder.join("NUTHATCH").exists() || folder.join("truth").exists())
+}

@@ -1,0 +1,56 @@
+//! Writing for people and for programs.
+
+use std::io::{self, BufWriter, StdoutLock, Write};
+
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+
+/// Standard output. Styles written to it are dropped when nobody would see them.
+pub type Out = BufWriter<AutoStream<StdoutLock<'static>>>;
+
+pub const BOLD: Style = Style::new().bold();
+pub const DIM: Style = Style::new().dimmed();
+pub const SOURCE: Style = AnsiColor::Cyan.on_default();
+pub const MATCH: Style = AnsiColor::Yellow.on_default().bold();
+pub const GOOD: Style = AnsiColor::Green.on_default();
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default();
+
+pub fn stdout() -> Out {
+    BufWriter::new(AutoStream::auto(io::stdout().lock()))
+}
+
+/// One JSON document.
+pub fn json(out: &mut Out, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    writeln!(out)
+}
+
+/// A line on standard error for people. Whether it can be written must not decide how the command ends.
+pub fn note(text: &str) {
+    writeln!(anstream::stderr(), "{}", plain(text)).ok();
+}
+
+pub fn warning(text: &str) {
+    writeln!(anstream::stderr(), "{WARNING}warning:{WARNING:#} {}", plain(text)).ok();
+}
+
+pub fn error(text: &str) {
+    writeln!(anstream::stderr(), "{BAD}error:{BAD:#} {}", plain(text)).ok();
+}
+
+/// Text from documents, file names and errors without control characters: what is stored must not steer the terminal.
+pub fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{FFFD}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_escape_sequences_do_not_reach_the_terminal() {
+        assert_eq!(plain("a\u{1b}[31mb\r\n\tc"), "a\u{FFFD}[31mb\u{FFFD}\n\tc");
+    }
+}

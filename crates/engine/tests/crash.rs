@@ -1,0 +1,156 @@
+//! kill -9 at random moments: every acknowledged write is there, none half there, and the indexes agree with the truth.
+//!
+//! Ten rounds, or `NUTHATCH_CRASH_ROUNDS` of them (two hundred with `NUTHATCH_LONG=1`).
+#![cfg(unix)]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use nuthatch_engine::*;
+
+/// id -> version, as far as acknowledged.
+type Model = BTreeMap<String, i64>;
+
+fn rounds() -> u32 {
+    let asked = std::env::var("NUTHATCH_CRASH_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
+    asked.unwrap_or(if std::env::var_os("NUTHATCH_LONG").is_some() { 200 } else { 10 })
+}
+
+fn child_program() -> PathBuf {
+    // Examples are built beside the tests: target/release/deps/crash-… and target/release/examples/crash_child.
+    let test = std::env::current_exe().unwrap();
+    let program = test.parent().and_then(Path::parent).unwrap().join("examples/crash_child");
+    assert!(program.exists(), "{} is missing; cargo test builds it", program.display());
+    program
+}
+
+/// Applies one line of the child to the model.
+fn apply(model: &mut Model, line: &str) {
+    let mut words = line.split(' ');
+    let verb = words.next().unwrap();
+    for word in words {
+        match verb {
+            "U" => {
+                let (id, version) = word.split_once(':').unwrap();
+                model.insert(id.to_string(), version.parse().unwrap());
+            }
+            "D" => drop(model.remove(word)),
+            _ => panic!("{line:?}"),
+        }
+    }
+}
+
+/// Runs the child until it is killed after `life`; returns the acknowledged lines and the one that was under way.
+fn run_and_kill(folder: &Path, seed: u64, life: Duration, pause: &str) -> (Vec<String>, Option<String>) {
+    let mut child = Command::new(child_program())
+        .arg(folder)
+        .arg(seed.to_string())
+        .env("NUTHATCH_TEST_PAUSE", pause)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let out = BufReader::new(child.stdout.take().unwrap());
+    let reader = std::thread::spawn(move || {
+        let (mut done, mut under_way) = (Vec::new(), None);
+        for line in out.lines() {
+            let Ok(line) = line else { break };
+            match line.strip_prefix('?') {
+                Some(line) => under_way = Some(line.to_string()),
+                None if line == "ready" => {}
+                None => {
+                    done.push(line);
+                    under_way = None;
+                }
+            }
+        }
+        (done, under_way)
+    });
+    std::thread::sleep(life);
+    child.kill().unwrap(); // SIGKILL
+    child.wait().unwrap();
+    reader.join().unwrap()
+}
+
+fn stored(notes: &Collection) -> Model {
+    let mut found = Model::new();
+    let mut cursor = None;
+    loop {
+        let page = notes.scan(&Scan { cursor, limit: 500, filter: None, vectors: true }).unwrap();
+        for record in page.records {
+            let Some(Value::Int(version)) = record.payload.get("version") else { panic!("{record:?}") };
+            let id: u32 = record.id[1..].parse().unwrap();
+            // A record is whole: id, text, vector and payload of one version.
+            assert_eq!(record.text.as_deref(), Some(&*format!("record number{id} version{version}")));
+            assert_eq!(record.vector.unwrap()[0], (version % 977) as f32 + id as f32 / 10.0);
+            assert!(found.insert(record.id, *version).is_none());
+        }
+        cursor = page.cursor;
+        if cursor.is_none() {
+            return found;
+        }
+    }
+}
+
+fn indexes_agree(notes: &Collection, model: &Model, note: &str) {
+    assert_eq!(notes.len().unwrap() as usize, model.len(), "{note}");
+    for (id, version) in model.iter().step_by(7) {
+        let number: u32 = id[1..].parse().unwrap();
+        let answer = notes.search(&Search::text(format!("version{version} number{number}")).limit(1)).unwrap();
+        assert_eq!(answer.hits[0].id, *id, "{note}: text of {id}");
+        let vector = (0..8).map(|at| (version % 977) as f32 + number as f32 / 10.0 + at as f32).collect();
+        let answer = notes.search(&Search::vector(vector).limit(1)).unwrap();
+        assert_eq!(answer.hits[0].score, 0.0, "{note}: vector of {id}");
+        assert_eq!(notes.count(Some(&format!("version = {version}"))).unwrap() as usize,
+            model.values().filter(|v| *v == version).count(), "{note}: count of {version}");
+    }
+    let all = notes.search(&Search::vector(vec![0.0; 8]).limit(1000)).unwrap();
+    assert_eq!(all.hits.len(), model.len(), "{note}: all vectors");
+    let all = notes.search(&Search::text("record").mode(Mode::Text).limit(1000)).unwrap();
+    assert_eq!(all.hits.len(), model.len(), "{note}: all texts");
+}
+
+#[test]
+fn every_acknowledged_write_survives_kill_9_and_none_is_half_there() {
+    let seed = std::env::var("NUTHATCH_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| fastrand::u64(..));
+    println!("seed {seed}");
+    let mut dice = fastrand::Rng::with_seed(seed);
+    let folder = tempfile::tempdir().unwrap();
+    let mut model = Model::new();
+    let (mut acknowledged, mut cut_short) = (0, 0);
+    for round in 0..rounds() {
+        let note = format!("seed {seed} round {round}");
+        let life = Duration::from_millis(dice.u64(30..700));
+        // Some rounds linger between the steps of background work, so that the kill hits there.
+        let pause = ["", "seal=60", "text=60", "merge=80", "flush=30,merge=30"][dice.usize(..5)];
+        let (done, under_way) = run_and_kill(folder.path(), dice.u64(..), life, pause);
+        acknowledged += done.len();
+        cut_short += usize::from(under_way.is_some());
+        for line in &done {
+            apply(&mut model, line);
+        }
+        let db = Database::open(folder.path(), Options { background: false, ..Options::default() })
+            .unwrap_or_else(|error| panic!("{note}: {error}"));
+        let settings = CollectionOptions { dim: Some(8), metric: Some(Metric::L2), embedder: EmbedderChoice::None, language: None };
+        let notes = db.collection("notes", settings).unwrap();
+        let found = stored(&notes);
+        if found != model {
+            // The call under way may have happened: then wholly.
+            let line = under_way.unwrap_or_else(|| panic!("{note}: differs from what was acknowledged"));
+            apply(&mut model, &line);
+            assert!(found == model, "{note}: half of {line:?}");
+        }
+        indexes_agree(&notes, &model, &note);
+        let doctor = db.doctor().unwrap();
+        assert!(doctor.is_well(), "{note}: {doctor:?}");
+        if dice.bool() {
+            db.optimize().unwrap();
+            indexes_agree(&notes, &model, &note);
+        }
+        db.close().unwrap();
+    }
+    println!("{} rounds, {acknowledged} acknowledged calls, {cut_short} cut short, {} records at the end", rounds(), model.len());
+    assert!(acknowledged > 0 && cut_short > 0);
+}

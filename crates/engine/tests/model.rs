@@ -1,0 +1,85 @@
+//! The engine against a naive model: whatever happens in whatever order, both say the same.
+
+mod support;
+
+use nuthatch_engine::*;
+use support::*;
+
+fn one_run(seed: u64, background: bool) {
+    println!("seed {seed}");
+    let mut dice = fastrand::Rng::with_seed(seed);
+    let folder = tempfile::tempdir().unwrap();
+    let options = || Options { background, ..quiet() };
+    let mut db = Database::open(folder.path(), options()).unwrap();
+    let mut notes = db.collection("notes", no_embedder()).unwrap();
+    let mut model = Model::new();
+    for step in 0..120 {
+        let note = format!("seed {seed} step {step}");
+        match dice.u8(..20) {
+            0..=8 => {
+                let mut ids: Vec<u32> = (0..dice.usize(1..40)).map(|_| dice.u32(..300)).collect();
+                ids.sort_unstable();
+                ids.dedup();
+                let mut records = Vec::new();
+                for id in ids {
+                    let has_vector = dice.u8(..5) > 0;
+                    let kept = random_kept(&mut dice, has_vector);
+                    records.push(record(&format!("r{id}"), &kept));
+                    model.insert(format!("r{id}"), kept);
+                }
+                let count = records.len() as u64;
+                let done = notes.upsert(records).unwrap();
+                assert_eq!(done.inserted + done.replaced, count, "{note}");
+            }
+            9..=12 => {
+                let ids: Vec<String> = (0..dice.usize(1..20)).map(|_| format!("r{}", dice.u32(..300))).collect();
+                let mut expected = 0;
+                for id in &ids {
+                    expected += u64::from(model.remove(id).is_some());
+                }
+                assert_eq!(notes.delete(&ids).unwrap().deleted, expected, "{note}");
+            }
+            13 if !model.is_empty() => {
+                let filter = "year = 2010 or year = 2011";
+                let before = model.len();
+                model.retain(|_, kept| !matches!(kept.payload.get("year"), Some(Value::Int(2010 | 2011))));
+                assert_eq!(notes.delete_where(filter).unwrap().deleted as usize, before - model.len(), "{note}");
+            }
+            14 | 15 => assert!(notes.wait_until_indexed(None).unwrap(), "{note}"),
+            16 => db.optimize().unwrap(),
+            17 => {
+                drop(notes);
+                db.close().unwrap();
+                db = Database::open(folder.path(), options()).unwrap();
+                notes = db.collection("notes", no_embedder()).unwrap();
+            }
+            18 => {
+                // Handles dropped without closing: what a crash of the caller's code leaves.
+                drop(notes);
+                drop(db);
+                db = Database::open(folder.path(), options()).unwrap();
+                notes = db.collection("notes", no_embedder()).unwrap();
+            }
+            _ => {}
+        }
+        if step % 5 == 0 || dice.u8(..6) == 0 {
+            assert_same(&notes, &model, &mut dice, &note);
+        }
+    }
+    assert_same(&notes, &model, &mut dice, &format!("seed {seed} end"));
+    assert!(db.doctor().unwrap().is_well(), "{:?}", db.doctor().unwrap());
+}
+
+#[test]
+fn agrees_with_a_naive_model_whatever_happens() {
+    for _ in 0..4 {
+        one_run(fastrand::u64(..), false);
+    }
+}
+
+#[test]
+fn agrees_with_a_naive_model_while_maintenance_works_in_the_background() {
+    for _ in 0..4 {
+        one_run(fastrand::u64(..), true);
+    }
+}

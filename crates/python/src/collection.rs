@@ -1,0 +1,145 @@
+//! A collection as Python sees it.
+
+use std::time::{Duration, Instant};
+
+use nuthatch_engine as core;
+use nuthatch_engine::Scan;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::adding::{self, AddArguments, SIGNALS_EVERY};
+use crate::database::info_to_python;
+use crate::error::{engine, invalid};
+use crate::handle::Handle;
+use crate::records::{self, Columns, RecordParts};
+use crate::searching::{self, AnswerParts, Query};
+
+#[pyclass(frozen, module = "nuthatch._core")]
+pub struct Collection {
+    collection: core::Collection,
+    handle: Handle,
+}
+
+impl Collection {
+    pub fn new(collection: core::Collection, handle: Handle) -> Self {
+        Self { collection, handle }
+    }
+
+    fn get(&self, py: Python<'_>) -> PyResult<&core::Collection> {
+        self.handle.get(py)?;
+        Ok(&self.collection)
+    }
+}
+
+#[pymethods]
+impl Collection {
+    #[getter]
+    fn name(&self) -> &str {
+        self.collection.name()
+    }
+
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let collection = self.get(py)?;
+        let info = engine(py, || {
+            collection.len()?;
+            Ok(collection.info())
+        })?;
+        info_to_python(py, info)
+    }
+
+    /// Inserted, replaced.
+    fn upsert(&self, py: Python<'_>, columns: Columns<'_>) -> PyResult<(u64, u64)> {
+        let collection = self.get(py)?;
+        let records = columns.records(py)?;
+        let upserted = engine(py, || collection.upsert(records))?;
+        Ok((upserted.inserted, upserted.replaced))
+    }
+
+    fn get_records<'py>(&self, py: Python<'py>, ids: Vec<String>, vectors: bool) -> PyResult<Vec<Option<RecordParts<'py>>>> {
+        let collection = self.get(py)?;
+        let found = engine(py, || collection.get(&ids, vectors))?;
+        found.into_iter().map(|record| record.map(|record| records::parts(py, record)).transpose()).collect()
+    }
+
+    fn delete(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<u64> {
+        let collection = self.get(py)?;
+        Ok(engine(py, || collection.delete(&ids))?.deleted)
+    }
+
+    fn delete_where(&self, py: Python<'_>, condition: String) -> PyResult<u64> {
+        let collection = self.get(py)?;
+        Ok(engine(py, || collection.delete_where(&condition))?.deleted)
+    }
+
+    fn count(&self, py: Python<'_>, condition: Option<String>) -> PyResult<u64> {
+        let collection = self.get(py)?;
+        engine(py, || collection.count(condition.as_deref()))
+    }
+
+    fn search<'py>(&self, py: Python<'py>, query: Query<'py>) -> PyResult<AnswerParts<'py>> {
+        let collection = self.get(py)?;
+        let search = query.search(py)?;
+        let answer = engine(py, || collection.search(&search?))?;
+        searching::parts(py, answer)
+    }
+
+    fn scan<'py>(
+        &self,
+        py: Python<'py>,
+        condition: Option<String>,
+        limit: usize,
+        cursor: Option<String>,
+        vectors: bool,
+    ) -> PyResult<(Vec<RecordParts<'py>>, Option<String>)> {
+        let collection = self.get(py)?;
+        let page = engine(py, || {
+            // The engine's requests carry a parsed filter; a search is what parses one.
+            let filter = match condition {
+                Some(condition) => core::Search::default().filter(&condition)?.filter,
+                None => None,
+            };
+            collection.scan(&Scan { cursor, limit, filter, vectors })
+        })?;
+        let found = page.records.into_iter().map(|record| records::parts(py, record)).collect::<PyResult<_>>()?;
+        Ok((found, page.cursor))
+    }
+
+    fn add<'py>(&self, py: Python<'py>, arguments: AddArguments<'py>) -> PyResult<Bound<'py, PyDict>> {
+        adding::add(py, self.get(py)?, arguments)
+    }
+
+    /// path, bytes, mtime_ns, kind, passages
+    fn files(&self, py: Python<'_>, prefix: String) -> PyResult<Vec<(String, u64, i64, String, usize)>> {
+        let collection = self.get(py)?;
+        let files = engine(py, || collection.files(&prefix))?;
+        Ok(files.into_iter().map(|file| (file.path, file.bytes, file.mtime_ns, file.kind, file.passages)).collect())
+    }
+
+    fn remove_files(&self, py: Python<'_>, path: String) -> PyResult<u64> {
+        let collection = self.get(py)?;
+        engine(py, || collection.remove_files(&path))
+    }
+
+    fn wait_until_indexed(&self, py: Python<'_>, timeout_seconds: Option<f64>) -> PyResult<bool> {
+        let collection = self.get(py)?;
+        let timeout = timeout_seconds
+            .map(|seconds| {
+                Duration::try_from_secs_f64(seconds)
+                    .map_err(|_| invalid(py, format!("a timeout of {seconds} seconds; give a number from 0 up, or None")))
+            })
+            .transpose()?;
+        let started = Instant::now();
+        // In slices, so that Ctrl-C is heard.
+        loop {
+            let left = timeout.map(|timeout| timeout.saturating_sub(started.elapsed()));
+            let slice = left.map_or(SIGNALS_EVERY, |left| left.min(SIGNALS_EVERY));
+            if engine(py, || collection.wait_until_indexed(Some(slice)))? {
+                return Ok(true);
+            }
+            py.check_signals()?;
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(false);
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The database as Python sees it.
+
+use std::path::PathBuf;
+
+use nuthatch_engine as core;
+use nuthatch_engine::{CollectionInfo, CollectionOptions, EmbedderChoice, Options};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::collection::Collection;
+use crate::embedder::Choice;
+use crate::error::{engine, invalid};
+use crate::handle::Handle;
+use crate::value::json_to_python;
+
+#[pyclass(frozen, module = "nuthatch._core")]
+pub struct Database {
+    handle: Handle,
+}
+
+#[pymethods]
+impl Database {
+    /// Opens `path`, or a database in memory when it is `None`.
+    #[new]
+    fn open(
+        py: Python<'_>,
+        path: Option<PathBuf>,
+        memory_budget_bytes: u64,
+        must_exist: bool,
+        program: String,
+        model_dirs: Vec<PathBuf>,
+    ) -> PyResult<Self> {
+        let options = Options { memory_budget_bytes, must_exist, program, model_dirs, ..Options::default() };
+        let database = engine(py, || match path {
+            Some(path) => core::Database::open(path, options),
+            None => core::Database::in_memory(options),
+        })?;
+        Ok(Self { handle: Handle::new(database) })
+    }
+
+    fn folder(&self, py: Python<'_>) -> PyResult<PathBuf> {
+        Ok(self.handle.get(py)?.folder().to_path_buf())
+    }
+
+    fn collection(
+        &self,
+        py: Python<'_>,
+        name: String,
+        dim: Option<usize>,
+        metric: Option<String>,
+        embedder: Option<Choice<'_>>,
+        language: Option<String>,
+    ) -> PyResult<Collection> {
+        let database = self.handle.get(py)?;
+        let is_default = embedder.as_ref().is_some_and(Choice::is_default);
+        let chosen = match &embedder {
+            Some(choice) if !is_default => choice.choose(),
+            _ => Ok(EmbedderChoice::Auto),
+        };
+        let collection = engine(py, || {
+            let embedder = match is_default {
+                true => EmbedderChoice::Given(database.default_embedder()?),
+                false => chosen?,
+            };
+            let metric = metric.map(|metric| metric.parse()).transpose()?;
+            database.collection(&name, CollectionOptions { dim, metric, embedder, language })
+        })?;
+        Ok(Collection::new(collection, self.handle.clone()))
+    }
+
+    fn existing_collection(&self, py: Python<'_>, name: String) -> PyResult<Collection> {
+        let database = self.handle.get(py)?;
+        let collection = engine(py, || database.existing_collection(&name))?;
+        Ok(Collection::new(collection, self.handle.clone()))
+    }
+
+    fn collection_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.collection_names())
+    }
+
+    fn drop_collection(&self, py: Python<'_>, name: String) -> PyResult<bool> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.drop_collection(&name))
+    }
+
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let database = self.handle.get(py)?;
+        let stats = engine(py, || database.stats())?;
+        let json = |part: serde_json::Result<serde_json::Value>| {
+            json_to_python(py, part.map_err(|error| invalid(py, error.to_string()))?)
+        };
+        let dict = PyDict::new(py);
+        let collections = stats.collections.into_iter().map(|info| info_to_python(py, info)).collect::<PyResult<Vec<_>>>()?;
+        dict.set_item("collections", collections)?;
+        dict.set_item("disk", json(serde_json::to_value(stats.disk))?)?;
+        dict.set_item("memory", json(serde_json::to_value(stats.memory))?)?;
+        Ok(dict)
+    }
+
+    fn doctor<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let database = self.handle.get(py)?;
+        let doctor = engine(py, || database.doctor())?;
+        let findings: Vec<_> =
+            doctor.findings.into_iter().map(|finding| (finding.path, finding.what, finding.remedy)).collect();
+        let dict = PyDict::new(py);
+        dict.set_item("findings", findings)?;
+        dict.set_item("degraded", doctor.degraded)?;
+        dict.set_item("collections", doctor.collections)?;
+        dict.set_item("records", doctor.records)?;
+        Ok(dict)
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.close())
+    }
+}
+
+pub fn info_to_python(py: Python<'_>, info: CollectionInfo) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("name", info.name)?;
+    dict.set_item("dim", info.dim)?;
+    dict.set_item("metric", info.metric.as_str())?;
+    dict.set_item("language", info.language)?;
+    dict.set_item("embedder", info.embedder)?;
+    dict.set_item("rows", info.rows)?;
+    dict.set_item("vectors", info.vectors)?;
+    dict.set_item("fresh_rows", info.fresh_rows)?;
+    dict.set_item("segments", info.segments)?;
+    dict.set_item("degraded", info.degraded)?;
+    let fields = PyDict::new(py);
+    for (name, kinds) in info.fields {
+        fields.set_item(name, kinds)?;
+    }
+    dict.set_item("fields", fields)?;
+    Ok(dict)
+}

@@ -1,0 +1,83 @@
+//! A search from Python's arguments, and its answer as tuples.
+
+use nuthatch_engine::{Answer, Fusion, Hit, Include, Leg, Mode, Result, Search};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+
+use crate::error::invalid;
+use crate::records::{floats, string};
+use crate::value::{json_to_python, payload_to_python};
+
+/// What `Collection.search` of the package hands over; it has filled in the defaults.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Query<'py> {
+    text: Option<Bound<'py, PyAny>>,
+    vector: Option<PyBackedBytes>,
+    mode: Option<String>,
+    r#where: Option<String>,
+    limit: usize,
+    offset: usize,
+    include_text: bool,
+    include_payload: bool,
+    include_vector: bool,
+    fusion: String,
+    text_weight: f32,
+    vector_weight: f32,
+}
+
+impl Query<'_> {
+    pub fn search(&self, py: Python<'_>) -> PyResult<Result<Search>> {
+        let text = match &self.text {
+            None => None,
+            Some(text) => {
+                Some(string(text).map_err(|what| invalid(py, format!("the text to search for {what}; give a string")))?)
+            }
+        };
+        Ok(self.build(text))
+    }
+
+    fn build(&self, text: Option<String>) -> Result<Search> {
+        let search = Search {
+            text,
+            vector: self.vector.as_deref().map(floats),
+            mode: self.mode.as_deref().map(str::parse::<Mode>).transpose()?,
+            filter: None,
+            limit: self.limit,
+            offset: self.offset,
+            include: Include { text: self.include_text, payload: self.include_payload, vector: self.include_vector },
+            fusion: Fusion::named(&self.fusion, self.text_weight, self.vector_weight)?,
+        };
+        match &self.r#where {
+            Some(condition) => search.filter(condition),
+            None => Ok(search),
+        }
+    }
+}
+
+/// id, score, text, context, payload, vector, text leg, vector leg
+type HitParts<'py> = (
+    String,
+    f32,
+    Option<String>,
+    Option<String>,
+    Bound<'py, PyAny>,
+    Option<Vec<f32>>,
+    Option<(usize, f32)>,
+    Option<(usize, f32)>,
+);
+
+/// hits, degraded, offset of the next page, explain
+pub type AnswerParts<'py> = (Vec<HitParts<'py>>, Vec<String>, Option<usize>, Bound<'py, PyAny>);
+
+pub fn parts<'py>(py: Python<'py>, answer: Answer) -> PyResult<AnswerParts<'py>> {
+    let explain = serde_json::to_value(&answer.explain).map_err(|error| invalid(py, error.to_string()))?;
+    let hits = answer.hits.into_iter().map(|hit| hit_parts(py, hit)).collect::<PyResult<_>>()?;
+    Ok((hits, answer.degraded, answer.next_offset, json_to_python(py, explain)?))
+}
+
+fn hit_parts<'py>(py: Python<'py>, hit: Hit) -> PyResult<HitParts<'py>> {
+    let leg = |leg: Option<Leg>| leg.map(|leg| (leg.rank, leg.score));
+    let payload = payload_to_python(py, hit.payload)?.into_any();
+    Ok((hit.id, hit.score, hit.text, hit.context, payload, hit.vector, leg(hit.legs.text), leg(hit.legs.vector)))
+}

@@ -1,0 +1,109 @@
+"""Checking what callers pass, with the argument's name in every message."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NoReturn, TypeAlias
+
+from .errors import InvalidError
+
+StrPath: TypeAlias = "str | os.PathLike[str]"
+
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+_INCLUDES = ("text", "payload", "vector")
+
+
+def size_bytes(name: str, size: int | str) -> int:
+    """Bytes, or text such as ``"64MiB"``.
+
+    >>> size_bytes("memory_budget", "64 MiB"), size_bytes("memory_budget", 100_000_000)
+    (67108864, 100000000)
+    """
+    if not isinstance(size, str):
+        return whole(name, size)
+    text = size.strip().lower()
+    digits = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
+    unit = text[len(digits) :].strip()
+    if unit not in _UNITS:
+        raise InvalidError(f'{name}={size!r} is not a size; write for example "64MiB", "1GB" or a number of bytes')
+    try:
+        return int(float(digits) * _UNITS[unit])
+    except (ValueError, OverflowError):
+        raise InvalidError(f'{name}={size!r} is not a size; write for example "64MiB", "1GB" or a number of bytes') from None
+
+
+def whole(name: str, number: object) -> int:
+    """A whole number from 0 up."""
+    if isinstance(number, bool):
+        _wrong(name, number, "a whole number from 0 up")
+    try:
+        found = operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        _wrong(name, number, "a whole number from 0 up")
+    if not 0 <= found < 1 << 63:
+        raise InvalidError(f"{name}={found}; give a whole number from 0 up that fits 63 bits")
+    return found
+
+
+def optional_whole(name: str, number: object) -> int | None:
+    """As ``whole``, or None."""
+    return None if number is None else whole(name, number)
+
+
+def text(name: str, value: object) -> str:
+    """A string."""
+    return value if isinstance(value, str) else _wrong(name, value, "a string")
+
+
+def optional_text(name: str, value: object) -> str | None:
+    """A string, or None."""
+    return None if value is None else text(name, value)
+
+
+def ids(value: object) -> list[str]:
+    """One id or several."""
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, Iterable) or isinstance(value, (bytes, Mapping)):
+        _wrong("ids", value, "a string or a list of strings")
+    return [text(f"ids[{at}]", id) for at, id in enumerate(value)]
+
+
+def paths(value: StrPath | Iterable[StrPath]) -> list[str]:
+    """One path or several, with ``~`` resolved."""
+    several = [value] if isinstance(value, (str, os.PathLike)) else list(value)
+    found = [os.path.expanduser(os.fspath(path)) for path in several]  # noqa: PTH111 (the text is kept as given)
+    if not found:
+        raise InvalidError("no path was given; name at least one file or folder")
+    return found
+
+
+def include(value: Sequence[str] | str) -> tuple[bool, bool, bool]:
+    """text, payload, vector."""
+    wanted = [value] if isinstance(value, str) else list(value)
+    if unknown := [name for name in wanted if name not in _INCLUDES]:
+        raise InvalidError(f"include names {unknown[0]!r}; it may name 'text', 'payload' and 'vector'")
+    return "text" in wanted, "payload" in wanted, "vector" in wanted
+
+
+def weights(value: Mapping[str, float] | Sequence[float] | None) -> tuple[float, float]:
+    """Weight of the text leg, of the vector leg."""
+    if value is None:
+        return 1.0, 1.0
+    try:
+        if isinstance(value, Mapping):
+            if unknown := [name for name in value if name not in ("text", "vector")]:
+                raise InvalidError(f"weights names a leg {unknown[0]!r}; the legs are 'text' and 'vector'")
+            return float(value.get("text", 1.0)), float(value.get("vector", 1.0))
+        text, vector = value
+        return float(text), float(vector)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InvalidError):
+            raise
+        raise InvalidError(f'weights={value!r}; give (text, vector), or {{"text": 1.0, "vector": 0.5}}') from None
+
+
+def _wrong(name: str, value: object, wanted: str) -> NoReturn:
+    raise InvalidError(f"{name}={value!r} is of type {type(value).__name__}; give {wanted}")

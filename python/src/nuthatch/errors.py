@@ -1,0 +1,66 @@
+"""What can go wrong, one class per thing that a caller can do about it. Every message names the thing and the remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class NuthatchError(Exception):
+    """The base of all errors that this package raises on purpose."""
+
+
+class ConflictError(NuthatchError):
+    """Someone else holds or changed the same thing: try again when they are done."""
+
+
+class UnavailableError(NuthatchError):
+    """Something that is needed is not there now (a model, an endpoint): set it up, or try again later."""
+
+
+class InvalidError(NuthatchError, ValueError):
+    """The call is wrong: fix it. Nothing was changed."""
+
+
+class NotFoundError(NuthatchError, LookupError):
+    """No such collection, file or folder."""
+
+
+class CorruptError(NuthatchError):
+    """A file of the data folder is damaged: restore or repair it. ``path`` names it."""
+
+    path: Path | None
+
+    def __init__(self, message: str, path: Path | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class ClosedError(NuthatchError):
+    """The database is closed: connect again."""
+
+
+class ExhaustedError(NuthatchError):
+    """Out of a resource, such as disk space: make room, or ask for less."""
+
+
+class InternalError(NuthatchError):
+    """A defect of ours, or an operating system that refused: please report it."""
+
+
+_KINDS: dict[str, type[NuthatchError]] = {
+    "conflict": ConflictError,
+    "unavailable": UnavailableError,
+    "invalid": InvalidError,
+    "not_found": NotFoundError,
+    "corrupt": CorruptError,
+    "closed": ClosedError,
+    "exhausted": ExhaustedError,
+    "internal": InternalError,
+}
+
+
+def from_engine(kind: str, message: str, path: Path | None) -> NuthatchError:
+    """The error of the engine's kind; the extension module calls this."""
+    if kind == "corrupt":
+        return CorruptError(message, path)
+    return _KINDS[kind](message)

@@ -1,0 +1,159 @@
+"""What calls report: adding files, statistics, the doctor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Skipped(NamedTuple):
+    """A file that gave no passages, and why."""
+
+    path: Path
+    why: str
+    #: False for what is skipped by design, such as binaries.
+    is_error: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AddReport:
+    """What an ``add`` did."""
+
+    files_added: int
+    files_changed: int
+    files_unchanged: int
+    files_pruned: int
+    skipped: list[Skipped]
+    #: Parts of files that could not be read although the rest was.
+    warnings: list[str]
+    passages_added: int
+    #: Of these, passages whose text was there before: their vectors were kept.
+    passages_reused: int
+    passages_removed: int
+    bytes_read: int
+    elapsed_seconds: float
+    cancelled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where an ``add`` stands."""
+
+    files_total: int
+    files_done: int
+    bytes_total: int
+    bytes_done: int
+    passages: int
+    elapsed_seconds: float
+    #: Estimated from the bytes done; None at first.
+    remaining_seconds: float | None
+    current: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionInfo:
+    """What a collection is and holds."""
+
+    name: str
+    #: Components of the vectors, once settled.
+    dim: int | None
+    metric: str
+    language: str
+    #: Name of the embedder that made its vectors.
+    embedder: str | None
+    rows: int
+    vectors: int
+    #: Rows that wait outside the indexes; searches see them.
+    fresh_rows: int
+    segments: int
+    #: Why an index is not in use, one sentence each.
+    degraded: list[str]
+    #: Payload fields seen, with the kinds of their values.
+    fields: dict[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class DiskStats:
+    """Bytes of the data folder's files."""
+
+    truth_bytes: int
+    indexes_bytes: int
+    quarantine_bytes: int
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStats:
+    """Resident bytes by part. ``engine_bytes`` is their sum, which ``budget_bytes`` bounds."""
+
+    budget_bytes: int
+    truth_cache_bytes: int
+    truth_write_buffer_bytes: int
+    truth_table_reader_bytes: int
+    block_cache_bytes: int
+    fresh_bytes: int
+    text_index_bytes: int
+    #: Embedding models, beside the budget.
+    embedder_bytes: int
+    engine_bytes: int
+    #: Heap and stacks of the whole process, as the system measures them; 0 where it does not tell.
+    process_anonymous_bytes: int
+    process_file_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Rows, bytes on disk and bytes resident, by part."""
+
+    collections: list[CollectionInfo]
+    disk: DiskStats
+    memory: MemoryStats
+
+
+class Finding(NamedTuple):
+    """One thing that is wrong with a data folder."""
+
+    #: Relative to the data folder.
+    path: Path
+    what: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Doctor:
+    """What a check of every byte of the folder found."""
+
+    findings: list[Finding]
+    #: Indexes that are not in use now; they are rebuilt in the background.
+    degraded: list[str]
+    collections: int
+    records: int
+
+    @property
+    def is_well(self) -> bool:
+        """True when nothing is wrong."""
+        return not self.findings and not self.degraded
+
+
+def add_report(parts: dict[str, Any]) -> AddReport:
+    """From what the extension module gives."""
+    return AddReport(**{**parts, "skipped": [Skipped(Path(path), why, is_error) for path, why, is_error in parts["skipped"]]})
+
+
+def progress(parts: dict[str, Any]) -> Progress:
+    """From what the extension module gives."""
+    current = parts["current"]
+    return Progress(**{**parts, "current": None if current is None else Path(current)})
+
+
+def stats(parts: dict[str, Any]) -> Stats:
+    """From what the extension module gives."""
+    collections = [CollectionInfo(**info) for info in parts["collections"]]
+    return Stats(collections, DiskStats(**parts["disk"]), MemoryStats(**parts["memory"]))
+
+
+def doctor(parts: dict[str, Any]) -> Doctor:
+    """From what the extension module gives."""
+    findings = [Finding(Path(path), what, remedy) for path, what, remedy in parts["findings"]]
+    return Doctor(**{**parts, "findings": findings})

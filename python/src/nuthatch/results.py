@@ -1,0 +1,151 @@
+"""What a search answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+LegParts: TypeAlias = "tuple[int, float] | None"
+HitParts: TypeAlias = (
+    "tuple[str, float, str | None, str | None, dict[str, Any], list[float] | None, LegParts, LegParts]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """Where a hit stood in one leg of a search."""
+
+    #: From 1.
+    rank: int
+    #: BM25 in the text leg; cosine or dot product, or Euclidean distance (lower is better), in the vector leg.
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Legs:
+    """A hit's place in each leg that found it."""
+
+    text: Leg | None = None
+    vector: Leg | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One answer of a search."""
+
+    id: str
+    #: The fused score where two legs were walked (higher is better), else the one leg's score.
+    score: float
+    text: str | None
+    payload: dict[str, Any]
+    legs: Legs
+    #: Title and headings that the text stands under.
+    context: str | None = None
+    #: Only where it was asked for with ``include``.
+    vector: list[float] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a plain dict; ``legs`` becomes ``{"text": {"rank": …, "score": …}, "vector": None}``."""
+        legs = {
+            name: None if leg is None else {"rank": leg.rank, "score": leg.score}
+            for name, leg in (("text", self.legs.text), ("vector", self.legs.vector))
+        }
+        parts: dict[str, Any] = {"id": self.id, "score": self.score, "text": self.text, "payload": self.payload}
+        parts.update(legs=legs, context=self.context)
+        if self.vector is not None:
+            parts["vector"] = self.vector
+        return parts
+
+
+class Results(Sequence[Hit]):
+    """Hits, best first.
+
+    ``cursor`` asks for the next page (None when there is none); ``degraded`` says which index could not be used, one
+    sentence each: the hits are right either way, they only took longer; ``explain`` tells how the hits were found, if that
+    was asked for.
+    """
+
+    __slots__ = ("_hits", "cursor", "degraded", "explain")
+
+    def __init__(
+        self, hits: list[Hit], cursor: str | None = None, degraded: Sequence[str] = (), explain: dict[str, Any] | None = None
+    ) -> None:
+        self._hits = hits
+        self.cursor = cursor
+        self.degraded = list(degraded)
+        self.explain = explain
+
+    @overload
+    def __getitem__(self, at: int) -> Hit: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Hit]: ...
+    def __getitem__(self, at: int | slice) -> Hit | list[Hit]:
+        return self._hits[at]
+
+    def __len__(self) -> int:
+        return len(self._hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self._hits)
+
+    def __repr__(self) -> str:
+        degraded = ", degraded" if self.degraded else ""
+        return f"Results({[hit.id for hit in self._hits[:3]]!r}{'…' if len(self) > 3 else ''}, {len(self)} hits{degraded})"
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The hits as dicts."""
+        return [hit.to_dict() for hit in self._hits]
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A table with id, score, text, each payload field as a column of its own, and the ranks and scores of the legs.
+
+        A payload field whose name is taken becomes ``payload.<name>``; one that holds several kinds becomes JSON text.
+        Needs pyarrow.
+        """
+        import pyarrow
+
+        table: dict[str, Any] = {
+            "id": pyarrow.array([hit.id for hit in self._hits], pyarrow.string()),
+            "score": pyarrow.array([hit.score for hit in self._hits], pyarrow.float32()),
+            "text": pyarrow.array([hit.text for hit in self._hits], pyarrow.string()),
+        }
+        for name in ("text", "vector"):
+            legs: list[Leg | None] = [getattr(hit.legs, name) for hit in self._hits]
+            ranks = [None if leg is None else leg.rank for leg in legs]
+            scores = [None if leg is None else leg.score for leg in legs]
+            table[f"{name}_rank"] = pyarrow.array(ranks, pyarrow.int64())
+            table[f"{name}_score"] = pyarrow.array(scores, pyarrow.float32())
+        if any(hit.vector is not None for hit in self._hits):
+            table["vector"] = pyarrow.array([hit.vector for hit in self._hits], pyarrow.list_(pyarrow.float32()))
+        for name in dict.fromkeys(name for hit in self._hits for name in hit.payload):
+            values = [hit.payload.get(name) for hit in self._hits]
+            table[f"payload.{name}" if name in table else name] = _arrow_column(values)
+        return pyarrow.table(table)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame with the columns of ``to_arrow``. Needs pandas and pyarrow."""
+        return self.to_arrow().to_pandas()
+
+
+def _arrow_column(values: list[Any]) -> pyarrow.Array:
+    import pyarrow
+
+    try:
+        return pyarrow.array(values)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
+        import json
+
+        as_text = [None if value is None else json.dumps(value, default=str, ensure_ascii=False) for value in values]
+        return pyarrow.array(as_text, pyarrow.string())
+
+
+def of_parts(parts: HitParts) -> Hit:
+    """A hit from what the extension module gives."""
+    id, score, text, context, payload, vector, text_leg, vector_leg = parts
+    legs = Legs(Leg(*text_leg) if text_leg else None, Leg(*vector_leg) if vector_leg else None)
+    return Hit(id, score, text, payload, legs, context, vector)

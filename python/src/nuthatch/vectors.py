@@ -1,0 +1,86 @@
+"""Vectors from Python as little-endian f32 bytes, which is how they cross into the engine.
+
+numpy is used where the caller uses it, and never imported otherwise.
+"""
+
+from __future__ import annotations
+
+import array
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, TypeAlias, cast
+
+from .errors import InvalidError
+
+
+class SupportsArray(Protocol):
+    """A numpy array, or anything that turns into one (a tensor of another library)."""
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+Vector: TypeAlias = "Sequence[float] | SupportsArray"
+"""One vector: a list of numbers, or a numpy array of one dimension of any real type."""
+
+Vectors: TypeAlias = "Sequence[Vector] | Sequence[Vector | None] | SupportsArray"
+"""One vector per record: a numpy array of two dimensions, or a list of vectors (None for a record without)."""
+
+VectorColumn: TypeAlias = "tuple[bytes, int] | list[bytes | None]"
+"""What the engine takes: all rows in one piece with their length, or each by itself."""
+
+
+def vector_bytes(vector: object, what: str) -> bytes:
+    """One vector. ``what`` names it in messages."""
+    if hasattr(vector, "__array__"):
+        return _array_bytes(vector, 1, what)
+    if isinstance(vector, array.array) and vector.typecode == "f":
+        floats = vector[:]
+    elif isinstance(vector, (str, bytes, bytearray)) or not isinstance(vector, Iterable):
+        raise InvalidError(f"{what} is of type {type(vector).__name__}; give a list of numbers or a numpy array")
+    else:
+        try:
+            floats = array.array("f", cast("Iterable[float]", vector))
+        except (TypeError, OverflowError) as error:
+            raise InvalidError(f"{what} has a component that is not a number that fits 32-bit floats: {error}") from None
+    if sys.byteorder == "big":
+        floats.byteswap()
+    return floats.tobytes()
+
+
+def column(vectors: object, count: int) -> VectorColumn:
+    """One vector per record of a batch of ``count`` records."""
+    if hasattr(vectors, "__array__"):
+        import numpy
+
+        matrix = numpy.asarray(vectors)
+        if matrix.dtype != object:
+            if matrix.ndim != 2:
+                raise InvalidError(
+                    f"vectors has {matrix.ndim} dimension(s), shape {matrix.shape}; give a matrix with a row per record"
+                )
+            _same_length("vectors", matrix.shape[0], count)
+            return _array_bytes(matrix, 2, "vectors"), int(matrix.shape[1])
+        vectors = list(matrix)
+    if isinstance(vectors, (str, bytes)) or not isinstance(vectors, Iterable):
+        raise InvalidError(f"vectors is of type {type(vectors).__name__}; give a list of vectors or a numpy array")
+    rows = list(vectors)
+    _same_length("vectors", len(rows), count)
+    return [None if row is None else vector_bytes(row, f"vector {at}") for at, row in enumerate(rows)]
+
+
+def _same_length(what: str, found: int, count: int) -> None:
+    if found != count:
+        raise InvalidError(f"{what} has {found} entries for {count} ids; give one for each, in the same order")
+
+
+def _array_bytes(values: object, ndim: int, what: str) -> bytes:
+    import numpy
+
+    found = numpy.asarray(values)
+    if found.ndim != ndim:
+        raise InvalidError(f"{what} has {found.ndim} dimension(s), shape {found.shape}; it must have {ndim}")
+    if found.dtype.kind not in "fiu":
+        raise InvalidError(f"{what} is an array of {found.dtype}; give real numbers (float16, float32, float64 or integers)")
+    # What is too large for 32 bits becomes infinite, and the engine refuses it by name.
+    with numpy.errstate(over="ignore"):
+        return cast("bytes", numpy.ascontiguousarray(found, dtype="<f4").tobytes())

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# The measurements that the documents quote. Each program begins with its question, its data and its seed.
+#
+# Packages are named one by one here: none of them contains RocksDB, so nothing large is compiled for it.
+set -euo pipefail
+data=${NUTHATCH_TEST_DATA:-../shared/data}
+if [ ! -d "$data" ]; then
+    echo "Benchmark data is not at $data (set NUTHATCH_TEST_DATA): measurements that need it say so and are left out."
+fi
+scripts/step.sh "distance: what each instruction set buys" cargo run --release --locked --quiet -p nuthatch-distance --example kernels
+scripts/step.sh "vector: one flat segment" cargo run --release --locked --quiet -p nuthatch-vector --example scan
+scripts/step.sh "filter: columns of one segment" cargo run --release --locked --quiet -p nuthatch-filter --example measure
+scripts/step.sh "text: the text index" cargo run --release --locked --quiet -p nuthatch-text --example measure
+if [ -d "$data" ]; then
+    scripts/step.sh "embed: the default model" cargo run --release --locked --quiet -p nuthatch-embed --example measure
+fi
