@@ -78,8 +78,9 @@ build: check-tools $(LIBCLANG_STAMP) ## Compile, and put the command and the Pyt
 	@scripts/install-built.sh "$(RELEASE)" "$(VENV)"
 
 .PHONY: test
-test: setup ## Set up, then run all tests: Rust, then Python
+test: setup ## Set up, then run all tests: Rust, the documents' examples, Python
 	@$(STEP) "Rust tests" scripts/cargo-test.sh $(CARGO_SCOPE)
+	@$(STEP) "Documents: links lead somewhere, examples run" $(VENV)/bin/python scripts/documents.py
 	@$(VENV)/bin/python -m pytest -ra python/tests
 
 .PHONY: test-long

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anstream::ColorChoice;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{commands, exit, units};
@@ -35,7 +36,14 @@ pub struct Globals {
     /// The data folder
     ///
     /// Left out: the nearest `.nuthatch` in the current folder or one above it. `add` makes `./.nuthatch` when there is none.
-    #[arg(long, global = true, env = "NUTHATCH_DIR", value_name = "DIR", help_heading = "Everywhere")]
+    #[arg(
+        long,
+        global = true,
+        env = "NUTHATCH_DIR",
+        hide_env_values = true,
+        value_name = "DIR",
+        help_heading = "Everywhere"
+    )]
     pub data_dir: Option<PathBuf>,
     /// Memory for caches, buffers and indexing, for example 64MiB (an embedding model comes on top)
     #[arg(long, global = true, value_name = "SIZE", value_parser = units::parse_bytes, help_heading = "Everywhere")]

@@ -19,16 +19,22 @@ pub enum Kind {
 #[derive(Args)]
 pub struct EmbedderArgs {
     /// What turns text into vectors
-    #[arg(long, value_enum, env = "NUTHATCH_EMBEDDER", default_value_t = Kind::Auto, value_name = "KIND", help_heading = "Embedder")]
+    #[arg(long, value_enum, env = "NUTHATCH_EMBEDDER", hide_env_values = true, default_value_t = Kind::Auto, value_name = "KIND", help_heading = "Embedder")]
     embedder: Kind,
     /// Address up to /embeddings, for example http://localhost:11434/v1 (a key is read from NUTHATCH_EMBED_API_KEY)
-    #[arg(long, env = "NUTHATCH_EMBEDDER_URL", value_name = "URL", help_heading = "Embedder")]
+    #[arg(long, env = "NUTHATCH_EMBEDDER_URL", hide_env_values = true, value_name = "URL", help_heading = "Embedder")]
     embedder_url: Option<String>,
     /// The model's name at the endpoint
-    #[arg(long, env = "NUTHATCH_EMBEDDER_MODEL", value_name = "NAME", help_heading = "Embedder")]
+    #[arg(
+        long,
+        env = "NUTHATCH_EMBEDDER_MODEL",
+        hide_env_values = true,
+        value_name = "NAME",
+        help_heading = "Embedder"
+    )]
     embedder_model: Option<String>,
     /// Components of its vectors; left out, the endpoint is asked
-    #[arg(long, env = "NUTHATCH_EMBEDDER_DIM", value_name = "DIM", help_heading = "Embedder")]
+    #[arg(long, env = "NUTHATCH_EMBEDDER_DIM", hide_env_values = true, value_name = "DIM", help_heading = "Embedder")]
     embedder_dim: Option<usize>,
 }
 
@@ -39,7 +45,8 @@ impl EmbedderArgs {
             Kind::Auto => EmbedderChoice::Auto,
             Kind::None => EmbedderChoice::None,
             Kind::Openai => {
-                let (Some(url), Some(model)) = (&self.embedder_url, &self.embedder_model) else {
+                let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+                let (Some(url), Some(model)) = (given(&self.embedder_url), given(&self.embedder_model)) else {
                     return Err(Error::invalid(
                         "--embedder openai needs --embedder-url (for example http://localhost:11434/v1) and --embedder-model",
                     ));

@@ -60,5 +60,7 @@ fn named(globals: &Globals) -> Option<PathBuf> {
 }
 
 fn nearest(here: &Path) -> Option<PathBuf> {
-    here.ancestors().map(|folder| folder.join(NAME)).find(|folder| folder.join("NUTHATCH").exists() || folder.join("truth").exists())
+    here.ancestors()
+        .map(|folder| folder.join(NAME))
+        .find(|folder| folder.join("NUTHATCH").exists() || folder.join("truth").exists())
 }

@@ -27,7 +27,8 @@ impl Meter {
     pub fn new(quiet: bool) -> Self {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{bar:24} {percent:>3}%  {msg}").expect("the template is well-formed");
+            let style =
+                ProgressStyle::with_template("{bar:24} {percent:>3}%  {msg}").expect("the template is well-formed");
             bar.with_style(style)
         });
         Self { bar, quiet, here: paths::here(), shown_at: Instant::now(), anonymous_bytes_max: 0 }
@@ -65,7 +66,8 @@ impl Meter {
 }
 
 fn line(progress: &Progress) -> String {
-    let left = progress.remaining.map_or(String::new(), |left| format!(", {} left", duration(left)));
+    let remaining = progress.remaining.filter(|_| progress.files_done < progress.files_total);
+    let left = remaining.map_or(String::new(), |left| format!(", {} left", duration(left)));
     format!(
         "{} of {}, {}, {:.0} passages/s{left}",
         thousands(progress.files_done),

@@ -93,6 +93,9 @@ mod tests {
         assert_eq!(duration(Duration::from_millis(3210)), "3.2 s");
         assert_eq!(duration(Duration::from_secs(65)), "1:05");
         assert_eq!(duration(Duration::from_secs(7384)), "2:03:04");
-        assert_eq!([count(1, "file"), count(12345, "file"), count(100, "file")], ["1 file", "12,345 files", "100 files"]);
+        assert_eq!(
+            [count(1, "file"), count(12345, "file"), count(100, "file")],
+            ["1 file", "12,345 files", "100 files"]
+        );
     }
 }

@@ -4,8 +4,8 @@
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -19,12 +19,57 @@ fn rounds() -> u32 {
     asked.unwrap_or(if std::env::var_os("NUTHATCH_LONG").is_some() { 200 } else { 10 })
 }
 
-fn child_program() -> PathBuf {
-    // Examples are built beside the tests: target/release/deps/crash-… and target/release/examples/crash_child.
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().and_then(Path::parent).unwrap().join("examples/crash_child");
-    assert!(program.exists(), "{} is missing; cargo test builds it", program.display());
-    program
+/// The victim: writes to a folder until it is killed, and says what was acknowledged. One line per finished call,
+/// `U id:version …` or `D id …`; before each call the same line with a `?` in front.
+#[test]
+#[ignore = "run by the crash tests in a process of its own"]
+fn child_writes_until_it_is_killed() {
+    let folder = std::env::var("NUTHATCH_CHILD_FOLDER").expect("set by the parent");
+    let seed: u64 = std::env::var("NUTHATCH_CHILD_SEED").ok().and_then(|seed| seed.parse().ok()).expect("set by the parent");
+    let mut dice = fastrand::Rng::with_seed(seed);
+    let db = Database::open(&folder, Options { fresh_rows_max: 40, ..Options::default() }).unwrap();
+    let notes = db.collection("notes", settings()).unwrap();
+    let say = |line: &str| {
+        let mut out = std::io::stdout().lock();
+        out.write_all(line.as_bytes()).and_then(|()| out.flush()).expect("the parent reads");
+    };
+    for call in 0u64.. {
+        let mut ids: Vec<u32> = (0..dice.usize(1..30)).map(|_| dice.u32(..200)).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        if dice.u8(..4) == 0 {
+            let line = ids.iter().map(|id| format!(" r{id}")).collect::<String>();
+            say(&format!("?D{line}\n"));
+            notes.delete(&ids.iter().map(|id| format!("r{id}")).collect::<Vec<_>>()).unwrap();
+            say(&format!("D{line}\n"));
+        } else {
+            let version = seed % 1_000_000 * 10_000 + call;
+            let line = ids.iter().map(|id| format!(" r{id}:{version}")).collect::<String>();
+            let records = ids.iter().map(|id| whole(*id, version)).collect();
+            say(&format!("?U{line}\n"));
+            notes.upsert(records).unwrap();
+            say(&format!("U{line}\n"));
+        }
+        if call % 23 == 22 {
+            db.optimize().unwrap();
+        }
+    }
+}
+
+fn settings() -> CollectionOptions {
+    CollectionOptions { dim: Some(8), metric: Some(Metric::L2), embedder: EmbedderChoice::None, language: None }
+}
+
+/// A record all of whose parts say the same id and version.
+fn whole(id: u32, version: u64) -> Record {
+    Record::new(format!("r{id}"))
+        .text(format!("record number{id} version{version}"))
+        .vector(vector(id, version))
+        .payload([("version".to_string(), Value::Int(version as i64))].into())
+}
+
+fn vector(id: u32, version: u64) -> Vec<f32> {
+    (0..8).map(|at| (version % 977) as f32 + id as f32 / 10.0 + at as f32).collect()
 }
 
 /// Applies one line of the child to the model.
@@ -45,9 +90,10 @@ fn apply(model: &mut Model, line: &str) {
 
 /// Runs the child until it is killed after `life`; returns the acknowledged lines and the one that was under way.
 fn run_and_kill(folder: &Path, seed: u64, life: Duration, pause: &str) -> (Vec<String>, Option<String>) {
-    let mut child = Command::new(child_program())
-        .arg(folder)
-        .arg(seed.to_string())
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["child_writes_until_it_is_killed", "--exact", "--ignored", "--nocapture"])
+        .env("NUTHATCH_CHILD_FOLDER", folder)
+        .env("NUTHATCH_CHILD_SEED", seed.to_string())
         .env("NUTHATCH_TEST_PAUSE", pause)
         .stdout(Stdio::piped())
         .spawn()
@@ -57,13 +103,11 @@ fn run_and_kill(folder: &Path, seed: u64, life: Duration, pause: &str) -> (Vec<S
         let (mut done, mut under_way) = (Vec::new(), None);
         for line in out.lines() {
             let Ok(line) = line else { break };
-            match line.strip_prefix('?') {
-                Some(line) => under_way = Some(line.to_string()),
-                None if line == "ready" => {}
-                None => {
-                    done.push(line);
-                    under_way = None;
-                }
+            if let Some(line) = line.strip_prefix('?') {
+                under_way = Some(line.to_string());
+            } else if line.starts_with("U ") || line.starts_with("D ") {
+                done.push(line);
+                under_way = None;
             }
         }
         (done, under_way)
@@ -84,7 +128,7 @@ fn stored(notes: &Collection) -> Model {
             let id: u32 = record.id[1..].parse().unwrap();
             // A record is whole: id, text, vector and payload of one version.
             assert_eq!(record.text.as_deref(), Some(&*format!("record number{id} version{version}")));
-            assert_eq!(record.vector.unwrap()[0], (version % 977) as f32 + id as f32 / 10.0);
+            assert_eq!(record.vector.unwrap(), vector(id, *version as u64));
             assert!(found.insert(record.id, *version).is_none());
         }
         cursor = page.cursor;
@@ -100,8 +144,7 @@ fn indexes_agree(notes: &Collection, model: &Model, note: &str) {
         let number: u32 = id[1..].parse().unwrap();
         let answer = notes.search(&Search::text(format!("version{version} number{number}")).limit(1)).unwrap();
         assert_eq!(answer.hits[0].id, *id, "{note}: text of {id}");
-        let vector = (0..8).map(|at| (version % 977) as f32 + number as f32 / 10.0 + at as f32).collect();
-        let answer = notes.search(&Search::vector(vector).limit(1)).unwrap();
+        let answer = notes.search(&Search::vector(vector(number, *version as u64)).limit(1)).unwrap();
         assert_eq!(answer.hits[0].score, 0.0, "{note}: vector of {id}");
         assert_eq!(notes.count(Some(&format!("version = {version}"))).unwrap() as usize,
             model.values().filter(|v| *v == version).count(), "{note}: count of {version}");
@@ -122,7 +165,7 @@ fn every_acknowledged_write_survives_kill_9_and_none_is_half_there() {
     let (mut acknowledged, mut cut_short) = (0, 0);
     for round in 0..rounds() {
         let note = format!("seed {seed} round {round}");
-        let life = Duration::from_millis(dice.u64(30..700));
+        let life = Duration::from_millis(dice.u64(50..900));
         // Some rounds linger between the steps of background work, so that the kill hits there.
         let pause = ["", "seal=60", "text=60", "merge=80", "flush=30,merge=30"][dice.usize(..5)];
         let (done, under_way) = run_and_kill(folder.path(), dice.u64(..), life, pause);
@@ -133,8 +176,7 @@ fn every_acknowledged_write_survives_kill_9_and_none_is_half_there() {
         }
         let db = Database::open(folder.path(), Options { background: false, ..Options::default() })
             .unwrap_or_else(|error| panic!("{note}: {error}"));
-        let settings = CollectionOptions { dim: Some(8), metric: Some(Metric::L2), embedder: EmbedderChoice::None, language: None };
-        let notes = db.collection("notes", settings).unwrap();
+        let notes = db.collection("notes", settings()).unwrap();
         let found = stored(&notes);
         if found != model {
             // The call under way may have happened: then wholly.

@@ -270,11 +270,11 @@ fn one_flipped_byte_in_any_file_is_found_named_and_survived() {
             let answer = notes.search(&Search::text("bird").mode(Mode::Text).limit(5)).unwrap();
             assert!(answer.degraded.is_empty(), "{note}: {:?}", answer.degraded);
             let doctor = db.doctor().unwrap();
-            assert!(doctor.is_well(), "{note}: {doctor:?}");
+            assert!(doctor.is_well(), "{note}: {doctor:?} after {outcome:?}");
             notes.upsert(vec![Record::new("after").text("bird")]).unwrap();
         }
     }
-    for kind in ["sst", "NUTHATCH", "MANIFEST", "codes1", "codes4", "columns", "rows", "CURRENT", "CHECKSUMS"] {
+    for kind in ["sst", "NUTHATCH", "MANIFEST", "COLLECTION", "codes1", "codes4", "columns", "rows", "CURRENT", "CHECKSUMS"] {
         assert!(kinds.contains(kind), "{kind} was not among {kinds:?}");
     }
 }

@@ -7,7 +7,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for root in std::env::args_os().skip(1) {
         for entry in walk(root.as_ref(), &WalkOptions::default()) {
             let document = match entry {
-                Ok(file) => extract(&file.path, &std::fs::read(&file.path)?, &PassageOptions::default()).map(|d| (file, d)),
+                Ok(file) => {
+                    extract(&file.path, &std::fs::read(&file.path)?, &PassageOptions::default()).map(|d| (file, d))
+                }
                 Err(error) => Err(error),
             };
             match document {

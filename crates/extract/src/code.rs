@@ -28,8 +28,9 @@ pub(crate) fn pieces(text: &str, lang: Option<&str>, options: &PassageOptions) -
 /// Generated files of this size have no symbols that a person would be sent to.
 const PARSED_BYTES_MAX: usize = 4 << 20;
 
-/// How often the parser may report progress (every hundred steps or so) for each kilobyte. Of 12,000 files of published crates none took
-/// more than 58; text that is no program can send error recovery and its memory far beyond, and is then cut by lines.
+/// How often the parser may report progress (every hundred steps or so) for each kilobyte. Of 12,000 files of published
+/// crates none took more than 58; text that is no program can send error recovery and its memory far beyond, and is
+/// then cut by lines.
 const REPORTS_PER_KIB_MAX: usize = 100;
 
 fn parse(text: &str, grammar: &Grammar) -> Option<Tree> {
@@ -47,8 +48,8 @@ fn parse(text: &str, grammar: &Grammar) -> Option<Tree> {
         let give_up = reports > REPORTS_PER_KIB_MAX * kib || read_too_often() || begun.elapsed() > limit;
         if give_up { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    // In small parts, so that reading ahead is seen; and an end of file when it has been too much, since a search for the next token that
-    // fits makes no reports.
+    // In small parts, so that reading ahead is seen; and an end of file when it has been too much, since a search for
+    // the next token that fits makes no reports.
     let bytes = text.as_bytes();
     let mut part = |at: usize, _| {
         let end = if read_too_often() { 0 } else { (at + READ_BYTES).min(bytes.len()) };
@@ -61,20 +62,22 @@ fn parse(text: &str, grammar: &Grammar) -> Option<Tree> {
     tree.filter(|_| !read_too_often())
 }
 
-/// Processor time of the parser for each megabyte begun; programs take a tenth of it. The last resort, and the only place where equal bytes may give
-/// other passages on another machine: recovering from errors in some heaps of operators takes the square of their length (8 kB: 7 s) while the parser reports and reads
-/// no more than in a program, so nothing countable tells them apart.
+/// Processor time of the parser for each megabyte begun; programs take a tenth of it. The last resort, and the only
+/// place where equal bytes may give other passages on another machine: recovering from errors in some heaps of
+/// operators takes the square of their length (8 kB: 7 s) while the parser reports and reads no more than in a program,
+/// so nothing countable tells them apart.
 const PARSE_CPU: Duration = Duration::from_secs(2);
 
-/// How often the parser may read the file; programs are read twice. A token whose end is missing is read to the end of the file at every attempt.
+/// How often the parser may read the file; programs are read twice. A token whose end is missing is read to the end of
+/// the file at every attempt.
 const READS_PER_BYTE_MAX: usize = 16;
 const READ_BYTES: usize = 2048;
 
 /// Brackets left open at once, in strings and comments too. Programs stay far below.
 const NESTING_MAX: usize = 256;
 
-/// Less-than signs in one statement that nothing has closed. Every one of them may open type arguments, and a parser that follows both readings
-/// takes memory with the square of their number (16 kB of `a<a<a<` as Java: 650 MB).
+/// Less-than signs in one statement that nothing has closed. Every one of them may open type arguments, and a parser
+/// that follows both readings takes memory with the square of their number (16 kB of `a<a<a<` as Java: 650 MB).
 const OPEN_ANGLES_MAX: usize = 32;
 
 fn nests_too_deep(text: &[u8]) -> bool {
@@ -142,7 +145,8 @@ impl Outline<'_> {
         end + rest.len() - rest.trim_start_matches([' ', '\t', ';', ',']).len()
     }
 
-    /// From where a definition is to be shown: the comments, attributes and annotations on the lines right above it are part of it.
+    /// From where a definition is to be shown: the comments, attributes and annotations on the lines right above it are
+    /// part of it.
     fn with_comments_above(&self, floor: usize, start: usize) -> usize {
         let mut from = start;
         let mut line_start = self.text[floor..start].rfind('\n').map_or(floor, |at| floor + at + 1);

@@ -15,8 +15,8 @@ pub(crate) struct Source<'a> {
     utf16: bool,
 }
 
-/// UTF-8 with or without a mark, or UTF-16 with one. Anything else is refused at its first bad byte: guessing an encoding gives text
-/// that is wrong without saying so.
+/// UTF-8 with or without a mark, or UTF-16 with one. Anything else is refused at its first bad byte: guessing an
+/// encoding gives text that is wrong without saying so.
 pub(crate) fn decode<'a>(path: &Path, bytes: &'a [u8]) -> Result<Source<'a>, ExtractError> {
     if let Some((encoding, mark_bytes)) = encoding_rs::Encoding::for_bom(bytes)
         && encoding != encoding_rs::UTF_8
@@ -57,8 +57,8 @@ impl Source<'_> {
     }
 }
 
-/// Maps text offsets to file offsets. UTF-16 has to be counted, so the last answer is kept: pieces come in order, and counting from the
-/// front each time would be quadratic.
+/// Maps text offsets to file offsets. UTF-16 has to be counted, so the last answer is kept: pieces come in order, and
+/// counting from the front each time would be quadratic.
 struct FileOffsets<'a> {
     source: &'a Source<'a>,
     text_at: usize,

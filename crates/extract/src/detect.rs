@@ -24,7 +24,9 @@ pub(crate) fn detect(path: &Path, bytes: &[u8]) -> Result<Format, ExtractError> 
         let what = "it has no %PDF header; it is not a PDF, or its beginning is lost".to_owned();
         return Err(ExtractError::Broken { path: path.to_owned(), what });
     }
-    if extension == "h" && ["class ", "namespace ", "template"].iter().any(|w| memchr::memmem::find(bytes, w.as_bytes()).is_some()) {
+    if extension == "h"
+        && ["class ", "namespace ", "template"].iter().any(|w| memchr::memmem::find(bytes, w.as_bytes()).is_some())
+    {
         return Ok(Format { kind: Kind::Code, lang: Some("cpp"), mime: "text/x-c++" });
     }
     Ok(by_extension(&extension).or_else(|| by_name(path)).unwrap_or_else(|| by_content(bytes)))
@@ -38,7 +40,8 @@ fn looks_like_text(bytes: &[u8]) -> bool {
     memchr::memchr(0, bytes).is_none() && std::str::from_utf8(bytes).is_ok()
 }
 
-/// Text never holds a NUL, except in UTF-16, which announces itself by a mark; almost every binary format holds one early.
+/// Text never holds a NUL, except in UTF-16, which announces itself by a mark; almost every binary format holds one
+/// early.
 fn refuse_binary(path: &Path, extension: &str, bytes: &[u8]) -> Result<(), ExtractError> {
     let marked = encoding_rs::Encoding::for_bom(bytes).is_some_and(|(e, _)| e != encoding_rs::UTF_8);
     let nul = if marked { None } else { memchr::memchr(0, bytes) };
@@ -53,11 +56,14 @@ fn refuse_binary(path: &Path, extension: &str, bytes: &[u8]) -> Result<(), Extra
     let path = path.to_owned();
     match (document, known, nul) {
         (true, _, _) => Err(ExtractError::Unsupported { path, what: format!("a .{extension} document") }),
-        // A magic number of a few letters can also begin a text ("BM", "GIF8 is a format …"), so it counts only in what is not text.
+        // A magic number of a few letters can also begin a text ("BM", "GIF8 is a format …"), so it counts only in what
+        // is not text.
         (_, Some(known), nul) if nul.is_some() || std::str::from_utf8(bytes).is_err() && !marked => {
             Err(ExtractError::Binary { path, why: known.mime_type().to_owned() })
         }
-        (_, None, None) if !marked && std::str::from_utf8(bytes).is_err() && bytes.iter().take(8192).any(|&b| is_control(b)) => {
+        (_, None, None)
+            if !marked && std::str::from_utf8(bytes).is_err() && bytes.iter().take(8192).any(|&b| is_control(b)) =>
+        {
             Err(ExtractError::Binary { path, why: "control bytes that no text holds".to_owned() })
         }
         (_, None, Some(offset)) => Err(ExtractError::Binary { path, why: format!("a NUL byte at {offset}") }),

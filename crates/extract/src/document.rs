@@ -27,13 +27,13 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     pub kind: Kind,
-    /// What the file is written in, as one filterable word: a programming language (`rust`, `python`, `shell`, …), a data format
-    /// (`json`, `csv`, `toml`, `yaml`, `xml`, `log`), or `markdown`, `html`, `pdf`, `text`. `None` when the name tells nothing and
-    /// the content is plain text.
+    /// What the file is written in, as one filterable word: a programming language (`rust`, `python`, `shell`, …), a
+    /// data format (`json`, `csv`, `toml`, `yaml`, `xml`, `log`), or `markdown`, `html`, `pdf`, `text`. `None` when the
+    /// name tells nothing and the content is plain text.
     pub lang: Option<String>,
     pub mime: &'static str,
-    /// Front matter's `title` or the first `#` heading (Markdown), `<title>` or the first `<h1>` (HTML), the information dictionary's
-    /// title (PDF). Never made up from the file name.
+    /// Front matter's `title` or the first `#` heading (Markdown), `<title>` or the first `<h1>` (HTML), the
+    /// information dictionary's title (PDF). Never made up from the file name.
     pub title: Option<String>,
     /// In source order, never empty strings. Empty when the file holds nothing but white space.
     pub passages: Vec<Passage>,
@@ -45,14 +45,16 @@ pub struct Document {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
     pub text: String,
-    /// Where it stands, outermost first: the headings above it, or the enclosing symbols of code (`["impl Foo", "fn bar"]`).
+    /// Where it stands, outermost first: the headings above it, or the enclosing symbols of code (`["impl Foo", "fn
+    /// bar"]`).
     pub heading: Vec<String>,
     /// First line, from 1, in the source file; for PDF, in the extracted text of the page.
     pub start_line: u32,
     /// Last line, inclusive.
     pub end_line: u32,
-    /// First byte in the source file; for PDF, in the extracted text of the page. For HTML the span covers the markup from the first to the
-    /// last word of the passage; a run of text with character references (`&amp;`) is placed by its line.
+    /// First byte in the source file; for PDF, in the extracted text of the page. For HTML the span covers the markup
+    /// from the first to the last word of the passage; a run of text with character references (`&amp;`) is placed by
+    /// its line.
     pub start_byte: u64,
     /// One past the last byte.
     pub end_byte: u64,
@@ -63,12 +65,14 @@ pub struct Passage {
 /// How large passages are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassageOptions {
-    /// No passage has more characters (Unicode scalar values) than this. The default, 900, is what a 256-token embedder takes in: English prose
-    /// runs at 4.2-4.6 characters a WordPiece token (about 205 tokens), code near 3.4 (about 265, of which indentation costs nothing), so what the
-    /// model cuts off is rare and short. Values below 64 are taken as 64.
+    /// No passage has more characters (Unicode scalar values) than this. The default, 900, is what a 256-token embedder
+    /// takes in: English prose runs at 4.2-4.6 characters a WordPiece token (about 205 tokens), code near 3.4 (about
+    /// 265, of which indentation costs nothing), so what the model cuts off is rare and short. Values below 64 are
+    /// taken as 64.
     pub target_chars: usize,
-    /// Characters of the preceding passage that a passage repeats when a section had to be cut inside; at most half of `target_chars`. Never
-    /// across sections. The default is 0: sections are cut at paragraphs and sentences, where a repeat mostly costs index size.
+    /// Characters of the preceding passage that a passage repeats when a section had to be cut inside; at most half of
+    /// `target_chars`. Never across sections. The default is 0: sections are cut at paragraphs and sentences, where a
+    /// repeat mostly costs index size.
     pub overlap_chars: usize,
 }
 

@@ -24,16 +24,61 @@ pub(crate) fn pieces(source: &str, options: &PassageOptions) -> (Option<String>,
 
 /// Elements that begin and end a block of text.
 const BLOCKS: &[&str] = &[
-    "address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd", "details", "dialog", "div", "dl", "dt",
-    "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr", "html", "li",
-    "main", "menu", "nav", "ol", "option", "p", "pre", "section", "select", "summary", "table", "tbody", "textarea", "tfoot", "thead",
-    "tr", "ul",
+    "address",
+    "article",
+    "aside",
+    "blockquote",
+    "body",
+    "br",
+    "caption",
+    "center",
+    "dd",
+    "details",
+    "dialog",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "header",
+    "hgroup",
+    "hr",
+    "html",
+    "li",
+    "main",
+    "menu",
+    "nav",
+    "ol",
+    "option",
+    "p",
+    "pre",
+    "section",
+    "select",
+    "summary",
+    "table",
+    "tbody",
+    "textarea",
+    "tfoot",
+    "thead",
+    "tr",
+    "ul",
 ];
 
 /// Elements whose text nobody reads. The ones that may nest are counted.
-const HIDDEN: &[&str] = &["script", "style", "template", "noscript", "svg", "math", "iframe", "object", "audio", "video", "canvas"];
+const HIDDEN: &[&str] =
+    &["script", "style", "template", "noscript", "svg", "math", "iframe", "object", "audio", "video", "canvas"];
 
-/// A run of readable text that was copied from the source. `verbatim` when byte for byte, so that offsets inside it can be mapped.
+/// A run of readable text that was copied from the source. `verbatim` when byte for byte, so that offsets inside it can
+/// be mapped.
 struct Run {
     text: usize,
     source: Span<usize>,
@@ -153,7 +198,8 @@ impl<'a> Reader<'a> {
         if raw == value {
             return self.line(value, span.start);
         }
-        // Character references changed lengths: a line of the run can still be told from the next, unless a reference wrote one.
+        // Character references changed lengths: a line of the run can still be told from the next, unless a reference
+        // wrote one.
         let same_lines = raw.matches('\n').count() == value.matches('\n').count();
         if !same_lines {
             return self.line_at(value, span);

@@ -1,19 +1,20 @@
 //! Files to text and passages with source spans.
 //!
-//! **What it is.** [`walk`] lists the files below a path in a fixed order, honouring `.gitignore`; [`extract`] turns the bytes of one
-//! file into a [`Document`]: its kind, language, title, and passages that know their heading path, lines, bytes and page.
+//! **What it is.** [`walk`] lists the files below a path in a fixed order, honouring `.gitignore`; [`extract`] turns
+//! the bytes of one file into a [`Document`]: its kind, language, title, and passages that know their heading path,
+//! lines, bytes and page.
 //!
-//! **What it is useful for.** Feeding an index with passages of an embedder's size that a person can be sent back to: "this heading,
-//! these lines of this file". Markdown splits along headings and blocks, source code along definitions, HTML along headings and block
-//! elements, PDF along pages, anything else that is text along paragraphs.
+//! **What it is useful for.** Feeding an index with passages of an embedder's size that a person can be sent back to:
+//! "this heading, these lines of this file". Markdown splits along headings and blocks, source code along definitions,
+//! HTML along headings and block elements, PDF along pages, anything else that is text along paragraphs.
 //!
-//! **What it is not for.** Rendering, faithful layout, tables as tables, text inside images, or keeping what it reads: it holds no
-//! state, touches no index and embeds nothing.
+//! **What it is not for.** Rendering, faithful layout, tables as tables, text inside images, or keeping what it reads:
+//! it holds no state, touches no index and embeds nothing.
 //!
 //! **Which invariant it keeps.** For Markdown, text and code, `passage.text` is byte for byte the source at
-//! `start_byte..end_byte` (UTF-16 files: its decoded form), passages come in source order and leave out nothing but white space. No
-//! input makes it panic or exhaust the stack, and work is bounded by the bytes read. Equal bytes, path and options give equal
-//! passages (but see the last resort in `code.rs`); [`VERSION`] changes when they would not.
+//! `start_byte..end_byte` (UTF-16 files: its decoded form), passages come in source order and leave out nothing but
+//! white space. No input makes it panic or exhaust the stack, and work is bounded by the bytes read. Equal bytes, path
+//! and options give equal passages (but see the last resort in `code.rs`); [`VERSION`] changes when they would not.
 
 mod code;
 mod decode;
@@ -34,16 +35,16 @@ pub use walk::{FileEntry, WalkOptions, walk};
 
 use std::path::Path;
 
-/// Raised by one whenever a change makes any file split, title or label differently, so that a caller who stored it knows to
-/// extract unchanged files again.
+/// Raised by one whenever a change makes any file split, title or label differently, so that a caller who stored it
+/// knows to extract unchanged files again.
 pub const VERSION: u32 = 1;
 
-/// Text, title and passages of one file. `path` decides the format together with the bytes, and names the file in errors; nothing is
-/// read from disk.
+/// Text, title and passages of one file. `path` decides the format together with the bytes, and names the file in
+/// errors; nothing is read from disk.
 ///
-/// A file of white space alone gives a document without passages. Errors are per file and leave the caller free to go on:
-/// [`ExtractError::Binary`] and [`ExtractError::Unsupported`] say what was recognised, [`ExtractError::NotUtf8`] where the text
-/// stops being UTF-8, [`ExtractError::Broken`] what the parser choked on.
+/// A file of white space alone gives a document without passages. Errors are per file and leave the caller free to go
+/// on: [`ExtractError::Binary`] and [`ExtractError::Unsupported`] say what was recognised, [`ExtractError::NotUtf8`]
+/// where the text stops being UTF-8, [`ExtractError::Broken`] what the parser choked on.
 pub fn extract(path: &Path, bytes: &[u8], options: &PassageOptions) -> Result<Document, ExtractError> {
     let format = detect::detect(path, bytes)?;
     if format.kind == Kind::Pdf {

@@ -96,7 +96,9 @@ fn nests_too_deep(text: &str) -> bool {
                 b' ' => spaces += 1,
                 b'\t' => spaces += 4,
                 b'>' => levels += 1,
-                b'-' | b'*' | b'+' | b'.' | b')' if matches!(bytes.get(at + 1), None | Some(b' ' | b'\t')) => levels += 1,
+                b'-' | b'*' | b'+' | b'.' | b')' if matches!(bytes.get(at + 1), None | Some(b' ' | b'\t')) => {
+                    levels += 1
+                }
                 b'0'..=b'9' => {}
                 _ => break,
             }

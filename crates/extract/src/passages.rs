@@ -62,13 +62,17 @@ fn measure(text: &str, sections: Vec<Section>) -> Vec<Group> {
     measured.collect()
 }
 
-/// A tiny section joins the one after it: always when that one lies below it (a title and its first subsection; should the two be too
-/// large together they are cut again, but not between them for the sake of it), otherwise when both fit into one passage and belong together.
+/// A tiny section joins the one after it: always when that one lies below it (a title and its first subsection; should
+/// the two be too large together they are cut again, but not between them for the sake of it), otherwise when both fit
+/// into one passage and belong together.
 fn join_forward(sections: Vec<Group>, options: &PassageOptions) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for next in sections {
         match groups.last_mut() {
-            Some(last) if last.chars < options.tiny() && (next.heading.starts_with(&last.heading) || fit(last, &next, options)) => {
+            Some(last)
+                if last.chars < options.tiny()
+                    && (next.heading.starts_with(&last.heading) || fit(last, &next, options)) =>
+            {
                 join(last, next);
             }
             _ => groups.push(next),
@@ -82,7 +86,11 @@ fn join_backward(sections: Vec<Group>, options: &PassageOptions) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for next in sections {
         match groups.last_mut() {
-            Some(last) if next.chars < options.tiny() && last.heading.starts_with(&next.heading) && small(last, &next, options) => {
+            Some(last)
+                if next.chars < options.tiny()
+                    && last.heading.starts_with(&next.heading)
+                    && small(last, &next, options) =>
+            {
                 // What ends the enclosing section belongs to it, but the passage is about what it ends.
                 last.range.end = next.range.end;
                 last.chars += next.chars;

@@ -65,7 +65,8 @@ fn isolated(bytes: &[u8]) -> Result<Read, String> {
     });
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name(THREAD.to_owned()).stack_size(STACK_BYTES);
-        let reading = builder.spawn_scoped(scope, || read(bytes)).map_err(|error| format!("no thread to read it on: {error}"))?;
+        let reading =
+            builder.spawn_scoped(scope, || read(bytes)).map_err(|error| format!("no thread to read it on: {error}"))?;
         reading.join().unwrap_or_else(|panic| Err(format!("the PDF parser failed: {}", reason(&*panic))))
     })
 }
@@ -97,7 +98,8 @@ fn read(bytes: &[u8]) -> Result<Read, String> {
 
 const ENCRYPTED: &str = "the PDF is encrypted; save a copy without a password and add that";
 
-/// A page draws a character by a few bytes of its content, and content can be drawn many times over; a book has about a million.
+/// A page draws a character by a few bytes of its content, and content can be drawn many times over; a book has about a
+/// million.
 const TEXT_CHARS_MAX: usize = 50_000_000;
 
 /// The text of one page, in reading order as far as the file tells it.
@@ -134,13 +136,25 @@ struct Bounded<'a, 'b> {
 }
 
 impl OutputDev for Bounded<'_, '_> {
-    fn begin_page(&mut self, number: u32, page: &MediaBox, art: Option<(f64, f64, f64, f64)>) -> Result<(), OutputError> {
+    fn begin_page(
+        &mut self,
+        number: u32,
+        page: &MediaBox,
+        art: Option<(f64, f64, f64, f64)>,
+    ) -> Result<(), OutputError> {
         self.text.begin_page(number, page, art)
     }
     fn end_page(&mut self) -> Result<(), OutputError> {
         self.text.end_page()
     }
-    fn output_character(&mut self, at: &Transform, width: f64, spacing: f64, size: f64, char: &str) -> Result<(), OutputError> {
+    fn output_character(
+        &mut self,
+        at: &Transform,
+        width: f64,
+        spacing: f64,
+        size: f64,
+        char: &str,
+    ) -> Result<(), OutputError> {
         let Some(left) = self.chars_left.checked_sub(1) else {
             let limit = format!("more than {TEXT_CHARS_MAX} characters in one file");
             return Err(OutputError::IoError(std::io::Error::other(limit)));

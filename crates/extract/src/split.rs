@@ -15,10 +15,12 @@ pub(crate) enum Style {
     Lines,
 }
 
-/// Ranges within `range`, in order, each at most `target` characters, without white space at their ends but with the indentation of their
-/// first line. `blocks` are offsets, ascending, where a block of the format begins: the places to cut that are liked best.
+/// Ranges within `range`, in order, each at most `target` characters, without white space at their ends but with the
+/// indentation of their first line. `blocks` are offsets, ascending, where a block of the format begins: the places to
+/// cut that are liked best.
 ///
-/// Looks at no more than `target` characters for one cut, so a single line of 32 MiB costs no more than the same bytes in many lines.
+/// Looks at no more than `target` characters for one cut, so a single line of 32 MiB costs no more than the same bytes
+/// in many lines.
 pub(crate) fn split(
     text: &str,
     range: Range<usize>,
@@ -65,15 +67,17 @@ fn bytes_of(text: &str, chars: usize) -> usize {
     text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at)
 }
 
-/// Where to cut `window`, as a length greater than 0: the strongest kind of boundary that occurs between half of `goal` (characters) and
-/// the end, and of that kind the one nearest to `goal`. `offset` is where the window begins in the text that `blocks` speaks of.
+/// Where to cut `window`, as a length greater than 0: the strongest kind of boundary that occurs between half of `goal`
+/// (characters) and the end, and of that kind the one nearest to `goal`. `offset` is where the window begins in the
+/// text that `blocks` speaks of.
 fn best_cut(window: &str, offset: usize, goal: usize, blocks: &[usize], style: Style) -> usize {
     let (low, goal) = (bytes_of(window, (goal / 2).max(1)), bytes_of(window, goal));
     let nearest = |cuts: &mut dyn Iterator<Item = usize>| {
         cuts.filter(|cut| (low..=window.len()).contains(cut)).min_by_key(|cut| cut.abs_diff(goal))
     };
     let first_block = blocks.partition_point(|&b| b < offset + low);
-    let block = || nearest(&mut blocks[first_block..].iter().map(|b| b - offset).take_while(|&cut| cut <= window.len()));
+    let block =
+        || nearest(&mut blocks[first_block..].iter().map(|b| b - offset).take_while(|&cut| cut <= window.len()));
     let blank_line = || nearest(&mut blank_lines(window));
     let sentence = || nearest(&mut sentences(window));
     let line = || nearest(&mut memchr::memchr_iter(b'\n', window.as_bytes()).map(|at| at + 1));
@@ -99,7 +103,8 @@ fn blank_lines(window: &str) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// Ends of sentences, by UAX #29. It also breaks at every line end, which says nothing in wrapped text: punctuation must precede.
+/// Ends of sentences, by UAX #29. It also breaks at every line end, which says nothing in wrapped text: punctuation
+/// must precede.
 fn sentences(window: &str) -> impl Iterator<Item = usize> + '_ {
     window.split_sentence_bound_indices().filter_map(|(at, sentence)| {
         let said = sentence.trim_end().trim_end_matches(['"', '\'', ')', ']', '”', '’', '»']);
@@ -107,7 +112,8 @@ fn sentences(window: &str) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// How many bytes before the end of `taken` the next piece begins, to repeat at most `chars` characters from a word's beginning.
+/// How many bytes before the end of `taken` the next piece begins, to repeat at most `chars` characters from a word's
+/// beginning.
 fn step_back(taken: &str, chars: usize) -> usize {
     if chars == 0 {
         return 0;

@@ -11,7 +11,8 @@ pub struct WalkOptions {
     pub max_file_bytes: u64,
     /// Also what begins with a dot. `.git` stays out either way. Default false.
     pub hidden: bool,
-    /// Follow symbolic links found on the way (loops are reported, not followed). The root itself is always followed. Default false.
+    /// Follow symbolic links found on the way (loops are reported, not followed). The root itself is always followed.
+    /// Default false.
     pub follow_links: bool,
     /// Honour `.gitignore`, `.ignore` and git's own exclude files, inside a repository or not. Default true.
     pub respect_ignore: bool,
@@ -26,18 +27,20 @@ impl Default for WalkOptions {
 /// A regular file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileEntry {
-    /// Absolute, without `.` and `..`, and with the root's symbolic links resolved, so that one file has one name however it was
-    /// reached.
+    /// Absolute, without `.` and `..`, and with the root's symbolic links resolved, so that one file has one name
+    /// however it was reached.
     pub path: PathBuf,
     pub bytes: u64,
     /// Nanoseconds since 1970 in UTC; negative before.
     pub mtime_ns: i64,
 }
 
-/// The files at or below `root`, depth first, names of a folder in byte order. A file as root yields itself, whatever ignore files say.
+/// The files at or below `root`, depth first, names of a folder in byte order. A file as root yields itself, whatever
+/// ignore files say.
 ///
-/// An error is about one entry and does not end the walk: a root that does not exist (the only item then), an entry that may not be
-/// read, a file over the limit, a loop of links, a malformed ignore file. Sockets, pipes, devices and links that are not followed are passed over.
+/// An error is about one entry and does not end the walk: a root that does not exist (the only item then), an entry
+/// that may not be read, a file over the limit, a loop of links, a malformed ignore file. Sockets, pipes, devices and
+/// links that are not followed are passed over.
 pub fn walk(root: &Path, options: &WalkOptions) -> impl Iterator<Item = Result<FileEntry, ExtractError>> + use<> {
     let options = options.clone();
     let (walker, failed) = match root.canonicalize() {
@@ -121,10 +124,9 @@ fn walk_error(error: &ignore::Error, fallback: &Path) -> ExtractError {
                 return ExtractError::Walk { path: child.clone(), what };
             }
             E::Io(io) => {
-                let source = io.raw_os_error().map_or_else(
-                    || std::io::Error::new(io.kind(), io.to_string()),
-                    std::io::Error::from_raw_os_error,
-                );
+                let source = io
+                    .raw_os_error()
+                    .map_or_else(|| std::io::Error::new(io.kind(), io.to_string()), std::io::Error::from_raw_os_error);
                 return ExtractError::Io { path, source };
             }
             other => return ExtractError::Walk { path, what: other.to_string() },

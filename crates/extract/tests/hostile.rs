@@ -1,5 +1,5 @@
-//! Inputs made to hurt: none may panic, exhaust the stack or take the square of their length. Sizes are such that quadratic work would not
-//! end; nothing is timed.
+//! Inputs made to hurt: none may panic, exhaust the stack or take the square of their length. Sizes are such that
+//! quadratic work would not end; nothing is timed.
 
 use std::path::Path;
 
@@ -24,7 +24,10 @@ fn one_line_of_many_megabytes_is_cut() {
     ] {
         let passages = count(name, &text);
         let chars = text.chars().count();
-        assert!(passages >= chars / 900 && passages <= chars / 300, "{name}: {passages} passages of {chars} characters");
+        assert!(
+            passages >= chars / 900 && passages <= chars / 300,
+            "{name}: {passages} passages of {chars} characters"
+        );
     }
 }
 
@@ -32,7 +35,14 @@ fn one_line_of_many_megabytes_is_cut() {
 fn deep_nesting_does_not_reach_the_stack() {
     assert_eq!(count("a.html", &format!("{}x{}", "<div>".repeat(100_000), "</div>".repeat(100_000))), 1);
     assert!(count("a.html", &"<svg>".repeat(100_000)) == 0);
-    for text in ["[".repeat(MIB), "![".repeat(MIB / 2), ">".repeat(MIB), "- ".repeat(MIB / 2), "[a](".repeat(MIB / 4), "*a_b ".repeat(MIB / 5)] {
+    for text in [
+        "[".repeat(MIB),
+        "![".repeat(MIB / 2),
+        ">".repeat(MIB),
+        "- ".repeat(MIB / 2),
+        "[a](".repeat(MIB / 4),
+        "*a_b ".repeat(MIB / 5),
+    ] {
         assert!(count("a.md", &text) > 1000);
     }
     assert!(count("a.md", &format!("{}a\n{}", "- ".repeat(200), "\n".repeat(MIB))) > 0);
@@ -64,7 +74,8 @@ fn random_bytes_never_panic() {
             if extension == "pdf" {
                 bytes.splice(0..0, *b"%PDF-1.4\n");
             }
-            let _either_is_fine = extract(Path::new("any").with_extension(extension).as_path(), &bytes, &PassageOptions::default());
+            let _either_is_fine =
+                extract(Path::new("any").with_extension(extension).as_path(), &bytes, &PassageOptions::default());
         }
     }
 }
@@ -73,7 +84,15 @@ fn random_bytes_never_panic() {
 #[test]
 fn mutated_files_never_panic() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/corpus");
-    let files = ["birds/owls.html", "voyages/tides.pdf", "networking/dns.md", "code/trie.rs", "code/retry.py", "code/debounce.js", "code/topological_sort.go"];
+    let files = [
+        "birds/owls.html",
+        "voyages/tides.pdf",
+        "networking/dns.md",
+        "code/trie.rs",
+        "code/retry.py",
+        "code/debounce.js",
+        "code/topological_sort.go",
+    ];
     let mut dice = fastrand::Rng::with_seed(11);
     for name in files {
         let path = corpus.join(name);

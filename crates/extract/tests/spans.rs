@@ -20,7 +20,11 @@ fn check(source: &[u8], document: &Document, options: &PassageOptions) {
     for passage in &document.passages {
         let (start, end) = (passage.start_byte, passage.end_byte);
         assert!(!passage.text.trim().is_empty(), "an empty passage at {start}");
-        assert!(passage.text.chars().count() <= options.target_chars.max(64), "{} characters", passage.text.chars().count());
+        assert!(
+            passage.text.chars().count() <= options.target_chars.max(64),
+            "{} characters",
+            passage.text.chars().count()
+        );
         assert!(start < end && end <= source.len() as u64, "{start}..{end} of {}", source.len());
         assert!(last_start < Some(start), "passages out of order at {start}");
         last_start = Some(start);

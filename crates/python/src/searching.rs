@@ -15,7 +15,7 @@ pub struct Query<'py> {
     text: Option<Bound<'py, PyAny>>,
     vector: Option<PyBackedBytes>,
     mode: Option<String>,
-    r#where: Option<String>,
+    condition: Option<String>,
     limit: usize,
     offset: usize,
     include_text: bool,
@@ -48,7 +48,7 @@ impl Query<'_> {
             include: Include { text: self.include_text, payload: self.include_payload, vector: self.include_vector },
             fusion: Fusion::named(&self.fusion, self.text_weight, self.vector_weight)?,
         };
-        match &self.r#where {
+        match &self.condition {
             Some(condition) => search.filter(condition),
             None => Ok(search),
         }

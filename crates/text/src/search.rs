@@ -5,7 +5,7 @@ use tantivy::query::{
     Bm25StatisticsProvider, BooleanWeight, BoostQuery, EnableScoring, Query, SumCombiner, TermQuery, Weight,
 };
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocId, DocSet, Score, Term};
+use tantivy::{DocId, DocSet, Score, TERMINATED, Term};
 
 use crate::Tail;
 use crate::bm25::{Bag, Weights};
@@ -41,6 +41,10 @@ pub(crate) fn search(
     Ok(best(hits, limit))
 }
 
+/// Segments where the query's words have at most this many postings are scored without pruning: it would save less than
+/// looking the words up for it costs.
+const FEW_POSTINGS: u64 = 1024;
+
 struct SnapshotSearch<'a> {
     snapshot: &'a Snapshot,
     text: Field,
@@ -69,7 +73,13 @@ impl SnapshotSearch<'_> {
         };
         let average_words = statistics.words as f32 / statistics.rows as f32;
         let readers = self.snapshot.searcher.segment_readers();
+        let mut few = Vec::new();
         for (at, (reader, segment)) in readers.iter().zip(&self.snapshot.segments).enumerate() {
+            let postings = self.found.infos[at].iter().flatten().map(|info| u64::from(info.doc_freq));
+            if postings.sum::<u64>() <= FEW_POSTINGS {
+                few.push((at, self.matching(at)?));
+                continue;
+            }
             // tantivy stores, per block of postings, the row that scores best under the segment's own average row length.
             // Under ours another row of the block may score higher, by at most the ratio of the averages (the length
             // factor is linear in 1/average, and tf/(tf+k) is concave). Lowering the bar by it keeps pruning exact.
@@ -90,7 +100,31 @@ impl SnapshotSearch<'_> {
                 candidates.bar() / slack
             })?;
         }
-        Ok(candidates.by_segment(readers.len()))
+        let mut docs = candidates.by_segment(readers.len());
+        for (at, matching) in few {
+            docs[at] = matching;
+        }
+        Ok(docs)
+    }
+
+    /// All documents of a segment that contain a word and may be returned.
+    fn matching(&self, at: usize) -> tantivy::Result<Vec<DocId>> {
+        let reader = &self.snapshot.searcher.segment_readers()[at];
+        let row_ids = &self.snapshot.segments[at].row_ids;
+        let index = reader.inverted_index(self.text)?;
+        let alive = reader.alive_bitset();
+        let mut docs = Vec::new();
+        for info in self.found.infos[at].iter().flatten() {
+            let mut postings = index.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+            while postings.doc() != TERMINATED {
+                docs.push(postings.doc());
+                postings.advance();
+            }
+        }
+        docs.sort_unstable();
+        docs.dedup();
+        docs.retain(|&doc| alive.is_none_or(|alive| alive.is_alive(doc)) && self.returns(row_ids.get_val(doc)));
+        Ok(docs)
     }
 
     /// The documents of a small set of allowed rows, whether they match or not.

@@ -28,6 +28,13 @@ impl TextIndex {
             Err(_) if !damaged.is_empty() => return Ok(damaged), // the manifest is among them
             Err(error) => return Err(TextError::from_tantivy(&self.folder, error)),
         };
+        // A kill leaves files of a segment that no manifest names: nobody reads them, and the next commit removes them.
+        let named: Vec<String> = metas.iter().map(|meta| meta.id().uuid_string()).collect();
+        let is_segment_file = |path: &Path| path.extension().is_some_and(|extension| extension != "json");
+        damaged.retain(|file| {
+            let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+            !is_segment_file(&file.path) || named.iter().any(|segment| name.starts_with(segment.as_str()))
+        });
         for meta in metas {
             let name = meta.id().uuid_string();
             let delete_file = meta.delete_opstamp().map(|opstamp| format!("{name}.{opstamp}.del"));

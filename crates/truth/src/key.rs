@@ -76,6 +76,13 @@ impl Shard {
         }
     }
 
+    /// The shard of a key; `None` when it is too short to be one.
+    pub fn of(key: &[u8]) -> Option<Self> {
+        let prefix: [u8; 8] = key.get(..8)?.try_into().ok()?;
+        let number = u64::from_be_bytes(prefix);
+        Some(Self { tenant: (number >> 32) as u32, collection: number as u32 })
+    }
+
     /// What follows the prefix of a key of this shard.
     pub fn suffix(key: &[u8]) -> &[u8] {
         key.get(8..).unwrap_or_default()

@@ -1,7 +1,7 @@
 """The extension module: glue for the package, with nothing in it for callers."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, final
+from typing import Any, TypedDict, final
 
 from .batch import Columns
 from .records import RecordParts
@@ -10,6 +10,32 @@ from .results import HitParts
 __version__: str
 MEMORY_BUDGET_DEFAULT_BYTES: int
 MEMORY_BUDGET_MIN_BYTES: int
+
+class Query(TypedDict):
+    text: str | None
+    vector: bytes | None
+    mode: str | None
+    condition: str | None
+    limit: int
+    offset: int
+    include_text: bool
+    include_payload: bool
+    include_vector: bool
+    fusion: str
+    text_weight: float
+    vector_weight: float
+
+class AddArguments(TypedDict):
+    paths: list[str]
+    prune: bool
+    hidden: bool
+    follow_links: bool
+    respect_ignore: bool
+    max_file_bytes: int | None
+    target_chars: int | None
+    overlap_chars: int | None
+    on_progress: Callable[[dict[str, Any]], object] | None
+    cancel: CancelFlag | None
 
 @final
 class CancelFlag:
@@ -69,30 +95,11 @@ class Collection:
     def delete(self, ids: list[str]) -> int: ...
     def delete_where(self, condition: str) -> int: ...
     def count(self, condition: str | None) -> int: ...
-    def search(
-        self,
-        query: tuple[
-            str | None, bytes | None, str | None, str | None, int, int, bool, bool, bool, str, float, float
-        ],
-    ) -> tuple[list[HitParts], list[str], int | None, dict[str, Any]]: ...
+    def search(self, query: Query) -> tuple[list[HitParts], list[str], int | None, dict[str, Any]]: ...
     def scan(
         self, condition: str | None, limit: int, cursor: str | None, vectors: bool
     ) -> tuple[list[RecordParts], str | None]: ...
-    def add(
-        self,
-        arguments: tuple[
-            list[str],
-            bool,
-            bool,
-            bool,
-            bool,
-            int | None,
-            int | None,
-            int | None,
-            Callable[[dict[str, Any]], object] | None,
-            CancelFlag | None,
-        ],
-    ) -> dict[str, Any]: ...
+    def add(self, arguments: AddArguments) -> dict[str, Any]: ...
     def files(self, prefix: str) -> list[tuple[str, int, int, str, int]]: ...
     def remove_files(self, path: str) -> int: ...
     def wait_until_indexed(self, timeout_seconds: float | None) -> bool: ...

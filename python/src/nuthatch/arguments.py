@@ -31,7 +31,9 @@ def size_bytes(name: str, size: int | str) -> int:
     try:
         return int(float(digits) * _UNITS[unit])
     except (ValueError, OverflowError):
-        raise InvalidError(f'{name}={size!r} is not a size; write for example "64MiB", "1GB" or a number of bytes') from None
+        raise InvalidError(
+            f'{name}={size!r} is not a size; write for example "64MiB", "1GB" or a number of bytes'
+        ) from None
 
 
 def whole(name: str, number: object) -> int:
@@ -78,6 +80,17 @@ def paths(value: StrPath | Iterable[StrPath]) -> list[str]:
     if not found:
         raise InvalidError("no path was given; name at least one file or folder")
     return found
+
+
+def file_path(name: str, value: StrPath) -> str:
+    """A path of ``files`` and ``remove_files``: absolute, as it was stored; "" for everything."""
+    try:
+        path = os.fspath(value)
+    except TypeError:
+        _wrong(name, value, "a path")
+    if not isinstance(path, str):
+        _wrong(name, value, "a path as text")
+    return path and os.path.realpath(os.path.expanduser(path))  # noqa: PTH111 (the text is kept as given)
 
 
 def include(value: Sequence[str] | str) -> tuple[bool, bool, bool]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from . import vectors as _vectors
 from .errors import InvalidError
@@ -13,10 +13,17 @@ from .records import Record
 if TYPE_CHECKING:
     import pyarrow
 
-Columns: TypeAlias = """tuple[
-    list[Any], list[Any] | None, _vectors.VectorColumn | None, list[Any] | None, list[Any] | None, list[Any] | None
-]"""
-"""ids, texts, vectors, payloads, contexts, codes: each as long as the ids, or None."""
+
+class Columns(TypedDict):
+    """A batch as the engine takes it: each column as long as the ids, or None."""
+
+    ids: list[Any]
+    texts: list[Any] | None
+    vectors: _vectors.VectorColumn | None
+    payloads: list[Any] | None
+    contexts: list[Any] | None
+    codes: list[Any] | None
+
 
 _KEYS = ("id", "text", "vector", "payload", "context", "code")
 
@@ -47,7 +54,9 @@ def _of_records(records: Iterable[object]) -> Columns:
     for at, given in enumerate(records):
         record = given.to_dict() if isinstance(given, Record) else given
         if not isinstance(record, Mapping):
-            raise InvalidError(f"record {at} is of type {type(record).__name__}; give a dict with the keys {_listed(_KEYS)}")
+            raise InvalidError(
+                f"record {at} is of type {type(record).__name__}; give a dict with the keys {_listed(_KEYS)}"
+            )
         id = record.get("id")
         for key in record:
             if key not in _KEYS:
@@ -59,12 +68,14 @@ def _of_records(records: Iterable[object]) -> Columns:
         payloads.append(record.get("payload"))
         contexts.append(record.get("context"))
         codes.append(record.get("code"))
-    return ids, texts, vectors, payloads, contexts, codes
+    return Columns(ids=ids, texts=texts, vectors=vectors, payloads=payloads, contexts=contexts, codes=codes)
 
 
 def _of_columns(ids: object, texts: object, vectors: object, payloads: object) -> Columns:
     if ids is None:
-        raise InvalidError("upsert got neither records nor ids; give a list of dicts, or ids= with texts=, vectors= or payloads=")
+        raise InvalidError(
+            "upsert got neither records nor ids; give a list of dicts, or ids= with texts=, vectors= or payloads="
+        )
     id_list = _column("ids", ids)
     count = len(id_list)
 
@@ -77,7 +88,14 @@ def _of_columns(ids: object, texts: object, vectors: object, payloads: object) -
         return found
 
     vector_column = None if vectors is None else _vectors.column(vectors, count)
-    return id_list, optional("texts", texts), vector_column, optional("payloads", payloads), None, None
+    return Columns(
+        ids=id_list,
+        texts=optional("texts", texts),
+        vectors=vector_column,
+        payloads=optional("payloads", payloads),
+        contexts=None,
+        codes=None,
+    )
 
 
 def _column(name: str, values: object) -> list[Any]:
@@ -91,7 +109,9 @@ def _of_arrow(stream: object) -> Columns:
     try:
         import pyarrow
     except ImportError as error:
-        raise InvalidError(f"{type(stream).__name__} is read through Arrow, which needs pyarrow: pip install pyarrow") from error
+        raise InvalidError(
+            f"{type(stream).__name__} is read through Arrow, which needs pyarrow: pip install pyarrow"
+        ) from error
     table: pyarrow.Table = pyarrow.table(stream)
     names = _unique(table.column_names)
     rest = [name for name in names if name not in ("id", "text", "vector", "context")]
@@ -99,8 +119,8 @@ def _of_arrow(stream: object) -> Columns:
     text = table.column("text").to_pylist() if "text" in names else None
     context = table.column("context").to_pylist() if "context" in names else None
     vector = _arrow_vectors(table.column("vector")) if "vector" in names else None
-    fields = {name: _arrow_values(table.column(name)) for name in rest}
-    return ids, text, vector, _payloads(fields, len(ids)), context, None
+    payloads = _payloads({name: _arrow_values(table.column(name)) for name in rest}, len(ids))
+    return Columns(ids=ids, texts=text, vectors=vector, payloads=payloads, contexts=context, codes=None)
 
 
 def _arrow_values(values: pyarrow.ChunkedArray) -> list[Any]:
@@ -121,8 +141,10 @@ def _arrow_vectors(values: pyarrow.ChunkedArray) -> _vectors.VectorColumn:
         raise InvalidError(f"column 'vector' is of Arrow type {values.type}; give lists of floats")
     lengths = pyarrow.compute.list_value_length(values)
     bounds = pyarrow.compute.min_max(lengths).as_py()
-    flat = values.flatten() if isinstance(values, pyarrow.Array) else pyarrow.chunked_array(
-        [chunk.flatten() for chunk in values.chunks], values.type.value_type
+    flat = (
+        values.flatten()
+        if isinstance(values, pyarrow.Array)
+        else pyarrow.chunked_array([chunk.flatten() for chunk in values.chunks], values.type.value_type)
     )
     if len(values) == 0 or values.null_count or flat.null_count or bounds["min"] != bounds["max"]:
         return _vectors.column(values.to_pylist(), len(values))
@@ -146,14 +168,18 @@ def _of_frame(frame: Any) -> Columns:
 
     def values(name: str) -> list[Any]:
         # Missing values have several faces in a data frame; a record has None.
-        return [None if pandas.api.types.is_scalar(value) and pandas.isna(value) else value for value in frame[name].tolist()]
+        return [
+            None if pandas.api.types.is_scalar(value) and pandas.isna(value) else value
+            for value in frame[name].tolist()
+        ]
 
     rest = [name for name in names if name not in ("id", "text", "vector", "context")]
     ids = values("id")
     vector = _vectors.column(values("vector"), len(ids)) if "vector" in names else None
     text = values("text") if "text" in names else None
     context = values("context") if "context" in names else None
-    return ids, text, vector, _payloads({name: values(name) for name in rest}, len(ids)), context, None
+    payloads = _payloads({name: values(name) for name in rest}, len(ids))
+    return Columns(ids=ids, texts=text, vectors=vector, payloads=payloads, contexts=context, codes=None)
 
 
 def _unique(names: Sequence[Any]) -> list[str]:

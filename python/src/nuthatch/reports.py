@@ -138,7 +138,9 @@ class Doctor:
 
 def add_report(parts: dict[str, Any]) -> AddReport:
     """From what the extension module gives."""
-    return AddReport(**{**parts, "skipped": [Skipped(Path(path), why, is_error) for path, why, is_error in parts["skipped"]]})
+    return AddReport(
+        **{**parts, "skipped": [Skipped(Path(path), why, is_error) for path, why, is_error in parts["skipped"]]}
+    )
 
 
 def progress(parts: dict[str, Any]) -> Progress:

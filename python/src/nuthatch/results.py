@@ -73,7 +73,11 @@ class Results(Sequence[Hit]):
     __slots__ = ("_hits", "cursor", "degraded", "explain")
 
     def __init__(
-        self, hits: list[Hit], cursor: str | None = None, degraded: Sequence[str] = (), explain: dict[str, Any] | None = None
+        self,
+        hits: list[Hit],
+        cursor: str | None = None,
+        degraded: Sequence[str] = (),
+        explain: dict[str, Any] | None = None,
     ) -> None:
         self._hits = hits
         self.cursor = cursor
@@ -95,7 +99,9 @@ class Results(Sequence[Hit]):
 
     def __repr__(self) -> str:
         degraded = ", degraded" if self.degraded else ""
-        return f"Results({[hit.id for hit in self._hits[:3]]!r}{'…' if len(self) > 3 else ''}, {len(self)} hits{degraded})"
+        return (
+            f"Results({[hit.id for hit in self._hits[:3]]!r}{'…' if len(self) > 3 else ''}, {len(self)} hits{degraded})"
+        )
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """The hits as dicts."""

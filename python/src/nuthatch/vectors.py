@@ -41,7 +41,9 @@ def vector_bytes(vector: object, what: str) -> bytes:
         try:
             floats = array.array("f", cast("Iterable[float]", vector))
         except (TypeError, OverflowError) as error:
-            raise InvalidError(f"{what} has a component that is not a number that fits 32-bit floats: {error}") from None
+            raise InvalidError(
+                f"{what} has a component that is not a number that fits 32-bit floats: {error}"
+            ) from None
     if sys.byteorder == "big":
         floats.byteswap()
     return floats.tobytes()
@@ -80,7 +82,9 @@ def _array_bytes(values: object, ndim: int, what: str) -> bytes:
     if found.ndim != ndim:
         raise InvalidError(f"{what} has {found.ndim} dimension(s), shape {found.shape}; it must have {ndim}")
     if found.dtype.kind not in "fiu":
-        raise InvalidError(f"{what} is an array of {found.dtype}; give real numbers (float16, float32, float64 or integers)")
+        raise InvalidError(
+            f"{what} is an array of {found.dtype}; give real numbers (float16, float32, float64 or integers)"
+        )
     # What is too large for 32 bits becomes infinite, and the engine refuses it by name.
     with numpy.errstate(over="ignore"):
         return cast("bytes", numpy.ascontiguousarray(found, dtype="<f4").tobytes())

@@ -61,7 +61,12 @@ impl Add {
     pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
         // Seen before anything is created: a slip of the pen should not leave a data folder behind.
         for path in &self.paths {
-            path.symlink_metadata().map_err(|error| Error::io(path, &error))?;
+            path.symlink_metadata().map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => {
+                    Error::not_found(format!("{} does not exist; nothing was added", path.display()))
+                }
+                _ => Error::io(path, &error),
+            })?;
         }
         let started = Instant::now();
         let options = self.embedder.options()?;
@@ -78,7 +83,13 @@ impl Add {
         let mut show = |progress: &_| meter.show(progress);
         let added = collection.add(
             &self.paths,
-            AddOptions { prune: self.prune, walk, on_progress: Some(&mut show), cancel: Some(cancel), ..AddOptions::default() },
+            AddOptions {
+                prune: self.prune,
+                walk,
+                on_progress: Some(&mut show),
+                cancel: Some(cancel),
+                ..AddOptions::default()
+            },
         );
         meter.finish();
         let report = added?;
@@ -141,7 +152,12 @@ fn show_report(out: &mut Out, report: &AddReport, took: &Took) -> Result<(), Fai
     }
     writeln!(out, "{BOLD}Passages{BOLD:#}  {passages}, {} out", thousands(report.passages_removed))?;
     let speed = rate(report.passages_added, took.total);
-    writeln!(out, "{BOLD}Time{BOLD:#}      {}, {speed:.0} passages/s, {} read", duration(took.total), bytes(report.bytes_read))?;
+    writeln!(
+        out,
+        "{BOLD}Time{BOLD:#}      {}, {speed:.0} passages/s, {} read",
+        duration(took.total),
+        bytes(report.bytes_read)
+    )?;
     if took.memory != ProcessMemory::default() {
         writeln!(
             out,
@@ -160,7 +176,8 @@ fn show_report(out: &mut Out, report: &AddReport, took: &Took) -> Result<(), Fai
 }
 
 fn as_json(report: &AddReport, took: &Took) -> serde_json::Value {
-    let skipped = report.skipped.iter().map(|s| json!({"path": s.path.to_string_lossy(), "why": s.why, "is_error": s.is_error}));
+    let skipped =
+        report.skipped.iter().map(|s| json!({"path": s.path.to_string_lossy(), "why": s.why, "is_error": s.is_error}));
     json!({
         "files": {
             "added": report.files_added,

@@ -103,7 +103,8 @@ fn show_repair(out: &mut Out, outcome: &RepairOutcome) -> Result<(), Failure> {
 }
 
 fn as_json(root: &Path, doctor: &nuthatch_engine::Doctor, repaired: Option<&RepairOutcome>) -> Value {
-    let findings = doctor.findings.iter().map(|f| json!({"path": f.path.to_string_lossy(), "what": f.what, "remedy": f.remedy}));
+    let findings =
+        doctor.findings.iter().map(|f| json!({"path": f.path.to_string_lossy(), "what": f.what, "remedy": f.remedy}));
     json!({
         "folder": root.to_string_lossy(),
         "well": doctor.is_well(),

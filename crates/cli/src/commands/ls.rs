@@ -81,7 +81,13 @@ impl Ls {
         for info in &collections {
             let dim = info.dim.map_or("no vectors yet".into(), |dim| format!("{dim} dimensions, {}", info.metric));
             let embedder = info.embedder.as_deref().unwrap_or("no embedder");
-            writeln!(out, "{BOLD}{}{BOLD:#}  {}  {DIM}{dim}, {embedder}, {}{DIM:#}", info.name, count(info.rows, "record"), info.language)?;
+            writeln!(
+                out,
+                "{BOLD}{}{BOLD:#}  {}  {DIM}{dim}, {embedder}, {}{DIM:#}",
+                info.name,
+                count(info.rows, "record"),
+                info.language
+            )?;
         }
         if collections.is_empty() {
             output::note("No collections.");
@@ -101,7 +107,8 @@ fn file_json(file: &FileInfo) -> serde_json::Value {
 }
 
 pub fn collection_json(info: &CollectionInfo) -> serde_json::Value {
-    let fields: serde_json::Map<_, _> = info.fields.iter().map(|(field, kinds)| (field.clone(), json!(kinds))).collect();
+    let fields: serde_json::Map<_, _> =
+        info.fields.iter().map(|(field, kinds)| (field.clone(), json!(kinds))).collect();
     json!({
         "name": info.name,
         "dim": info.dim,

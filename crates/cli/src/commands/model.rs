@@ -12,7 +12,9 @@ use crate::output::{self, BOLD, GOOD, Out};
 use crate::units::bytes;
 
 #[derive(Args)]
-#[command(after_help = "Install it: python -m nuthatch.model install\nElsewhere:  set NUTHATCH_MODEL_DIR to the model's folder")]
+#[command(
+    after_help = "Install it: python -m nuthatch.model install\nElsewhere:  set NUTHATCH_MODEL_DIR to the model's folder"
+)]
 pub struct Model {
     /// Also compare every file with the hash recorded when it was installed
     #[arg(long)]
@@ -28,14 +30,19 @@ impl Model {
             // The embedder's own error names the places that were looked at and what to run.
             return Err(match default_embedder(&[]) {
                 Err(error) => Error::from(error).into(),
-                Ok(_) => Error::internal(format!("{DEFAULT_MODEL} appeared while it was looked for; run it again")).into(),
+                Ok(_) => {
+                    Error::internal(format!("{DEFAULT_MODEL} appeared while it was looked for; run it again")).into()
+                }
             });
         };
         let manifest = ModelManifest::read(&dir).map_err(Error::from)?;
         if self.verify {
             manifest.verify(&dir).map_err(Error::from)?;
         }
-        let size = [&manifest.model, &manifest.weights, &manifest.tokenizer, &manifest.runtime].map(|file| file.bytes).iter().sum();
+        let size = [&manifest.model, &manifest.weights, &manifest.tokenizer, &manifest.runtime]
+            .map(|file| file.bytes)
+            .iter()
+            .sum();
         if self.json {
             output::json(
                 out,

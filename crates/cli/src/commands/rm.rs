@@ -82,7 +82,8 @@ impl Rm {
         match self.json {
             true => output::json(out, &removed)?,
             false => {
-                let what = removed.collection.as_ref().map_or(String::new(), |name| format!("collection {}, ", plain(name)));
+                let what =
+                    removed.collection.as_ref().map_or(String::new(), |name| format!("collection {}, ", plain(name)));
                 writeln!(out, "Removed {what}{}, {}.", count(removed.files, "file"), count(removed.records, "record"))?;
             }
         }

@@ -107,7 +107,12 @@ impl Search {
         }
         match self.json {
             true => output::json(out, &self.as_json(&query, &answer))?,
-            false => self.show(out, &query, &answer, &Analyzer::new(&collection.info().language).map_err(nuthatch_engine::Error::from)?)?,
+            false => self.show(
+                out,
+                &query,
+                &answer,
+                &Analyzer::new(&collection.info().language).map_err(nuthatch_engine::Error::from)?,
+            )?,
         }
         out.flush()?;
         database.close()?;

@@ -51,8 +51,14 @@ fn show(out: &mut Out, stats: &nuthatch_engine::Stats) -> Result<(), Failure> {
         writeln!(out, "  {}, {}{dim}", count(info.rows, "record"), count(info.vectors, "vector"))?;
         let embedder = info.embedder.as_deref().unwrap_or("none");
         writeln!(out, "  embedder {embedder}, language {}", info.language)?;
-        writeln!(out, "  {}, {} not in an index yet", count(info.segments as u64, "segment"), count(info.fresh_rows, "record"))?;
-        let fields: Vec<String> = info.fields.iter().map(|(field, kinds)| format!("{field} ({})", kinds.join(", "))).collect();
+        writeln!(
+            out,
+            "  {}, {} not in an index yet",
+            count(info.segments as u64, "segment"),
+            count(info.fresh_rows, "record")
+        )?;
+        let fields: Vec<String> =
+            info.fields.iter().map(|(field, kinds)| format!("{field} ({})", kinds.join(", "))).collect();
         writeln!(out, "  {DIM}fields: {}{DIM:#}", output::plain(&fields.join(", ")))?;
         for why in &info.degraded {
             output::warning(&format!("collection {}: {why}", info.name));
@@ -60,7 +66,9 @@ fn show(out: &mut Out, stats: &nuthatch_engine::Stats) -> Result<(), Failure> {
     }
     let disk = &stats.disk;
     let memory = &stats.memory;
-    let part = |out: &mut Out, name: &str, value: u64| writeln!(out, "  {name:<34}{:>9}  {DIM}{:>15}{DIM:#}", bytes(value), thousands(value));
+    let part = |out: &mut Out, name: &str, value: u64| {
+        writeln!(out, "  {name:<34}{:>9}  {DIM}{:>15}{DIM:#}", bytes(value), thousands(value))
+    };
     writeln!(out, "\n{BOLD}On disk{BOLD:#}")?;
     part(out, "records and vectors (the truth)", disk.truth_bytes)?;
     part(out, "indexes", disk.indexes_bytes)?;

@@ -1,7 +1,9 @@
 //! What the catalog knows of a collection.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
+use nuthatch_segment::{read_sealed, write_sealed};
 use nuthatch_truth::{Reader, Shard, Table};
 use nuthatch_vector::Metric;
 use serde::{Deserialize, Serialize};
@@ -34,7 +36,26 @@ pub(crate) struct EmbedderMeta {
     pub fingerprint: String,
 }
 
+/// The name of the copy of a [`Meta`] that lies in the collection's index folder. It is read by repairs alone, when the
+/// catalog itself was lost.
+const COPY_FILE: &str = "COLLECTION";
+
 impl Meta {
+    /// Keeps a sealed copy in the collection's index folder.
+    pub fn write_copy(&self, folder: &Path) -> Result<()> {
+        std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, &error))?;
+        Ok(write_sealed(&folder.join(COPY_FILE), &encode(self))?)
+    }
+
+    /// The copy, if it is there and sound.
+    pub fn read_copy(folder: &Path) -> Result<Option<Self>> {
+        let path = folder.join(COPY_FILE);
+        let Some(body) = read_sealed(&path)? else { return Ok(None) };
+        serde_json::from_slice(&body)
+            .map(Some)
+            .map_err(|error| Error::corrupt(&path, format!("{}: {error}", path.display())))
+    }
+
     pub fn metric(&self) -> Result<Metric> {
         Ok(self.metric.parse()?)
     }
@@ -55,6 +76,8 @@ pub(crate) const COUNTERS: &[u8] = b"counters";
 pub(crate) const SCHEMA: &[u8] = b"schema";
 
 /// Catalog entries of the tenant itself lie in collection 0.
+pub(crate) const LAST_ID: &[u8] = b"last-collection";
+/// See [`LAST_ID`]: ids are never used again, not even after a drop.
 pub(crate) const TENANT_SHARD: Shard = Shard { tenant: 0, collection: 0 };
 
 /// The key of a collection's [`Meta`].

@@ -32,6 +32,12 @@ impl Core {
             Some(bytes) => Schema::from_bytes(&bytes)?,
             None => Schema::default(),
         };
+        let copy_folder = shared.folder.index(shard.tenant, shard.collection);
+        match Meta::read_copy(&copy_folder) {
+            Ok(Some(copy)) if meta::encode(&copy) == meta::encode(&meta) => {}
+            Ok(_) => meta.write_copy(&copy_folder)?,
+            Err(_) => {} // doctor names it, a repair writes it anew; the catalog is what counts
+        }
         let core = Self {
             shared: shared.clone(),
             shard,

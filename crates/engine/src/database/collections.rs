@@ -8,15 +8,13 @@ use nuthatch_text::Analyzer;
 use nuthatch_truth::{Batch, Direction, Reader, Shard, Table, Truth};
 use nuthatch_vector::{DIM_MAX, DIM_MIN, Metric};
 
-use crate::collection::meta::{self, EmbedderMeta, Meta, TENANT_SHARD, meta_key};
+use crate::collection::meta::{self, EmbedderMeta, LAST_ID, Meta, TENANT_SHARD, meta_key};
 use crate::collection::{Collection, CollectionInfo, CollectionOptions, Core, EmbedderChoice};
 use crate::database::{Database, Shared};
 use crate::{Error, Result};
 
 /// Longest name of a collection in bytes.
 const NAME_BYTES_MAX: usize = 200;
-/// The last collection id given out; ids are never used again.
-const LAST_ID: &[u8] = b"last-collection";
 
 impl Database {
     /// The collection of that name, created with these options when there is none.

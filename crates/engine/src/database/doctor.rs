@@ -53,7 +53,10 @@ impl Database {
         }
         {
             let truth = shared.truth()?;
-            for damage in verify(&shared.folder.truth(), Some(&truth))? {
+            let mut found = shared.noticed.clone();
+            found.extend(verify(&shared.folder.truth(), Some(&truth))?);
+            found.dedup_by(|a, b| a.path == b.path);
+            for damage in found {
                 let name = damage.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 let derived = name == "CHECKSUMS" || name == "IDENTITY" || name.starts_with("OPTIONS-");
                 let remedy = if derived { REWRITE } else { RESTORE };
@@ -97,6 +100,7 @@ fn index_damage(core: &Core) -> Result<Vec<Error>> {
     let mut errors = Vec::new();
     let manifest = core.segments_folder().join("MANIFEST");
     errors.extend(verify_sealed(&manifest).err().map(Error::from));
+    errors.extend(Meta::read_copy(&core.index_folder()).err());
     let (segments, text) = {
         let state = core.state.read();
         let segments: Vec<_> = state.segments.iter().map(|view| view.segment.clone()).collect();
@@ -135,6 +139,11 @@ impl Database {
             let core = self.collection(&name, CollectionOptions::default())?.core;
             for error in index_damage(&core)? {
                 if let ErrorKind::Corrupt { path } = &error.kind {
+                    if path.parent() == Some(&core.index_folder()) {
+                        let meta = core.writer.lock().meta.clone();
+                        meta.write_copy(&core.index_folder())?;
+                        continue;
+                    }
                     let segments = path.starts_with(core.segments_folder());
                     core.note_damage(&error, segments);
                 }

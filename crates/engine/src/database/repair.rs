@@ -5,9 +5,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use nuthatch_truth::{Batch, Damage, Direction, Reader, Shard, Table, Truth, repair};
+use nuthatch_vector::Metric;
 
 use crate::collection::change::Change;
-use crate::collection::meta::{self, COUNTERS, Counters};
+use crate::collection::meta::{self, COUNTERS, Counters, LAST_ID, Meta, SCHEMA, TENANT_SHARD, meta_key};
 use crate::collection::CollectionOptions;
 use crate::database::Database;
 use crate::folder::Folder;
@@ -47,6 +48,9 @@ impl Database {
             outcome.truth = report.damage;
         }
         let database = Self::open(root, Options { background: false, ..options })?;
+        if !outcome.truth.is_empty() {
+            database.restore_catalog()?;
+        }
         for name in database.collection_names()? {
             let lost = match outcome.truth.is_empty() {
                 true => 0,
@@ -70,6 +74,43 @@ impl Database {
         Ok((database, outcome))
     }
 
+    /// Collections whose records are there but whose catalog entry was lost come back from the copy in their index folder, or
+    /// as `recovered-N` where that is gone, too.
+    fn restore_catalog(&self) -> Result<()> {
+        let shared = &self.inner.shared;
+        let truth = shared.truth()?;
+        let mut known = HashSet::new();
+        for name in self.collection_names()? {
+            known.extend(meta::read::<Meta>(&*truth, &meta_key(&name))?.map(|meta| meta.id));
+        }
+        let mut batch = Batch::new();
+        let mut last = meta::read::<u32>(&*truth, &TENANT_SHARD.key(LAST_ID))?.unwrap_or(0);
+        let mut from = Vec::new();
+        while let Some((shard, dim)) = next_shard(&*truth, &from)? {
+            from = shard.end();
+            last = last.max(shard.collection);
+            if known.contains(&shard.collection) {
+                continue;
+            }
+            let copy = Meta::read_copy(&shared.folder.index(shard.tenant, shard.collection)).ok().flatten();
+            let meta = copy.unwrap_or_else(|| Meta {
+                id: shard.collection,
+                name: format!("recovered-{}", shard.collection),
+                dim,
+                metric: Metric::Cosine.to_string(),
+                language: "english".into(),
+                embeds: false,
+                embedder: None,
+                created: jiff::Timestamp::now().to_string(),
+                more: Default::default(),
+            });
+            batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
+        }
+        batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&last));
+        let position = truth.write(batch)?;
+        Ok(truth.sync(position)?)
+    }
+
     /// Makes ids, records, vectors and counters of a collection agree again. Returns how many records are missing.
     fn mend_collection(&self, name: &str) -> Result<u64> {
         let core = self.collection(name, CollectionOptions::default())?.core;
@@ -78,6 +119,7 @@ impl Database {
         let mut writer = core.writer.lock();
         let mut rows = HashSet::new();
         let mut ids = HashSet::new();
+        let mut schema = writer.schema.clone();
         let mut batch = Batch::new();
         let (mut next_row, mut vectors) = (writer.counters.next_row, 0);
         core.each_row(Table::Records, &mut |row, bytes| {
@@ -88,6 +130,7 @@ impl Database {
             if truth.get(Table::Ids, &key)?.is_none_or(|current| current != row.to_be_bytes()) {
                 batch.put(Table::Ids, key, row.to_be_bytes().to_vec());
             }
+            schema.observe(&stored.payload()?);
             rows.insert(row);
             ids.insert(stored.id);
             vectors += u64::from(truth.get(Table::Vectors, &shard.number_key(row))?.is_some());
@@ -104,8 +147,10 @@ impl Database {
         let counters = Counters { next_row, sequence: writer.counters.sequence + 1, rows: rows.len() as u64, vectors };
         nuthatch_truth::append_change(&mut batch, shard, counters.sequence, Change::default().encode());
         batch.put(Table::Catalog, shard.key(COUNTERS), meta::encode(&counters));
+        batch.put(Table::Catalog, shard.key(SCHEMA), schema.to_bytes());
         let position = truth.write(batch)?;
         truth.sync(position)?;
+        writer.schema = schema;
         writer.counters = counters;
         core.state.write().sequence = counters.sequence;
         Ok(before.saturating_sub(counters.rows))
@@ -119,4 +164,20 @@ fn rewrite_identity(root: &Path) -> Result<()> {
         Err(error) if error.is_corrupt() || error.kind == crate::ErrorKind::NotFound => Folder::at(root).write_identity(),
         Err(error) => Err(error),
     }
+}
+
+/// The first shard at or after `from` that has records, and the dimension of its first vector.
+fn next_shard(truth: &dyn Reader, from: &[u8]) -> Result<Option<(Shard, Option<usize>)>> {
+    let mut found = None;
+    truth.scan(Table::Records, from, &[], Direction::Forward, &mut |key, _| {
+        found = Shard::of(key);
+        ControlFlow::Break(())
+    })?;
+    let Some(shard) = found else { return Ok(None) };
+    let mut dim = None;
+    truth.scan(Table::Vectors, &shard.prefix(), &shard.end(), Direction::Forward, &mut |_, vector| {
+        dim = Some(vector.len() / 4);
+        ControlFlow::Break(())
+    })?;
+    Ok(Some((shard, dim)))
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nuthatch_embed::Embedder;
 use nuthatch_segment::BlockCache;
-use nuthatch_truth::{Embedded, record_checksums};
+use nuthatch_truth::{Damage, Embedded, record_checksums, verify_small};
 use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard};
 
 use crate::collection::Core;
@@ -31,6 +31,8 @@ pub(crate) struct Shared {
     pub budget: Budget,
     /// `None` once closed. Readers share it; closing waits for them.
     truth: RwLock<Option<Embedded>>,
+    /// Damage seen before opening that the truth has put right itself since; for the doctor to tell.
+    pub noticed: Vec<Damage>,
     pub cache: Arc<BlockCache>,
     pub collections: Mutex<HashMap<String, Arc<Core>>>,
     /// Catalog changes, one at a time.
@@ -67,10 +69,12 @@ impl Shared {
         // The folder's identity is read before the lock is written, so that a foreign folder stays as it was.
         let folder = Folder::open(root, options.must_exist)?;
         let lock = FolderLock::take(root, &options.program)?;
+        let noticed = verify_small(&folder.truth())?;
         let truth = Embedded::open(&folder.truth(), budget.truth)?;
         Ok(Self {
             cache: BlockCache::new(budget.block_cache_bytes),
             truth: RwLock::new(Some(truth)),
+            noticed,
             folder,
             options,
             budget,

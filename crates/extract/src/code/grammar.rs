@@ -7,7 +7,8 @@ pub(crate) struct Grammar {
     rules: &'static [Rule],
 }
 
-/// A node kind that defines something, the word its label begins with, and the field that holds members when it has any.
+/// A node kind that defines something, the word its label begins with, and the field that holds members when it has
+/// any.
 struct Rule(&'static str, &'static str, Option<&'static str>);
 
 pub(crate) struct Definition<'tree> {
@@ -136,7 +137,11 @@ const LABEL_CHARS_MAX: usize = 80;
 
 fn unwrap(node: Node) -> Option<Node> {
     match node.kind() {
-        "export_statement" | "decorated_definition" | "ambient_declaration" | "template_declaration" | "linkage_specification"
+        "export_statement"
+        | "decorated_definition"
+        | "ambient_declaration"
+        | "template_declaration"
+        | "linkage_specification"
         | "expression_statement" => {
             let field = ["declaration", "definition", "value", "body"].iter().find_map(|f| node.child_by_field_name(f));
             field.or_else(|| node.named_child(u32::try_from(node.named_child_count()).ok()?.checked_sub(1)?))

@@ -7,7 +7,8 @@ use flate2::read::ZlibDecoder;
 use pdf_extract::content::Content;
 use pdf_extract::{Dictionary, Document as Pdf, Object, ObjectId};
 
-/// All compressed streams of a file together. A scanned book stays below; 32 MiB of packed zeros would unpack to 32 GiB.
+/// All compressed streams of a file together. A scanned book stays below; 32 MiB of packed zeros would unpack to 32
+/// GiB.
 const UNPACKED_BYTES_MAX: u64 = 512 << 20;
 
 /// Unpacks every deflate stream into nothing, counting. Has to come before the library, which unpacks while loading.
@@ -23,8 +24,8 @@ pub(super) fn refuse_bombs(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Takes what `packed` unpacks to off `left`, and what that unpacks to again when it is packed twice. A stream that ends in an error has
-/// unpacked what it could: the library reports the damage where it matters.
+/// Takes what `packed` unpacks to off `left`, and what that unpacks to again when it is packed twice. A stream that
+/// ends in an error has unpacked what it could: the library reports the damage where it matters.
 fn unpacks_within(mut packed: impl Read, left: &mut u64) -> bool {
     let mut first = [0; 2];
     let seen = packed.read(&mut first).unwrap_or(0);
@@ -49,8 +50,9 @@ fn has_zlib_header(data: &[u8]) -> bool {
     matches!(data, [0x78, flags, ..] if (0x7800 + u16::from(*flags)) % 31 == 0)
 }
 
-/// Makes a loaded file safe to walk. Images become empty, since the library would read them as drawing instructions; drawings without resources of
-/// their own that draw others get none, so that they cannot reach themselves through the page's.
+/// Makes a loaded file safe to walk. Images become empty, since the library would read them as drawing instructions;
+/// drawings without resources of their own that draw others get none, so that they cannot reach themselves through the
+/// page's.
 pub(super) fn tame(pdf: &mut Pdf) {
     for object in pdf.objects.values_mut() {
         let Object::Stream(stream) = object else { continue };
@@ -66,7 +68,8 @@ pub(super) fn tame(pdf: &mut Pdf) {
 /// How deep drawings may use other drawings, and pages stand in groups of pages.
 const NESTING_MAX: usize = 24;
 
-/// Instructions of one drawing. Pages of maps have a few million bytes; the parsed form takes some twenty times the memory.
+/// Instructions of one drawing. Pages of maps have a few million bytes; the parsed form takes some twenty times the
+/// memory.
 const CONTENT_BYTES_MAX: usize = 8 << 20;
 
 /// Bytes of instructions that are run for a whole file, each drawing counted as often as it is drawn.
@@ -108,7 +111,10 @@ impl<'a> Work<'a> {
 
     fn cost(&mut self, content: &[u8], resources: Option<&'a Dictionary>, depth: usize) -> Result<u64, String> {
         if content.len() > CONTENT_BYTES_MAX {
-            return Err(format!("its drawing instructions have {} bytes, over the limit of {CONTENT_BYTES_MAX}", content.len()));
+            return Err(format!(
+                "its drawing instructions have {} bytes, over the limit of {CONTENT_BYTES_MAX}",
+                content.len()
+            ));
         }
         let mut cost = 64 + content.len() as u64;
         if memchr::memmem::find(content, b"Do").is_none() {

@@ -1,0 +1,11 @@
+//! What the command promises, each promise one test, all through the built program.
+
+mod adding;
+mod doctor;
+mod embedders;
+mod folders;
+mod interrupted;
+mod output;
+mod removing;
+mod searching;
+mod support;

@@ -1,0 +1,111 @@
+//! `search` and `get`.
+
+use crate::support::Place;
+
+#[test]
+fn a_hit_has_source_lines_heading_score_leg_and_id() {
+    let place = Place::with_documents();
+    let out = place.run(&["search", "nest", "branches"]).succeeds().out;
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines[0].starts_with("1. alpha.md:") && lines[0].contains("text #1 "), "{out}");
+    assert!(lines[1].contains("Nest") && lines[1].contains("alpha.md#"), "{out}");
+    assert!(out.contains("Its nest is a heap of branches."), "{out}");
+    // Without vectors there is no vector leg to show.
+    assert!(!out.contains("vector #"), "{out}");
+}
+
+#[test]
+fn filters_ask_for_language_and_time() {
+    let place = Place::with_documents();
+    let hits = |condition: &str| {
+        let answer = place.run(&["search", "fish osprey heron herons", "--where", condition, "--json"]).json();
+        answer["hits"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|hit| hit["payload"]["name"].as_str().unwrap().to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(hits("lang = 'rust'"), ["code.rs"]);
+    assert_eq!(hits("lang = 'rust' and mtime > '2020-01-01'"), ["code.rs"]);
+    assert_eq!(hits("lang = 'rust' and mtime < '2020-01-01'"), [""; 0]);
+    assert_eq!(hits("kind = 'markdown'"), ["alpha.md"]);
+    assert_eq!(hits("path like '%/sub/%'"), ["note.txt"]);
+}
+
+#[test]
+fn a_malformed_filter_is_pointed_at_and_is_the_callers_fault() {
+    let place = Place::with_documents();
+    let ran = place.run(&["search", "fish", "--where", "lang = 'rust' andd bytes > 3"]).ends(2);
+    assert!(ran.err.contains("line 1 column 15") && ran.err.contains("andd"), "{}", ran.err);
+    let caret = ran.err.lines().find(|line| line.trim() == "^").expect("a caret under the word");
+    let filter = ran.err.lines().find(|line| line.trim().starts_with("lang")).unwrap();
+    assert_eq!(caret.find('^'), filter.find("andd"), "{}", ran.err);
+    let ran = place.run(&["search", "fish", "--where", "languge = 'rust'"]).ends(2);
+    assert!(ran.err.contains("languge") && ran.err.contains("lang"), "{}", ran.err);
+}
+
+#[test]
+fn pages_follow_each_other_without_a_gap() {
+    let place = Place::with_many(60);
+    place.run(&["add", "many", "--embedder", "none", "-q"]).succeeds();
+    let ids = |limit: &str, offset: &str| {
+        let answer = place.json(&["search", "passage", "--limit", limit, "--offset", offset, "--json"]);
+        answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    let all = ids("20", "0");
+    assert_eq!(all.len(), 20);
+    assert_eq!([ids("10", "0"), ids("10", "10")].concat(), all);
+    let shown = place.run(&["search", "passage", "--limit", "2", "--offset", "4"]).succeeds();
+    assert!(shown.out.starts_with("5. ") && shown.err.contains("--offset 6"), "{}\n{}", shown.out, shown.err);
+}
+
+#[test]
+fn nothing_found_is_exit_code_1_and_still_valid_json() {
+    let place = Place::with_documents();
+    assert!(place.run(&["search", "xylophone"]).ends(1).err.contains("Nothing found"));
+    assert_eq!(place.run(&["search", "xylophone", "--json"]).ends(1).json()["hits"], serde_json::json!([]));
+}
+
+#[test]
+fn explain_says_how_the_answer_was_found() {
+    let place = Place::with_documents();
+    let answer = place.json(&["search", "osprey", "--explain", "--where", "kind = 'markdown'", "--json"]);
+    assert_eq!(answer["mode"], "text");
+    assert_eq!(answer["explain"]["filter_matches"], answer["hits"].as_array().unwrap().len().max(1));
+    assert!(place.run(&["search", "osprey", "--explain"]).succeeds().out.contains("How it was found"));
+}
+
+#[test]
+fn full_shows_what_a_snippet_cuts() {
+    let place = Place::new();
+    let filler = "Water runs under the bridge and the day goes by. ".repeat(16);
+    place.write("long.txt", format!("Beginning marker. {filler} The bittern booms. Ending marker.\n"));
+    place.run(&["add", "long.txt", "--embedder", "none"]).succeeds();
+    let short = place.run(&["search", "bittern"]).succeeds().out;
+    assert!(short.contains("bittern") && short.contains('…') && !short.contains("Beginning marker"), "{short}");
+    let full = place.run(&["search", "bittern", "--full"]).succeeds().out;
+    assert!(full.contains("Beginning marker") && full.contains("Ending marker") && !full.contains('…'), "{full}");
+}
+
+#[test]
+fn vector_mode_without_vectors_says_what_to_do() {
+    let place = Place::with_documents();
+    let ran = place.run(&["search", "osprey", "--mode", "vector"]);
+    assert!(ran.code == 1 || ran.code == 2, "{} {}", ran.code, ran.err);
+    place.run(&["search", "osprey", "--limit", "0"]).ends(2);
+    place.run(&["search", "osprey", "--text-weight", "nan"]).ends(2);
+}
+
+#[test]
+fn get_takes_the_ids_that_search_shows() {
+    let place = Place::with_documents();
+    let out = place.run(&["get", "sub/note.txt#0"]).succeeds().out;
+    assert!(out.contains("A kingfisher needs clear water"), "{out}");
+    let absolute = format!("{}/sub/note.txt#0", place.path().display());
+    let records = place.json(&["get", &absolute, "alpha.md#0", "--json"]);
+    assert_eq!(records[0]["id"], absolute.as_str());
+    assert_eq!(records.as_array().unwrap().len(), 2);
+    let ran = place.run(&["get", "sub/note.txt#0", "nothing#9"]).ends(1);
+    assert!(ran.err.contains("nothing#9") && ran.out.contains("kingfisher"), "{}", ran.err);
+}

@@ -1,0 +1,224 @@
+"""The database: one folder, its collections, and files added to them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Literal, NoReturn, TypeAlias
+
+from . import _core, arguments, reports
+from .arguments import StrPath
+from .collection import Collection
+from .embedders import EmbedderLike, resolve
+from .errors import ClosedError, InvalidError
+from .reports import AddReport, CollectionInfo, Doctor, Progress, Stats
+
+Metric: TypeAlias = Literal["cosine", "dot", "l2"]
+
+MEMORY = ":memory:"
+
+
+def connect(
+    path: StrPath, *, memory_budget: int | str | None = None, create: bool = True, program: str | None = None
+) -> Database:
+    """Opens a data folder, creating it when it is missing; ``":memory:"`` gives one that is gone when closed.
+
+    ``memory_budget`` (bytes, or text such as "256MiB"; default 64 MiB) bounds what the engine holds: caches, write buffers,
+    sealing and merging. An embedding model comes on top. ``create=False`` raises NotFoundError for a folder that is not
+    there. ``program`` is what a refused second opener is told about this one.
+
+    Raises ConflictError when another process or handle has the folder open, naming its pid, program and since when;
+    CorruptError when the stored records are damaged; InvalidError for a folder of something else.
+
+    >>> import nuthatch
+    >>> db = nuthatch.connect(":memory:")
+    >>> db.collection("notes", embedder="none").upsert([{"id": "a", "text": "hello"}])
+    Upserted(inserted=1, replaced=0)
+    >>> db.close()
+    """
+    budget = _core.MEMORY_BUDGET_DEFAULT_BYTES
+    if memory_budget is not None:
+        budget = arguments.size_bytes("memory_budget", memory_budget)
+    name = program or _program()
+    return Database(_core.Database(_folder(path), budget, not create, name, [sys.prefix]))
+
+
+class Database:
+    """An open data folder. Made by ``connect``; safe to share between threads; a context manager that closes it."""
+
+    __slots__ = ("_core", "_is_open", "_path")
+
+    def __init__(self, core: _core.Database) -> None:
+        self._core = core
+        self._path = os.fspath(core.folder())
+        self._is_open = True
+
+    @property
+    def path(self) -> str:
+        """The data folder (of a database in memory: where its files are while it is open)."""
+        return self._path
+
+    def collection(
+        self,
+        name: str,
+        *,
+        dim: int | None = None,
+        metric: Metric | None = None,
+        embedder: EmbedderLike | None = None,
+        language: str | None = None,
+    ) -> Collection:
+        """The collection of that name, made with these options when there is none.
+
+        ``dim``: components of the vectors, 2 to 4096; left out, the embedder's or the first vector's. ``metric``: "cosine"
+        (default), "dot" or "l2". ``embedder``: "default" (the built-in model), "none" (you bring the vectors), or one of
+        ``nuthatch.embedders``; left out, the one that the collection was made with, and for a new collection the built-in
+        model as soon as a text without a vector is stored. ``language`` of the texts, for stemming and stop words, default
+        "english".
+
+        Raises InvalidError when an option contradicts what is stored, naming both.
+        """
+        core = self._core.collection(
+            arguments.text("name", name),
+            arguments.optional_whole("dim", dim),
+            arguments.optional_text("metric", metric),
+            resolve(embedder),
+            arguments.optional_text("language", language),
+        )
+        return Collection(core)
+
+    def collections(self) -> list[CollectionInfo]:
+        """What every collection is and holds, by name."""
+        return self.stats().collections
+
+    def drop_collection(self, name: str) -> bool:
+        """Deletes a collection with everything in it. False when there is none."""
+        return self._core.drop_collection(arguments.text("name", name))
+
+    def add(
+        self,
+        paths: StrPath | Iterable[StrPath],
+        collection: str | Collection = "documents",
+        *,
+        prune: bool = False,
+        on_progress: Callable[[Progress], object] | None = None,
+        hidden: bool = False,
+        follow_links: bool = False,
+        respect_ignore: bool = True,
+        max_file_bytes: int | str | None = None,
+        passage_chars: int | None = None,
+        overlap_chars: int | None = None,
+    ) -> AddReport:
+        """Adds files and folders: what is new or changed is read, split into passages, embedded and stored.
+
+        Markdown, text, HTML, PDF and source code; binaries are skipped with a word in ``AddReport.skipped``, as is what
+        cannot be read. ``prune`` removes what is no longer there. ``collection`` is a name (made when missing) or a
+        collection. ``on_progress`` is called after each batch. It may be interrupted (Ctrl-C) and run again: what was
+        stored stays, and the rest follows.
+
+        >>> import nuthatch, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, nuthatch.connect(":memory:") as db:
+        ...     _ = pathlib.Path(folder, "note.md").write_text("# Keys\\n\\nThe spare key is under the blue pot.\\n")
+        ...     report = db.add(folder, db.collection("documents", embedder="none"))
+        ...     hit = db.collection("documents").search("where is the spare key")[0]
+        ...     report.files_added, hit.payload["name"], hit.payload["start_line"]
+        (1, 'note.md', 1)
+        """
+        return self._add(
+            None,
+            paths,
+            collection,
+            prune,
+            on_progress,
+            hidden,
+            follow_links,
+            respect_ignore,
+            max_file_bytes,
+            passage_chars,
+            overlap_chars,
+        )
+
+    def _add(
+        self,
+        cancel: _core.CancelFlag | None,
+        paths: StrPath | Iterable[StrPath],
+        collection: str | Collection,
+        prune: bool,
+        on_progress: Callable[[Progress], object] | None,
+        hidden: bool,
+        follow_links: bool,
+        respect_ignore: bool,
+        max_file_bytes: int | str | None,
+        passage_chars: int | None,
+        overlap_chars: int | None,
+    ) -> AddReport:
+        several = arguments.paths(paths)
+        into = collection if isinstance(collection, Collection) else self.collection(collection)
+        tell = on_progress
+        parts = into._core.add(
+            {
+                "paths": several,
+                "prune": bool(prune),
+                "hidden": bool(hidden),
+                "follow_links": bool(follow_links),
+                "respect_ignore": bool(respect_ignore),
+                "max_file_bytes": None
+                if max_file_bytes is None
+                else arguments.size_bytes("max_file_bytes", max_file_bytes),
+                "target_chars": arguments.optional_whole("passage_chars", passage_chars),
+                "overlap_chars": arguments.optional_whole("overlap_chars", overlap_chars),
+                "on_progress": None if tell is None else lambda parts: tell(reports.progress(parts)),
+                "cancel": cancel,
+            }
+        )
+        return reports.add_report(parts)
+
+    def stats(self) -> Stats:
+        """Rows, bytes on disk and bytes resident, by part."""
+        return reports.stats(self._core.stats())
+
+    def doctor(self) -> Doctor:
+        """Reads every byte of the folder against its checksums; says what is wrong and the remedy."""
+        return reports.doctor(self._core.doctor())
+
+    def close(self) -> None:
+        """Finishes background work and lets the folder go. Calling it again does nothing."""
+        self._core.close()
+        self._is_open = False
+
+    def __enter__(self) -> Database:
+        if not self._is_open:
+            raise ClosedError("the database is closed; connect again")
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Database({self._path!r}{'' if self._is_open else ', closed'})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Database cannot be pickled or copied: it belongs to the process that opened it; "
+            "send the folder's path, and call nuthatch.connect there"
+        )
+
+
+def _folder(path: StrPath) -> str | None:
+    try:
+        given = os.fspath(path)
+    except TypeError:
+        raise InvalidError(f'path is of type {type(path).__name__}; give a folder, or ":memory:"') from None
+    if not isinstance(given, str) or not given:
+        raise InvalidError(f'path={given!r} names no folder; give one, or ":memory:"')
+    if given == MEMORY:
+        return None
+    if "://" in given:
+        raise InvalidError(f"path={given!r} is an address; this version opens folders on this machine only")
+    return os.path.expanduser(given)  # noqa: PTH111 (the text is kept as given)
+
+
+def _program() -> str:
+    """What runs: ``python app.py``, or just ``python``."""
+    script = os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else ""  # noqa: PTH119 (no import for one name)
+    return f"python {script}" if script and not script.startswith("-") else "python"

@@ -1,0 +1,74 @@
+"""Do the documents hold? Every relative link leads somewhere, and every Python example runs.
+
+An example that cannot run here says so in a comment above it: ``<!-- not run: why -->``.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+BLOCK = re.compile(r"(<!-- not run: [^\n]*-->\n)?^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^(?:```|~~~).*?^(?:```|~~~)", re.DOTALL | re.MULTILINE)
+
+
+def main() -> int:
+    documents = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+    broken = [line for document in documents for line in broken_links(document)]
+    for line in broken:
+        print(f"error: {line}", file=sys.stderr)
+    ran = failed = skipped = 0
+    for document in documents:
+        for number, (reason, code) in enumerate(BLOCK.findall(document.read_text(encoding="utf-8")), 1):
+            name = f"{document.relative_to(ROOT)}, example {number}"
+            if reason:
+                skipped += 1
+            elif said := run(code):
+                failed += 1
+                print(f"error: {name} fails:\n{textwrap.indent(said, '    ')}", file=sys.stderr)
+            else:
+                ran += 1
+    counted = f"{ran} examples ran, {failed} failed, {skipped} not run"
+    print(f"{len(documents)} documents, {len(broken)} broken links, {counted}")
+    return 1 if broken or failed else 0
+
+
+def broken_links(document: Path) -> list[str]:
+    text = FENCE.sub("", document.read_text(encoding="utf-8"))
+    found = []
+    for target in LINK.findall(text):
+        path, _, anchor = target.partition("#")
+        if re.match(r"[a-z]+:", path):
+            continue
+        place = (document.parent / path) if path else document
+        if not place.exists():
+            found.append(f"{document.relative_to(ROOT)} links to {target}, which is not there")
+        elif anchor and place.suffix == ".md" and anchor not in anchors(place):
+            found.append(f"{document.relative_to(ROOT)} links to {target}, where there is no such heading")
+    return found
+
+
+def anchors(document: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", document.read_text(encoding="utf-8")), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.strip().replace(" ", "-") for heading in plain}
+
+
+def run(code: str) -> str:
+    """What an example said when it failed. It runs in an empty folder beside a link to the documentation."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "docs").symlink_to(ROOT / "docs")
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+        )
+    return "" if done.returncode == 0 else done.stderr.strip() or f"exit status {done.returncode}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
