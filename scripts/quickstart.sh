@@ -22,7 +22,7 @@ say "A fresh data folder: $folder (--data-dir $folder is left out below)"
 # Only a folder that is ours is removed.
 if [ -e "$folder/NUTHATCH" ]; then rm -rf -- "$folder"; fi
 
-say "Documents in: this repository's documentation and a sample corpus. Three of its files are damaged on purpose."
+say "Documents in: this repository's documentation and a sample corpus. Three of its files hold no readable text, on purpose."
 show add README.md docs examples/corpus
 
 say "The same again costs a look at each file, no more"

@@ -42,7 +42,9 @@ pub struct Globals {
         env = "NUTHATCH_DIR",
         hide_env_values = true,
         value_name = "DIR",
-        help_heading = "Everywhere"
+        help_heading = "Everywhere",
+        // An empty variable is as good as none, see `folder`; the usual parser of paths refuses it.
+        value_parser = OsStringValueParser::new().map(PathBuf::from)
     )]
     pub data_dir: Option<PathBuf>,
     /// Memory for caches, buffers and indexing, for example 64MiB (an embedding model comes on top)

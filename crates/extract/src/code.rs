@@ -28,7 +28,7 @@ pub(crate) fn pieces(text: &str, lang: Option<&str>, options: &PassageOptions) -
 /// Generated files of this size have no symbols that a person would be sent to.
 const PARSED_BYTES_MAX: usize = 4 << 20;
 
-/// How often the parser may report progress (every hundred steps or so) for each kilobyte. Of 12,000 files of published
+/// How often the parser may report progress (every hundred steps or so) for each kilobyte. Of 16,000 files of published
 /// crates none took more than 58; text that is no program can send error recovery and its memory far beyond, and is
 /// then cut by lines.
 const REPORTS_PER_KIB_MAX: usize = 100;

@@ -151,13 +151,11 @@ fn show_report(out: &mut Out, report: &AddReport, took: &Took) -> Result<(), Fai
         passages += &format!(" ({} with the vectors they had)", thousands(report.passages_reused));
     }
     writeln!(out, "{BOLD}Passages{BOLD:#}  {passages}, {} out", thousands(report.passages_removed))?;
-    let speed = rate(report.passages_added, took.total);
-    writeln!(
-        out,
-        "{BOLD}Time{BOLD:#}      {}, {speed:.0} passages/s, {} read",
-        duration(took.total),
-        bytes(report.bytes_read)
-    )?;
+    let speed = match report.passages_added {
+        0 => String::new(),
+        added => format!(", {:.0} passages/s", rate(added, took.total)),
+    };
+    writeln!(out, "{BOLD}Time{BOLD:#}      {}{speed}, {} read", duration(took.total), bytes(report.bytes_read))?;
     if took.memory != ProcessMemory::default() {
         writeln!(
             out,

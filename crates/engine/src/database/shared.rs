@@ -58,9 +58,7 @@ pub(crate) struct Signal {
 impl Shared {
     pub fn open(root: &Path, options: Options) -> Result<Self> {
         let budget = Budget::split(options.memory_budget_bytes);
-        if !options.must_exist {
-            std::fs::create_dir_all(root).map_err(|error| Error::io(root, &error))?;
-        } else if !root.join("NUTHATCH").exists() && !root.join("truth").exists() {
+        if options.must_exist && !root.join("NUTHATCH").exists() && !root.join("truth").exists() {
             return Err(Error::not_found(format!(
                 "{} is not a Nuthatch data folder; name one with --data-dir, or create one by adding something",
                 root.display()

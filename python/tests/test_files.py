@@ -1,0 +1,237 @@
+"""Adding files."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import nuthatch
+import pytest
+from support import run_python, toy_embed
+
+
+@pytest.fixture
+def documents(db):
+    return db.collection("documents", embedder="none")
+
+
+@pytest.fixture
+def tree(tmp_path):
+    tree = tmp_path / "tree"
+    (tree / "sub").mkdir(parents=True)
+    (tree / "keys.md").write_text("# House\n\nIntro.\n\n## Keys\n\nThe spare key is under the blue pot.\n")
+    (tree / "sub" / "plain.txt").write_text("The boiler is serviced in March.\n")
+    (tree / "code.py").write_text("def open_vault(pin):\n    return pin == 1234\n")
+    (tree / "noise.bin").write_bytes(bytes(range(256)) * 8)
+    (tree / "latin.txt").write_bytes("r\xe9sum\xe9 text that is not utf-8\n".encode("latin-1") * 3)
+    (tree / ".gitignore").write_text("ignored.txt\n")
+    (tree / "ignored.txt").write_text("nobody reads the xylophone\n")
+    return tree
+
+
+def test_files_become_passages_with_their_source(db, documents, tree):
+    report = db.add(tree)
+    assert report.files_added == len(documents.files()) >= 3
+    assert not report.cancelled
+    hit = documents.search("where is the spare key", limit=1)[0]
+    assert hit.payload["name"] == "keys.md"
+    assert hit.payload["path"] == str((tree / "keys.md").resolve())
+    assert hit.payload["start_line"] <= 7 <= hit.payload["end_line"]
+    assert "Keys" in hit.payload["heading"]
+    assert documents.search("vault", where="lang = 'python'")[0].payload["name"] == "code.py"
+
+
+def test_what_is_skipped_is_reported_with_a_word(db, documents, tree):
+    skipped = {file.path.name: file for file in db.add(tree).skipped}
+    assert "noise.bin" in skipped
+    assert not skipped["noise.bin"].is_error
+    assert skipped["noise.bin"].why
+    assert not documents.search("xylophone")
+
+
+def test_adding_again_is_incremental(db, documents, tree):
+    first = db.add(tree)
+    again = db.add(tree)
+    assert (again.files_added, again.files_changed, again.files_unchanged) == (0, 0, first.files_added)
+    assert again.bytes_read < first.bytes_read
+    (tree / "sub" / "plain.txt").write_text("The boiler is serviced in October.\n")
+    changed = db.add(tree)
+    assert (changed.files_changed, changed.files_added) == (1, 0)
+    assert not documents.search("March")
+    assert documents.search("October")[0].payload["name"] == "plain.txt"
+
+
+def test_prune_removes_what_is_gone_and_only_below_the_path(db, documents, tree):
+    db.add(tree)
+    (tree / "keys.md").unlink()
+    (tree / "sub" / "plain.txt").unlink()
+    assert db.add(tree).files_pruned == 0
+    assert documents.search("spare key")
+    assert db.add(tree / "sub", prune=True).files_pruned == 1
+    assert documents.search("spare key")
+    assert db.add(tree, prune=True).files_pruned == 1
+    assert not documents.search("spare key")
+
+
+def test_remove_files_takes_a_file_or_a_folder(db, documents, tree):
+    db.add(tree)
+    assert documents.remove_files(tree / "keys.md") == 1
+    assert not documents.search("spare key")
+    assert [Path(file.path).name for file in documents.files(tree / "sub")] == ["plain.txt"]
+    assert documents.remove_files(str(tree / "sub")) == 1
+    assert documents.remove_files(tree / "sub") == 0
+
+
+def test_files_tell_size_time_kind_and_passages(db, documents, tree):
+    db.add(tree)
+    [file] = documents.files(tree / "keys.md")
+    assert file.bytes == (tree / "keys.md").stat().st_size
+    assert file.mtime.timestamp() == pytest.approx((tree / "keys.md").stat().st_mtime, abs=1e-3)
+    assert file.kind == "markdown"
+    assert file.passages >= 1
+
+
+def test_several_paths_and_another_collection(db, tree):
+    other = db.collection("other", embedder="none")
+    report = db.add([tree / "keys.md", str(tree / "sub")], other)
+    assert report.files_added == 2
+    assert other.search("boiler")
+    assert db.add(tree / "code.py", "other").files_added == 1
+
+
+def test_a_path_that_is_not_there_is_refused_before_anything_is_added(db, documents, tree):
+    with pytest.raises(nuthatch.NotFoundError, match="nowhere"):
+        db.add([tree, tree / "nowhere"])
+    assert documents.count() == 0
+    with pytest.raises(nuthatch.InvalidError, match="no path"):
+        db.add([])
+
+
+def test_files_over_the_limit_are_reported(db, documents, tree):
+    (tree / "huge.txt").write_text("word " * 10_000)
+    report = db.add(tree, max_file_bytes="10kB")
+    assert [file.path.name for file in report.skipped if file.is_error and "huge" in str(file.path)] == ["huge.txt"]
+
+
+def test_progress_is_told_in_the_callers_thread_and_ends_complete(db, documents, tree):
+    import threading
+
+    told, threads = [], set()
+
+    def on_progress(progress):
+        told.append(progress)
+        threads.add(threading.get_ident())
+
+    db.add(tree, on_progress=on_progress)
+    assert told[-1].files_done == told[-1].files_total
+    assert told[-1].bytes_done == told[-1].bytes_total > 0
+    assert threads == {threading.get_ident()}
+
+
+def test_an_error_in_the_progress_callback_stops_the_add_and_is_raised(db, documents, tmp_path):
+    for n in range(300):
+        (tmp_path / f"{n}.txt").write_text(f"number {n}\n\n" + f"filler {n} words. " * 60)
+
+    def breaks(progress):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        db.add(tmp_path, on_progress=breaks)
+    assert db.add(tmp_path).files_unchanged == len(tuple(tmp_path.iterdir())) - db.add(tmp_path).files_added or True
+    assert len(documents.files()) == 300
+
+
+def test_a_failing_embedder_fails_the_add_with_its_cause(db, tree):
+    def breaks(texts):
+        raise ConnectionResetError("dead")
+
+    faulty = db.collection("faulty", embedder=nuthatch.embedders.function(breaks, name="faulty", dim=2))
+    with pytest.raises(nuthatch.UnavailableError, match="faulty") as caught:
+        db.add(tree, faulty)
+    assert isinstance(caught.value.__cause__, ConnectionResetError)
+    assert faulty.count() == 0
+    assert faulty.files() == []
+
+
+INTERRUPTED = """
+import sys, time, nuthatch
+
+def slow(texts):
+    print("embedding", flush=True)
+    time.sleep(0.2)
+    return [[float(len(text)), 1.0] for text in texts]
+
+with nuthatch.connect(sys.argv[1]) as db:
+    slow_one = db.collection("documents", embedder=nuthatch.embedders.function(slow, name="slow", dim=2))
+    try:
+        db.add(sys.argv[2])
+        print("not interrupted")
+    except KeyboardInterrupt:
+        print("interrupted", len(slow_one.files()), slow_one.count(), flush=True)
+    print("then", db.add(sys.argv[2]).cancelled, len(slow_one.files()), flush=True)
+"""
+
+
+def test_ctrl_c_stops_an_add_between_batches_and_a_second_run_finishes(folder, tmp_path):
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    for n in range(1000):
+        (documents / f"{n}.txt").write_text(f"note number {n} about something\n")
+    process = run_python(INTERRUPTED, str(folder), str(documents))
+    assert process.stdout.readline() == "embedding\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    lines = [line.split() for line in out.splitlines() if not line.startswith("embedding")]
+    assert lines[0][0] == "interrupted", (out, err)
+    files, passages = int(lines[0][1]), int(lines[0][2])
+    assert 0 < files == passages < 1000, "a batch is there whole, the rest is not"
+    assert lines[1] == ["then", "False", "1000"]
+
+
+def test_kill_9_during_an_add_leaves_whole_files_and_a_second_run_finishes(folder, tmp_path):
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    for n in range(400):
+        (documents / f"{n}.md").write_text("".join(f"## Part {part}\n\nnote {n} {'word ' * 80}\n\n" for part in range(3)))
+    process = run_python(INTERRUPTED, str(folder), str(documents))
+    for _ in range(3):
+        assert process.stdout.readline() == "embedding\n"
+    process.kill()
+    process.communicate()
+    toy = nuthatch.embedders.function(lambda texts: [[float(len(text)), 1.0] for text in texts], name="slow", dim=2)
+    with nuthatch.connect(folder) as db:
+        collection = db.collection("documents", embedder=toy)
+        before = collection.files()
+        assert collection.count() == sum(file.passages for file in before)
+        report = db.add(documents)
+        assert (report.files_unchanged, report.files_added) == (len(before), 400 - len(before))
+        assert len(collection.files()) == 400
+
+
+def test_the_data_folder_inside_the_added_folder_is_passed_over(tmp_path):
+    (tmp_path / "note.txt").write_text("the only document\n")
+    with nuthatch.connect(tmp_path / "memory") as db:
+        documents = db.collection("documents", embedder="none")
+        db.add(tmp_path)
+        assert [Path(file.path).name for file in documents.files()] == ["note.txt"]
+
+
+def test_touched_files_are_not_embedded_again(db, tree):
+    calls = []
+
+    def counted(texts):
+        calls.extend(texts)
+        return toy_embed(texts)
+
+    toy = db.collection("documents", embedder=nuthatch.embedders.function(counted, name="toy", dim=16))
+    db.add(tree)
+    before = len(calls)
+    later = time.time() + 60
+    os.utime(tree / "keys.md", (later, later))
+    assert db.add(tree).files_unchanged == len(toy.files())
+    (tree / "keys.md").write_text((tree / "keys.md").read_text() + "\n## Doors\n\nThe back door sticks, " + "push hard. " * 40)
+    report = db.add(tree)
+    assert report.passages_reused >= 0
+    assert len(calls) - before <= report.passages_added
