@@ -9,8 +9,8 @@ if [ ! -d "$data" ]; then
 fi
 scripts/step.sh "distance: what each instruction set buys" cargo run --release --locked --quiet -p nuthatch-distance --example kernels
 scripts/step.sh "vector: one flat segment" cargo run --release --locked --quiet -p nuthatch-vector --example scan
-scripts/step.sh "filter: columns of one segment" cargo run --release --locked --quiet -p nuthatch-filter --example measure
-scripts/step.sh "text: the text index" cargo run --release --locked --quiet -p nuthatch-text --example measure
+scripts/step.sh "filter: columns of one segment" cargo run --release --locked --quiet -p nuthatch-filter --example measure_filter
+scripts/step.sh "text: the text index" cargo run --release --locked --quiet -p nuthatch-text --example measure_text
 if [ -d "$data" ]; then
-    scripts/step.sh "embed: the default model" cargo run --release --locked --quiet -p nuthatch-embed --example measure
+    scripts/step.sh "embed: the default model" cargo run --release --locked --quiet -p nuthatch-embed --example measure_embed
 fi

@@ -6,9 +6,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import nuthatch
 import pytest
 from support import REPOSITORY
+
+import nuthatch
+
 
 @pytest.fixture
 def db() -> Iterator[nuthatch.Database]:

@@ -43,7 +43,13 @@ def unchanged(collection: nuthatch.Collection) -> Iterator[None]:
 
     def everything() -> tuple[object, ...]:
         info = collection.info()
-        return list(collection.scan(include=("text", "payload", "vector"))), info.rows, info.vectors, info.dim, info.fields
+        return (
+            list(collection.scan(include=("text", "payload", "vector"))),
+            info.rows,
+            info.vectors,
+            info.dim,
+            info.fields,
+        )
 
     before = everything()
     yield

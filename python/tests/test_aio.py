@@ -7,9 +7,10 @@ import inspect
 import pickle
 import threading
 
-import nuthatch
 import pytest
 from support import toy_embed
+
+import nuthatch
 
 
 def public(cls):
@@ -39,7 +40,10 @@ def test_every_call_answers_as_its_counterpart(tmp_path):
     async def main():
         async with nuthatch.connect_async(":memory:", memory_budget="64MiB") as db:
             notes = await db.collection("notes", dim=2, metric="l2", embedder="none")
-            assert await notes.upsert([{"id": "a", "text": "red fish", "vector": [1, 0], "payload": {"n": 1}}]) == (1, 0)
+            assert await notes.upsert([{"id": "a", "text": "red fish", "vector": [1, 0], "payload": {"n": 1}}]) == (
+                1,
+                0,
+            )
             assert await notes.upsert(ids=["b"], vectors=[[0, 1]], payloads=[{"n": 2}]) == (1, 0)
             sync = notes.sync
             assert await notes.get("a") == sync.get("a")

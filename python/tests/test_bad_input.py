@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import pickle
 
-import nuthatch
 import pytest
 from support import unchanged
+
+import nuthatch
 
 
 @pytest.fixture

@@ -5,9 +5,10 @@ from __future__ import annotations
 import array
 import datetime as dt
 
-import nuthatch
 import pytest
 from support import unchanged
+
+import nuthatch
 
 numpy = pytest.importorskip("numpy")
 EVERYTHING = ("text", "payload", "vector")

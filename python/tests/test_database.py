@@ -10,9 +10,10 @@ import sys
 import threading
 from pathlib import Path
 
-import nuthatch
 import pytest
 from support import run_python
+
+import nuthatch
 
 
 def test_what_was_written_is_there_after_reopening(folder):
@@ -22,7 +23,9 @@ def test_what_was_written_is_there_after_reopening(folder):
         )
     with nuthatch.connect(str(folder)) as db:
         notes = db.collection("notes")
-        assert notes.get("a", include=("text", "payload", "vector")) == nuthatch.Record("a", "hello", {"n": 1}, None, [1.0, 2.0])
+        assert notes.get("a", include=("text", "payload", "vector")) == nuthatch.Record(
+            "a", "hello", {"n": 1}, None, [1.0, 2.0]
+        )
         assert notes.info().metric == "l2"
         assert [hit.id for hit in notes.search("hello")] == ["a"]
 
@@ -149,7 +152,10 @@ def test_a_memory_budget_that_cannot_work_is_refused(budget):
 def test_collections_are_listed_and_dropped(db):
     db.collection("b", dim=3, embedder="none")
     db.collection("a", embedder="none", language="german")
-    assert [(info.name, info.dim, info.language) for info in db.collections()] == [("a", None, "german"), ("b", 3, "english")]
+    assert [(info.name, info.dim, info.language) for info in db.collections()] == [
+        ("a", None, "german"),
+        ("b", 3, "english"),
+    ]
     gone = db.collection("b")
     assert db.drop_collection("b") is True
     assert db.drop_collection("b") is False
@@ -237,7 +243,9 @@ def test_every_acknowledged_write_survives_kill_9_and_none_is_half_there(folder)
             numbers = sorted({record.payload["n"] for record in notes})
             assert notes.count() == 3 * len(numbers)
             assert all(notes.get(f"{acknowledged}-{part}") for part in range(3))
-            assert [hit.payload["n"] for hit in notes.search(f"number {acknowledged}", where=f"n = {acknowledged}")] == [acknowledged] * 3
+            assert [
+                hit.payload["n"] for hit in notes.search(f"number {acknowledged}", where=f"n = {acknowledged}")
+            ] == [acknowledged] * 3
             assert len(numbers) - 1 <= acknowledged * 3
             assert db.doctor().is_well
 
@@ -340,3 +348,20 @@ def test_a_missing_index_costs_time_and_not_answers(folder):
         assert notes.wait_until_indexed()
         assert answers(notes) == (expected, [])
         assert db.doctor().is_well
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_does_not_keep_the_folder_locked(folder):
+    db = nuthatch.connect(folder)
+    context = multiprocessing.get_context("fork")
+    leave = context.Event()
+    process = context.Process(target=leave.wait, args=(60,))
+    process.start()
+    try:
+        db.close()
+        nuthatch.connect(folder).close()
+    finally:
+        leave.set()
+        process.join(30)
+    assert process.exitcode == 0

@@ -6,9 +6,10 @@ import http.server
 import json
 import threading
 
-import nuthatch
 import pytest
 from support import toy_embed, unchanged
+
+import nuthatch
 from nuthatch import embedders
 
 
@@ -54,7 +55,9 @@ def endpoint():
 def test_a_function_embeds_texts_and_questions(db):
     toy = embedders.function(toy_embed, name="toy", dim=16)
     notes = db.collection("notes", embedder=toy)
-    notes.upsert([{"id": "a", "text": "red fish"}, {"id": "b", "text": "green bird"}, {"id": "own", "vector": [1.0] * 16}])
+    notes.upsert(
+        [{"id": "a", "text": "red fish"}, {"id": "b", "text": "green bird"}, {"id": "own", "vector": [1.0] * 16}]
+    )
     hit = notes.search("green bird", mode="vector", limit=1)[0]
     assert hit.id == "b"
     assert hit.score == pytest.approx(1.0)

@@ -7,9 +7,10 @@ import signal
 import time
 from pathlib import Path
 
-import nuthatch
 import pytest
 from support import run_python, toy_embed
+
+import nuthatch
 
 
 @pytest.fixture
@@ -139,7 +140,10 @@ def test_an_error_in_the_progress_callback_stops_the_add_and_is_raised(db, docum
 
     with pytest.raises(RuntimeError, match="enough"):
         db.add(tmp_path, on_progress=breaks)
-    assert db.add(tmp_path).files_unchanged == len(tuple(tmp_path.iterdir())) - db.add(tmp_path).files_added or True
+    stored = len(documents.files())
+    assert 0 < stored < 300
+    report = db.add(tmp_path)
+    assert (report.files_unchanged, report.files_added) == (stored, 300 - stored)
     assert len(documents.files()) == 300
 
 
@@ -194,7 +198,9 @@ def test_kill_9_during_an_add_leaves_whole_files_and_a_second_run_finishes(folde
     documents = tmp_path / "documents"
     documents.mkdir()
     for n in range(400):
-        (documents / f"{n}.md").write_text("".join(f"## Part {part}\n\nnote {n} {'word ' * 80}\n\n" for part in range(3)))
+        (documents / f"{n}.md").write_text(
+            "".join(f"## Part {part}\n\nnote {n} {'word ' * 80}\n\n" for part in range(3))
+        )
     process = run_python(INTERRUPTED, str(folder), str(documents))
     for _ in range(3):
         assert process.stdout.readline() == "embedding\n"
@@ -218,20 +224,33 @@ def test_the_data_folder_inside_the_added_folder_is_passed_over(tmp_path):
         assert [Path(file.path).name for file in documents.files()] == ["note.txt"]
 
 
-def test_touched_files_are_not_embedded_again(db, tree):
-    calls = []
+def test_only_passages_that_changed_are_embedded_again(db, tmp_path):
+    embedded = []
 
     def counted(texts):
-        calls.extend(texts)
+        embedded.extend(texts)
         return toy_embed(texts)
 
-    toy = db.collection("documents", embedder=nuthatch.embedders.function(counted, name="toy", dim=16))
-    db.add(tree)
-    before = len(calls)
+    db.collection("documents", embedder=nuthatch.embedders.function(counted, name="toy", dim=16))
+    note = tmp_path / "note.md"
+    parts = [
+        "".join(f"## Part {part}\n\nthe story of number {part} " + f"goes on {part} " * 60 + "\n\n")
+        for part in range(5)
+    ]
+    note.write_text("".join(parts))
+    first = db.add(tmp_path)
+    assert len(embedded) == first.passages_added >= 5
+    embedded.clear()
+
     later = time.time() + 60
-    os.utime(tree / "keys.md", (later, later))
-    assert db.add(tree).files_unchanged == len(toy.files())
-    (tree / "keys.md").write_text((tree / "keys.md").read_text() + "\n## Doors\n\nThe back door sticks, " + "push hard. " * 40)
-    report = db.add(tree)
-    assert report.passages_reused >= 0
-    assert len(calls) - before <= report.passages_added
+    os.utime(note, (later, later))
+    assert db.add(tmp_path).files_unchanged == 1
+    assert embedded == []
+
+    parts[4] = "## Part 4\n\nanother story altogether " + "and on it goes " * 40 + "\n\n"
+    note.write_text("".join(parts))
+    report = db.add(tmp_path)
+    assert report.files_changed == 1
+    assert report.passages_reused > 0
+    assert len(embedded) == report.passages_added - report.passages_reused
+    assert all("another story" in text or "Part 4" in text or "and on it goes" in text for text in embedded)

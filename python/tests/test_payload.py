@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from zoneinfo import ZoneInfo
 
-import nuthatch
 import pytest
 from support import unchanged
+
+import nuthatch
 
 
 def test_every_kind_of_value_comes_back_as_it_went_in(notes):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import nuthatch
 import pytest
+
+import nuthatch
 
 
 def test_upsert_inserts_then_replaces_and_says_so(notes):
     assert notes.upsert([{"id": "a", "text": "one"}, {"id": "b", "text": "two"}]) == (2, 0)
-    assert notes.upsert([{"id": "b", "text": "zwei", "payload": {"lang": "de"}}, {"id": "c", "text": "three"}]) == (1, 1)
+    assert notes.upsert([{"id": "b", "text": "zwei", "payload": {"lang": "de"}}, {"id": "c", "text": "three"}]) == (
+        1,
+        1,
+    )
     assert notes.get("b") == nuthatch.Record("b", "zwei", {"lang": "de"})
     assert notes.count() == len(notes) == 3
 

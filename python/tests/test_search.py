@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 
-import nuthatch
 import pytest
+
+import nuthatch
 
 
 @pytest.fixture
@@ -112,7 +113,11 @@ def test_a_write_is_in_the_next_answer(fish):
 
 @pytest.mark.parametrize(
     ("metric", "order", "score"),
-    [("cosine", ["near", "far", "other"], 1.0), ("dot", ["far", "near", "other"], 10.0), ("l2", ["near", "other", "far"], 0.5)],
+    [
+        ("cosine", ["near", "far", "other"], 1.0),
+        ("dot", ["far", "near", "other"], 10.0),
+        ("l2", ["near", "other", "far"], 0.5),
+    ],
 )
 def test_metrics_rank_and_score_their_own_way(db, metric, order, score):
     points = db.collection(metric, metric=metric, embedder="none")

@@ -17,7 +17,7 @@ struct Holder {
 
 /// Held while the database is open.
 pub(crate) struct FolderLock {
-    _file: File,
+    file: File,
 }
 
 impl FolderLock {
@@ -38,7 +38,15 @@ impl FolderLock {
         };
         let text = serde_json::to_string(&holder).expect("three plain fields are JSON");
         file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{text}")).map_err(io)?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+}
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // Closing the file would do, unless a forked child still has a descriptor of it: the lock would stay with the child.
+        // When unlocking fails, closing is what is left.
+        self.file.unlock().ok();
     }
 }
 

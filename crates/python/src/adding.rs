@@ -50,7 +50,11 @@ pub struct AddArguments<'py> {
     cancel: Option<Bound<'py, CancelFlag>>,
 }
 
-pub fn add<'py>(py: Python<'py>, collection: &Collection, arguments: AddArguments<'py>) -> PyResult<Bound<'py, PyDict>> {
+pub fn add<'py>(
+    py: Python<'py>,
+    collection: &Collection,
+    arguments: AddArguments<'py>,
+) -> PyResult<Bound<'py, PyDict>> {
     let cancel = arguments.cancel.as_ref().map(|cancel| cancel.get().flag.clone()).unwrap_or_default();
     let walk = WalkOptions::default();
     let walk = WalkOptions {
@@ -80,8 +84,9 @@ pub fn add<'py>(py: Python<'py>, collection: &Collection, arguments: AddArgument
         }
         let joined = py.detach(|| worker.join());
         heard?;
-        let (report, raised) = joined
-            .unwrap_or_else(|_| (Err(Error::internal("adding panicked; this is a defect, please report it with the input")), None));
+        let (report, raised) = joined.unwrap_or_else(|_| {
+            (Err(Error::internal("adding panicked; this is a defect, please report it with the input")), None)
+        });
         report_to_python(py, report.map_err(|error| to_python(py, error, raised))?)
     })
 }
@@ -118,7 +123,8 @@ fn progress_to_python<'py>(py: Python<'py>, progress: &Progress) -> PyResult<Bou
 
 fn report_to_python(py: Python<'_>, report: AddReport) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
-    let skipped: Vec<_> = report.skipped.into_iter().map(|skipped| (skipped.path, skipped.why, skipped.is_error)).collect();
+    let skipped: Vec<_> =
+        report.skipped.into_iter().map(|skipped| (skipped.path, skipped.why, skipped.is_error)).collect();
     dict.set_item("files_added", report.files_added)?;
     dict.set_item("files_changed", report.files_changed)?;
     dict.set_item("files_unchanged", report.files_unchanged)?;

@@ -55,7 +55,12 @@ impl Collection {
         Ok((upserted.inserted, upserted.replaced))
     }
 
-    fn get_records<'py>(&self, py: Python<'py>, ids: Vec<String>, vectors: bool) -> PyResult<Vec<Option<RecordParts<'py>>>> {
+    fn get_records<'py>(
+        &self,
+        py: Python<'py>,
+        ids: Vec<String>,
+        vectors: bool,
+    ) -> PyResult<Vec<Option<RecordParts<'py>>>> {
         let collection = self.get(py)?;
         let found = engine(py, || collection.get(&ids, vectors))?;
         found.into_iter().map(|record| record.map(|record| records::parts(py, record)).transpose()).collect()
@@ -124,8 +129,9 @@ impl Collection {
         let collection = self.get(py)?;
         let timeout = timeout_seconds
             .map(|seconds| {
-                Duration::try_from_secs_f64(seconds)
-                    .map_err(|_| invalid(py, format!("a timeout of {seconds} seconds; give a number from 0 up, or None")))
+                Duration::try_from_secs_f64(seconds).map_err(|_| {
+                    invalid(py, format!("a timeout of {seconds} seconds; give a number from 0 up, or None"))
+                })
             })
             .transpose()?;
         let started = Instant::now();

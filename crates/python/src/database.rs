@@ -91,7 +91,8 @@ impl Database {
             json_to_python(py, part.map_err(|error| invalid(py, error.to_string()))?)
         };
         let dict = PyDict::new(py);
-        let collections = stats.collections.into_iter().map(|info| info_to_python(py, info)).collect::<PyResult<Vec<_>>>()?;
+        let collections =
+            stats.collections.into_iter().map(|info| info_to_python(py, info)).collect::<PyResult<Vec<_>>>()?;
         dict.set_item("collections", collections)?;
         dict.set_item("disk", json(serde_json::to_value(stats.disk))?)?;
         dict.set_item("memory", json(serde_json::to_value(stats.memory))?)?;

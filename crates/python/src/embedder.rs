@@ -36,10 +36,10 @@ impl Embedder {
     ) -> PyResult<Self> {
         let defaults = HttpOptions::new(base_url, model);
         let make = move || {
-            let read_timeout = Duration::try_from_secs_f64(timeout_seconds)
-                .ok()
-                .filter(|timeout| !timeout.is_zero())
-                .ok_or_else(|| Error::invalid(format!("a timeout of {timeout_seconds} seconds; give a number above 0")))?;
+            let read_timeout =
+                Duration::try_from_secs_f64(timeout_seconds).ok().filter(|timeout| !timeout.is_zero()).ok_or_else(
+                    || Error::invalid(format!("a timeout of {timeout_seconds} seconds; give a number above 0")),
+                )?;
             let options = HttpOptions {
                 api_key: api_key.or_else(|| defaults.api_key.clone()),
                 dim,

@@ -52,12 +52,15 @@ impl Columns<'_> {
         if id.is_none() {
             return Err(invalid(py, format!("record {at} has no id; give each record a string as \"id\"")));
         }
-        let id = string(&id).map_err(|what| invalid(py, format!("record {at}: its id {what}; ids are strings (use str(...))")))?;
+        let id = string(&id)
+            .map_err(|what| invalid(py, format!("record {at}: its id {what}; ids are strings (use str(...))")))?;
         let mut record = Record::new(id.clone());
         let name = || format!("record {id:?}");
         let text_of = |column: &Option<Bound<'_, PyList>>, what: &str| -> PyResult<Option<String>> {
             let Some(value) = item(column, at)? else { return Ok(None) };
-            string(&value).map(Some).map_err(|wrong| invalid(py, format!("{}: its {what} {wrong}; give a string or None", name())))
+            string(&value)
+                .map(Some)
+                .map_err(|wrong| invalid(py, format!("{}: its {what} {wrong}; give a string or None", name())))
         };
         record.text = text_of(&self.texts, "text")?;
         record.context = text_of(&self.contexts, "context")?;

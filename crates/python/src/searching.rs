@@ -30,9 +30,9 @@ impl Query<'_> {
     pub fn search(&self, py: Python<'_>) -> PyResult<Result<Search>> {
         let text = match &self.text {
             None => None,
-            Some(text) => {
-                Some(string(text).map_err(|what| invalid(py, format!("the text to search for {what}; give a string")))?)
-            }
+            Some(text) => Some(
+                string(text).map_err(|what| invalid(py, format!("the text to search for {what}; give a string")))?,
+            ),
         };
         Ok(self.build(text))
     }

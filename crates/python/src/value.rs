@@ -47,11 +47,14 @@ pub fn payload_from_python(record: &dyn Fn() -> String, payload: &Bound<'_, PyAn
     let mut fields = Payload::new();
     for (name, value) in dict.iter() {
         let Some(name) = field_name(&name) else {
-            return Err(invalid(py, format!("{}: payload field {name} is named by {}; names are strings", record(), article(&name))));
+            return Err(invalid(
+                py,
+                format!("{}: payload field {name} is named by {}; names are strings", record(), article(&name)),
+            ));
         };
         let place = Place { parent: None, step: Step::Field(&name), depth: 1 };
         let value = value_from_python(&place, &value)
-            .map_err(|what| invalid(py, format!("{}: payload field {:?} {what}", record(), what.place(&place))))?;
+            .map_err(|wrong| invalid(py, format!("{}: payload field {:?} {}", record(), wrong.place, wrong.what)))?;
         fields.insert(name.clone(), value);
     }
     Ok(fields)
@@ -61,18 +64,6 @@ pub fn payload_from_python(record: &dyn Fn() -> String, payload: &Bound<'_, PyAn
 struct Wrong {
     place: String,
     what: String,
-}
-
-impl Wrong {
-    fn place(&self, _field: &Place<'_>) -> &str {
-        &self.place
-    }
-}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.what)
-    }
 }
 
 fn value_from_python(place: &Place<'_>, value: &Bound<'_, PyAny>) -> Result<Value, Wrong> {
@@ -129,7 +120,9 @@ fn value_from_python(place: &Place<'_>, value: &Bound<'_, PyAny>) -> Result<Valu
         return Ok(Value::Datetime(micros));
     }
     match numpy_value(value).map_err(internal)? {
-        Some(plain) => value_from_python(&Place { parent: place.parent, depth: place.depth + 1, step: place.step.again() }, &plain),
+        Some(plain) => {
+            value_from_python(&Place { parent: place.parent, depth: place.depth + 1, step: place.step.again() }, &plain)
+        }
         None => Err(wrong(format!(
             "is {}; a payload holds None, bool, int, float, str, datetime, date, and lists and dicts of these",
             article(value)
@@ -237,7 +230,8 @@ impl Calendar {
         static CALENDAR: PyOnceLock<Calendar> = PyOnceLock::new();
         CALENDAR.get_or_try_init(py, || {
             let module = py.import("datetime")?;
-            let class = |name: &str| -> PyResult<Py<PyType>> { Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind()) };
+            let class =
+                |name: &str| -> PyResult<Py<PyType>> { Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind()) };
             let utc = module.getattr("timezone")?.getattr("utc")?;
             let (datetime, timedelta) = (class("datetime")?, class("timedelta")?);
             Ok(Self {

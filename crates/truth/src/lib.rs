@@ -25,7 +25,7 @@ pub use error::{Result, TruthError};
 pub use key::{Shard, Table};
 pub use log::{append_change, changes_after, trim_changes};
 pub use repair::{RepairReport, repair};
-pub use verify::{Damage, record_checksums, verify, verify_small};
+pub use verify::{Damage, verify, verify_small};
 
 /// Where a write stands in the order of all writes; what [`Truth::sync`] waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use rocksdb::{DB, DBRecoveryMode, Options};
 
-use crate::verify::{Damage, verify};
-use crate::{Embedded, EmbeddedOptions, Result, TruthError, record_checksums};
+use crate::verify::{Damage, record_checksums, verify};
+use crate::{Embedded, EmbeddedOptions, Result, TruthError};
 
 /// What a repair did.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ pub fn repair(folder: &Path, quarantine: &Path, options: EmbeddedOptions) -> Res
     // Noted anew: files that were written again have other checksums now.
     match std::fs::remove_file(folder.join("CHECKSUMS")) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(folder)(error)),
-        _ => record_checksums(folder)?,
+        _ => record_checksums(folder, None)?,
     }
     Ok(report)
 }

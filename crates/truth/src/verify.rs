@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use nuthatch_segment::{read_sealed, write_sealed};
 
 use crate::log_file::first_bad_record;
-use crate::{Embedded, Result, TruthError};
+use crate::embedded::Embedded;
+use crate::{Result, TruthError};
 
 /// A file whose bytes are not what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,21 +26,25 @@ const CHECKSUMS: &str = "CHECKSUMS";
 type Sums = BTreeMap<String, (u64, u32)>;
 
 /// Notes the checksums of files that have become immutable since the last call. Cheap when there are none.
-pub fn record_checksums(folder: &Path) -> Result<()> {
-    let mut known = read_sums(folder).unwrap_or_default();
-    let names: Vec<String> = file_names(folder)?
-        .into_iter()
-        .filter(|name| is_immutable(name))
-        .collect();
+///
+/// `live` names the table files of an open store: others may be half written. Of a closed store, every table file counts.
+pub(crate) fn record_checksums(folder: &Path, live: Option<&[String]>) -> Result<()> {
+    let mut known = read_sums(folder).unwrap_or_default(); // damaged: noted at open, written anew here
+    let is_whole = |name: &String| match live {
+        Some(live) if name.ends_with(".sst") => live.contains(name),
+        _ => is_immutable(name),
+    };
+    let names: Vec<String> = file_names(folder)?.into_iter().filter(is_whole).collect();
     let before = known.clone();
     known.retain(|name, _| names.contains(name));
     for name in names {
-        if !known.contains_key(&name) {
-            match checksum_of(&folder.join(&name)) {
-                Ok(sum) => drop(known.insert(name, sum)),
+        if let std::collections::btree_map::Entry::Vacant(place) = known.entry(name) {
+            let path = folder.join(place.key());
+            match checksum_of(&path) {
+                Ok(sum) => drop(place.insert(sum)),
                 // Compaction may remove a file at any moment.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(io(&folder.join(name), error)),
+                Err(error) => return Err(io(&path, error)),
             }
         }
     }

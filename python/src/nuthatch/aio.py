@@ -207,7 +207,7 @@ class AsyncCollection:
         return await _in_thread(self.sync.upsert, records, ids=ids, texts=texts, vectors=vectors, payloads=payloads)
 
     @overload
-    async def get(self, ids: str, *, include: Sequence[str] = ...) -> Record | None: ...
+    async def get(self, ids: str, *, include: Sequence[str] = ...) -> Record | None: ...  # type: ignore[overload-overlap]
     @overload
     async def get(self, ids: Iterable[str], *, include: Sequence[str] = ...) -> list[Record | None]: ...
     async def get(

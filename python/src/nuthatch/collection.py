@@ -82,7 +82,7 @@ class Collection:
         return Upserted(*self._core.upsert(batch.columns(records, ids, texts, vectors, payloads)))
 
     @overload
-    def get(self, ids: str, *, include: Sequence[str] = ...) -> Record | None: ...
+    def get(self, ids: str, *, include: Sequence[str] = ...) -> Record | None: ...  # type: ignore[overload-overlap]
     @overload
     def get(self, ids: Iterable[str], *, include: Sequence[str] = ...) -> list[Record | None]: ...
     def get(

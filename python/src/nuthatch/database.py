@@ -51,7 +51,7 @@ class Database:
 
     def __init__(self, core: _core.Database) -> None:
         self._core = core
-        self._path = os.fspath(core.folder())
+        self._path = str(core.folder())
         self._is_open = True
 
     @property

@@ -135,7 +135,8 @@ class Results(Sequence[Hit]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame with the columns of ``to_arrow``. Needs pandas and pyarrow."""
-        return self.to_arrow().to_pandas()
+        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        return frame
 
 
 def _arrow_column(values: list[Any]) -> pyarrow.Array:

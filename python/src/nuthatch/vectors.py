@@ -87,4 +87,4 @@ def _array_bytes(values: object, ndim: int, what: str) -> bytes:
         )
     # What is too large for 32 bits becomes infinite, and the engine refuses it by name.
     with numpy.errstate(over="ignore"):
-        return cast("bytes", numpy.ascontiguousarray(found, dtype="<f4").tobytes())
+        return numpy.ascontiguousarray(found, dtype="<f4").tobytes()

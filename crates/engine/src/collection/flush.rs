@@ -263,11 +263,10 @@ fn choose_merge(segments: &[SegmentView]) -> Option<std::ops::Range<usize>> {
     }
     let mut best: Option<std::ops::Range<usize>> = None;
     for start in 0..segments.len() {
-        let mut rows = 0;
-        let mut largest = 0;
-        for end in start..segments.len() {
-            rows += live(&segments[end]);
-            largest = largest.max(live(&segments[end]));
+        let (mut rows, mut largest) = (0, 0);
+        for (end, view) in segments.iter().enumerate().skip(start) {
+            rows += live(view);
+            largest = largest.max(live(view));
             if rows > SEGMENT_ROWS_MAX {
                 break;
             }

@@ -204,7 +204,7 @@ impl Collection {
 
 impl State {
     pub(crate) fn degraded(&self) -> Vec<String> {
-        let named = [("vectors and filters", &self.segments_health), ("text", &self.text_health)];
+        let named = [("vectors and filters", &self.segments_health), ("texts", &self.text_health)];
         named
             .into_iter()
             .filter_map(|(what, health)| Some(format!("{what} are searched exactly, without their index: {}", health.broken()?)))

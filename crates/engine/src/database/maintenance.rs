@@ -5,8 +5,6 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use nuthatch_truth::record_checksums;
-
 use crate::collection::Core;
 use crate::database::Shared;
 use crate::{Error, Result};
@@ -49,7 +47,7 @@ fn round(shared: &Shared) -> Result<()> {
         }
         if is_due(shared, &core) {
             core.flush()?;
-            record_checksums(&shared.folder.truth())?;
+            shared.truth()?.record_checksums()?;
         }
         while !stopping(shared) && core.merge()? {}
     }

@@ -119,6 +119,7 @@ impl Database {
         let mut writer = core.writer.lock();
         let mut rows = HashSet::new();
         let mut ids = HashSet::new();
+        let mut without_their_vector = HashSet::new();
         let mut schema = writer.schema.clone();
         let mut batch = Batch::new();
         let (mut next_row, mut vectors) = (writer.counters.next_row, 0);
@@ -132,8 +133,12 @@ impl Database {
             }
             schema.observe(&stored.payload()?);
             rows.insert(row);
+            match truth.get(Table::Vectors, &shard.number_key(row))?.is_some() {
+                true => vectors += 1,
+                false if stored.has_vector => drop(without_their_vector.insert(stored.id.clone())),
+                false => {}
+            }
             ids.insert(stored.id);
-            vectors += u64::from(truth.get(Table::Vectors, &shard.number_key(row))?.is_some());
             Ok(())
         })?;
         truth.scan(Table::Ids, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, _| {
@@ -143,6 +148,12 @@ impl Database {
             }
             ControlFlow::Continue(())
         })?;
+        for (path, mut entry) in core.file_entries("")? {
+            if entry.ids(&path).any(|id| !ids.contains(&id) || without_their_vector.contains(&id)) {
+                entry.read_again();
+                batch.put(Table::Files, shard.key(path.as_bytes()), entry.encode());
+            }
+        }
         let before = writer.counters.rows;
         let counters = Counters { next_row, sequence: writer.counters.sequence + 1, rows: rows.len() as u64, vectors };
         nuthatch_truth::append_change(&mut batch, shard, counters.sequence, Change::default().encode());

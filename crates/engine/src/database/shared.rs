@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nuthatch_embed::Embedder;
 use nuthatch_segment::BlockCache;
-use nuthatch_truth::{Damage, Embedded, record_checksums, verify_small};
+use nuthatch_truth::{Damage, Embedded, verify_small};
 use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard};
 
 use crate::collection::Core;
@@ -269,7 +269,7 @@ impl Shared {
         }
         let Some(truth) = &*self.truth.read_recursive() else { return Ok(()) };
         truth.flush()?;
-        Ok(record_checksums(&self.folder.truth())?)
+        Ok(truth.record_checksums()?)
     }
 
     /// A place where tests that kill the process want to be hit: widened by the environment, free otherwise.

@@ -106,11 +106,12 @@ impl Add<'_, '_> {
         let mut files = Vec::new();
         let mut roots = Vec::new();
         let mut seen = HashSet::new();
+        let own = self.own_folder();
         for path in paths {
             let root = path.canonicalize().map_err(|error| Error::io(path, &error))?;
             for entry in walk(&root, &self.options.walk) {
                 match entry {
-                    Ok(entry) if entry.path.starts_with(&self.own_folder()) => {}
+                    Ok(entry) if entry.path.starts_with(&own) => {}
                     Ok(entry) => {
                         if seen.insert(entry.path.clone()) {
                             files.push(entry);

@@ -47,6 +47,11 @@ impl FileEntry {
         }
     }
 
+    /// Makes the next `add` take the file for a changed one, because some of its passages were lost.
+    pub fn read_again(&mut self) {
+        (self.mtime_ns, self.hash) = (i64::MIN, [0; 32]);
+    }
+
     pub fn ids(&self, path: &str) -> impl Iterator<Item = String> + use<> {
         let path = path.to_string();
         (0..self.passages.len()).map(move |number| passage_id(&path, number))

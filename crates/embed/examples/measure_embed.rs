@@ -1,6 +1,6 @@
 //! Question: what does the installed model cost and give? Passages per core-second, memory of the process, STS-b Spearman.
 //!
-//!     cargo run --release -p nuthatch-embed --example measure -- [passages] [threads]
+//!     cargo run --release -p nuthatch-embed --example measure_embed -- [passages] [threads]
 //!
 //! Data: `NUTHATCH_TEST_DATA`, else `<workspace>/../shared/data` (`text/docs50k.jsonl.gz`, `pairs/stsb_test.jsonl.gz`).
 

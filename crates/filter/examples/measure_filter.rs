@@ -1,6 +1,6 @@
 //! How long does a filter take on a segment, and what does it hold?
 //!
-//! Data: 200,000 rows of made-up payloads, seed 1. `cargo run --release -p nuthatch-filter --example measure`
+//! Data: 200,000 rows of made-up payloads, seed 1. `cargo run --release -p nuthatch-filter --example measure_filter`
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -2,7 +2,7 @@
 //!
 //! Query times are CPU time of the one thread that a query uses.
 //! Data: `text/docs50k.jsonl.gz` and `text/queries1k.jsonl` of the benchmark data, english, block cache 16 MiB.
-//! Command: `NUTHATCH_TEST_DATA=<folder> cargo run --release -p nuthatch-text --example measure [writer MiB]`
+//! Command: `NUTHATCH_TEST_DATA=<folder> cargo run --release -p nuthatch-text --example measure_text [writer MiB]`
 
 use std::time::Instant;
 
