@@ -12,10 +12,11 @@ import os
 from collections import defaultdict
 from pathlib import Path
 
-import nuthatch
 import pytest
 from ranking import mean, ndcg_at_10
 from support import REPOSITORY
+
+import nuthatch
 
 numpy = pytest.importorskip("numpy")
 

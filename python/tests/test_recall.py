@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import nuthatch
 import pytest
+
+import nuthatch
 
 numpy = pytest.importorskip("numpy")
 

@@ -14,6 +14,9 @@ use crate::handle::Handle;
 use crate::records::{self, Columns, RecordParts};
 use crate::searching::{self, AnswerParts, Query};
 
+/// path, bytes, mtime_ns, kind, passages
+type FileParts = (String, u64, i64, String, usize);
+
 #[pyclass(frozen, module = "nuthatch._core")]
 pub struct Collection {
     collection: core::Collection,
@@ -113,8 +116,7 @@ impl Collection {
         adding::add(py, self.get(py)?, arguments)
     }
 
-    /// path, bytes, mtime_ns, kind, passages
-    fn files(&self, py: Python<'_>, prefix: String) -> PyResult<Vec<(String, u64, i64, String, usize)>> {
+    fn files(&self, py: Python<'_>, prefix: String) -> PyResult<Vec<FileParts>> {
         let collection = self.get(py)?;
         let files = engine(py, || collection.files(&prefix))?;
         Ok(files.into_iter().map(|file| (file.path, file.bytes, file.mtime_ns, file.kind, file.passages)).collect())

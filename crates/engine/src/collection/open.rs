@@ -146,26 +146,13 @@ impl Core {
         };
         let text_applied = state.text.as_ref().map_or(counters.sequence, |text| text.applied());
         let mut added: BTreeMap<u64, u64> = BTreeMap::new();
-        let mut failed = None;
-        changes_after(&*self.shared.truth()?, self.shard, segments_applied.min(text_applied), &mut |sequence, entry| {
-            match Change::decode(entry) {
-                Ok(change) => {
-                    for row in change.removed {
-                        added.remove(&row);
-                        state.remove(row);
-                    }
-                    added.extend(change.added.into_iter().map(|row| (row, sequence)));
-                    ControlFlow::Continue(())
-                }
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
+        self.each_change(segments_applied.min(text_applied), &mut |sequence, change| {
+            for row in change.removed {
+                added.remove(&row);
+                state.remove(row);
             }
+            added.extend(change.added.into_iter().map(|row| (row, sequence)));
         })?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
         let added: Vec<(u64, u64)> = added.into_iter().collect();
         for chunk in added.chunks(READ_ROWS) {
             let keys: Vec<Vec<u8>> = chunk.iter().map(|(row, _)| self.shard.number_key(*row)).collect();
@@ -184,6 +171,22 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// Visits the changes after `sequence`, in order.
+    pub(crate) fn each_change(&self, sequence: u64, visit: &mut dyn FnMut(u64, Change)) -> Result<()> {
+        let mut failed = None;
+        changes_after(&*self.shared.truth()?, self.shard, sequence, &mut |sequence, entry| match Change::decode(entry) {
+            Ok(change) => {
+                visit(sequence, change);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        failed.map_or(Ok(()), Err)
     }
 
     pub(crate) fn insert_text(&self, state: &mut State, row: u64, stored: &Row) {

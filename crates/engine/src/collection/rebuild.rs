@@ -1,13 +1,10 @@
 //! Building an index anew from the truth, after it was damaged, deleted, or fell behind the change log.
 
-use std::ops::ControlFlow;
-
 use nuthatch_text::TextIndex;
-use nuthatch_truth::{Reader, Table, changes_after};
+use nuthatch_truth::{Reader, Table};
 use roaring::RoaringTreemap;
 
 use crate::collection::Core;
-use crate::collection::change::Change;
 use crate::collection::fresh::Fresh;
 use crate::collection::flush::dead_in;
 use crate::collection::segment::SEGMENT_ROWS_MAX;
@@ -39,11 +36,7 @@ impl Core {
         let (rows, upto) = {
             // No write between listing the rows and noting the sequence.
             let writer = self.writer.lock();
-            let mut rows = RoaringTreemap::new();
-            self.each_row(Table::Records, &mut |row, _| {
-                rows.insert(row);
-                Ok(())
-            })?;
+            let rows = self.all_rows()?;
             let mut state = self.state.write();
             state.segments.clear();
             state.active = Fresh::default();
@@ -86,11 +79,7 @@ impl Core {
         let text = std::sync::Arc::new(TextIndex::open_or_create(&folder, &self.shared.cache, &self.language)?);
         let (rows, upto) = {
             let writer = self.writer.lock();
-            let mut rows = RoaringTreemap::new();
-            self.each_row(Table::Records, &mut |row, _| {
-                rows.insert(row);
-                Ok(())
-            })?;
+            let rows = self.all_rows()?;
             let mut state = self.state.write();
             for row in std::mem::take(&mut state.tail_rows) {
                 state.tail.remove(row);
@@ -121,26 +110,22 @@ impl Core {
     /// Live rows that were added after a change.
     fn rows_added_after(&self, sequence: u64) -> Result<Vec<(u64, Row)>> {
         let mut added = RoaringTreemap::new();
-        let mut failed = None;
-        changes_after(&*self.shared.truth()?, self.shard, sequence, &mut |_, entry| match Change::decode(entry) {
-            Ok(change) => {
-                added.extend(change.added);
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        })?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
+        self.each_change(sequence, &mut |_, change| added.extend(change.added))?;
         let mut rows = Vec::new();
         for row in added {
             if let Some(stored) = self.shared.truth()?.get(Table::Records, &self.shard.number_key(row))? {
                 rows.push((row, Row::decode(&stored)?));
             }
         }
+        Ok(rows)
+    }
+
+    fn all_rows(&self) -> Result<RoaringTreemap> {
+        let mut rows = RoaringTreemap::new();
+        self.each_row(Table::Records, &mut |row, _| {
+            rows.insert(row);
+            Ok(())
+        })?;
         Ok(rows)
     }
 }

@@ -1,8 +1,5 @@
 //! Searching: candidates from each leg, exact vectors for the best, one ranking.
 
-use std::sync::Arc;
-
-use nuthatch_embed::Embedder;
 use nuthatch_filter::Filter;
 use nuthatch_text::RowFilter;
 use nuthatch_truth::{Reader, Table};
@@ -116,8 +113,7 @@ impl Core {
         if text.trim().is_empty() {
             return Ok(None);
         }
-        let embedder: Option<Arc<dyn Embedder>> = self.embedder_for_passages()?;
-        embedder.map(|embedder| embedder.embed_query(text)).transpose().map_err(Error::from)
+        Ok(self.embedder()?.map(|embedder| embedder.embed_query(text)).transpose()?)
     }
 
     /// One pass. False when a row that was found could not be read any more.

@@ -1,13 +1,14 @@
 //! Writing: one call, one batch, one fsync.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use nuthatch_embed::Embedder;
 use nuthatch_truth::{Batch, Reader, Table, Truth, append_change};
 
 use crate::collection::change::Change;
 use crate::collection::meta::{self, COUNTERS, EmbedderMeta, SCHEMA, meta_key};
-use crate::collection::{Collection, Core, Writer};
+use crate::collection::{Collection, Core, EmbedderChoice, Writer};
 use crate::record::{Record, Row, shortened, vector_bytes};
 use crate::{Error, ErrorKind, Result};
 
@@ -242,9 +243,17 @@ impl Core {
         Ok(())
     }
 
-    /// The embedder for texts without vectors; `None` when this collection does not embed. Settles the collection's embedder.
-    pub(crate) fn embedder_for_passages(&self) -> Result<Option<std::sync::Arc<dyn Embedder>>> {
-        use crate::collection::EmbedderChoice;
+    /// The embedder for texts without vectors; `None` when this collection does not embed. From here on it is the collection's.
+    pub(crate) fn embedder_for_passages(&self) -> Result<Option<Arc<dyn Embedder>>> {
+        let embedder = self.embedder()?;
+        if let Some(embedder) = &embedder {
+            self.settle_embedder(&**embedder)?;
+        }
+        Ok(embedder)
+    }
+
+    /// The collection's embedder, or the one it would have; `None` when it does not embed.
+    pub(crate) fn embedder(&self) -> Result<Option<Arc<dyn Embedder>>> {
         let (embeds, stored, dim) = {
             let writer = self.writer.lock();
             (writer.meta.embeds, writer.meta.embedder.clone(), writer.meta.dim)
@@ -266,7 +275,6 @@ impl Core {
                 embedder.dim()
             )));
         }
-        self.settle_embedder(&*embedder)?;
         Ok(Some(embedder))
     }
 
