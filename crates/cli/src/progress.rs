@@ -27,8 +27,8 @@ impl Meter {
     pub fn new(quiet: bool) -> Self {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            let style =
-                ProgressStyle::with_template("{bar:24} {percent:>3}%  {wide_msg}").expect("the template is well-formed");
+            let style = ProgressStyle::with_template("{bar:24} {percent:>3}%  {wide_msg}")
+                .expect("the template is well-formed");
             bar.with_style(style)
         });
         Self { bar, quiet, here: paths::here(), shown_at: Instant::now(), anonymous_bytes_max: 0 }

@@ -47,7 +47,8 @@ fn load(data: &Path, folder: &Path, given_vectors: bool) -> Outcome {
         false => None,
     };
     let started = Instant::now();
-    let lines = BufReader::new(flate2::read::GzDecoder::new(std::fs::File::open(data.join("text/docs50k.jsonl.gz"))?)).lines();
+    let lines =
+        BufReader::new(flate2::read::GzDecoder::new(std::fs::File::open(data.join("text/docs50k.jsonl.gz"))?)).lines();
     let mut batch = Vec::new();
     let mut passages = 0;
     for (row, line) in lines.enumerate() {
@@ -67,7 +68,10 @@ fn load(data: &Path, folder: &Path, given_vectors: bool) -> Outcome {
     let how = if given_vectors { "given vectors" } else { "default embedder" };
     println!("passages ({how}): {passages} in {seconds:.1} s, {:.0}/s", passages as f64 / seconds);
 
-    let sift = db.collection("sift", CollectionOptions { metric: Some(Metric::L2), embedder: EmbedderChoice::None, ..Default::default() })?;
+    let sift = db.collection(
+        "sift",
+        CollectionOptions { metric: Some(Metric::L2), embedder: EmbedderChoice::None, ..Default::default() },
+    )?;
     let rows = sift_rows(data)?;
     let started = Instant::now();
     for (number, chunk) in rows.chunks(1000 * DIM_SIFT).enumerate() {
@@ -93,7 +97,9 @@ fn ask(data: &Path, folder: &Path) -> Outcome {
     let text_queries = f16_rows(&data.join("text/queries1k_vec_f16.npy"), DIM_TEXT)?;
     let queries: Vec<String> = BufReader::new(std::fs::File::open(data.join("text/queries1k.jsonl"))?)
         .lines()
-        .map(|line| Ok(serde_json::from_str::<serde_json::Value>(&line?)?["text"].as_str().unwrap_or_default().to_string()))
+        .map(|line| {
+            Ok(serde_json::from_str::<serde_json::Value>(&line?)?["text"].as_str().unwrap_or_default().to_string())
+        })
         .collect::<std::result::Result<_, Box<dyn std::error::Error>>>()?;
     let truth = i32_rows(&data.join("text/queries1k_gt100_ids.npy"))?;
     let before = ProcessMemory::now().unwrap_or_default();
@@ -112,7 +118,11 @@ fn ask(data: &Path, folder: &Path) -> Outcome {
     let times = timed(queries.len(), |at| {
         let query = text_queries[at * DIM_TEXT..][..DIM_TEXT].to_vec();
         let answer = docs.search(&Search::vector(query))?;
-        right += answer.hits.iter().filter(|hit| truth[at * 100..][..10].iter().any(|id| hit.id == format!("d{id}"))).count();
+        right += answer
+            .hits
+            .iter()
+            .filter(|hit| truth[at * 100..][..10].iter().any(|id| hit.id == format!("d{id}")))
+            .count();
         row = at;
         Ok(())
     })?;
@@ -221,7 +231,12 @@ fn print_stats(when: &str, stats: &Stats) {
         mib(memory.embedder_bytes)
     );
     let disk = &stats.disk;
-    println!("disk {when}: {} (truth {}, indexes {})", mib(disk.total_bytes), mib(disk.truth_bytes), mib(disk.indexes_bytes));
+    println!(
+        "disk {when}: {} (truth {}, indexes {})",
+        mib(disk.total_bytes),
+        mib(disk.truth_bytes),
+        mib(disk.indexes_bytes)
+    );
 }
 
 fn mib(bytes: u64) -> String {

@@ -29,8 +29,8 @@ mod options;
 mod record;
 
 pub use collection::{
-    Answer, Collection, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion, Hit, Include, Leg, Legs,
-    Mode, Page, Scan, Search, Upserted,
+    Answer, Collection, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion, Hit, Include, Leg,
+    Legs, Mode, Page, Scan, Search, Upserted,
 };
 pub use database::{Database, DiskStats, Doctor, Finding, MemoryStats, ProcessMemory, RepairOutcome, Stats};
 pub use error::{Error, ErrorKind, Result};

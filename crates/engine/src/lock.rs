@@ -24,8 +24,7 @@ impl FolderLock {
     pub fn take(folder: &Path, program: &str) -> Result<Self> {
         let path = folder.join("LOCK");
         let io = |error: std::io::Error| Error::io(&path, &error);
-        let mut file =
-            File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
+        let mut file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(held(folder, &mut file)),
@@ -52,11 +51,8 @@ impl Drop for FolderLock {
 
 fn held(folder: &Path, file: &mut File) -> Error {
     let mut text = String::new();
-    let holder = file
-        .read_to_string(&mut text)
-        .ok()
-        .and_then(|_| serde_json::from_str::<Holder>(&text).ok())
-        .map_or_else(
+    let holder =
+        file.read_to_string(&mut text).ok().and_then(|_| serde_json::from_str::<Holder>(&text).ok()).map_or_else(
             || "another process".to_string(),
             |h| match h.pid == std::process::id() {
                 true => format!("this very process (pid {}, {}) since {}", h.pid, h.program, h.since),
@@ -65,9 +61,6 @@ fn held(folder: &Path, file: &mut File) -> Error {
         );
     Error::new(
         ErrorKind::Conflict,
-        format!(
-            "{} is open in {holder}; close it there, or wait until it ends, and try again",
-            folder.display()
-        ),
+        format!("{} is open in {holder}; close it there, or wait until it ends, and try again", folder.display()),
     )
 }

@@ -55,7 +55,11 @@ impl Record {
             return Err(Error::invalid("a record has an empty id; give each record a non-empty string"));
         }
         if self.id.len() > ID_BYTES_MAX {
-            return Err(Error::invalid(format!("{}: its id has {} bytes, {ID_BYTES_MAX} at most", name(), self.id.len())));
+            return Err(Error::invalid(format!(
+                "{}: its id has {} bytes, {ID_BYTES_MAX} at most",
+                name(),
+                self.id.len()
+            )));
         }
         if let Some(text) = &self.text
             && text.len() > TEXT_BYTES_MAX
@@ -105,9 +109,8 @@ impl Row {
 
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         match bytes.split_first() {
-            Some((&ROW_VERSION, rest)) => {
-                postcard::from_bytes(rest).map_err(|error| Error::internal(format!("a stored record does not decode: {error}")))
-            }
+            Some((&ROW_VERSION, rest)) => postcard::from_bytes(rest)
+                .map_err(|error| Error::internal(format!("a stored record does not decode: {error}"))),
             Some((version, _)) => Err(Error::internal(format!(
                 "a stored record has version {version}, this program reads {ROW_VERSION}; use a newer Nuthatch"
             ))),

@@ -25,7 +25,8 @@ fn rounds() -> u32 {
 #[ignore = "run by the crash tests in a process of its own"]
 fn child_writes_until_it_is_killed() {
     let folder = std::env::var("NUTHATCH_CHILD_FOLDER").expect("set by the parent");
-    let seed: u64 = std::env::var("NUTHATCH_CHILD_SEED").ok().and_then(|seed| seed.parse().ok()).expect("set by the parent");
+    let seed: u64 =
+        std::env::var("NUTHATCH_CHILD_SEED").ok().and_then(|seed| seed.parse().ok()).expect("set by the parent");
     let mut dice = fastrand::Rng::with_seed(seed);
     let db = Database::open(&folder, Options { fresh_rows_max: 40, ..Options::default() }).unwrap();
     let notes = db.collection("notes", settings()).unwrap();
@@ -146,8 +147,11 @@ fn indexes_agree(notes: &Collection, model: &Model, note: &str) {
         assert_eq!(answer.hits[0].id, *id, "{note}: text of {id}");
         let answer = notes.search(&Search::vector(vector(number, *version as u64)).limit(1)).unwrap();
         assert_eq!(answer.hits[0].score, 0.0, "{note}: vector of {id}");
-        assert_eq!(notes.count(Some(&format!("version = {version}"))).unwrap() as usize,
-            model.values().filter(|v| *v == version).count(), "{note}: count of {version}");
+        assert_eq!(
+            notes.count(Some(&format!("version = {version}"))).unwrap() as usize,
+            model.values().filter(|v| *v == version).count(),
+            "{note}: count of {version}"
+        );
     }
     let all = notes.search(&Search::vector(vec![0.0; 8]).limit(1000)).unwrap();
     assert_eq!(all.hits.len(), model.len(), "{note}: all vectors");
@@ -157,7 +161,8 @@ fn indexes_agree(notes: &Collection, model: &Model, note: &str) {
 
 #[test]
 fn every_acknowledged_write_survives_kill_9_and_none_is_half_there() {
-    let seed = std::env::var("NUTHATCH_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| fastrand::u64(..));
+    let seed =
+        std::env::var("NUTHATCH_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| fastrand::u64(..));
     println!("seed {seed}");
     let mut dice = fastrand::Rng::with_seed(seed);
     let folder = tempfile::tempdir().unwrap();
@@ -193,6 +198,10 @@ fn every_acknowledged_write_survives_kill_9_and_none_is_half_there() {
         }
         db.close().unwrap();
     }
-    println!("{} rounds, {acknowledged} acknowledged calls, {cut_short} cut short, {} records at the end", rounds(), model.len());
+    println!(
+        "{} rounds, {acknowledged} acknowledged calls, {cut_short} cut short, {} records at the end",
+        rounds(),
+        model.len()
+    );
     assert!(acknowledged > 0 && cut_short > 0);
 }

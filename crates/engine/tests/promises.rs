@@ -254,7 +254,8 @@ fn one_flipped_byte_in_any_file_is_found_named_and_survived() {
             };
             assert!(named, "{note}: not named");
 
-            let (db, outcome) = Database::repair(broken.path(), quiet()).unwrap_or_else(|error| panic!("{note}: {error}"));
+            let (db, outcome) =
+                Database::repair(broken.path(), quiet()).unwrap_or_else(|error| panic!("{note}: {error}"));
             let notes = db.collection("notes", no_embedder()).unwrap();
             let left = notes.len().unwrap() as usize;
             assert!(left == model.len() || !outcome.truth.is_empty(), "{note}: {left} left, {outcome:?}");
@@ -274,7 +275,9 @@ fn one_flipped_byte_in_any_file_is_found_named_and_survived() {
             notes.upsert(vec![Record::new("after").text("bird")]).unwrap();
         }
     }
-    for kind in ["sst", "NUTHATCH", "MANIFEST", "COLLECTION", "codes1", "codes4", "columns", "rows", "CURRENT", "CHECKSUMS"] {
+    for kind in
+        ["sst", "NUTHATCH", "MANIFEST", "COLLECTION", "codes1", "codes4", "columns", "rows", "CURRENT", "CHECKSUMS"]
+    {
         assert!(kinds.contains(kind), "{kind} was not among {kinds:?}");
     }
 }
@@ -312,7 +315,8 @@ fn pages_of_a_search_meet_without_gap_or_overlap() {
 
 #[test]
 fn writers_wait_instead_of_exceeding_the_budget() {
-    let options = Options { memory_budget_bytes: MEMORY_BUDGET_MIN_BYTES, fresh_rows_max: 1 << 20, ..Options::default() };
+    let options =
+        Options { memory_budget_bytes: MEMORY_BUDGET_MIN_BYTES, fresh_rows_max: 1 << 20, ..Options::default() };
     let db = Database::in_memory(options).unwrap();
     let notes = db.collection("notes", CollectionOptions { dim: Some(256), ..no_embedder() }).unwrap();
     let mut dice = fastrand::Rng::with_seed(11);

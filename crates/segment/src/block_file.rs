@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{
-    BLOCK_BYTES, BLOCK_FILE_VERSION, BlockCache, MAGIC, Result, SegmentError, TRAILER_BYTES,
-};
+use crate::{BLOCK_BYTES, BLOCK_FILE_VERSION, BlockCache, MAGIC, Result, SegmentError, TRAILER_BYTES};
 
 /// An open block file. Cheap to share; reads are thread-safe and every block is verified before it is handed out.
 pub struct BlockFile {
@@ -38,9 +36,7 @@ impl BlockFile {
         }
         let version = u32_at(&trailer, 8);
         if version != BLOCK_FILE_VERSION {
-            return Err(corrupt(&format!(
-                "block file version {version}, this program reads {BLOCK_FILE_VERSION}"
-            )));
+            return Err(corrupt(&format!("block file version {version}, this program reads {BLOCK_FILE_VERSION}")));
         }
         let data_bytes = u64::from_le_bytes(trailer[16..24].try_into().expect("eight bytes"));
         let blocks = data_bytes.div_ceil(BLOCK_BYTES as u64);
@@ -123,8 +119,7 @@ impl BlockFile {
             return Err(self.outside(offset));
         };
         let mut bytes = vec![0; (self.data_bytes - offset).min(BLOCK_BYTES as u64) as usize];
-        pread(&self.file, offset, &mut bytes)
-            .map_err(|source| SegmentError::io(&self.path, source))?;
+        pread(&self.file, offset, &mut bytes).map_err(|source| SegmentError::io(&self.path, source))?;
         if crc32c::crc32c(&bytes) != expected {
             return Err(SegmentError::corrupt(
                 &self.path,
@@ -135,13 +130,7 @@ impl BlockFile {
     }
 
     fn outside(&self, offset: u64) -> SegmentError {
-        SegmentError::corrupt(
-            &self.path,
-            format!(
-                "byte {offset} was asked for, but it holds {}",
-                self.data_bytes
-            ),
-        )
+        SegmentError::corrupt(&self.path, format!("byte {offset} was asked for, but it holds {}", self.data_bytes))
     }
 }
 

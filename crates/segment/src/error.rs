@@ -5,10 +5,7 @@ use std::path::{Path, PathBuf};
 pub enum SegmentError {
     /// The operating system refused; the file itself is not accused.
     #[error("{}: {source}", path.display())]
-    Io {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    Io { path: PathBuf, source: std::io::Error },
     /// The bytes are not what was written. The index is derived: it can be rebuilt.
     #[error("{} is damaged: {what}; run `nuthatch doctor --repair` to quarantine and rebuild it", path.display())]
     Corrupt { path: PathBuf, what: String },
@@ -18,17 +15,11 @@ pub type Result<T> = std::result::Result<T, SegmentError>;
 
 impl SegmentError {
     pub fn io(path: &Path, source: std::io::Error) -> Self {
-        Self::Io {
-            path: path.to_path_buf(),
-            source,
-        }
+        Self::Io { path: path.to_path_buf(), source }
     }
 
     pub fn corrupt(path: &Path, what: impl Into<String>) -> Self {
-        Self::Corrupt {
-            path: path.to_path_buf(),
-            what: what.into(),
-        }
+        Self::Corrupt { path: path.to_path_buf(), what: what.into() }
     }
 
     /// The file that the error is about.
@@ -48,9 +39,7 @@ impl SegmentError {
 impl From<SegmentError> for std::io::Error {
     fn from(error: SegmentError) -> Self {
         match error {
-            SegmentError::Io { path, source } => {
-                std::io::Error::new(source.kind(), SegmentError::Io { path, source })
-            }
+            SegmentError::Io { path, source } => std::io::Error::new(source.kind(), SegmentError::Io { path, source }),
             corrupt => std::io::Error::new(std::io::ErrorKind::InvalidData, corrupt),
         }
     }

@@ -16,10 +16,7 @@ impl HasLen for BlockFile {
 #[async_trait::async_trait]
 impl FileHandle for BlockFile {
     fn read_bytes(&self, range: Range<usize>) -> std::io::Result<OwnedBytes> {
-        let (first, last) = (
-            range.start / BLOCK_BYTES,
-            range.end.saturating_sub(1) / BLOCK_BYTES,
-        );
+        let (first, last) = (range.start / BLOCK_BYTES, range.end.saturating_sub(1) / BLOCK_BYTES);
         // A large part of one block is shared with the cache; a small one is copied, or it would pin 64 KiB for a few bytes.
         if first == last && range.len() >= BLOCK_BYTES / 4 {
             let block = self.block(first as u64)?;

@@ -48,9 +48,7 @@ pub fn verify_sealed(path: &Path) -> Result<()> {
 /// Makes the names in `folder` durable. (Windows has no such call; its file system journals names.)
 pub fn sync_folder(folder: &Path) -> Result<()> {
     #[cfg(unix)]
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(|source| SegmentError::io(folder, source))?;
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|source| SegmentError::io(folder, source))?;
     #[cfg(not(unix))]
     let _ = folder;
     Ok(())

@@ -21,11 +21,8 @@ pub struct BlockFileWriter {
 impl BlockFileWriter {
     /// Creates `path`; an existing file is an error, since block files are immutable.
     pub fn create(path: &Path) -> Result<Self> {
-        let file = File::options()
-            .write(true)
-            .create_new(true)
-            .open(path)
-            .map_err(|source| SegmentError::io(path, source))?;
+        let file =
+            File::options().write(true).create_new(true).open(path).map_err(|source| SegmentError::io(path, source))?;
         Ok(Self {
             path: path.to_path_buf(),
             file: BufWriter::with_capacity(BLOCK_BYTES, file),

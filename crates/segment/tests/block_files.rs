@@ -47,9 +47,7 @@ fn a_flipped_byte_anywhere_is_found_and_named() {
         let mut bad = good.clone();
         bad[at] ^= 0x10;
         std::fs::write(&path, &bad).unwrap();
-        let error = BlockFile::open(&path, &BlockCache::new(1 << 20))
-            .and_then(|file| file.verify())
-            .unwrap_err();
+        let error = BlockFile::open(&path, &BlockCache::new(1 << 20)).and_then(|file| file.verify()).unwrap_err();
         assert!(error.is_corrupt() && error.path() == path, "byte {at}: {error}");
     }
 }

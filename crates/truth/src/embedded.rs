@@ -6,14 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use rocksdb::{
-    BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, DB, DBCompressionType,
-    DBRecoveryMode, InfoLogger, LogLevel, Options, ReadOptions, WriteBatch, WriteBufferManager,
-    WriteOptions,
+    BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, DB, DBCompressionType, DBRecoveryMode, InfoLogger,
+    LogLevel, Options, ReadOptions, WriteBatch, WriteBufferManager, WriteOptions,
 };
 
-use crate::{
-    Batch, Direction, Op, Position, Reader, Result, Table, Truth, TruthError, Visit,
-};
+use crate::{Batch, Direction, Op, Position, Reader, Result, Table, Truth, TruthError, Visit};
 
 /// How much memory the embedded truth may use.
 #[derive(Clone, Copy, Debug)]
@@ -49,17 +46,13 @@ impl Embedded {
         Self::open_with(folder, options, DBRecoveryMode::TolerateCorruptedTailRecords)
     }
 
-    pub(crate) fn open_with(
-        folder: &Path,
-        options: EmbeddedOptions,
-        recovery: DBRecoveryMode,
-    ) -> Result<Self> {
+    pub(crate) fn open_with(folder: &Path, options: EmbeddedOptions, recovery: DBRecoveryMode) -> Result<Self> {
         let cache = Cache::new_lru_cache(options.cache_bytes);
         let mut db_options = db_options(&options, &cache);
         db_options.set_wal_recovery_mode(recovery);
         let tables = Table::ALL.map(|table| (table.name(), table_options(table, &options, &cache)));
-        let db = DB::open_cf_with_opts(&db_options, folder, tables)
-            .map_err(|error| crate::verify::blame(folder, error))?;
+        let db =
+            DB::open_cf_with_opts(&db_options, folder, tables).map_err(|error| crate::verify::blame(folder, error))?;
         Ok(Self {
             db,
             folder: folder.to_path_buf(),
@@ -72,9 +65,8 @@ impl Embedded {
 
     /// Bytes held in memory.
     pub fn memory(&self) -> Result<TruthMemory> {
-        let usage =
-            rocksdb::perf::get_memory_usage_stats(Some(&[&self.db]), Some(&[&self.cache]))
-                .map_err(|error| self.error(error))?;
+        let usage = rocksdb::perf::get_memory_usage_stats(Some(&[&self.db]), Some(&[&self.cache]))
+            .map_err(|error| self.error(error))?;
         Ok(TruthMemory {
             cache_bytes: usage.cache_total,
             write_buffer_bytes: usage.mem_table_total,
@@ -85,9 +77,7 @@ impl Embedded {
     /// Writes the write buffers to table files, so that the next open replays nothing.
     pub fn flush(&self) -> Result<()> {
         for table in Table::ALL {
-            self.db
-                .flush_cf(self.table(table))
-                .map_err(|error| self.error(error))?;
+            self.db.flush_cf(self.table(table)).map_err(|error| self.error(error))?;
         }
         Ok(())
     }
@@ -119,9 +109,7 @@ impl Embedded {
     }
 
     fn table(&self, table: Table) -> &ColumnFamily {
-        self.db
-            .cf_handle(table.name())
-            .expect("every table is opened with the store")
+        self.db.cf_handle(table.name()).expect("every table is opened with the store")
     }
 
     fn error(&self, error: rocksdb::Error) -> TruthError {
@@ -144,16 +132,12 @@ impl Truth for Embedded {
             match op {
                 Op::Put { table, key, value } => rocks.put_cf(self.table(table), key, value),
                 Op::Delete { table, key } => rocks.delete_cf(self.table(table), key),
-                Op::DeleteRange { table, from, to } => {
-                    rocks.delete_range_cf(self.table(table), from, to)
-                }
+                Op::DeleteRange { table, from, to } => rocks.delete_range_cf(self.table(table), from, to),
             }
         }
         let mut options = WriteOptions::default();
         options.set_sync(false); // `sync` makes it durable, for many writers at once
-        self.db
-            .write_opt(rocks, &options)
-            .map_err(|error| self.error(error))?;
+        self.db.write_opt(rocks, &options).map_err(|error| self.error(error))?;
         Ok(Position(self.written.fetch_add(1, Ordering::SeqCst) + 1))
     }
 
@@ -175,10 +159,7 @@ impl Truth for Embedded {
     }
 
     fn snapshot(&self) -> Box<dyn Reader + '_> {
-        Box::new(Snapshot {
-            truth: self,
-            snapshot: self.db.snapshot(),
-        })
+        Box::new(Snapshot { truth: self, snapshot: self.db.snapshot() })
     }
 }
 
@@ -191,14 +172,7 @@ impl Reader for Embedded {
         self.read_many(ReadOptions::default(), table, keys)
     }
 
-    fn scan(
-        &self,
-        table: Table,
-        from: &[u8],
-        to: &[u8],
-        direction: Direction,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
+    fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
         self.scan_with(ReadOptions::default(), table, from, to, direction, visit)
     }
 }
@@ -225,32 +199,17 @@ impl Reader for Snapshot<'_> {
         self.truth.read_many(self.options(), table, keys)
     }
 
-    fn scan(
-        &self,
-        table: Table,
-        from: &[u8],
-        to: &[u8],
-        direction: Direction,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        self.truth
-            .scan_with(self.options(), table, from, to, direction, visit)
+    fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
+        self.truth.scan_with(self.options(), table, from, to, direction, visit)
     }
 }
 
 impl Embedded {
     fn read(&self, options: ReadOptions, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.db
-            .get_cf_opt(self.table(table), key, &options)
-            .map_err(|error| self.error(error))
+        self.db.get_cf_opt(self.table(table), key, &options).map_err(|error| self.error(error))
     }
 
-    fn read_many(
-        &self,
-        options: ReadOptions,
-        table: Table,
-        keys: &[Vec<u8>],
-    ) -> Result<Vec<Option<Vec<u8>>>> {
+    fn read_many(&self, options: ReadOptions, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
         let sorted = keys.is_sorted();
         self.db
             .batched_multi_get_cf_opt(self.table(table), keys, sorted, &options)

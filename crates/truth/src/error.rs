@@ -26,9 +26,7 @@ impl TruthError {
         let path = what
             .split(|c: char| c.is_whitespace() || c == ',' || c == ';')
             .map(|word| word.trim_end_matches([':', '.']))
-            .find(|word| {
-                Path::new(word).is_absolute() && Path::new(word).starts_with(folder)
-            })
+            .find(|word| Path::new(word).is_absolute() && Path::new(word).starts_with(folder))
             .map_or_else(|| folder.to_path_buf(), PathBuf::from);
         if what.contains("No space left") || what.contains("NoSpace") {
             return Self::Full { path, what };

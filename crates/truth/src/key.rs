@@ -18,14 +18,7 @@ pub enum Table {
 }
 
 impl Table {
-    pub const ALL: [Table; 6] = [
-        Table::Catalog,
-        Table::Ids,
-        Table::Records,
-        Table::Vectors,
-        Table::Log,
-        Table::Files,
-    ];
+    pub const ALL: [Table; 6] = [Table::Catalog, Table::Ids, Table::Records, Table::Vectors, Table::Log, Table::Files];
 
     pub fn name(self) -> &'static str {
         match self {

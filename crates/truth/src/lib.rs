@@ -50,14 +50,7 @@ pub trait Reader {
     fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>>;
 
     /// Visits the keys in `from..to` (empty `to`: to the end of the table), one consistent view.
-    fn scan(
-        &self,
-        table: Table,
-        from: &[u8],
-        to: &[u8],
-        direction: Direction,
-        visit: &mut Visit<'_>,
-    ) -> Result<()>;
+    fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()>;
 }
 
 /// The store of record.

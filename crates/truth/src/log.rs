@@ -17,23 +17,15 @@ pub fn changes_after(
     visit: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
 ) -> Result<()> {
     let from = shard.number_key(sequence.saturating_add(1));
-    reader.scan(
-        Table::Log,
-        &from,
-        &shard.end(),
-        Direction::Forward,
-        &mut |key, entry| match Shard::suffix(key).try_into() {
-            Ok(number) => visit(u64::from_be_bytes(number), entry),
-            Err(_) => ControlFlow::Continue(()),
-        },
-    )
+    reader.scan(Table::Log, &from, &shard.end(), Direction::Forward, &mut |key, entry| match Shard::suffix(key)
+        .try_into()
+    {
+        Ok(number) => visit(u64::from_be_bytes(number), entry),
+        Err(_) => ControlFlow::Continue(()),
+    })
 }
 
 /// Forgets the entries up to and including `sequence`: every derived index has applied them durably.
 pub fn trim_changes(batch: &mut Batch, shard: Shard, sequence: u64) {
-    batch.delete_range(
-        Table::Log,
-        shard.number_key(0),
-        shard.number_key(sequence.saturating_add(1)),
-    );
+    batch.delete_range(Table::Log, shard.number_key(0), shard.number_key(sequence.saturating_add(1)));
 }

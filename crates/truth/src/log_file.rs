@@ -33,10 +33,7 @@ pub(crate) fn first_bad_record(path: &Path) -> std::io::Result<Option<BadRecord>
                     at += bytes;
                 }
                 None => {
-                    bad.get_or_insert(BadRecord {
-                        offset: (number * BLOCK + at) as u64,
-                        intact_after: 0,
-                    });
+                    bad.get_or_insert(BadRecord { offset: (number * BLOCK + at) as u64, intact_after: 0 });
                     // If the length survived, the next record is where it says; if not, the walk fails again at once
                     // and goes on with the next block.
                     let length = u16::from_le_bytes([block[at + 4], block[at + 5]]) as usize;
@@ -68,9 +65,5 @@ fn record_bytes(bytes: &[u8]) -> Option<usize> {
 
 /// Types 5-8, 11 and 13 carry a log number after the header (recyclable logs); bit 7 marks skippable ones.
 fn header_bytes(kind: u8) -> usize {
-    if matches!(kind & 0x7f, 5..=8 | 11 | 13) {
-        RECYCLABLE_HEADER
-    } else {
-        HEADER
-    }
+    if matches!(kind & 0x7f, 5..=8 | 11 | 13) { RECYCLABLE_HEADER } else { HEADER }
 }

@@ -22,10 +22,7 @@ pub struct RepairReport {
 pub fn repair(folder: &Path, quarantine: &Path, options: EmbeddedOptions) -> Result<RepairReport> {
     let io = |path: &Path| {
         let path = path.to_path_buf();
-        move |error: std::io::Error| TruthError::Io {
-            path,
-            what: error.to_string(),
-        }
+        move |error: std::io::Error| TruthError::Io { path, what: error.to_string() }
     };
     // Files first: opening the store replays the log and removes it, damage and all.
     let mut damage = verify(folder, None)?;

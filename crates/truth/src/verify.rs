@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use nuthatch_segment::{read_sealed, write_sealed};
 
-use crate::log_file::first_bad_record;
 use crate::embedded::Embedded;
+use crate::log_file::first_bad_record;
 use crate::{Result, TruthError};
 
 /// A file whose bytes are not what was written.
@@ -52,10 +52,8 @@ pub(crate) fn record_checksums(folder: &Path, live: Option<&[String]>) -> Result
         return Ok(());
     }
     let body = serde_json::to_vec_pretty(&known).expect("names and numbers are always JSON");
-    write_sealed(&folder.join(CHECKSUMS), &body).map_err(|error| TruthError::Io {
-        path: folder.join(CHECKSUMS),
-        what: error.to_string(),
-    })
+    write_sealed(&folder.join(CHECKSUMS), &body)
+        .map_err(|error| TruthError::Io { path: folder.join(CHECKSUMS), what: error.to_string() })
 }
 
 /// Every damaged file in the folder. With `open`, the live blocks are read through RocksDB as well, which covers table
@@ -137,7 +135,8 @@ fn check_file(path: &Path, name: &str, names: &[String], sums: &Sums, live: bool
         let current = std::fs::read(path)?;
         let target = std::str::from_utf8(&current).ok().and_then(|text| text.strip_suffix('\n'));
         // A live store may have moved on to the next MANIFEST since the names were listed.
-        let known = |target: &str| names.iter().any(|name| name == target) || live && path.with_file_name(target).exists();
+        let known =
+            |target: &str| names.iter().any(|name| name == target) || live && path.with_file_name(target).exists();
         let fine = target.is_some_and(|target| target.starts_with("MANIFEST-") && known(target));
         return Ok((!fine).then(|| "does not name a MANIFEST of this folder".to_string()));
     }
@@ -165,10 +164,7 @@ fn log_damage(path: &Path, live: bool) -> std::io::Result<Option<String>> {
 
 fn read_sums(folder: &Path) -> std::result::Result<Sums, Damage> {
     let path = folder.join(CHECKSUMS);
-    let damaged = |what: String| Damage {
-        path: path.clone(),
-        what,
-    };
+    let damaged = |what: String| Damage { path: path.clone(), what };
     match read_sealed(&path) {
         Ok(Some(body)) => serde_json::from_slice(&body).map_err(|error| damaged(error.to_string())),
         Ok(None) => Ok(Sums::new()),
@@ -209,8 +205,5 @@ fn checksum_of(path: &Path) -> std::io::Result<(u64, u32)> {
 }
 
 fn io(path: &Path, error: std::io::Error) -> TruthError {
-    TruthError::Io {
-        path: path.to_path_buf(),
-        what: error.to_string(),
-    }
+    TruthError::Io { path: path.to_path_buf(), what: error.to_string() }
 }

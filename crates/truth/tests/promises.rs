@@ -6,15 +6,9 @@ use std::path::Path;
 
 use nuthatch_truth::*;
 
-const OPTIONS: EmbeddedOptions = EmbeddedOptions {
-    cache_bytes: 4 << 20,
-    write_buffer_bytes: 1 << 20,
-};
+const OPTIONS: EmbeddedOptions = EmbeddedOptions { cache_bytes: 4 << 20, write_buffer_bytes: 1 << 20 };
 
-const SHARD: Shard = Shard {
-    tenant: 0,
-    collection: 7,
-};
+const SHARD: Shard = Shard { tenant: 0, collection: 7 };
 
 fn put(truth: &Embedded, number: u64, value: &[u8]) -> Position {
     let mut batch = Batch::new();
@@ -73,7 +67,8 @@ fn a_snapshot_does_not_see_later_writes() {
     put(&truth, 2, b"new");
     assert_eq!(snapshot.get(Table::Records, &SHARD.number_key(1)).unwrap().unwrap(), b"old");
     assert_eq!(rows(&*snapshot, Table::Records, Direction::Forward), [1]);
-    let values = truth.multi_get(Table::Records, &[SHARD.number_key(2), SHARD.number_key(9), SHARD.number_key(1)]).unwrap();
+    let values =
+        truth.multi_get(Table::Records, &[SHARD.number_key(2), SHARD.number_key(9), SHARD.number_key(1)]).unwrap();
     assert_eq!(values, [Some(b"new".to_vec()), None, Some(b"new".to_vec())]);
 }
 
@@ -135,7 +130,11 @@ fn agrees_with_a_naive_model_over_random_batches_and_reopens() {
             drop(truth);
             truth = Embedded::open(folder.path(), OPTIONS).unwrap();
         }
-        assert_eq!(rows(&truth, Table::Records, Direction::Forward), model.keys().copied().collect::<Vec<_>>(), "seed {seed}");
+        assert_eq!(
+            rows(&truth, Table::Records, Direction::Forward),
+            model.keys().copied().collect::<Vec<_>>(),
+            "seed {seed}"
+        );
     }
     for (key, value) in &model {
         assert_eq!(truth.get(Table::Records, &SHARD.number_key(*key)).unwrap().as_ref(), Some(value), "seed {seed}");

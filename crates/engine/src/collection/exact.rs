@@ -29,7 +29,12 @@ impl Core {
     }
 
     /// The vector leg by brute force over the stored vectors.
-    pub(crate) fn scan_vectors(&self, query: &[f32], depth: usize, allowed: Option<&RoaringTreemap>) -> Result<Vec<Found>> {
+    pub(crate) fn scan_vectors(
+        &self,
+        query: &[f32],
+        depth: usize,
+        allowed: Option<&RoaringTreemap>,
+    ) -> Result<Vec<Found>> {
         let mut found = Vec::new();
         self.each_row(Table::Vectors, &mut |row, bytes| {
             if allowed.is_none_or(|allowed| allowed.contains(row)) {
@@ -44,23 +49,30 @@ impl Core {
     }
 
     /// The text leg by analysing every stored text.
-    pub(crate) fn scan_texts(&self, query: &str, depth: usize, allowed: Option<&RoaringTreemap>) -> Result<Vec<TextHit>> {
+    pub(crate) fn scan_texts(
+        &self,
+        query: &str,
+        depth: usize,
+        allowed: Option<&RoaringTreemap>,
+    ) -> Result<Vec<TextHit>> {
         let analyzer = Analyzer::new(&self.language)?;
         let filter = allowed.map_or(RowFilter::All, |allowed| RowFilter::Only { allowed });
         let mut next = 0;
         let mut page = Vec::new().into_iter();
         // The scan pulls rows; the truth pushes them: a page at a time between the two.
-        let mut rows = std::iter::from_fn(|| loop {
-            if let Some(row) = page.next() {
-                return Some(Ok(row));
-            }
-            match self.texts_from(next) {
-                Ok((texts, None)) if texts.is_empty() => return None,
-                Ok((texts, after)) => {
-                    next = after.unwrap_or(u64::MAX);
-                    page = texts.into_iter();
+        let mut rows = std::iter::from_fn(|| {
+            loop {
+                if let Some(row) = page.next() {
+                    return Some(Ok(row));
                 }
-                Err(error) => return Some(Err(error.into())),
+                match self.texts_from(next) {
+                    Ok((texts, None)) if texts.is_empty() => return None,
+                    Ok((texts, after)) => {
+                        next = after.unwrap_or(u64::MAX);
+                        page = texts.into_iter();
+                    }
+                    Err(error) => return Some(Err(error.into())),
+                }
             }
         });
         Ok(scan(&analyzer, query, &mut rows, depth, filter)?)
@@ -73,22 +85,28 @@ impl Core {
         let mut after = None;
         let mut failed = None;
         let start = self.shard.number_key(from);
-        self.shared.truth()?.scan(Table::Records, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
-            let row = row_of(key);
-            match Row::decode(bytes) {
-                Ok(stored) => texts.extend(stored.searchable().map(|text| (row, text, stored.code))),
-                Err(error) => failed = Some(error),
-            }
-            after = row.checked_add(1);
-            match failed.is_some() || texts.len() >= 512 {
-                true => ControlFlow::Break(()),
-                false => {
-                    // Only a full page has something after it.
-                    after = None;
-                    ControlFlow::Continue(())
+        self.shared.truth()?.scan(
+            Table::Records,
+            &start,
+            &self.shard.end(),
+            Direction::Forward,
+            &mut |key, bytes| {
+                let row = row_of(key);
+                match Row::decode(bytes) {
+                    Ok(stored) => texts.extend(stored.searchable().map(|text| (row, text, stored.code))),
+                    Err(error) => failed = Some(error),
                 }
-            }
-        })?;
+                after = row.checked_add(1);
+                match failed.is_some() || texts.len() >= 512 {
+                    true => ControlFlow::Break(()),
+                    false => {
+                        // Only a full page has something after it.
+                        after = None;
+                        ControlFlow::Continue(())
+                    }
+                }
+            },
+        )?;
         match failed {
             Some(error) => Err(error),
             None => Ok((texts, after)),
@@ -98,15 +116,19 @@ impl Core {
     /// Visits every row of a table of this collection, in one consistent view.
     pub(crate) fn each_row(&self, table: Table, visit: &mut dyn FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
         let mut failed = None;
-        self.shared.truth()?.scan(table, &self.shard.prefix(), &self.shard.end(), Direction::Forward, &mut |key, bytes| {
-            match visit(row_of(key), bytes) {
+        self.shared.truth()?.scan(
+            table,
+            &self.shard.prefix(),
+            &self.shard.end(),
+            Direction::Forward,
+            &mut |key, bytes| match visit(row_of(key), bytes) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     failed = Some(error);
                     ControlFlow::Break(())
                 }
-            }
-        })?;
+            },
+        )?;
         failed.map_or(Ok(()), Err)
     }
 

@@ -94,13 +94,7 @@ impl Core {
     pub(crate) fn build(&self, id: u64, rows: &RoaringTreemap) -> Result<Arc<Segment>> {
         let dim = self.writer.lock().meta.dim;
         let truth = self.shared.truth()?;
-        let build = Build {
-            truth: &*truth,
-            shard: self.shard,
-            metric: self.metric,
-            dim,
-            cache: &self.shared.cache,
-        };
+        let build = Build { truth: &*truth, shard: self.shard, metric: self.metric, dim, cache: &self.shared.cache };
         Segment::build(&self.segments_folder().join(id.to_string()), id, rows, &build)
     }
 
@@ -161,17 +155,19 @@ impl Core {
     ) -> impl Iterator<Item = std::result::Result<TextRow, nuthatch_text::RowsError>> + '_ {
         let mut rows = rows.into_iter();
         let mut page: std::vec::IntoIter<TextRow> = Vec::new().into_iter();
-        std::iter::from_fn(move || loop {
-            if let Some(row) = page.next() {
-                return Some(Ok(row));
-            }
-            let chunk: Vec<u64> = rows.by_ref().take(READ_ROWS).collect();
-            if chunk.is_empty() {
-                return None;
-            }
-            match self.text_page(&chunk) {
-                Ok(texts) => page = texts.into_iter(),
-                Err(error) => return Some(Err(error.into())),
+        std::iter::from_fn(move || {
+            loop {
+                if let Some(row) = page.next() {
+                    return Some(Ok(row));
+                }
+                let chunk: Vec<u64> = rows.by_ref().take(READ_ROWS).collect();
+                if chunk.is_empty() {
+                    return None;
+                }
+                match self.text_page(&chunk) {
+                    Ok(texts) => page = texts.into_iter(),
+                    Err(error) => return Some(Err(error.into())),
+                }
             }
         })
     }

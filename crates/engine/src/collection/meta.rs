@@ -6,8 +6,8 @@ use std::path::Path;
 use nuthatch_segment::{read_sealed, write_sealed};
 use nuthatch_truth::{Reader, Shard, Table};
 use nuthatch_vector::Metric;
-use serde::{Deserialize, Serialize};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 

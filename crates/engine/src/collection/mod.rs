@@ -36,8 +36,8 @@ pub use explain::Explain;
 pub use fusion::Fusion;
 pub use read::{Page, Scan};
 pub use request::{Answer, Hit, Include, Leg, Legs, Mode, Search};
-pub use write::{Deleted, Upserted};
 pub(crate) use write::WriteSet;
+pub use write::{Deleted, Upserted};
 
 use crate::collection::meta::{Counters, Meta, meta_key};
 use crate::collection::state::State;
@@ -207,7 +207,9 @@ impl State {
         let named = [("vectors and filters", &self.segments_health), ("texts", &self.text_health)];
         named
             .into_iter()
-            .filter_map(|(what, health)| Some(format!("{what} are searched exactly, without their index: {}", health.broken()?)))
+            .filter_map(|(what, health)| {
+                Some(format!("{what} are searched exactly, without their index: {}", health.broken()?))
+            })
             .collect()
     }
 }

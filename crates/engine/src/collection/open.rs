@@ -176,16 +176,21 @@ impl Core {
     /// Visits the changes after `sequence`, in order.
     pub(crate) fn each_change(&self, sequence: u64, visit: &mut dyn FnMut(u64, Change)) -> Result<()> {
         let mut failed = None;
-        changes_after(&*self.shared.truth()?, self.shard, sequence, &mut |sequence, entry| match Change::decode(entry) {
-            Ok(change) => {
-                visit(sequence, change);
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        })?;
+        changes_after(
+            &*self.shared.truth()?,
+            self.shard,
+            sequence,
+            &mut |sequence, entry| match Change::decode(entry) {
+                Ok(change) => {
+                    visit(sequence, change);
+                    ControlFlow::Continue(())
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            },
+        )?;
         failed.map_or(Ok(()), Err)
     }
 

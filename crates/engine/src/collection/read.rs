@@ -63,14 +63,13 @@ impl Collection {
         if let Some(filter) = &scan.filter {
             filter.check(&self.core.writer.lock().schema)?;
         }
-        let after = match &scan.cursor {
-            None => None,
-            Some(cursor) => Some(
-                cursor
-                    .parse::<u64>()
-                    .map_err(|_| Error::invalid(format!("{cursor:?} is not a cursor; use the one of the page before")))?,
-            ),
-        };
+        let after =
+            match &scan.cursor {
+                None => None,
+                Some(cursor) => Some(cursor.parse::<u64>().map_err(|_| {
+                    Error::invalid(format!("{cursor:?} is not a cursor; use the one of the page before"))
+                })?),
+            };
         let Some(from) = after.map_or(Some(0), |row| row.checked_add(1)) else {
             return Ok(Page::default());
         };
@@ -133,7 +132,12 @@ impl Core {
         Ok(truth.get(Table::Vectors, &self.shard.number_key(row))?.as_deref().map(vector_from))
     }
 
-    pub(crate) fn read_rows(&self, reader: &dyn Reader, rows: &[Option<u64>], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
+    pub(crate) fn read_rows(
+        &self,
+        reader: &dyn Reader,
+        rows: &[Option<u64>],
+        vectors: bool,
+    ) -> Result<Vec<Option<StoredRecord>>> {
         let keys: Vec<Vec<u8>> = rows.iter().flatten().map(|row| self.shard.number_key(*row)).collect();
         let mut stored = reader.multi_get(Table::Records, &keys)?.into_iter();
         let mut found = match vectors {

@@ -5,8 +5,8 @@ use nuthatch_truth::{Reader, Table};
 use roaring::RoaringTreemap;
 
 use crate::collection::Core;
-use crate::collection::fresh::Fresh;
 use crate::collection::flush::dead_in;
+use crate::collection::fresh::Fresh;
 use crate::collection::segment::SEGMENT_ROWS_MAX;
 use crate::collection::state::{Health, SegmentView};
 use crate::record::Row;

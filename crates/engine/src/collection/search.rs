@@ -138,14 +138,20 @@ impl Core {
 
         let mut candidates = Candidates::default();
         if let Some(vector) = &query.vector {
-            let plan = VectorPlan { metric: self.metric.to_string(), embedded: query.embedded, ..VectorPlan::default() };
+            let plan =
+                VectorPlan { metric: self.metric.to_string(), embedded: query.embedded, ..VectorPlan::default() };
             explain.vector = Some(match state.segments_health {
                 Health::Sound => {
-                    self.vector_candidates(&state, vector, leg_depth, &matching, &mut candidates).map_err(Trouble::segments)?;
+                    self.vector_candidates(&state, vector, leg_depth, &matching, &mut candidates)
+                        .map_err(Trouble::segments)?;
                     VectorPlan {
                         plan: "flat scan",
                         segments: state.segments.len(),
-                        segment_rows: state.segments.iter().map(|view| view.segment.rows().len() - view.dead.len()).sum(),
+                        segment_rows: state
+                            .segments
+                            .iter()
+                            .map(|view| view.segment.rows().len() - view.dead.len())
+                            .sum(),
                         fresh_rows: (state.active.len() + state.frozen.as_ref().map_or(0, |f| f.rows.len())) as u64,
                         exact: state.segments.is_empty(),
                         ..plan

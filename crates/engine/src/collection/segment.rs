@@ -96,8 +96,13 @@ impl Segment {
         let columns_path = folder.join(COLUMNS_FILE);
         let columns_file = BlockFile::open(&columns_path, cache)?;
         let columns = Columns::open(columns_file.clone()).map_err(|error| columns_error(&columns_path, error))?;
-        if u64::from(columns.rows()) != rows.len() || codes.as_ref().is_some_and(|c| u64::from(c.rows()) != with_vector.len()) {
-            return Err(Error::corrupt(&rows_path, format!("{} does not belong to the files beside it", rows_path.display())));
+        if u64::from(columns.rows()) != rows.len()
+            || codes.as_ref().is_some_and(|c| u64::from(c.rows()) != with_vector.len())
+        {
+            return Err(Error::corrupt(
+                &rows_path,
+                format!("{} does not belong to the files beside it", rows_path.display()),
+            ));
         }
         let vector_rows = (with_vector.len() != rows.len()).then_some(with_vector);
         Ok(Arc::new(Self { id, folder: folder.to_path_buf(), rows, vector_rows, codes, columns, columns_file }))
@@ -128,20 +133,16 @@ impl Segment {
         }
         // Both sides ascend: one walk instead of a search per ordinal.
         let mut rows = self.rows.iter().enumerate();
-        ordinals
-            .iter()
-            .filter_map(|ordinal| rows.find(|(at, _)| *at == ordinal as usize).map(|(_, row)| row))
-            .collect()
+        ordinals.iter().filter_map(|ordinal| rows.find(|(at, _)| *at == ordinal as usize).map(|(_, row)| row)).collect()
     }
 
     /// Slots in the code files of those ordinals whose rows have a vector.
     pub fn slots_of(&self, ordinals: &RoaringBitmap) -> RoaringBitmap {
         match &self.vector_rows {
             None => ordinals.clone(),
-            Some(with_vector) => (self.rows_of(ordinals) & with_vector)
-                .iter()
-                .map(|row| (with_vector.rank(row) - 1) as u32)
-                .collect(),
+            Some(with_vector) => {
+                (self.rows_of(ordinals) & with_vector).iter().map(|row| (with_vector.rank(row) - 1) as u32).collect()
+            }
         }
     }
 
@@ -215,7 +216,9 @@ fn columns_error(path: &Path, error: nuthatch_filter::FilterError) -> Error {
             Ok(segment) => segment.into(),
             Err(io) => Error::io(path, &io),
         },
-        nuthatch_filter::FilterError::CorruptColumns { .. } => Error::corrupt(path, format!("{}: {error}", path.display())),
+        nuthatch_filter::FilterError::CorruptColumns { .. } => {
+            Error::corrupt(path, format!("{}: {error}", path.display()))
+        }
         other => other.into(),
     }
 }

@@ -102,7 +102,12 @@ impl State {
         }
         let mut fresh = self.active.matching(filter)?;
         if let Some(frozen) = &self.frozen {
-            fresh |= frozen.rows.matching(filter)?.iter().filter(|row| !self.removed_from_frozen(*row)).collect::<RoaringTreemap>();
+            fresh |= frozen
+                .rows
+                .matching(filter)?
+                .iter()
+                .filter(|row| !self.removed_from_frozen(*row))
+                .collect::<RoaringTreemap>();
         }
         Ok(Matching { segments, fresh })
     }

@@ -210,7 +210,8 @@ impl Core {
         ids.dedup();
         let keys: Vec<Vec<u8>> = ids.iter().map(|id| self.shard.key(id.as_bytes())).collect();
         let rows = self.shared.truth()?.multi_get(Table::Ids, &keys)?;
-        let known = ids.into_iter().zip(rows).filter_map(|(id, row)| Some((id.to_string(), row_from(row?.as_slice())?)));
+        let known =
+            ids.into_iter().zip(rows).filter_map(|(id, row)| Some((id.to_string(), row_from(row?.as_slice())?)));
         Ok(known.collect())
     }
 
@@ -225,8 +226,12 @@ impl Core {
 
     /// Makes the vectors of texts that come without one, if this collection embeds.
     fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
-        let texts: Vec<String> =
-            records.iter().filter(|r| r.vector.is_none()).filter_map(Record::searchable).filter(|t| !t.trim().is_empty()).collect();
+        let texts: Vec<String> = records
+            .iter()
+            .filter(|r| r.vector.is_none())
+            .filter_map(Record::searchable)
+            .filter(|t| !t.trim().is_empty())
+            .collect();
         if texts.is_empty() {
             return Ok(());
         }
@@ -327,12 +332,18 @@ fn check_records(records: &[Record]) -> Result<()> {
                 shortened(&record.id)
             )));
         }
-        bytes += record.id.len() + record.text.as_ref().map_or(0, String::len) + record.vector.as_ref().map_or(0, |v| v.len() * 4);
+        bytes += record.id.len()
+            + record.text.as_ref().map_or(0, String::len)
+            + record.vector.as_ref().map_or(0, |v| v.len() * 4);
     }
     if bytes > BATCH_BYTES_MAX {
         return Err(Error::new(
             ErrorKind::Exhausted,
-            format!("the batch has {} MiB, {} at most; split it into several calls", bytes >> 20, BATCH_BYTES_MAX >> 20),
+            format!(
+                "the batch has {} MiB, {} at most; split it into several calls",
+                bytes >> 20,
+                BATCH_BYTES_MAX >> 20
+            ),
         ));
     }
     Ok(())

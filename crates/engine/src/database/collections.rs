@@ -200,7 +200,11 @@ fn agree(core: &Core, options: &CollectionOptions) -> Result<()> {
         EmbedderChoice::None => *core.embedder.write() = EmbedderChoice::None,
         EmbedderChoice::Given(embedder) => {
             if !embeds {
-                return Err(differs("embedder", "\"none\" (the caller brings vectors)".into(), format!("{:?}", embedder.name())));
+                return Err(differs(
+                    "embedder",
+                    "\"none\" (the caller brings vectors)".into(),
+                    format!("{:?}", embedder.name()),
+                ));
             }
             core.settle_embedder(&**embedder)?;
             *core.embedder.write() = options.embedder.clone();

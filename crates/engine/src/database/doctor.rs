@@ -37,7 +37,8 @@ impl Doctor {
     }
 }
 
-const REBUILD: &str = "searches go on exactly from the stored records; `nuthatch doctor --repair` quarantines and rebuilds the index";
+const REBUILD: &str =
+    "searches go on exactly from the stored records; `nuthatch doctor --repair` quarantines and rebuilds the index";
 const RESTORE: &str = "what this file held of the stored records cannot be rebuilt: restore the folder from a backup, or save the rest with `nuthatch doctor --repair`";
 const REWRITE: &str = "`nuthatch doctor --repair` writes it anew; no stored record is in it";
 

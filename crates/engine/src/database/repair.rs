@@ -7,9 +7,9 @@ use std::path::Path;
 use nuthatch_truth::{Batch, Damage, Direction, Reader, Shard, Table, Truth, repair};
 use nuthatch_vector::Metric;
 
+use crate::collection::CollectionOptions;
 use crate::collection::change::Change;
 use crate::collection::meta::{self, COUNTERS, Counters, LAST_ID, Meta, SCHEMA, TENANT_SHARD, meta_key};
-use crate::collection::CollectionOptions;
 use crate::database::Database;
 use crate::folder::Folder;
 use crate::lock::FolderLock;
@@ -43,7 +43,8 @@ impl Database {
             let _lock = FolderLock::take(root, &options.program)?;
             rewrite_identity(root)?;
             let folder = Folder::open(root, true)?;
-            let aside = folder.quarantine().join(format!("truth-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%3fZ")));
+            let aside =
+                folder.quarantine().join(format!("truth-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%3fZ")));
             let report = repair(&folder.truth(), &aside, Budget::split(options.memory_budget_bytes).truth)?;
             outcome.truth = report.damage;
         }
@@ -172,7 +173,9 @@ impl Database {
 fn rewrite_identity(root: &Path) -> Result<()> {
     match Folder::open(root, true) {
         Ok(_) => Ok(()),
-        Err(error) if error.is_corrupt() || error.kind == crate::ErrorKind::NotFound => Folder::at(root).write_identity(),
+        Err(error) if error.is_corrupt() || error.kind == crate::ErrorKind::NotFound => {
+            Folder::at(root).write_identity()
+        }
         Err(error) => Err(error),
     }
 }

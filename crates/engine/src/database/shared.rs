@@ -116,18 +116,20 @@ impl Shared {
         {
             return Ok(known.clone());
         }
-        let default = self.default_embedder()?;
-        match stored {
-            Some(stored) if stored.fingerprint != default.fingerprint() => Err(Error::new(
+        let other = |stored: &EmbedderMeta| {
+            Error::new(
                 ErrorKind::Unavailable,
                 format!(
-                    "this collection was made with embedder {:?} (fingerprint {}), which is not the built-in {:?}; pass it when opening the collection",
-                    stored.name,
-                    stored.fingerprint,
-                    default.name()
+                    "this collection was made with embedder {:?} (fingerprint {}), which is not the built-in one; pass it when opening the collection",
+                    stored.name, stored.fingerprint
                 ),
-            )),
-            _ => Ok(default),
+            )
+        };
+        match (self.default_embedder(), stored) {
+            (Ok(default), Some(stored)) if stored.fingerprint != default.fingerprint() => Err(other(stored)),
+            // Without the built-in model, what is missing is still the caller's embedder.
+            (Err(_), Some(stored)) if stored.name != nuthatch_embed::DEFAULT_MODEL => Err(other(stored)),
+            (default, _) => default,
         }
     }
 
@@ -212,7 +214,9 @@ impl Shared {
 
     /// Tells maintenance when a collection's fresh rows are worth sealing.
     pub fn wake_maintenance_if_due(&self, core: &Core) {
-        if self.fresh_bytes() * 2 > self.budget.fresh_bytes || core.state.read().fresh_rows() >= self.options.fresh_rows_max {
+        if self.fresh_bytes() * 2 > self.budget.fresh_bytes
+            || core.state.read().fresh_rows() >= self.options.fresh_rows_max
+        {
             self.wake_maintenance();
         }
     }
@@ -237,7 +241,11 @@ impl Shared {
         std::fs::rename(folder, &aside).map_err(io)?;
         std::fs::write(
             aside.join("WHY.txt"),
-            format!("{}\nmoved here from {}\nIt can be deleted: the index is rebuilt from the stored records.\n", why, folder.display()),
+            format!(
+                "{}\nmoved here from {}\nIt can be deleted: the index is rebuilt from the stored records.\n",
+                why,
+                folder.display()
+            ),
         )
         .map_err(io)
     }

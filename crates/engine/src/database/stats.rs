@@ -5,8 +5,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::collection::CollectionInfo;
-use crate::database::memory::ProcessMemory;
 use crate::database::Database;
+use crate::database::memory::ProcessMemory;
 use crate::{Error, Result};
 
 #[derive(Clone, Debug)]

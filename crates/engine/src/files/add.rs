@@ -88,8 +88,14 @@ impl Collection {
     /// before stays, and running it again finishes the rest.
     pub fn add(&self, paths: &[PathBuf], options: AddOptions<'_>) -> Result<AddReport> {
         self.core.check_open()?;
-        Add::<'_, '_> { core: &self.core, options, report: AddReport::default(), started: Instant::now(), progress: Progress::default() }
-            .run(paths)
+        Add::<'_, '_> {
+            core: &self.core,
+            options,
+            report: AddReport::default(),
+            started: Instant::now(),
+            progress: Progress::default(),
+        }
+        .run(paths)
     }
 }
 
@@ -266,8 +272,12 @@ impl Add<'_, '_> {
     fn prune(&mut self, roots: &[PathBuf], present: &HashSet<PathBuf>) -> Result<()> {
         for root in roots {
             let Some(root) = root.to_str() else { continue };
-            let gone: Vec<(String, FileEntry)> =
-                self.core.file_entries(root)?.into_iter().filter(|(path, _)| !present.contains(Path::new(path))).collect();
+            let gone: Vec<(String, FileEntry)> = self
+                .core
+                .file_entries(root)?
+                .into_iter()
+                .filter(|(path, _)| !present.contains(Path::new(path)))
+                .collect();
             for (path, entry) in gone {
                 self.report.files_pruned += 1;
                 self.report.passages_removed += entry.passages.len() as u64;

@@ -40,9 +40,8 @@ impl FileEntry {
 
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         match bytes.split_first() {
-            Some((&FILE_VERSION, rest)) => {
-                postcard::from_bytes(rest).map_err(|error| Error::internal(format!("a file entry does not decode: {error}")))
-            }
+            Some((&FILE_VERSION, rest)) => postcard::from_bytes(rest)
+                .map_err(|error| Error::internal(format!("a file entry does not decode: {error}"))),
             _ => Err(Error::internal("a file entry has a version that this program does not read")),
         }
     }

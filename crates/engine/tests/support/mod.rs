@@ -7,8 +7,8 @@ use nuthatch_engine::*;
 
 pub const DIM: usize = 12;
 pub const WORDS: [&str; 24] = [
-    "storage", "engine", "seed", "bird", "forest", "winter", "memory", "index", "vector", "search", "river", "stone", "bread",
-    "oven", "ship", "harbour", "query", "filter", "disk", "cache", "segment", "merge", "delete", "write",
+    "storage", "engine", "seed", "bird", "forest", "winter", "memory", "index", "vector", "search", "river", "stone",
+    "bread", "oven", "ship", "harbour", "query", "filter", "disk", "cache", "segment", "merge", "delete", "write",
 ];
 
 #[derive(Clone, Debug, PartialEq)]
@@ -79,7 +79,8 @@ pub fn assert_same(collection: &Collection, model: &Model, dice: &mut fastrand::
         }
     }
     assert_eq!(seen, model.len(), "{note}: listed");
-    for filter in [None, Some("year >= 2012 and team in ('core', 'ops')"), Some("not (tags = 1)"), Some("year < 2003")] {
+    for filter in [None, Some("year >= 2012 and team in ('core', 'ops')"), Some("not (tags = 1)"), Some("year < 2003")]
+    {
         let parsed = filter.map(|text| Search::text("x").filter(text).unwrap().filter.unwrap());
         let passes = |kept: &Kept| parsed.as_ref().is_none_or(|parsed| parsed.matches(&kept.payload));
         let matching = model.values().filter(|kept| passes(kept)).count();
