@@ -58,8 +58,8 @@ impl Budget {
         let rest = total - work_bytes;
         Self {
             // RocksDB charges its write buffers to its cache; the two are given separately so that neither starves.
-            truth: EmbeddedOptions { cache_bytes: (rest * 3 / 8) as usize, write_buffer_bytes: (rest / 8) as usize },
-            block_cache_bytes: rest / 3,
+            truth: EmbeddedOptions { cache_bytes: (rest / 4) as usize, write_buffer_bytes: (rest / 8) as usize },
+            block_cache_bytes: rest / 2,
             fresh_bytes: rest / 6,
             work_bytes,
         }

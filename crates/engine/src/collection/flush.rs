@@ -40,6 +40,7 @@ impl Core {
         };
         self.seal(&frozen)?;
         self.commit_text()?;
+        nuthatch_heap::give_back();
         self.trim()
     }
 
@@ -241,6 +242,7 @@ impl Core {
             // Open handles keep reading; the names go now.
             std::fs::remove_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
         }
+        nuthatch_heap::give_back();
         Ok(true)
     }
 }

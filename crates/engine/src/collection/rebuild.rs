@@ -25,6 +25,7 @@ impl Core {
         if let Some(why) = text {
             self.rebuild_text(&why)?;
         }
+        nuthatch_heap::give_back();
         self.trim()
     }
 
