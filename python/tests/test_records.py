@@ -53,9 +53,11 @@ def test_a_generator_is_one_batch(notes):
     assert notes.get("new") is None
 
 
-def test_an_empty_batch_changes_nothing(notes):
-    assert notes.upsert([]) == (0, 0)
-    assert notes.upsert(ids=[]) == (0, 0)
+def test_an_empty_batch_is_refused_and_changes_nothing(notes):
+    with pytest.raises(nuthatch.InvalidError, match="empty batch"):
+        notes.upsert([])
+    with pytest.raises(nuthatch.InvalidError, match="empty batch"):
+        notes.upsert(ids=[])
     assert notes.delete([]) == 0
     assert notes.count() == 0
 

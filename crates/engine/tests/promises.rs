@@ -68,7 +68,7 @@ fn bad_input_is_refused_by_name_and_changes_nothing() {
         assert_eq!(error.kind, ErrorKind::Invalid, "{error}");
         assert!(error.message.contains(expected), "{error} should say {expected}");
     }
-    assert_eq!(notes.upsert(Vec::new()).unwrap(), Upserted::default());
+    assert!(notes.upsert(Vec::new()).unwrap_err().message.contains("empty batch"));
     for (search, expected) in [
         (Search::default(), "needs a text or a vector"),
         (Search::text("a").limit(0), "limit is 0"),
@@ -354,4 +354,42 @@ fn merges_keep_the_number_of_segments_small_and_drop_dead_rows() {
     }
     assert!(notes.info().segments <= 5, "{} segments", notes.info().segments);
     assert_same(&notes, &model, &mut dice, "after churn");
+}
+
+#[test]
+fn what_is_indexed_no_longer_counts_as_fresh() {
+    let db = Database::in_memory(quiet()).unwrap();
+    let (notes, _) = filled(&db, 60);
+    assert!(db.stats().unwrap().memory.fresh_bytes > 0);
+    notes.wait_until_indexed(None).unwrap();
+    assert_eq!(db.stats().unwrap().memory.fresh_bytes, 0);
+}
+
+#[test]
+fn an_embedder_of_another_dimension_is_refused_and_not_remembered() {
+    let db = Database::in_memory(quiet()).unwrap();
+    let options = CollectionOptions { metric: Some(Metric::L2), ..Default::default() };
+    let notes = db.collection("notes", options).unwrap();
+    notes.upsert(vec![Record::new("a").vector(vec![1.0; DIM])]).unwrap();
+    let embedder = |dim: usize| {
+        let vectors = move |texts: &[&str]| Ok(texts.iter().map(|text| vec![text.len() as f32; dim]).collect());
+        EmbedderChoice::Given(std::sync::Arc::new(
+            embed::FnEmbedder::new(format!("lengths-{dim}"), dim, vectors).unwrap(),
+        ))
+    };
+    let wrong = CollectionOptions { embedder: embedder(8), ..Default::default() };
+    let error = db.collection("notes", wrong).err().unwrap();
+    assert!(error.message.contains("12") && error.message.contains("lengths-8"), "{error}");
+    let right = CollectionOptions { embedder: embedder(DIM), ..Default::default() };
+    let notes = db.collection("notes", right).unwrap();
+    notes.upsert(vec![Record::new("b").text("four")]).unwrap();
+    assert_eq!(notes.search(&Search::text("fore")).unwrap().hits[0].id, "b");
+    let other = CollectionOptions {
+        embedder: EmbedderChoice::Given(std::sync::Arc::new(
+            embed::FnEmbedder::new("other", DIM, |texts: &[&str]| Ok(vec![vec![1.0; DIM]; texts.len()])).unwrap(),
+        )),
+        ..Default::default()
+    };
+    let error = db.collection("notes", other).err().unwrap();
+    assert!(error.message.contains("lengths-12") && error.message.contains("other"), "{error}");
 }

@@ -82,6 +82,11 @@ impl Embedded {
         Ok(())
     }
 
+    /// Makes everything written so far durable.
+    pub fn sync_all(&self) -> Result<()> {
+        self.sync(Position(self.written.load(Ordering::SeqCst)))
+    }
+
     /// Notes the checksums of table files written since the last call, for [`crate::verify`]. Cheap when there are none.
     pub fn record_checksums(&self) -> Result<()> {
         let live = self.db.live_files().map_err(|error| self.error(error))?;

@@ -32,7 +32,10 @@ fn rows(reader: &dyn Reader, table: Table, direction: Direction) -> Vec<u64> {
 fn reopens_with_everything_that_was_synced() {
     let folder = tempfile::tempdir().unwrap();
     let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
-    let last = (1..=500).map(|n| put(&truth, n, &n.to_le_bytes())).next_back().unwrap();
+    for n in 1..=499u64 {
+        put(&truth, n, &n.to_le_bytes());
+    }
+    let last = put(&truth, 500, &500u64.to_le_bytes());
     truth.sync(last).unwrap();
     drop(truth);
     let truth = Embedded::open(folder.path(), OPTIONS).unwrap();

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use nuthatch_text::TextRow;
+use nuthatch_text::{Tail, TextRow};
 use nuthatch_truth::{Batch, Reader, Table, Truth, trim_changes};
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use crate::collection::Core;
 use crate::collection::manifest::{Manifest, SegmentEntry};
+use crate::collection::open::is_damage;
 use crate::collection::segment::{Build, SEGMENT_ROWS_MAX, Segment};
 use crate::collection::state::{Frozen, Health, SegmentView, State};
 use crate::record::Row;
@@ -24,6 +25,9 @@ impl Core {
     /// Brings everything fresh into the indexes. Writes and searches go on meanwhile.
     pub(crate) fn flush(&self) -> Result<()> {
         let _work = self.work.lock();
+        if self.is_dropped() {
+            return Ok(());
+        }
         self.shared.crash_point("flush");
         let frozen = {
             let mut state = self.state.write();
@@ -38,6 +42,8 @@ impl Core {
             // Otherwise one was left by a flush that failed: that one goes first.
             state.frozen.clone().expect("frozen just now")
         };
+        // No index may be durable before what it shows is: after a power cut it would know rows that the truth does not.
+        self.shared.truth()?.sync_all()?;
         self.seal(&frozen)?;
         self.commit_text()?;
         nuthatch_heap::give_back();
@@ -96,7 +102,11 @@ impl Core {
         let dim = self.writer.lock().meta.dim;
         let truth = self.shared.truth()?;
         let build = Build { truth: &*truth, shard: self.shard, metric: self.metric, dim, cache: &self.shared.cache };
-        Segment::build(&self.segments_folder().join(id.to_string()), id, rows, &build)
+        let folder = self.segments_folder().join(id.to_string());
+        Segment::build(&folder, id, rows, &build).inspect_err(|_| {
+            // The space is wanted back, above all when it was a full disk that stopped it; the next open removes the rest.
+            std::fs::remove_dir_all(&folder).ok();
+        })
     }
 
     /// Commits the tail to the text index, and takes removed rows out of it.
@@ -122,7 +132,7 @@ impl Core {
             Err(error) => {
                 let error = Error::from(error);
                 drop(state);
-                if error.is_corrupt() {
+                if is_damage(&error) {
                     self.note_damage(&error, false);
                     return Ok(());
                 }
@@ -135,6 +145,9 @@ impl Core {
             state.tail.remove(row);
         }
         state.tail_rows -= rows;
+        if state.tail.is_empty() {
+            state.tail = Tail::new(); // its holes would count as fresh bytes
+        }
         state.gone -= gone;
         drop(state);
         text.merge().map(drop).or_else(|error| {
@@ -205,6 +218,9 @@ impl Core {
     /// Merges once, if there is something worth merging. True when it did.
     pub(crate) fn merge(&self) -> Result<bool> {
         let _work = self.work.lock();
+        if self.is_dropped() {
+            return Ok(false);
+        }
         let (chosen, rows) = {
             let mut state = self.state.write();
             if state.segments_health != Health::Sound || state.frozen.is_some() {

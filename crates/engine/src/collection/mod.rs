@@ -32,6 +32,7 @@ use nuthatch_truth::{Batch, Shard, Table, Truth};
 use nuthatch_vector::{DIM_MAX, DIM_MIN, Metric};
 use parking_lot::{Mutex, RwLock};
 
+pub(crate) use exact::row_of;
 pub use explain::Explain;
 pub use fusion::Fusion;
 pub use read::{Page, Scan};
@@ -155,8 +156,9 @@ impl Collection {
         }
         let target = core.state.read().sequence;
         let started = Instant::now();
-        core.flush_wanted.store(true, Ordering::SeqCst);
         let outcome = loop {
+            // Every time round: another waiter may have taken it back.
+            core.flush_wanted.store(true, Ordering::SeqCst);
             core.shared.wake_maintenance();
             core.check_open()?;
             if core.indexed_upto() >= target {
@@ -215,9 +217,13 @@ impl State {
 }
 
 impl Core {
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::SeqCst)
+    }
+
     pub(crate) fn check_open(&self) -> Result<()> {
         self.shared.check_open()?;
-        if self.dropped.load(Ordering::SeqCst) {
+        if self.is_dropped() {
             return Err(Error::not_found(format!("collection {:?} was dropped", self.name)));
         }
         Ok(())
@@ -238,6 +244,7 @@ impl Core {
             return Err(Error::invalid(format!("{dim} dimensions; choose {DIM_MIN} to {DIM_MAX}")));
         }
         let mut writer = self.writer.lock();
+        self.check_open()?; // a dropped collection must not write itself back
         let meta = Meta { dim: Some(dim), ..writer.meta.clone() };
         let mut batch = Batch::new();
         batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));

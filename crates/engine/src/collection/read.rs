@@ -112,13 +112,21 @@ impl Collection {
         Ok(Page { records, cursor })
     }
 
-    /// Ids of up to `most` records that pass the filter.
-    pub(crate) fn ids_matching(&self, filter: &str, most: usize) -> Result<Vec<String>> {
+    /// Up to `most` records that pass the filter: id and row.
+    pub(crate) fn ids_matching(&self, filter: &str, most: usize) -> Result<Vec<(String, u64)>> {
         self.core.check_open()?;
         let filter = nuthatch_filter::parse(filter)?;
-        let rows: Vec<Option<u64>> = self.core.rows_matching(&filter)?.iter().take(most).map(Some).collect();
-        let records = self.core.read_rows(&*self.core.shared.truth()?, &rows, false)?;
-        Ok(records.into_iter().flatten().map(|record| record.id).collect())
+        let rows: Vec<u64> = self.core.rows_matching(&filter)?.iter().take(most).collect();
+        let mut found = Vec::with_capacity(rows.len());
+        for rows in rows.chunks(256) {
+            let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.core.shard.number_key(*row)).collect();
+            for (row, stored) in rows.iter().zip(self.core.shared.truth()?.multi_get(Table::Records, &keys)?) {
+                if let Some(stored) = stored {
+                    found.push((Row::decode(&stored)?.id, *row));
+                }
+            }
+        }
+        Ok(found)
     }
 }
 

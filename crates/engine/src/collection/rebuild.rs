@@ -31,6 +31,9 @@ impl Core {
 
     fn rebuild_segments(&self, why: &str) -> Result<()> {
         let _work = self.work.lock();
+        if self.is_dropped() || self.state.read().segments_health == Health::Sound {
+            return Ok(()); // another caller was first
+        }
         let folder = self.segments_folder();
         self.shared.quarantine(&folder, why)?;
         std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
@@ -53,7 +56,9 @@ impl Core {
                 break;
             }
             self.shared.check_open()?;
-            let segment = self.build(self.take_segment_id(), &part)?;
+            let segment = self.build(self.take_segment_id(), &part).inspect_err(|_| {
+                std::fs::remove_dir_all(&folder).ok();
+            })?;
             if !segment.rows().is_empty() {
                 built.push(segment);
             }
@@ -74,6 +79,9 @@ impl Core {
 
     fn rebuild_text(&self, why: &str) -> Result<()> {
         let _work = self.work.lock();
+        if self.is_dropped() || self.state.read().text_health == Health::Sound {
+            return Ok(()); // another caller was first
+        }
         let folder = self.text_folder();
         self.state.write().text = None;
         self.shared.quarantine(&folder, why)?;
@@ -95,7 +103,12 @@ impl Core {
             text.commit(&mut adds, &[], upto, self.shared.budget.work_bytes as usize)
         };
         self.state.write().committing_upto = 0;
-        outcome?;
+        if let Err(error) = outcome {
+            // Half an index is of no use to the next attempt, nor to anyone who looks into the quarantine folder.
+            drop(text);
+            std::fs::remove_dir_all(&folder).ok();
+            return Err(error.into());
+        }
         // Texts written meanwhile are in the truth and in the log, but in no tail: there was no index to analyse them for.
         let _writer = self.writer.lock();
         let later = self.rows_added_after(upto)?;

@@ -16,6 +16,8 @@ use crate::{Error, Result};
 
 /// Candidates per leg of a hybrid search at least: ranks below that hardly move a fused score.
 const HYBRID_DEPTH_MIN: usize = 100;
+/// Exact vectors read at a time.
+const RERANK_ROWS: usize = 256;
 /// Times a search is begun anew when a row vanished under it, before it answers with what is left.
 const RETRIES_MAX: u32 = 5;
 
@@ -106,7 +108,7 @@ impl Core {
         }
         let given = !matches!(*self.embedder.read(), EmbedderChoice::None);
         // Vectors that callers brought are only compared with embedded texts if the caller has said by whom.
-        given && (writer.meta.embedder.is_some() || writer.meta.dim == Some(self.shared.default_dim()))
+        given && writer.meta.embedder.is_some()
     }
 
     fn embed_query(&self, text: &str) -> Result<Option<Vec<f32>>> {
@@ -276,12 +278,15 @@ impl Core {
         let mut rows = rows.to_vec();
         rows.sort_unstable();
         rows.dedup();
-        let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.shard.number_key(*row)).collect();
-        let vectors = self.shared.truth()?.multi_get(Table::Vectors, &keys)?;
         let mut found = Vec::with_capacity(rows.len());
-        for (row, vector) in rows.iter().zip(&vectors) {
-            if let Some(vector) = vector {
-                found.push(self.compare(query, *row, &vector_from(vector)));
+        // A chunk at a time: ten thousand vectors of 4,096 dimensions would be 160 MB.
+        for rows in rows.chunks(RERANK_ROWS) {
+            let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.shard.number_key(*row)).collect();
+            let vectors = self.shared.truth()?.multi_get(Table::Vectors, &keys)?;
+            for (row, vector) in rows.iter().zip(&vectors) {
+                if let Some(vector) = vector {
+                    found.push(self.compare(query, *row, &vector_from(vector)));
+                }
             }
         }
         let all_there = found.len() == rows.len();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use nuthatch_embed::Embedder;
 use nuthatch_truth::{Batch, Reader, Table, Truth, append_change};
+use nuthatch_vector::{DIM_MAX, DIM_MIN};
 
 use crate::collection::change::Change;
 use crate::collection::meta::{self, COUNTERS, EmbedderMeta, SCHEMA, meta_key};
@@ -34,6 +35,8 @@ pub(crate) struct WriteSet {
     pub upserts: Vec<Record>,
     /// Ids; unknown ones are passed over. Applied before the upserts.
     pub deletes: Vec<String>,
+    /// The rows that `deletes` mean, one each: an id that has another row by now has been written again, and stays.
+    pub deletes_if: Option<Vec<u64>>,
     /// Rows of the files table: path, and what is stored for it.
     pub files: Vec<(String, Option<Vec<u8>>)>,
 }
@@ -46,7 +49,7 @@ impl Collection {
     /// vector is wanted and the embedder is not there. `Exhausted` when the disk is full or the batch is over 128 MiB.
     pub fn upsert(&self, records: Vec<Record>) -> Result<Upserted> {
         if records.is_empty() {
-            return Ok(Upserted::default());
+            return Err(Error::invalid("an empty batch: give at least one record"));
         }
         let (upserted, _) = self.core.apply(WriteSet { upserts: records, ..WriteSet::default() })?;
         Ok(upserted)
@@ -64,11 +67,14 @@ impl Collection {
         let mut deleted = Deleted::default();
         loop {
             // In chunks, so that deleting millions of rows does not build one batch of millions of operations.
-            let ids = self.ids_matching(filter, 10_000)?;
-            if ids.is_empty() {
+            let matching = self.ids_matching(filter, 10_000)?;
+            if matching.is_empty() {
                 return Ok(deleted);
             }
-            deleted.deleted += self.delete(&ids)?.deleted;
+            let (deletes, deletes_if) = matching.into_iter().unzip();
+            let (_, done) =
+                self.core.apply(WriteSet { deletes, deletes_if: Some(deletes_if), ..WriteSet::default() })?;
+            deleted.deleted += done.deleted;
         }
     }
 }
@@ -121,8 +127,10 @@ impl Core {
         };
         let upserted_ids: HashSet<&str> = set.upserts.iter().map(|record| record.id.as_str()).collect();
         let mut seen = HashSet::new();
-        for id in &set.deletes {
+        for (at, id) in set.deletes.iter().enumerate() {
+            let meant = set.deletes_if.as_ref().and_then(|rows| rows.get(at));
             if let Some(row) = old.get(id)
+                && meant.is_none_or(|meant| meant == row)
                 && seen.insert(id)
             {
                 if !upserted_ids.contains(id.as_str()) {
@@ -225,7 +233,7 @@ impl Core {
     }
 
     /// Makes the vectors of texts that come without one, if this collection embeds.
-    fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
+    pub(crate) fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
         let texts: Vec<String> = records
             .iter()
             .filter(|r| r.vector.is_none())
@@ -291,6 +299,19 @@ impl Core {
             fingerprint: embedder.fingerprint().to_string(),
         };
         let mut writer = self.writer.lock();
+        self.check_open()?; // a dropped collection must not write itself back
+        if let Some(dim) = writer.meta.dim.filter(|dim| *dim != given.dim) {
+            return Err(Error::invalid(format!(
+                "collection {:?} has {dim} dimensions, the embedder {:?} gives {}; pass one of {dim} dimensions",
+                self.name, given.name, given.dim
+            )));
+        }
+        if !(DIM_MIN..=DIM_MAX).contains(&given.dim) {
+            return Err(Error::invalid(format!(
+                "the embedder {:?} gives {} dimensions; choose one of {DIM_MIN} to {DIM_MAX}",
+                given.name, given.dim
+            )));
+        }
         match &writer.meta.embedder {
             Some(stored) if *stored == given => Ok(()),
             Some(stored) => Err(embedder_mismatch(&self.name, stored, &given)),
@@ -332,9 +353,9 @@ fn check_records(records: &[Record]) -> Result<()> {
                 shortened(&record.id)
             )));
         }
-        bytes += record.id.len()
-            + record.text.as_ref().map_or(0, String::len)
-            + record.vector.as_ref().map_or(0, |v| v.len() * 4);
+        let texts = [&record.text, &record.context].into_iter().flatten().map(String::len).sum::<usize>();
+        let vector = record.vector.as_ref().map_or(0, |vector| vector.len() * 4);
+        bytes += record.id.len() + texts + vector + nuthatch_filter::encode(&record.payload).len();
     }
     if bytes > BATCH_BYTES_MAX {
         return Err(Error::new(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::collection::Core;
 use crate::database::Shared;
@@ -11,6 +11,8 @@ use crate::{Error, Result};
 
 /// How often it looks round without being woken.
 const ROUND: Duration = Duration::from_millis(500);
+/// How long it leaves a disk or an index alone that has just failed it, however often it is woken.
+const AFTER_FAILURE: Duration = Duration::from_secs(2);
 
 pub(crate) fn start(shared: Arc<Shared>) -> Result<JoinHandle<()>> {
     std::thread::Builder::new()
@@ -20,37 +22,48 @@ pub(crate) fn start(shared: Arc<Shared>) -> Result<JoinHandle<()>> {
 }
 
 fn run(shared: &Arc<Shared>) {
+    let mut failed = false;
     loop {
         {
             let mut signal = shared.signal.lock();
-            if !signal.due && !signal.stop {
-                shared.woken.wait_for(&mut signal, ROUND);
-            }
+            let until = Instant::now() + if failed { AFTER_FAILURE } else { ROUND };
+            while !signal.stop && (failed || !signal.due) && !shared.woken.wait_until(&mut signal, until).timed_out() {}
             if signal.stop {
                 return;
             }
             signal.due = false;
         }
         let outcome = round(shared);
+        failed = outcome.is_err();
         shared.signal.lock().error = outcome.err();
         shared.relieved.notify_all();
     }
 }
 
+/// Every collection gets its turn, whatever became of the others; the first error is told, with the collection's name.
 fn round(shared: &Shared) -> Result<()> {
+    let mut outcome = Ok(());
     for core in shared.open_collections() {
         if stopping(shared) {
-            return Ok(());
+            break;
         }
-        if !core.state.read().degraded().is_empty() {
-            core.rebuild_broken()?;
+        if let Err(error) = work_on(shared, &core) {
+            let message = format!("background work on collection {:?}: {error}", core.name);
+            outcome = outcome.and(Err(Error::new(error.kind, message)));
         }
-        if is_due(shared, &core) {
-            core.flush()?;
-            shared.truth()?.record_checksums()?;
-        }
-        while !stopping(shared) && core.merge()? {}
     }
+    outcome
+}
+
+fn work_on(shared: &Shared, core: &Core) -> Result<()> {
+    if !core.state.read().degraded().is_empty() {
+        core.rebuild_broken()?;
+    }
+    if is_due(shared, core) {
+        core.flush()?;
+        shared.truth()?.record_checksums()?;
+    }
+    while !stopping(shared) && core.merge()? {}
     Ok(())
 }
 

@@ -101,10 +101,10 @@ impl Inner {
     fn close(&self) -> Result<()> {
         let thread = self.maintenance.lock().take();
         self.shared.stop();
-        if let Some(thread) = thread {
-            thread.join().map_err(|_| Error::internal("the maintenance thread panicked"))?;
-        }
-        self.shared.close()
+        let joined = thread
+            .map_or(Ok(()), |thread| thread.join().map_err(|_| Error::internal("the maintenance thread panicked")));
+        // Whatever became of the thread, the folder is let go.
+        self.shared.close().and(joined)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Making a damaged folder open again.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -10,6 +10,7 @@ use nuthatch_vector::Metric;
 use crate::collection::CollectionOptions;
 use crate::collection::change::Change;
 use crate::collection::meta::{self, COUNTERS, Counters, LAST_ID, Meta, SCHEMA, TENANT_SHARD, meta_key};
+use crate::collection::row_of;
 use crate::database::Database;
 use crate::folder::Folder;
 use crate::lock::FolderLock;
@@ -118,8 +119,7 @@ impl Database {
         let shard = core.shard;
         let truth = self.inner.shared.truth()?;
         let mut writer = core.writer.lock();
-        let mut rows = HashSet::new();
-        let mut ids = HashSet::new();
+        let mut newest: HashMap<String, u64> = HashMap::new();
         let mut without_their_vector = HashSet::new();
         let mut schema = writer.schema.clone();
         let mut batch = Batch::new();
@@ -127,36 +127,46 @@ impl Database {
         core.each_row(Table::Records, &mut |row, bytes| {
             next_row = next_row.max(row + 1);
             let stored = Row::decode(bytes)?;
-            let key = shard.key(stored.id.as_bytes());
-            // The newest row of an id is the record; an older one was replaced by a batch whose deletion was lost.
-            if truth.get(Table::Ids, &key)?.is_none_or(|current| current != row.to_be_bytes()) {
-                batch.put(Table::Ids, key, row.to_be_bytes().to_vec());
-            }
             schema.observe(&stored.payload()?);
-            rows.insert(row);
             match truth.get(Table::Vectors, &shard.number_key(row))?.is_some() {
                 true => vectors += 1,
                 false if stored.has_vector => drop(without_their_vector.insert(stored.id.clone())),
                 false => {}
             }
-            ids.insert(stored.id);
+            // Rows ascend. An older row of the same id was replaced by a batch whose deletion was lost.
+            if let Some(older) = newest.insert(stored.id, row) {
+                let key = shard.number_key(older);
+                vectors -= u64::from(truth.get(Table::Vectors, &key)?.is_some());
+                batch.delete(Table::Vectors, key.clone());
+                batch.delete(Table::Records, key);
+            }
             Ok(())
         })?;
+        for (id, row) in &newest {
+            batch.put(Table::Ids, shard.key(id.as_bytes()), row.to_be_bytes().to_vec());
+        }
         truth.scan(Table::Ids, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, _| {
             let id = String::from_utf8_lossy(Shard::suffix(key));
-            if !ids.contains(id.as_ref()) {
+            if !newest.contains_key(id.as_ref()) {
                 batch.delete(Table::Ids, key.to_vec());
             }
             ControlFlow::Continue(())
         })?;
         for (path, mut entry) in core.file_entries("")? {
-            if entry.ids(&path).any(|id| !ids.contains(&id) || without_their_vector.contains(&id)) {
+            if entry.ids(&path).any(|id| !newest.contains_key(&id) || without_their_vector.contains(&id)) {
                 entry.read_again();
                 batch.put(Table::Files, shard.key(path.as_bytes()), entry.encode());
             }
         }
+        // The log may reach further than counters that were lost. None of it is to be replayed: the indexes are rebuilt.
+        let mut sequence = writer.counters.sequence;
+        truth.scan(Table::Log, &shard.prefix(), &shard.end(), Direction::Reverse, &mut |key, _| {
+            sequence = sequence.max(row_of(key));
+            ControlFlow::Break(())
+        })?;
+        nuthatch_truth::trim_changes(&mut batch, shard, sequence);
         let before = writer.counters.rows;
-        let counters = Counters { next_row, sequence: writer.counters.sequence + 1, rows: rows.len() as u64, vectors };
+        let counters = Counters { next_row, sequence: sequence + 1, rows: newest.len() as u64, vectors };
         nuthatch_truth::append_change(&mut batch, shard, counters.sequence, Change::default().encode());
         batch.put(Table::Catalog, shard.key(COUNTERS), meta::encode(&counters));
         batch.put(Table::Catalog, shard.key(SCHEMA), schema.to_bytes());

@@ -15,6 +15,8 @@ use crate::{Error, Result};
 
 /// Passages that are embedded and committed together: enough to keep the embedder busy, few enough to lose little to a kill.
 const COMMIT_PASSAGES: usize = 128;
+/// Files that are committed together when they bring no passages: unchanged, touched, skipped.
+const COMMIT_FILES: u64 = 256;
 
 /// How files are added.
 #[derive(Default)]
@@ -112,6 +114,8 @@ impl Add<'_, '_> {
         let mut files = Vec::new();
         let mut roots = Vec::new();
         let mut seen = HashSet::new();
+        // What lies at or below these may still be there: it must not be pruned.
+        let mut unread: Vec<PathBuf> = Vec::new();
         let own = self.own_folder();
         for path in paths {
             let root = path.canonicalize().map_err(|error| Error::io(path, &error))?;
@@ -123,7 +127,10 @@ impl Add<'_, '_> {
                             files.push(entry);
                         }
                     }
-                    Err(error) => self.skip(error),
+                    Err(error) => {
+                        let path = self.skip(error);
+                        unread.push(path);
+                    }
                 }
             }
             roots.push(root);
@@ -141,13 +148,13 @@ impl Add<'_, '_> {
             self.file(&file.path, file.bytes, file.mtime_ns, &made_by, &mut pending)?;
             pending.files += 1;
             pending.bytes += file.bytes;
-            if pending.set.upserts.len() >= COMMIT_PASSAGES || pending.set.upserts.is_empty() {
+            if pending.set.upserts.len() >= COMMIT_PASSAGES || pending.files >= COMMIT_FILES {
                 self.commit(&mut pending)?;
             }
         }
         self.commit(&mut pending)?;
         if self.options.prune && !self.report.cancelled {
-            self.prune(&roots, &files.iter().map(|file| file.path.clone()).collect())?;
+            self.prune(&roots, &files.iter().map(|file| file.path.clone()).collect(), &unread)?;
         }
         self.progress.current = None;
         self.tell();
@@ -213,11 +220,28 @@ impl Add<'_, '_> {
         };
         self.report.warnings.extend(document.warnings.iter().map(|warning| format!("{name}: {warning}")));
         let mut records = records(&name, bytes, mtime_ns, &document);
+        if let Some(error) = records.iter().find_map(|record| record.check().err()) {
+            // One odd file (a path or a title too long to store) must not stop the others.
+            self.report.skipped.push(Skipped { path: path.to_path_buf(), why: error.message, is_error: true });
+            return Ok(());
+        }
         let hashes: Vec<[u8; 16]> = records.iter().map(passage_hash).collect();
         let kept = match &old {
             Some(old) if old.made_by == made_by => self.reuse_vectors(&name, old, &hashes, &mut records)?,
             _ => 0,
         };
+        // A large file is embedded in slices, so that it can be interrupted and its progress seen.
+        if records.len() > 2 * COMMIT_PASSAGES {
+            for slice in records.chunks_mut(COMMIT_PASSAGES) {
+                if self.options.cancel.is_some_and(|cancel| cancel.load(Ordering::SeqCst)) {
+                    return Ok(()); // as if it had not been looked at; the walk ends before the next file
+                }
+                self.core.embed_missing(slice)?;
+                self.progress.passages += slice.len() as u64;
+                self.tell();
+            }
+            self.progress.passages -= records.len() as u64; // counted below like everyone's
+        }
         match &old {
             None => self.report.files_added += 1,
             Some(old) => {
@@ -269,15 +293,13 @@ impl Add<'_, '_> {
         Ok(())
     }
 
-    fn prune(&mut self, roots: &[PathBuf], present: &HashSet<PathBuf>) -> Result<()> {
+    fn prune(&mut self, roots: &[PathBuf], present: &HashSet<PathBuf>, unread: &[PathBuf]) -> Result<()> {
         for root in roots {
             let Some(root) = root.to_str() else { continue };
-            let gone: Vec<(String, FileEntry)> = self
-                .core
-                .file_entries(root)?
-                .into_iter()
-                .filter(|(path, _)| !present.contains(Path::new(path)))
-                .collect();
+            let is_gone =
+                |path: &Path| !present.contains(path) && !unread.iter().any(|unread| path.starts_with(unread));
+            let gone: Vec<(String, FileEntry)> =
+                self.core.file_entries(root)?.into_iter().filter(|(path, _)| is_gone(Path::new(path))).collect();
             for (path, entry) in gone {
                 self.report.files_pruned += 1;
                 self.report.passages_removed += entry.passages.len() as u64;
@@ -288,7 +310,8 @@ impl Add<'_, '_> {
         Ok(())
     }
 
-    fn skip(&mut self, error: ExtractError) {
+    /// Notes a file that gave nothing; returns its path.
+    fn skip(&mut self, error: ExtractError) -> PathBuf {
         let path = match &error {
             ExtractError::Binary { path, .. }
             | ExtractError::Unsupported { path, .. }
@@ -299,7 +322,8 @@ impl Add<'_, '_> {
             | ExtractError::Walk { path, .. } => path.clone(),
         };
         let is_error = !matches!(error, ExtractError::Binary { .. } | ExtractError::Unsupported { .. });
-        self.report.skipped.push(Skipped { path, why: error.to_string(), is_error });
+        self.report.skipped.push(Skipped { path: path.clone(), why: error.to_string(), is_error });
+        path
     }
 
     fn tell(&mut self) {

@@ -81,6 +81,13 @@ pub fn assert_same(collection: &Collection, model: &Model, dice: &mut fastrand::
     assert_eq!(seen, model.len(), "{note}: listed");
     for filter in [None, Some("year >= 2012 and team in ('core', 'ops')"), Some("not (tags = 1)"), Some("year < 2003")]
     {
+        // A field that no record has had yet is refused by name, which has a test of its own.
+        let known = collection.info().fields;
+        if filter.is_some_and(|filter| {
+            ["year", "team", "tags"].iter().any(|f| filter.contains(f) && !known.iter().any(|(name, _)| name == f))
+        }) {
+            continue;
+        }
         let parsed = filter.map(|text| Search::text("x").filter(text).unwrap().filter.unwrap());
         let passes = |kept: &Kept| parsed.as_ref().is_none_or(|parsed| parsed.matches(&kept.payload));
         let matching = model.values().filter(|kept| passes(kept)).count();
