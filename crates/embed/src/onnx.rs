@@ -125,7 +125,7 @@ impl Embedder for OnnxEmbedder {
         Ok(vector)
     }
 
-    /// The growth of the process while the model was loaded (where the system tells; else the files' sizes); 0 when it is not loaded.
+    /// The growth of the process while the model was loaded, at least the sizes of its weights and vocabulary; 0 when it is not loaded.
     fn resident_bytes(&self) -> u64 {
         self.loaded.lock().model.as_ref().map_or(0, |model| model.resident_bytes)
     }
@@ -146,10 +146,10 @@ impl Loaded {
         let tokens = Tokens::open(&dir.join(&manifest.tokenizer.name), manifest)?;
         let (library, graph) = (dir.join(&manifest.runtime.name), dir.join(&manifest.model.name));
         let session = runtime::session(&library, &graph, threads).map_err(error)?;
-        let resident_bytes = match (before, process_resident_bytes()) {
-            (Some(before), Some(after)) => after.saturating_sub(before),
-            _ => manifest.weights.bytes + manifest.tokenizer.bytes,
-        };
+        // Whoever frees memory meanwhile hides growth; what the files hold is resident in any case.
+        let files = manifest.weights.bytes + manifest.tokenizer.bytes;
+        let growth = before.zip(process_resident_bytes()).map_or(0, |(before, after)| after.saturating_sub(before));
+        let resident_bytes = growth.max(files);
         Ok(Self { tokens, session, resident_bytes })
     }
 

@@ -28,24 +28,17 @@ impl TextIndex {
             Err(_) if !damaged.is_empty() => return Ok(damaged), // the manifest is among them
             Err(error) => return Err(TextError::from_tantivy(&self.folder, error)),
         };
-        // A kill leaves files of a segment that no manifest names: nobody reads them, and the next commit removes them.
-        let named: Vec<String> = metas.iter().map(|meta| meta.id().uuid_string()).collect();
-        let is_segment_file = |path: &Path| path.extension().is_some_and(|extension| extension != "json");
-        damaged.retain(|file| {
-            let name = file.path.file_name().unwrap_or_default().to_string_lossy();
-            !is_segment_file(&file.path) || named.iter().any(|segment| name.starts_with(segment.as_str()))
-        });
+        let mut named = Vec::new();
         for meta in metas {
             let name = meta.id().uuid_string();
-            let delete_file = meta.delete_opstamp().map(|opstamp| format!("{name}.{opstamp}.del"));
-            let files = SEGMENT_EXTENSIONS.map(|extension| format!("{name}.{extension}"));
-            for file in files.into_iter().chain(delete_file) {
-                let path = self.folder.join(file);
-                if !path.exists() {
-                    damaged.push(DamagedFile { path, what: "it is missing".into() });
-                }
-            }
+            named.extend(SEGMENT_EXTENSIONS.map(|extension| self.folder.join(format!("{name}.{extension}"))));
+            named.extend(meta.delete_opstamp().map(|opstamp| self.folder.join(format!("{name}.{opstamp}.del"))));
         }
+        // A kill leaves files that no manifest names: nobody reads them, and the next commit removes them.
+        let is_sealed = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
+        damaged.retain(|file| is_sealed(&file.path) || named.contains(&file.path));
+        let missing = named.into_iter().filter(|path| !path.exists());
+        damaged.extend(missing.map(|path| DamagedFile { path, what: "it is missing".into() }));
         Ok(damaged)
     }
 
