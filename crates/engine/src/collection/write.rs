@@ -300,22 +300,22 @@ impl Core {
         };
         let mut writer = self.writer.lock();
         self.check_open()?; // a dropped collection must not write itself back
-        if let Some(dim) = writer.meta.dim.filter(|dim| *dim != given.dim) {
-            return Err(Error::invalid(format!(
-                "collection {:?} has {dim} dimensions, the embedder {:?} gives {}; pass one of {dim} dimensions",
-                self.name, given.name, given.dim
-            )));
-        }
-        if !(DIM_MIN..=DIM_MAX).contains(&given.dim) {
-            return Err(Error::invalid(format!(
-                "the embedder {:?} gives {} dimensions; choose one of {DIM_MIN} to {DIM_MAX}",
-                given.name, given.dim
-            )));
-        }
         match &writer.meta.embedder {
             Some(stored) if *stored == given => Ok(()),
             Some(stored) => Err(embedder_mismatch(&self.name, stored, &given)),
             None => {
+                if let Some(dim) = writer.meta.dim.filter(|dim| *dim != given.dim) {
+                    return Err(Error::invalid(format!(
+                        "collection {:?} has {dim} dimensions, the embedder {:?} gives {}; pass one of {dim} dimensions",
+                        self.name, given.name, given.dim
+                    )));
+                }
+                if !(DIM_MIN..=DIM_MAX).contains(&given.dim) {
+                    return Err(Error::invalid(format!(
+                        "the embedder {:?} gives {} dimensions; choose one of {DIM_MIN} to {DIM_MAX}",
+                        given.name, given.dim
+                    )));
+                }
                 let mut meta = writer.meta.clone();
                 meta.embedder = Some(given.clone());
                 meta.dim = meta.dim.or(Some(given.dim));
