@@ -37,7 +37,7 @@ impl Folder {
         }
         if must_exist {
             return Err(Error::not_found(format!(
-                "{} is not a Nuthatch data folder; give --data-dir, or create one by adding something",
+                "{} is not a Nuthatch data folder; name one with --data-dir, or create one by adding something",
                 root.display()
             )));
         }

@@ -75,9 +75,9 @@ pub(crate) struct Counters {
 pub(crate) const COUNTERS: &[u8] = b"counters";
 pub(crate) const SCHEMA: &[u8] = b"schema";
 
-/// Catalog entries of the tenant itself lie in collection 0.
+/// The last collection id given out, under [`TENANT_SHARD`]: ids are never used again, not even after a drop.
 pub(crate) const LAST_ID: &[u8] = b"last-collection";
-/// See [`LAST_ID`]: ids are never used again, not even after a drop.
+/// Catalog entries of the tenant itself lie in collection 0.
 pub(crate) const TENANT_SHARD: Shard = Shard { tenant: 0, collection: 0 };
 
 /// The key of a collection's [`Meta`].

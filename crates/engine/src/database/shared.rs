@@ -58,12 +58,6 @@ pub(crate) struct Signal {
 impl Shared {
     pub fn open(root: &Path, options: Options) -> Result<Self> {
         let budget = Budget::split(options.memory_budget_bytes);
-        if options.must_exist && !root.join("NUTHATCH").exists() && !root.join("truth").exists() {
-            return Err(Error::not_found(format!(
-                "{} is not a Nuthatch data folder; name one with --data-dir, or create one by adding something",
-                root.display()
-            )));
-        }
         // The folder's identity is read before the lock is written, so that a foreign folder stays as it was.
         let folder = Folder::open(root, options.must_exist)?;
         let lock = FolderLock::take(root, &options.program)?;
