@@ -7,17 +7,16 @@
 //! of row `j` in its low half and those of row `j + 16` in its high half, so one byte shuffle looks up 16 rows. With them
 //! go the rows' factors: 32 little-endian `f32` to add, then 32 to multiply by.
 
-use crate::level::{Kind, Level};
-#[cfg(target_arch = "x86_64")]
-use crate::{avx2, avx512};
-use crate::{dispatch, scalar};
+use crate::level::{Level, dispatch};
 
 /// Rows of one block.
 pub const BLOCK_ROWS: usize = 32;
 /// Bytes of one block's factors.
 pub const BLOCK_FACTOR_BYTES: usize = BLOCK_ROWS * 8;
+/// Scanned dimensions are a multiple of this: 64 bytes of codes, one AVX-512 register.
+const DIM_STEP: usize = 16;
 /// Groups whose 8-bit entries may be summed in 16 bits: 256 * 255 < 65,536.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) const GROUPS_PER_U16: usize = 256;
 
 /// The tables of one query: for each group of four dimensions the sums of `±query` for all 16 sign patterns, in 8 bits.
@@ -28,36 +27,46 @@ pub struct LookupTable {
 }
 
 impl LookupTable {
-    /// Tables for a rotated query whose length is a multiple of 64.
+    /// Tables for a rotated query whose length is a multiple of 16, or for that long a prefix of it.
     ///
     /// # Panics
     /// When it is not.
     pub fn new(query: &[f32]) -> Self {
-        assert!(query.len().is_multiple_of(64), "LookupTable: {} dimensions", query.len());
+        assert!(query.len().is_multiple_of(DIM_STEP), "LookupTable: {} dimensions", query.len());
         let widest = query.chunks_exact(4).map(|group| group.iter().map(|x| x.abs()).sum::<f32>());
         let widest = 2.0 * widest.fold(0.0, f32::max);
         let per_step = if widest > 0.0 { 255.0 / widest } else { 0.0 };
-        let mut entries = Vec::with_capacity(query.len() * 4);
-        for group in query.chunks_exact(4) {
-            for pattern in 0..16u8 {
-                // Counted from the group's least value, so that every entry is at least zero.
-                let above_least: f32 = (0..4)
-                    .map(|i| match (pattern >> i & 1 == 1, group[i] > 0.0) {
-                        (true, true) | (false, false) => 2.0 * group[i].abs(),
-                        _ => 0.0,
-                    })
-                    .sum();
-                entries.push((above_least * per_step + 0.5) as u8);
+        let mut entries = vec![0; query.len() * 4];
+        for (group, entries) in query.chunks_exact(4).zip(entries.chunks_exact_mut(16)) {
+            // Counted from the group's least value, so that every entry is at least zero. Patterns double with each dimension,
+            // so that the sums are those of the dimensions in order, whatever instructions they are made with.
+            let mut sums = [0.0f32; 16];
+            for (i, x) in group.iter().enumerate() {
+                let (unset, set) = if *x > 0.0 { (0.0, 2.0 * x) } else { (-2.0 * x, 0.0) };
+                let (low, high) = sums.split_at_mut(1 << i);
+                for (low, high) in low.iter_mut().zip(high) {
+                    (*low, *high) = (*low + unset, *low + set);
+                }
+            }
+            for (entry, above_least) in entries.iter_mut().zip(sums) {
+                // At most 255 and a half: the conversion by way of an integer needs no saturation.
+                *entry = (above_least * per_step + 0.5) as i32 as u8;
             }
         }
         Self { entries, step: widest / 255.0, bias: -query.iter().map(|x| x.abs()).sum::<f32>() }
     }
 
     /// The same tables, but every `<±1 code, query>` comes out greater by `margin`: with the error of an estimate as margin, a
-    /// scan compares upper bounds at no cost (where scales are not negative).
+    /// scan compares upper bounds at no cost (where scales are not negative). For [`scan_block`]; [`scan_edges`] has a base.
     pub fn raised_by(mut self, margin: f32) -> Self {
         self.bias += margin;
         self
+    }
+
+    /// Step and bias that turn the sum of a code's entries into `<code, query>`. Two planes are summed with weights 2 and 1, so
+    /// that the sum stays an integer (below 2^24: exact as `f32`) and one multiplication is left for all levels to round alike.
+    pub(crate) fn units(&self, planes: usize) -> (f32, f32) {
+        if planes == 1 { (self.step, self.bias) } else { (self.step * 0.5, self.bias * 1.5) }
     }
 
     /// Dimensions.
@@ -90,7 +99,7 @@ impl Factors<'_> {
 /// When the lengths do not fit each other.
 pub fn pack_block(signs: &[u8], dim: usize, out: &mut [u8]) {
     let row_bytes = dim / 8;
-    assert!(dim.is_multiple_of(64) && dim > 0, "pack_block: {dim} dimensions");
+    assert!(dim.is_multiple_of(DIM_STEP) && dim > 0, "pack_block: {dim} dimensions");
     assert_eq!(out.len(), dim * 4, "pack_block: output length");
     assert!(
         signs.len().is_multiple_of(row_bytes) && signs.len() <= row_bytes * BLOCK_ROWS,
@@ -112,6 +121,7 @@ pub fn pack_block(signs: &[u8], dim: usize, out: &mut [u8]) {
 ///
 /// # Panics
 /// When `codes` is not `dim * 4` bytes or `factors` not [`BLOCK_FACTOR_BYTES`].
+#[inline]
 pub fn scan_block(
     codes: &[u8],
     factors: &[u8],
@@ -123,6 +133,7 @@ pub fn scan_block(
 }
 
 /// [`scan_block`] on a chosen level.
+#[inline]
 pub fn scan_block_on(
     level: Level,
     codes: &[u8],
@@ -134,4 +145,41 @@ pub fn scan_block_on(
     assert_eq!(codes.len(), table.entries.len(), "scan_block: lengths differ");
     let factors = Factors(factors.try_into().expect("scan_block: 256 bytes of factors"));
     dispatch!(level, scan_block(codes, table, &factors, threshold, out))
+}
+
+/// Estimates of the 32 edges of a graph's node: `out[row] = base + add[row] + scale[row] * <code, query>`. The code is of one or
+/// two bits a dimension, `planes` blocks of signs one after another ([`pack_block`]), the high bit first: `s_0`, or
+/// `s_0 + s_1 / 2`, where a two-bit code `u` stands for `u - 1.5`. Every level gives the same bits.
+///
+/// # Panics
+/// When `planes` is not 1 or 2, `codes` not `planes * dim * 4` bytes or `factors` not [`BLOCK_FACTOR_BYTES`].
+#[inline]
+pub fn scan_edges(
+    codes: &[u8],
+    planes: usize,
+    factors: &[u8],
+    table: &LookupTable,
+    base: f32,
+    out: &mut [f32; BLOCK_ROWS],
+) {
+    scan_edges_on(Level::best(), codes, planes, factors, table, base, out)
+}
+
+/// [`scan_edges`] on a chosen level.
+#[inline]
+pub fn scan_edges_on(
+    level: Level,
+    codes: &[u8],
+    planes: usize,
+    factors: &[u8],
+    table: &LookupTable,
+    base: f32,
+    out: &mut [f32; BLOCK_ROWS],
+) {
+    assert!(planes == 1 || planes == 2, "scan_edges: {planes} planes");
+    assert_eq!(codes.len(), planes * table.entries.len(), "scan_edges: lengths differ");
+    let factors = Factors(factors.try_into().expect("scan_edges: 256 bytes of factors"));
+    let (high, low) = codes.split_at(table.entries.len());
+    let low = (planes == 2).then_some(low);
+    dispatch!(level, scan_edges(high, low, table, &factors, base, out))
 }

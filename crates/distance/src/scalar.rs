@@ -4,7 +4,7 @@ use crate::fast_scan::{BLOCK_ROWS, Factors, LookupTable};
 
 const LANES: usize = 16;
 
-fn sum_lanes(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
+fn sum_lanes<T: Copy>(a: &[T], b: &[f32], term: impl Fn(T, f32) -> f32) -> f32 {
     let mut lanes = [0.0f32; LANES];
     let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
     let rest = a_chunks.remainder().iter().zip(b_chunks.remainder());
@@ -25,9 +25,57 @@ pub(crate) fn l2_squared(a: &[f32], b: &[f32]) -> f32 {
     sum_lanes(a, b, |x, y| (x - y) * (x - y))
 }
 
+pub(crate) fn dot_f16(a: &[u16], b: &[f32]) -> f32 {
+    sum_lanes(a, b, |x, y| from_f16(x) * y)
+}
+
+pub(crate) fn l2_squared_f16(a: &[u16], b: &[f32]) -> f32 {
+    sum_lanes(a, b, |x, y| (from_f16(x) - y) * (from_f16(x) - y))
+}
+
+/// The value of a half-precision number, exact, without a branch: its exponent and fraction move to their places in an `f32`,
+/// whose exponent then counts from a bias that is 112 greater.
+fn from_f16(half: u16) -> f32 {
+    const TWO_TO_112: f32 = f32::from_bits((112 + 127) << 23);
+    let magnitude = f32::from_bits(u32::from(half & 0x7FFF) << 13) * TWO_TO_112;
+    let infinite_or_nan = if half & 0x7C00 == 0x7C00 { 0x7F80_0000 } else { 0 };
+    f32::from_bits(magnitude.to_bits() | infinite_or_nan | u32::from(half & 0x8000) << 16)
+}
+
 pub(crate) fn dot_i8(a: &[i8], b: &[i8]) -> i32 {
     let products = a.iter().zip(b).map(|(x, y)| i32::from(*x) * i32::from(*y));
     products.sum()
+}
+
+pub(crate) fn dot_i8_many(query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
+    for (row, out) in rows.iter().zip(out) {
+        *out = dot_i8(row, query);
+    }
+}
+
+pub(crate) fn l2_squared_i8(a: &[i8], b: &[i8]) -> i32 {
+    let differences = a.iter().zip(b).map(|(x, y)| i32::from(*x) - i32::from(*y));
+    differences.map(|x| x * x).sum()
+}
+
+pub(crate) fn dot_u8(a: &[u8], b: &[u8]) -> i32 {
+    let products = a.iter().zip(b).map(|(x, y)| i32::from(*x) * i32::from(*y));
+    products.sum()
+}
+
+pub(crate) fn l2_squared_u8(a: &[u8], b: &[u8]) -> i32 {
+    let differences = a.iter().zip(b).map(|(x, y)| i32::from(*x) - i32::from(*y));
+    differences.map(|x| x * x).sum()
+}
+
+// Inlined, it counts with the instruction of the caller's level.
+#[inline]
+pub(crate) fn hamming(a: &[u8], b: &[u8]) -> u32 {
+    let (a_words, b_words) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest = a_words.remainder().iter().zip(b_words.remainder());
+    let rest: u32 = rest.map(|(x, y)| (x ^ y).count_ones()).sum();
+    let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("eight bytes"));
+    a_words.zip(b_words).map(|(x, y)| (word(x) ^ word(y)).count_ones()).sum::<u32>() + rest
 }
 
 pub(crate) fn dot_i8_i16(codes: &[i8], query: &[i16]) -> i64 {
@@ -59,13 +107,7 @@ pub(crate) fn scan_block(
     threshold: f32,
     out: &mut [f32; BLOCK_ROWS],
 ) -> u32 {
-    let mut sums = [0u32; BLOCK_ROWS];
-    for (group, entries) in codes.chunks_exact(16).zip(table.entries.chunks_exact(16)) {
-        for (j, byte) in group.iter().enumerate() {
-            sums[j] += u32::from(entries[usize::from(byte & 15)]);
-            sums[j + 16] += u32::from(entries[usize::from(byte >> 4)]);
-        }
-    }
+    let sums = sum_entries(codes, table);
     let mut above = 0;
     for row in 0..BLOCK_ROWS {
         let value = table.step * sums[row] as f32 + table.bias;
@@ -73,4 +115,37 @@ pub(crate) fn scan_block(
         above |= u32::from(out[row] > threshold) << row;
     }
     above
+}
+
+pub(crate) fn scan_edges(
+    high: &[u8],
+    low: Option<&[u8]>,
+    table: &LookupTable,
+    factors: &Factors,
+    base: f32,
+    out: &mut [f32; BLOCK_ROWS],
+) {
+    let mut sums = sum_entries(high, table);
+    if let Some(low) = low {
+        for (sum, low) in sums.iter_mut().zip(sum_entries(low, table)) {
+            *sum = 2 * *sum + low;
+        }
+    }
+    let (step, bias) = table.units(1 + usize::from(low.is_some()));
+    for row in 0..BLOCK_ROWS {
+        let value = step * sums[row] as f32 + bias;
+        out[row] = (base + factors.add(row)) + factors.scale(row) * value;
+    }
+}
+
+/// Each row's sum of the entries that its codes look up.
+fn sum_entries(codes: &[u8], table: &LookupTable) -> [u32; BLOCK_ROWS] {
+    let mut sums = [0u32; BLOCK_ROWS];
+    for (group, entries) in codes.chunks_exact(16).zip(table.entries.chunks_exact(16)) {
+        for (j, byte) in group.iter().enumerate() {
+            sums[j] += u32::from(entries[usize::from(byte & 15)]);
+            sums[j + 16] += u32::from(entries[usize::from(byte >> 4)]);
+        }
+    }
+    sums
 }

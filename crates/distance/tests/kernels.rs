@@ -38,6 +38,16 @@ fn sign_dot(signs: &[u8], query: &[f32]) -> f64 {
     signed.sum()
 }
 
+/// A finite half-precision number by the definition of IEEE 754.
+fn half_precision(bits: u16) -> f64 {
+    let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+    let magnitude = match exponent {
+        0 => fraction / 1024.0 * 2f64.powi(-14),
+        _ => (1.0 + fraction / 1024.0) * 2f64.powi(exponent - 15),
+    };
+    if bits >> 15 == 1 { -magnitude } else { magnitude }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -56,15 +66,64 @@ proptest! {
     }
 
     #[test]
-    fn int8_kernels_are_exact_on_every_level(dim in 2usize..=4096, seed: u64) {
+    fn half_precision_kernels_agree_with_f64_sums(dim in 2usize..=4096, seed: u64) {
         let mut numbers = Numbers(seed);
-        let (a, b) = (numbers.int8(dim), numbers.int8(dim));
+        // Magnitudes from the smallest subnormal to 2: exponents 0 to 15, any fraction.
+        let row: Vec<u16> = (0..dim).map(|_| numbers.next() as u16 & 0xBFFF).collect();
+        let query = numbers.floats(dim);
+        let pairs = || row.iter().zip(&query).map(|(x, y)| (half_precision(*x), f64::from(*y)));
+        let dot: f64 = pairs().map(|(x, y)| x * y).sum();
+        let dot_size: f64 = pairs().map(|(x, y)| (x * y).abs()).sum();
+        let l2: f64 = pairs().map(|(x, y)| (x - y) * (x - y)).sum();
+        for level in Level::supported() {
+            prop_assert!(close(dot_f16_on(level, &row, &query), dot, dot_size), "dot_f16 on {level}");
+            prop_assert!(close(l2_squared_f16_on(level, &row, &query), l2, l2), "l2_squared_f16 on {level}");
+        }
+    }
+
+    #[test]
+    fn int8_kernels_are_exact_on_every_level(dim in 2usize..=4096, misaligned in 0usize..8, seed: u64) {
+        let mut numbers = Numbers(seed);
+        let (a, b) = (numbers.int8(misaligned + dim), numbers.int8(dim));
+        let a = &a[misaligned..];
         let query: Vec<i16> = (0..dim).map(|_| (numbers.next() % 32769) as i16 as i32 - 16384).map(|x| x as i16).collect();
-        let by_definition: i64 = a.iter().zip(&b).map(|(x, y)| i64::from(*x) * i64::from(*y)).sum();
+        let pairs = || a.iter().zip(&b).map(|(x, y)| (i64::from(*x), i64::from(*y)));
+        let dot: i64 = pairs().map(|(x, y)| x * y).sum();
+        let l2: i64 = pairs().map(|(x, y)| (x - y) * (x - y)).sum();
         let finer: i64 = a.iter().zip(&query).map(|(x, y)| i64::from(*x) * i64::from(*y)).sum();
         for level in Level::supported() {
-            prop_assert_eq!(i64::from(dot_i8_on(level, &a, &b)), by_definition, "dot_i8 on {}", level);
-            prop_assert_eq!(dot_i8_i16_on(level, &a, &query), finer, "dot_i8_i16 on {}", level);
+            prop_assert_eq!(i64::from(dot_i8_on(level, a, &b)), dot, "dot_i8 on {}", level);
+            prop_assert_eq!(i64::from(l2_squared_i8_on(level, a, &b)), l2, "l2_squared_i8 on {}", level);
+            prop_assert_eq!(dot_i8_i16_on(level, a, &query), finer, "dot_i8_i16 on {}", level);
+        }
+    }
+
+    #[test]
+    fn many_int8_dot_products_are_those_of_each_row(dim in 2usize..=1100, rows in 0usize..=11, seed: u64) {
+        let mut numbers = Numbers(seed);
+        let (query, rows) = (numbers.int8(dim), (0..rows).map(|_| numbers.int8(dim)).collect::<Vec<_>>());
+        let rows: Vec<&[i8]> = rows.iter().map(Vec::as_slice).collect();
+        let each: Vec<i32> = rows.iter().map(|row| dot_i8_on(Level::supported()[0], row, &query)).collect();
+        for level in Level::supported() {
+            let mut out = vec![0; rows.len()];
+            dot_i8_many_on(level, &query, &rows, &mut out);
+            prop_assert_eq!(&out, &each, "{}", level);
+        }
+    }
+
+    #[test]
+    fn uint8_kernels_are_exact_on_every_level(dim in 2usize..=4096, misaligned in 0usize..8, seed: u64) {
+        let mut numbers = Numbers(seed);
+        let (a, b) = (numbers.bytes(misaligned + dim), numbers.bytes(dim));
+        let a = &a[misaligned..];
+        let pairs = || a.iter().zip(&b).map(|(x, y)| (i64::from(*x), i64::from(*y)));
+        let dot: i64 = pairs().map(|(x, y)| x * y).sum();
+        let l2: i64 = pairs().map(|(x, y)| (x - y) * (x - y)).sum();
+        let bits: u32 = a.iter().zip(&b).map(|(x, y)| (x ^ y).count_ones()).sum();
+        for level in Level::supported() {
+            prop_assert_eq!(i64::from(dot_u8_on(level, a, &b)), dot, "dot_u8 on {}", level);
+            prop_assert_eq!(i64::from(l2_squared_u8_on(level, a, &b)), l2, "l2_squared_u8 on {}", level);
+            prop_assert_eq!(hamming_on(level, a, &b), bits, "hamming on {}", level);
         }
     }
 
@@ -85,9 +144,9 @@ proptest! {
 
     #[test]
     fn fast_scan_estimates_are_right_and_the_same_bits_on_every_level(
-        chunks in 1usize..=64, rows in 1usize..=32, seed: u64
+        chunks in 1usize..=256, rows in 1usize..=32, seed: u64
     ) {
-        let dim = chunks * 64;
+        let dim = chunks * 16;
         let mut numbers = Numbers(seed);
         let query = numbers.floats(dim);
         let signs = numbers.bytes(rows * dim / 8);
@@ -113,6 +172,62 @@ proptest! {
             prop_assert_eq!(out.map(f32::to_bits), reference.map(f32::to_bits), "{}", level);
         }
     }
+
+    #[test]
+    fn edge_estimates_are_right_and_the_same_bits_on_every_level(
+        chunks in 1usize..=256, planes in 1usize..=2, rows in 1usize..=32, misaligned in 0usize..8, seed: u64
+    ) {
+        let dim = chunks * 16;
+        let mut numbers = Numbers(seed);
+        let query = numbers.floats(dim);
+        let (add, scale) = (numbers.floats(32), numbers.floats(32));
+        // Both at any address, as in a record of a graph.
+        let mut factors = vec![0; misaligned];
+        factors.extend(add.iter().chain(&scale).flat_map(|x| x.to_le_bytes()));
+        let mut codes = vec![0; misaligned + planes * dim * 4];
+        let signs: Vec<_> = (0..planes).map(|_| numbers.bytes(rows * dim / 8)).collect();
+        for (signs, block) in signs.iter().zip(codes[misaligned..].chunks_exact_mut(dim * 4)) {
+            pack_block(signs, dim, block);
+        }
+        let table = LookupTable::new(&query);
+        let base = numbers.floats(1)[0];
+        let scan = |level| {
+            let mut out = [0.0; 32];
+            scan_edges_on(level, &codes[misaligned..], planes, &factors[misaligned..], &table, base, &mut out);
+            out
+        };
+        let reference = scan(Level::supported()[0]);
+        let rounding = dim as f64 / 4.0 * 0.5 * 8.0 / 255.0 * 1.01;
+        for row in 0..rows {
+            let of_plane = |signs: &Vec<u8>| sign_dot(&signs[row * dim / 8..(row + 1) * dim / 8], &query);
+            let exact = of_plane(&signs[0]) + signs.get(1).map_or(0.0, of_plane) / 2.0;
+            let expected = f64::from(base) + f64::from(add[row]) + f64::from(scale[row]) * exact;
+            prop_assert!((f64::from(reference[row]) - expected).abs() <= 1.5 * rounding + 1e-3, "row {row}");
+        }
+        for level in Level::supported() {
+            prop_assert_eq!(scan(level).map(f32::to_bits), reference.map(f32::to_bits), "{}", level);
+        }
+    }
+}
+
+#[test]
+fn every_half_precision_number_is_read_exactly() {
+    let finite = (0..=u16::MAX).filter(|bits| bits & 0x7C00 != 0x7C00);
+    for level in Level::supported() {
+        // In the vector registers and, at 64, in what is left over.
+        for (bits, at) in finite.clone().zip((0..65).cycle()) {
+            let (mut row, query) = ([0; 65], [1.0; 65]);
+            row[at] = bits;
+            assert_eq!(f64::from(dot_f16_on(level, &row, &query)), half_precision(bits), "{bits:#06x} on {level}");
+        }
+        for at in [0, 64] {
+            let mut row = [0; 65];
+            row[at] = 0x7C00;
+            assert_eq!(dot_f16_on(level, &row, &[1.0; 65]), f32::INFINITY, "{level}");
+            row[at] = 0xFE00;
+            assert!(dot_f16_on(level, &row, &[1.0; 65]).is_nan(), "{level}");
+        }
+    }
 }
 
 #[test]
@@ -121,6 +236,16 @@ fn integer_sums_do_not_overflow_at_their_extremes() {
         for level in Level::supported() {
             let low = vec![i8::MIN; dim];
             assert_eq!(dot_i8_on(level, &low, &low), 128 * 128 * dim as i32, "{level}");
+            let high = vec![i8::MAX; dim];
+            assert_eq!(dot_i8_on(level, &high, &low), -127 * 128 * dim as i32, "{level}");
+            assert_eq!(l2_squared_i8_on(level, &high, &low), 255 * 255 * dim as i32, "{level}");
+            let mut out = [0; 4];
+            dot_i8_many_on(level, &low, &[&low, &high, &low, &high], &mut out);
+            assert_eq!(out, [128, -127, 128, -127].map(|x| x * 128 * dim as i32), "{level}");
+            let (zero, most) = (vec![0; dim], vec![u8::MAX; dim]);
+            assert_eq!(dot_u8_on(level, &most, &most), 255 * 255 * dim as i32, "{level}");
+            assert_eq!(l2_squared_u8_on(level, &zero, &most), 255 * 255 * dim as i32, "{level}");
+            assert_eq!(hamming_on(level, &zero, &most), 8 * dim as u32, "{level}");
             let query = vec![-I16_QUERY_MAX; dim];
             assert_eq!(dot_i8_i16_on(level, &low, &query), 128 * 16384 * dim as i64, "{level}");
             let full = vec![0xFF; dim / 2];
@@ -131,7 +256,7 @@ fn integer_sums_do_not_overflow_at_their_extremes() {
 
 #[test]
 fn fast_scan_sums_do_not_overflow_at_their_extremes() {
-    for dim in [64, 1024, 1088, 4096] {
+    for dim in [16, 1024, 1040, 4096] {
         // All entries that are looked up are 255: the largest sum that there is.
         let mut codes = vec![0; dim * 4];
         pack_block(&vec![0xFF; 32 * dim / 8], dim, &mut codes);
@@ -141,6 +266,9 @@ fn fast_scan_sums_do_not_overflow_at_their_extremes() {
             let mut out = [0.0; 32];
             assert_eq!(scan_block_on(level, &codes, &factors, &table, 0.0, &mut out), u32::MAX, "{level}");
             assert!(out.iter().all(|x| (x - dim as f32).abs() < dim as f32 * 1e-5), "{level}: {out:?}");
+            let planes = [&codes[..], &codes].concat();
+            scan_edges_on(level, &planes, 2, &factors, &table, 0.0, &mut out);
+            assert!(out.iter().all(|x| (x - 1.5 * dim as f32).abs() < dim as f32 * 2e-5), "{level}: {out:?}");
         }
     }
 }

@@ -1,0 +1,14 @@
+//! NEON (and SDOT where there is one). Callers have checked lengths and CPU; tails go to the scalar code.
+//!
+//! Two instructions are written as assembly because the compiler's functions for them are newer than the oldest compiler
+//! that the workspace supports (`fcvtl`) or not yet stable (`sdot`).
+
+mod bytes;
+mod codes;
+mod float;
+mod scan;
+
+pub(crate) use bytes::{dot_i8, dot_i8_many, dot_u8, hamming, l2_squared_i8, l2_squared_u8};
+pub(crate) use codes::{dot_i8_i16, dot_u4_i8};
+pub(crate) use float::{dot, dot_f16, l2_squared, l2_squared_f16};
+pub(crate) use scan::{scan_block, scan_edges};
