@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::pread::pread;
 use crate::{BLOCK_BYTES, BLOCK_FILE_VERSION, BlockCache, MAGIC, Result, SegmentError, TRAILER_BYTES};
 
 /// An open block file. Cheap to share; reads are thread-safe and every block is verified before it is handed out.
@@ -148,21 +149,4 @@ impl std::fmt::Debug for BlockFile {
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
-}
-
-#[cfg(unix)]
-fn pread(file: &File, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, out, offset)
-}
-
-#[cfg(windows)]
-fn pread(file: &File, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
-    let mut done = 0;
-    while done < out.len() {
-        match std::os::windows::fs::FileExt::seek_read(file, &mut out[done..], offset + done as u64)? {
-            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
-            bytes => done += bytes,
-        }
-    }
-    Ok(())
 }

@@ -1,27 +1,34 @@
 //! Immutable, checksummed index files and the small sealed files that point at them.
 //!
-//! **Useful for** everything derived that lives under `indexes/`: code files, attribute columns, tantivy's files, manifests.
+//! **Useful for** everything derived that lives under `indexes/`: code files, graphs, attribute columns, tantivy's files,
+//! manifests. Bytes that are read in runs go into a *block file*, records read at random into a *record file*.
 //! **Not for** the truth (RocksDB checksums its own pages) and not for files that change in place.
 //!
 //! **Invariant:** no byte leaves this crate unverified. A block file is read by `pread` in blocks of 64 KiB, each checked
-//! against its CRC-32C before anyone sees it; a sealed file is checked whole. A mismatch is [`SegmentError::Corrupt`]
-//! with the path, never wrong data and never a panic. Memory is bounded by one [`BlockCache`]; nothing is mapped.
+//! against its CRC-32C before anyone sees it, a record file record by record; a sealed file is checked whole. A mismatch is
+//! [`SegmentError::Corrupt`] with the path, never wrong data and never a panic. Memory is bounded by one [`BlockCache`] and the
+//! buffers of the readers; nothing is mapped but record files opened so ([`Access::Mapped`]).
 
 mod block_file;
 mod cache;
 mod error;
 mod handle;
+mod pread;
+mod records;
 mod sealed;
 mod writer;
 
 pub use block_file::BlockFile;
 pub use cache::BlockCache;
 pub use error::{Result, SegmentError};
+pub use records::{Access, ReadStats, RecordFile, RecordFileWriter, RecordReader, Route, Visit};
 pub use sealed::{read_sealed, sync_folder, verify_sealed, write_sealed};
 pub use writer::BlockFileWriter;
 
 /// Version of the block file layout drawn in `docs/internals/data-folder.md`.
 pub const BLOCK_FILE_VERSION: u32 = 1;
+/// Version of the record file layout drawn in `docs/internals/data-folder.md`.
+pub const RECORD_FILE_VERSION: u32 = 1;
 /// Bytes of one checksummed block; the last block of a file may be shorter.
 pub const BLOCK_BYTES: usize = 64 * 1024;
 

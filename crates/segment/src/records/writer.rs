@@ -1,0 +1,89 @@
+//! Writing a record file: records one after the other, then the owner's meta, then the trailer.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use super::{CHECKSUM_BYTES, META_BYTES_MAX, RECORD_BYTES_MAX, checksum, trailer};
+use crate::{Result, SegmentError};
+
+/// Writes an immutable record file. What is pushed first is record 0.
+pub struct RecordFileWriter {
+    path: PathBuf,
+    file: BufWriter<File>,
+    record_bytes: usize,
+    /// One record as it goes to disk, used again and again.
+    record: Vec<u8>,
+    records: u64,
+}
+
+impl RecordFileWriter {
+    /// Creates `path`; an existing file is an error, since record files are immutable. `record_bytes`: bytes of a record on
+    /// disk, its CRC-32C (the last 4) included.
+    pub fn create(path: &Path, record_bytes: usize) -> Result<Self> {
+        if !(CHECKSUM_BYTES + 1..=RECORD_BYTES_MAX).contains(&record_bytes) {
+            return Err(refused(
+                path,
+                format!("records of {record_bytes} bytes: 5 to {RECORD_BYTES_MAX} are possible"),
+            ));
+        }
+        let file =
+            File::options().write(true).create_new(true).open(path).map_err(|source| SegmentError::io(path, source))?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            file: BufWriter::with_capacity(crate::BLOCK_BYTES, file),
+            record_bytes,
+            record: Vec::with_capacity(record_bytes),
+            records: 0,
+        })
+    }
+
+    /// Adds a record of at most `record_bytes - 4` bytes; what is missing is filled with zeros.
+    pub fn push(&mut self, record: &[u8]) -> Result<()> {
+        let room = self.record_bytes - CHECKSUM_BYTES;
+        if record.len() > room {
+            return Err(refused(
+                &self.path,
+                format!("a record of {} bytes, but there is room for {room}", record.len()),
+            ));
+        }
+        let Ok(number) = u32::try_from(self.records) else {
+            return Err(refused(&self.path, "more than 2^32 records".to_string()));
+        };
+        self.record.clear();
+        self.record.extend_from_slice(record);
+        self.record.resize(room, 0);
+        let checksum = checksum(number, &self.record);
+        self.record.extend_from_slice(&checksum.to_le_bytes());
+        self.file.write_all(&self.record).map_err(|source| SegmentError::io(&self.path, source))?;
+        self.records += 1;
+        Ok(())
+    }
+
+    /// Records pushed so far.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Writes `meta` (the owner's own header, at most 1 MiB) and the trailer, then syncs the file. Returns the file's size in
+    /// bytes. The folder's entry is the caller's to sync ([`crate::sync_folder`]), once for all its files.
+    pub fn finish(mut self, meta: &[u8]) -> Result<u64> {
+        if meta.len() > META_BYTES_MAX {
+            return Err(refused(&self.path, format!("{} bytes of meta: {META_BYTES_MAX} are possible", meta.len())));
+        }
+        let trailer = trailer::encode(self.record_bytes, self.records, meta);
+        let path = self.path;
+        self.file
+            .write_all(meta)
+            .and_then(|()| self.file.write_all(&trailer))
+            .and_then(|()| self.file.into_inner().map_err(|error| error.into_error()))
+            .and_then(|file| file.sync_all())
+            .map_err(|source| SegmentError::io(&path, source))?;
+        Ok(self.records * self.record_bytes as u64 + (meta.len() + trailer.len()) as u64)
+    }
+}
+
+/// The caller asked for something that the format cannot hold; no file is accused.
+fn refused(path: &Path, what: String) -> SegmentError {
+    SegmentError::io(path, std::io::Error::new(std::io::ErrorKind::InvalidInput, what))
+}
