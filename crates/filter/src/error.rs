@@ -80,6 +80,9 @@ fn suggest(suggestion: &Option<String>) -> String {
 }
 
 fn list(known: &[String]) -> String {
+    if known.is_empty() {
+        return "no record of it has had a payload field".into();
+    }
     let mut listed = format!("known fields: {}", known[..known.len().min(LISTED_FIELDS_MAX)].join(", "));
     if known.len() > LISTED_FIELDS_MAX {
         listed.push_str(&format!(" and {} more", known.len() - LISTED_FIELDS_MAX));

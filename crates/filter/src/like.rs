@@ -3,6 +3,9 @@
 /// A pattern taken apart once, then tried on many texts.
 pub(crate) struct LikePattern {
     parts: Vec<Part>,
+    /// What every match ends with, and the longest that every match contains: both are quicker to deny than to fit.
+    suffix: String,
+    inner: String,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -34,7 +37,11 @@ impl LikePattern {
                 parts.push(part);
             }
         }
-        Self { parts }
+        let exactly = |part: &Part| if let Part::Exactly(c) = part { Some(*c) } else { None };
+        let suffix: Vec<char> = parts.iter().rev().map_while(exactly).collect();
+        let runs = parts.split(|part| exactly(part).is_none());
+        let inner = runs.map(|run| run.iter().filter_map(exactly).collect::<String>()).max_by_key(String::len);
+        Self { parts, suffix: suffix.into_iter().rev().collect(), inner: inner.unwrap_or_default() }
     }
 
     /// The text that every match begins with.
@@ -51,6 +58,9 @@ impl LikePattern {
     /// Whether the whole text fits. On a mismatch only the last `%` has to grow: whatever an earlier one could take, the
     /// last one can take as well. No recursion, at most text × pattern steps.
     pub fn matches(&self, text: &str) -> bool {
+        if !text.ends_with(&self.suffix) || !text.contains(&self.inner) {
+            return false;
+        }
         let (mut rest, mut part) = (text, 0);
         let mut retry: Option<(&str, usize)> = None;
         loop {

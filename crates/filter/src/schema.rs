@@ -50,19 +50,25 @@ pub struct Schema {
     /// Fields were left out at [`SCHEMA_FIELDS_MAX`].
     #[serde(default)]
     open: bool,
+    /// A payload was observed, be it an empty one: from then on fields that were never seen are unknown. Schemas that were
+    /// stored before there was this flag lack it; what fields they hold says the same.
+    #[serde(default)]
+    observed: bool,
 }
 
 impl Schema {
     /// Adds the payload's fields; whether that changed anything.
     pub fn observe(&mut self, payload: &Payload) -> bool {
+        let first = !std::mem::replace(&mut self.observed, true);
         let mut path = String::new();
-        self.observe_map(&mut path, payload)
+        self.observe_map(&mut path, payload) | first
     }
 
     /// Adds what the other one has seen; whether that changed anything.
     pub fn merge(&mut self, other: &Schema) -> bool {
-        let mut changed = other.open && !self.open;
+        let mut changed = (other.open && !self.open) || (other.observed && !self.observed);
         self.open |= other.open;
+        self.observed |= other.observed;
         for (path, kinds) in &other.fields {
             changed |= self.add(path, None);
             for kind in kinds {
@@ -72,6 +78,7 @@ impl Schema {
         changed
     }
 
+    /// Whether no field was ever seen.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
@@ -132,7 +139,7 @@ impl Schema {
     fn kinds(&self, field: &str) -> Result<Option<&BTreeSet<Kind>>, FilterError> {
         match self.fields.get(field) {
             Some(kinds) => Ok(Some(kinds)),
-            None if self.open || self.is_empty() => Ok(None),
+            None if self.open || (!self.observed && self.is_empty()) => Ok(None),
             None => Err(FilterError::UnknownField {
                 field: field.to_owned(),
                 suggestion: self.most_similar(field),
@@ -151,7 +158,8 @@ impl Schema {
 }
 
 impl Filter {
-    /// Whether the filter can mean something for rows of this schema. The schema of an empty collection accepts everything.
+    /// Whether the filter can mean something for rows of this schema. One that has observed no payload accepts everything: in a
+    /// collection without records no field is misspelt. Where every payload was empty, every field is unknown.
     ///
     /// # Errors
     /// [`FilterError::UnknownField`] for a field that no row has had; [`FilterError::KindMismatch`] for a literal that no

@@ -201,7 +201,7 @@ fn writable(filter: &Filter) -> bool {
     }
 }
 
-/// Segments of real size take other paths: many blocks in an index, several encodings, large dictionaries.
+/// Segments of real size take other paths: several chunks, blocks with bitmaps and with lists, large dictionaries.
 #[test]
 fn rows_and_columns_agree_on_large_segments() {
     let seed = 7;
@@ -223,17 +223,112 @@ fn rows_and_columns_agree_on_large_segments() {
         "at between '1970-01-01T00:10' and '1970-01-01T00:20'",
         "not (at > '1970-01-01T00:10:00.2' and at < '1970-01-01T00:10:00.7')",
         "serial in (1, 5, 9, 70001, 149999, 200000, -1) or price in (1.5, 2.5, 3.5, 4.5, 5.5, 6.5)",
+        "serial between 65535 and 65536",
+        "serial >= 65536 and serial < 131072",
+        "key >= 250000 and key < 750000 and flag",
+        "key between 1 and 3 or key > 999990",
+        "not flag and exists(tags) and tags > 'tag 2'",
+        "exists(sparse) and not sparse between 0 and 100",
+        "most is null or most = 7",
+        "measures between 400 and 600",
+        "exists(measures)",
+        "title like '%99' or title like 't_tle 77%'",
+        "meta is not null and exists(meta.depth)",
     ] {
         let filter = parse(text).unwrap();
         assert_agreement(&columns, &payloads, &filter);
         assert!(!columns.evaluate(&filter).unwrap().is_empty(), "{text} should find something");
+    }
+    for _ in 0..60 {
+        let filter = large_filter(&mut rng, &payloads, 2);
+        assert_agreement(&columns, &payloads, &filter);
+    }
+}
+
+/// Ranges, lists and prefixes whose ends are values that there are, so that they fall anywhere in a block.
+fn large_filter(rng: &mut fastrand::Rng, payloads: &[Payload], depth: u8) -> Filter {
+    if depth > 0 && rng.u8(..3) == 0 {
+        let parts = (0..rng.usize(1..4)).map(|_| large_filter(rng, payloads, depth - 1)).collect();
+        return match rng.u8(..3) {
+            0 => Filter::And(parts),
+            1 => Filter::Or(parts),
+            _ => Filter::Not(Box::new(Filter::Or(parts))),
+        };
+    }
+    let fields = [
+        "serial", "year", "team", "title", "tags", "price", "mixed", "at", "rare", "key", "flag", "sparse", "most",
+        "measures",
+    ];
+    let field = rng.choice(fields).unwrap().to_owned();
+    let mut literal = || match &payloads[rng.usize(..payloads.len())].get(&field) {
+        Some(Value::Array(values)) if !values.is_empty() => values[rng.usize(..values.len())].clone(),
+        Some(value) => (*value).clone(),
+        None => Value::Int(rng.i64(..1000)),
+    };
+    let (a, b) = (literal(), literal());
+    let values = (0..9).map(|_| literal()).collect();
+    let ops = [CompareOp::Eq, CompareOp::Ne, CompareOp::Lt, CompareOp::Le, CompareOp::Gt, CompareOp::Ge];
+    match rng.u8(..8) {
+        0..3 => Filter::Compare { field, op: *rng.choice(&ops).unwrap(), value: a },
+        3 | 4 => Filter::Between { field, low: a, high: b },
+        5 => Filter::In { field, values },
+        6 => Filter::Exists { field },
+        _ => match a {
+            Value::Text(text) => Filter::Prefix { field, prefix: text[..rng.usize(..=text.len())].to_owned() },
+            value => Filter::Contains { field, value },
+        },
+    }
+}
+
+/// A chunk that grows too large for the memory ends before its container does, and finished chunks may be written early.
+#[test]
+fn chunks_cut_short_and_written_early_answer_the_same() {
+    let mut rng = fastrand::Rng::with_seed(11);
+    let text = |rng: &mut fastrand::Rng, bytes| (0..bytes).map(|_| char::from(rng.u8(b'a'..=b'z'))).collect::<String>();
+    let payloads: Vec<Payload> = (0..600i64)
+        .map(|row| {
+            let bytes = if row % 7 == 0 { rng.usize(..300_000) } else { 60_000 };
+            let mut payload = Payload::from([("body".to_owned(), Value::Text(text(&mut rng, bytes)))]);
+            payload.insert("n".into(), Value::Int(row % 13));
+            payload
+        })
+        .collect();
+    let (mut early, mut bytes) = (ColumnsWriter::new(), Vec::new());
+    let mut most = 0;
+    for payload in &payloads {
+        early.push(payload);
+        early.write_ready(&mut bytes).unwrap();
+        most = most.max(early.resident_bytes());
+    }
+    early.finish(&mut bytes).unwrap();
+    let mut at_once = ColumnsWriter::new();
+    payloads.iter().for_each(|payload| at_once.push(payload));
+    let mut same = Vec::new();
+    at_once.finish(&mut same).unwrap();
+    assert!(bytes == same, "when it is written changes nothing");
+    assert!(bytes.len() > 30 << 20 && most < 16 << 20, "{most} bytes held of {}", bytes.len());
+    let columns = Columns::open(Arc::new(OwnedBytes::new(bytes))).unwrap();
+    for text in [
+        "n = 5",
+        "n between 3 and 7",
+        "exists(body)",
+        "body > 'k'",
+        "starts_with(body, 'ab')",
+        "body like '%ab%ba%abc%'",
+    ] {
+        assert_agreement(&columns, &payloads, &parse(text).unwrap());
+    }
+    for row in [0, 299, 599] {
+        let value = payloads[row]["body"].clone();
+        let filter = Filter::Compare { field: "body".into(), op: CompareOp::Eq, value };
+        assert_eq!(columns.evaluate(&filter).unwrap().iter().collect::<Vec<_>>(), [row as u32]);
     }
 }
 
 fn large_payload(rng: &mut fastrand::Rng, row: i64) -> Payload {
     let tags = (0..rng.usize(..4)).map(|_| format!("tag {}", rng.u32(..40))).collect::<Vec<_>>();
     let mixed = match rng.u8(..4) {
-        0 => Value::Int(rng.i64(..9)),
+        0 => Value::Int(rng.i64(0..9)),
         1 => Value::Text(format!("m{}", rng.u8(..9))),
         2 => Value::Bool(rng.bool()),
         _ => Value::Null,
@@ -251,7 +346,22 @@ fn large_payload(rng: &mut fastrand::Rng, row: i64) -> Payload {
         ("meta".to_owned(), Value::Map(BTreeMap::from([("depth".to_owned(), depth)]))),
     ]);
     if row % 5000 == 17 {
-        payload.insert("rare".to_owned(), Value::Int(rng.i64(..5)));
+        payload.insert("rare".to_owned(), Value::Int(rng.i64(0..5)));
     }
+    payload.insert("key".to_owned(), Value::Int(rng.i64(0..1_000_000)));
+    payload.insert("flag".to_owned(), Value::Bool(rng.u8(..10) == 0));
+    if rng.u8(..9) > 0 {
+        payload.insert("most".to_owned(), Value::Int(rng.i64(0..9)));
+    }
+    // One chunk has none of them.
+    if rng.u8(..9) == 0 && !(65_536..131_072).contains(&row) {
+        payload.insert("sparse".to_owned(), Value::Float(f64::from(rng.i16(..)) / 4.0));
+    }
+    // Many different values, several a row, of two kinds; some twice.
+    let measures = (0..rng.usize(..5)).map(|n| match n {
+        2 => Value::Int(rng.i64(0..1000)),
+        _ => Value::Float(f64::from(rng.u16(..2000)) / 2.0),
+    });
+    payload.insert("measures".to_owned(), Value::Array(measures.collect()));
     payload
 }

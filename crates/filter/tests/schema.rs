@@ -64,6 +64,24 @@ fn filters_that_can_match_pass() {
 }
 
 #[test]
+fn where_no_record_has_a_payload_every_field_is_unknown() {
+    let filter = parse("team = 'core'").unwrap();
+    let mut schema = Schema::default();
+    assert!(filter.check(&schema).is_ok(), "no record has been written");
+    assert!(schema.observe(&Payload::new()), "one record changes what is known");
+    assert!(!schema.observe(&Payload::new()));
+    let error = filter.check(&Schema::from_bytes(&schema.to_bytes()).unwrap()).unwrap_err().to_string();
+    assert_eq!(error, "no field `team` in this collection; no record of it has had a payload field");
+    assert!(parse("true").unwrap().check(&schema).is_ok());
+    let mut merged = Schema::default();
+    assert!(merged.merge(&schema) && !merged.merge(&schema) && filter.check(&merged).is_err());
+    // Stored before the flag was: what fields there are decides.
+    let older = |json: &str| Schema::from_bytes(json.as_bytes()).unwrap();
+    assert!(filter.check(&older(r#"{"fields": {}}"#)).is_ok());
+    assert!(filter.check(&older(r#"{"fields": {"year": ["int"]}}"#)).is_err());
+}
+
+#[test]
 fn schema_survives_its_bytes_and_merges() {
     let schema = schema();
     assert_eq!(Schema::from_bytes(&schema.to_bytes()).unwrap(), schema);

@@ -1,36 +1,42 @@
-//! Attribute columns: the payloads of one segment turned on their side, so that a filter reads only the fields it names.
+//! Attribute columns: the payloads of one segment turned on their side, so that a filter reads only the fields it names, and
+//! of those only what lies between the ends of its ranges.
 //!
-//! The columns themselves are `tantivy-columnar`'s (bit-packed, dictionary-encoded, multi-valued). A field gets one column
-//! for each kind that it has held, named by its path and the kind, so that the library's coercion between number types never
-//! has anything to coerce. Texts longer than the library's dictionaries hold follow in a section of their own.
+//! A column is an index and nothing else: its values in order, and for each the rows that hold it. A field gets one column for
+//! each kind that it has held. Columns are cut into *chunks*: the rows of a chunk lie in one container of a Roaring bitmap
+//! (65,536 rows), so that an answer is made container by container, a row takes two bytes, and writing holds one chunk.
 //!
 //! ```text
-//! ┌───────────────┬──────────────┬──────────────────┬────────────────────────────────────────────────────────────────────┐
-//! │ columnar      │ long texts   │ long text index  │ footer, 40 bytes, little endian:                                   │
-//! │ C bytes       │ L bytes      │ I bytes (CBOR)   │ C u64 │ L u64 │ I u64 │ rows u32 │ version u32 │ "NUTCOLMN"         │
-//! └───────────────┴──────────────┴──────────────────┴────────────────────────────────────────────────────────────────────┘
-//! column name     = dotted path, 0x01, one letter: b bool, i int, f float, s text, t datetime, x there but no value of its own
-//! long texts      = for each path together: { ordinal u32, length u32, bytes }
-//! long text index = array of [path, offset u64 in the section, length u64]
+//! file      │ column chunks │ directory: columns, offset of each from the first u64 │ footer, 40 bytes
+//! footer    │ chunk bytes u64 │ columns u64 │ directory bytes u64 │ rows u32 │ version u32 │ "NUTCOLMN"
+//! column    │ name bytes u32 │ name │ chunks u32 │ { container u32, bytes u32, offset u64 } …      columns ascend by name
+//! name        dotted path, 0x01, one letter: b bool, i int, f float, s text, t datetime, x there but no value of its own
 //! ```
+//!
+//! What a column chunk holds is drawn in [`chunk`], a dictionary of texts in [`dictionary`]. Files of version 1 are read by
+//! [`version_1`].
 //!
 //! The file carries no checksum of its own: whoever stores it verifies the bytes before they arrive here.
 
+mod block;
+mod bytes;
+mod chunk;
+mod chunk_writer;
+mod dictionary;
+mod directory;
 mod evaluate;
-mod long_text;
+mod index;
+mod keys;
 mod reader;
+mod version_1;
 mod writer;
 
 pub use reader::Columns;
 pub use writer::ColumnsWriter;
 
-/// The layout drawn above.
-pub const COLUMNS_VERSION: u32 = 1;
+/// The layout drawn above; version 1 is read as well.
+pub const COLUMNS_VERSION: u32 = 2;
 const MAGIC: &[u8; 8] = b"NUTCOLMN";
 const FOOTER_BYTES: usize = 40;
-
-/// Longest text that goes into a dictionary, in bytes. The library cuts dictionary keys off at 64 KiB without a word.
-const DICTIONARY_TEXT_BYTES_MAX: usize = 32 << 10;
 
 /// What a column of a field holds; the letter ends the column's name.
 #[derive(Clone, Copy)]
@@ -40,7 +46,7 @@ enum ColumnKind {
     Float,
     Text,
     Datetime,
-    /// Rows where the path reaches a map, an array without a value of its own, or a long text: there, and in no other column.
+    /// Rows where the path reaches a map or an array without a value of its own: there, and in no other column.
     Presence,
 }
 

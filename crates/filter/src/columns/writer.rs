@@ -1,26 +1,36 @@
 //! Payloads to columns.
 
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
-use tantivy_columnar::ColumnarWriter;
-use tantivy_common::CountingWriter;
-
-use super::long_text::LongTextWriter;
-use super::{COLUMNS_VERSION, ColumnKind, DICTIONARY_TEXT_BYTES_MAX, MAGIC};
+use super::chunk_writer::ChunkWriter;
+use super::directory::{self, Place};
+use super::keys::Key;
+use super::{COLUMNS_VERSION, ColumnKind, MAGIC};
 use crate::validate::name_fault;
 use crate::{FilterError, Payload, Value};
 
-/// Collects the payloads of a segment in the order of their ordinals. Holds them in memory until [`ColumnsWriter::finish`];
-/// [`ColumnsWriter::resident_bytes`] says how much that is.
+/// A chunk that takes this much memory is written before its container is full.
+const CHUNK_BYTES_MAX: usize = 12 << 20;
+/// What a column takes beside its name and its values: its places in the maps.
+const COLUMN_BYTES: usize = 128;
+
+/// Collects the payloads of a segment in the order of their ordinals. Holds one chunk as values, and finished chunks as bytes
+/// until [`ColumnsWriter::write_ready`] or [`ColumnsWriter::finish`]; [`ColumnsWriter::resident_bytes`] says how much that is.
 #[derive(Default)]
 pub struct ColumnsWriter {
-    columns: ColumnarWriter,
-    long_texts: LongTextWriter,
+    chunk: HashMap<String, ChunkWriter>,
+    chunk_bytes: usize,
+    /// Chunks that are finished and not yet written.
+    ready: Vec<Vec<u8>>,
+    ready_bytes: usize,
+    /// Where the next chunk begins in the file.
+    offset: u64,
+    columns: BTreeMap<String, Vec<Place>>,
+    column_bytes: usize,
     rows: u32,
     /// The name of the column at hand; a field, so that its allocation is used again.
     path: String,
-    /// Paths already marked as present in this row: a row counts once, however many maps an array holds.
-    present: Vec<String>,
     /// The first thing that could not be written, reported by `finish`: a column that lacks a value would answer wrongly.
     fault: Option<FilterError>,
 }
@@ -33,10 +43,13 @@ impl ColumnsWriter {
     /// Adds a row; its ordinal is the number of rows before it. The payload has passed [`crate::validate`]: a field name
     /// that it would refuse, or more rows than ordinals, makes `finish` fail.
     pub fn push(&mut self, payload: &Payload) {
-        self.present.clear();
         self.path.clear();
         self.push_map(payload);
-        match self.rows.checked_add(1) {
+        let next = self.rows.checked_add(1);
+        if self.chunk_bytes >= CHUNK_BYTES_MAX || next.is_none_or(|rows| rows as u16 == 0) {
+            self.end_chunk();
+        }
+        match next {
             Some(rows) => self.rows = rows,
             None => self.set_fault(String::new(), format!("a segment has at most {} rows", u32::MAX)),
         }
@@ -48,30 +61,68 @@ impl ColumnsWriter {
 
     /// What the rows so far take in memory.
     pub fn resident_bytes(&self) -> usize {
-        self.columns.mem_usage() + self.long_texts.resident_bytes()
+        self.chunk_bytes + self.ready_bytes + self.column_bytes
     }
 
-    /// Writes the columns of every row.
+    /// Writes what is finished to the file that [`ColumnsWriter::finish`] will get, so that it need not be held until then.
+    ///
+    /// # Errors
+    /// [`FilterError::Io`] for what `out` refuses.
+    pub fn write_ready(&mut self, out: &mut dyn Write) -> Result<(), FilterError> {
+        self.ready_bytes = 0;
+        for chunk in self.ready.drain(..) {
+            out.write_all(&chunk)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the columns of every row, or what [`ColumnsWriter::write_ready`] has not written of them.
     ///
     /// # Errors
     /// [`FilterError::InvalidPayload`] for a payload that [`crate::validate`] would have refused, [`FilterError::Io`] for
     /// what `out` refuses.
     pub fn finish(mut self, out: &mut dyn Write) -> Result<(), FilterError> {
-        if let Some(fault) = self.fault {
+        self.end_chunk();
+        if let Some(fault) = self.fault.take() {
             return Err(fault);
         }
-        let mut counted = CountingWriter::wrap(out);
-        self.columns.serialize(self.rows, None, &mut counted)?;
-        let columnar_bytes = counted.written_bytes();
-        let out = counted.finish();
-        let (text_bytes, index_bytes) = self.long_texts.write(out)?;
-        for length in [columnar_bytes, text_bytes, index_bytes] {
-            out.write_all(&length.to_le_bytes())?;
+        self.write_ready(out)?;
+        let directory_bytes = directory::write(&self.columns, out)?;
+        for number in [self.offset, self.columns.len() as u64, directory_bytes] {
+            out.write_all(&number.to_le_bytes())?;
         }
         out.write_all(&self.rows.to_le_bytes())?;
         out.write_all(&COLUMNS_VERSION.to_le_bytes())?;
         out.write_all(MAGIC)?;
         Ok(())
+    }
+
+    /// Turns the values at hand into bytes.
+    fn end_chunk(&mut self) {
+        self.chunk_bytes = 0;
+        let container = self.rows >> 16;
+        let mut chunk: Vec<(String, ChunkWriter)> = std::mem::take(&mut self.chunk).into_iter().collect();
+        // Equal rows give equal files.
+        chunk.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        for (name, column) in chunk {
+            let bytes = column.finish();
+            let Ok(length) = u32::try_from(bytes.len()) else {
+                self.set_fault(name, format!("{} bytes in one chunk of rows", bytes.len()));
+                continue;
+            };
+            let place = Place { container, bytes: length, offset: self.offset };
+            self.offset += bytes.len() as u64;
+            self.ready_bytes += bytes.len();
+            self.ready.push(bytes);
+            self.column_bytes += size_of::<Place>();
+            match self.columns.get_mut(&name) {
+                Some(places) => places.push(place),
+                None => {
+                    self.column_bytes += COLUMN_BYTES + name.len();
+                    self.columns.insert(name, vec![place]);
+                }
+            }
+        }
     }
 
     fn push_map(&mut self, map: &Payload) {
@@ -92,59 +143,56 @@ impl ColumnsWriter {
 
     /// Whether the value put something at the current path.
     fn push_value(&mut self, value: &Value) -> bool {
-        let row = self.rows;
         match value {
             Value::Null => return false,
-            Value::Bool(value) => self.named(ColumnKind::Bool, |columns, name| columns.record_bool(row, name, *value)),
-            Value::Int(value) => {
-                self.named(ColumnKind::Int, |columns, name| columns.record_numerical(row, name, *value))
+            Value::Bool(value) => self.push_key(ColumnKind::Bool, value.key()),
+            Value::Int(value) => self.push_key(ColumnKind::Int, value.key()),
+            Value::Float(value) => self.push_key(ColumnKind::Float, value.key()),
+            Value::Datetime(micros) => self.push_key(ColumnKind::Datetime, micros.key()),
+            Value::Text(text) => {
+                if u32::try_from(text.len()).is_ok() {
+                    self.in_column(ColumnKind::Text, ChunkWriter::texts, |column, row| column.push_text(text, row));
+                } else {
+                    self.set_fault(self.path.clone(), format!("a text of {} bytes", text.len()));
+                }
             }
-            Value::Float(value) => {
-                self.named(ColumnKind::Float, |columns, name| columns.record_numerical(row, name, *value))
-            }
-            // The library's own datetimes are nanoseconds, which reach only from 1677 to 2262.
-            Value::Datetime(value) => {
-                self.named(ColumnKind::Datetime, |columns, name| columns.record_numerical(row, name, *value))
-            }
-            Value::Text(text) => self.push_text(text),
             Value::Array(values) => {
                 let any = values.iter().fold(false, |any, value| any | self.push_value(value));
                 if !any {
-                    self.mark_present();
+                    self.push_key(ColumnKind::Presence, true.key());
                 }
             }
             Value::Map(map) => {
-                self.mark_present();
+                self.push_key(ColumnKind::Presence, true.key());
                 self.push_map(map);
             }
         }
         true
     }
 
-    fn push_text(&mut self, text: &str) {
-        if text.len() <= DICTIONARY_TEXT_BYTES_MAX {
-            let row = self.rows;
-            self.named(ColumnKind::Text, |columns, name| columns.record_str(row, name, text));
-        } else if u32::try_from(text.len()).is_ok() {
-            self.long_texts.push(&self.path, self.rows, text);
-            self.mark_present();
-        } else {
-            self.set_fault(self.path.clone(), format!("a text of {} bytes", text.len()));
-        }
+    fn push_key(&mut self, kind: ColumnKind, key: u64) {
+        self.in_column(kind, ChunkWriter::numbers, |column, row| column.push_key(key, row));
     }
 
-    fn mark_present(&mut self) {
-        if !self.present.contains(&self.path) {
-            self.present.push(self.path.clone());
-            let row = self.rows;
-            self.named(ColumnKind::Presence, |columns, name| columns.record_bool(row, name, true));
-        }
-    }
-
-    fn named(&mut self, kind: ColumnKind, record: impl FnOnce(&mut ColumnarWriter, &str)) {
+    fn in_column(
+        &mut self,
+        kind: ColumnKind,
+        new: fn() -> ChunkWriter,
+        push: impl FnOnce(&mut ChunkWriter, u16) -> usize,
+    ) {
         let path_len = self.path.len();
         self.path.push_str(kind.suffix());
-        record(&mut self.columns, &self.path);
+        // The low half of the ordinal: the place in the container.
+        let row = self.rows as u16;
+        self.chunk_bytes += match self.chunk.get_mut(&self.path) {
+            Some(column) => push(column, row),
+            None => {
+                let mut column = new();
+                let bytes = push(&mut column, row);
+                self.chunk.insert(self.path.clone(), column);
+                bytes + COLUMN_BYTES + self.path.len()
+            }
+        };
         self.path.truncate(path_len);
     }
 

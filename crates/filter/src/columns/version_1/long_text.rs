@@ -1,49 +1,15 @@
-//! Texts too long for a dictionary: kept as they are, read one after another by the tests that ask for text.
+//! Texts over 32 KiB, which were too long for the library's dictionaries: read one after another by the tests that ask for text.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 use std::ops::Range;
 
 use tantivy_common::HasLen;
 use tantivy_common::file_slice::FileSlice;
 
+use super::super::bytes::corrupt;
 use crate::FilterError;
 
 const ENTRY_HEADER_BYTES: usize = 8;
-
-#[derive(Default)]
-pub(super) struct LongTextWriter {
-    entries: BTreeMap<String, Vec<u8>>,
-}
-
-impl LongTextWriter {
-    pub fn push(&mut self, path: &str, ordinal: u32, text: &str) {
-        let entries = self.entries.entry(path.to_owned()).or_default();
-        entries.extend_from_slice(&ordinal.to_le_bytes());
-        // A validated value is at most a megabyte, and the caller has checked that it fits.
-        entries.extend_from_slice(&(text.len() as u32).to_le_bytes());
-        entries.extend_from_slice(text.as_bytes());
-    }
-
-    /// Bytes held in memory.
-    pub fn resident_bytes(&self) -> usize {
-        self.entries.values().map(Vec::capacity).sum()
-    }
-
-    /// Writes the texts and their index; the length of each.
-    pub fn write(self, out: &mut dyn Write) -> io::Result<(u64, u64)> {
-        let mut index = Vec::new();
-        let mut written = 0;
-        for (path, entries) in self.entries {
-            out.write_all(&entries)?;
-            index.push((path, written, entries.len() as u64));
-            written += entries.len() as u64;
-        }
-        let index = minicbor::to_vec(&index).map_err(io::Error::other)?;
-        out.write_all(&index)?;
-        Ok((written, index.len() as u64))
-    }
-}
 
 pub(super) struct LongTexts {
     section: FileSlice,
@@ -88,8 +54,4 @@ impl LongTexts {
         }
         Ok(())
     }
-}
-
-fn corrupt(reason: impl Into<String>) -> FilterError {
-    FilterError::CorruptColumns { reason: reason.into() }
 }
