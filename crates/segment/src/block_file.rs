@@ -109,6 +109,15 @@ impl BlockFile {
         Ok(())
     }
 
+    /// Reads `out.len()` bytes from `offset` past the cache and **without checking them**: for bytes that carry a checksum of their
+    /// own, which the caller checks.
+    pub fn read_alone(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        if offset.checked_add(out.len() as u64).is_none_or(|end| end > self.data_bytes) {
+            return Err(self.outside(offset));
+        }
+        pread(&self.file, offset, out).map_err(|source| SegmentError::io(&self.path, source))
+    }
+
     /// Reads and checks every block without touching the cache.
     pub fn verify(&self) -> Result<()> {
         (0..self.checksums.len() as u64).try_for_each(|index| self.read_block(index).map(drop))

@@ -92,6 +92,11 @@ impl RecordFile {
         self.records == 0
     }
 
+    /// Whether more than an eighth of the last records had to come from the disk.
+    pub fn is_cold(&self) -> bool {
+        self.pace.is_cold()
+    }
+
     pub fn access(&self) -> Access {
         match self.mapping {
             Some(_) => Access::Mapped,

@@ -11,8 +11,8 @@ pub(super) struct Mapping {
     verified: Box<[AtomicU64]>,
 }
 
-/// Cache lines that [`Mapping::prefetch`] asks for; the processor follows by itself from there.
-const PREFETCHED_LINES: usize = 8;
+/// Cache lines that [`Mapping::prefetch`] asks for: a record of 4 KiB whole, since the processor follows by itself within a page only.
+const PREFETCHED_LINES: usize = 64;
 
 impl Mapping {
     pub fn new(file: &File, records: u64) -> std::io::Result<Self> {
