@@ -48,13 +48,17 @@ impl Best {
 }
 
 /// A float's bits, rearranged so that integers compare as `f32::total_cmp` does.
-fn ordered(value: f32) -> u32 {
+pub(crate) fn ordered(value: f32) -> u32 {
     let bits = value.to_bits();
     if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
 }
 
 fn similarity_of(key: u64) -> f32 {
-    let bits = (key >> 32) as u32;
+    unordered((key >> 32) as u32)
+}
+
+/// The float that [`ordered`] was given.
+pub(crate) fn unordered(bits: u32) -> f32 {
     f32::from_bits(if bits >> 31 == 1 { bits & !(1 << 31) } else { !bits })
 }
 

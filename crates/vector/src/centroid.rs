@@ -22,7 +22,7 @@ impl Centroid {
         validate(row, self.sums.len(), self.metric)?;
         let scale = match self.metric {
             Metric::Cosine => 1.0 / crate::validate::norm(row),
-            Metric::Dot | Metric::L2 => 1.0,
+            Metric::Dot | Metric::L2 | Metric::Hamming => 1.0,
         };
         for (sum, x) in self.sums.iter_mut().zip(row) {
             *sum += f64::from(*x) * scale;

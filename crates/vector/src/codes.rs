@@ -15,6 +15,8 @@ pub struct Codes {
     pub(crate) rotation: Rotation,
     pub(crate) one: Arc<BlockFile>,
     pub(crate) four: Arc<BlockFile>,
+    /// Whether the block cache has room for most of `four`.
+    pub(crate) four_is_cached: bool,
 }
 
 impl Codes {
@@ -26,7 +28,8 @@ impl Codes {
         let header = Header::read(&one, Width::One)?;
         header.same_as(&Header::read(&four, Width::Four)?, four.path())?;
         let rotation = Rotation::new(header.dim, header.seed)?;
-        Ok(Self { header, rotation, one, four })
+        let four_is_cached = four.len() <= cache.capacity_bytes() / 2;
+        Ok(Self { header, rotation, one, four, four_is_cached })
     }
 
     pub fn rows(&self) -> u32 {

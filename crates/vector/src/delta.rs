@@ -206,7 +206,7 @@ impl Query {
         let (middle, error) = match self.metric {
             Metric::Dot => (dot, error + lengths * self.rounding),
             Metric::Cosine => (dot / lengths, error / lengths + self.rounding),
-            Metric::L2 => {
+            Metric::L2 | Metric::Hamming => {
                 let farthest = (norm + self.norm).powi(2);
                 let middle = 2.0 * dot - norm * norm - self.norm * self.norm;
                 (middle, 2.0 * error + farthest * self.rounding)

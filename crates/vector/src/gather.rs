@@ -4,10 +4,10 @@ use crate::Candidate;
 use crate::best::Best;
 use crate::bounds::retain_reaching;
 
-/// Most candidates that a search returns: comparing more exactly would cost more than their order is worth. Only data whose
-/// rows differ by less than the codes can tell reaches it (hundreds of near-duplicates around the query).
+/// Most candidates that a search returns: comparing more exactly would cost more than their order is worth. Only thousands of rows
+/// that differ by less than the codes can tell reach it: near-duplicates around the query, or what a filter leaves of the middle of a dense cloud.
 pub(crate) fn candidates_max(limit: usize) -> usize {
-    limit.saturating_mul(16).saturating_add(512)
+    limit.saturating_mul(64).saturating_add(4096)
 }
 
 /// Keeps the candidates whose upper bound reaches the `limit`-th best lower bound, in bounded memory.

@@ -10,13 +10,14 @@
 //!                           32 * f32 add, 32 * f32 scale          (rows that do not exist: zeros)
 //! unit of codes4: 1 row     4-bit codes, padded_dim / 2 bytes (layout: nuthatch_distance::dot_u4_i8)
 //!                           f32 add, f32 scale
+//!                           CRC-32C of these, begun with the row's number (u32) instead of 0
 //!
 //! tail   0  magic "NUTCODE1" or "NUTCODE4"     28  rows u32
 //!        8  version u32                        32  seed u64
 //!       12  bits u32 (1, 4)                    40  bytes of a unit u32
 //!       16  dim u32                            44  units of a page u32
 //!       20  padded_dim u32                     48  zeros
-//!       24  metric u32 (0 cosine, 1 dot, 2 L2)
+//!       24  metric u32 (0 cosine, 1 dot, 2 L2, 3 Hamming)
 //! ```
 //! Everything is little endian. The tail comes last because rows are streamed and their number is known at the end.
 
@@ -30,9 +31,9 @@ use crate::validate::validate_dim;
 use crate::{Metric, Result};
 
 /// Version of the layout of `codes1` and `codes4` that is written.
-pub const CODES_FORMAT_VERSION: u32 = 1;
-/// Oldest version that is read.
-pub const CODES_FORMAT_OLDEST_READABLE: u32 = 1;
+pub const CODES_FORMAT_VERSION: u32 = 2;
+/// Oldest version that is read. Version 1 had no checksums of single rows; such segments are built anew.
+pub const CODES_FORMAT_OLDEST_READABLE: u32 = 2;
 
 const TAIL_BYTES: usize = 64;
 
@@ -77,7 +78,7 @@ impl Width {
         self.code_bytes(padded_dim)
             + match self {
                 Self::One => BLOCK_FACTOR_BYTES,
-                Self::Four => 8,
+                Self::Four => 12,
             }
     }
 
@@ -184,20 +185,26 @@ impl Header {
     }
 }
 
+/// Where a unit begins.
+pub(crate) fn unit_at(unit: u32, unit_bytes: usize) -> u64 {
+    units_end(u64::from(unit), unit_bytes)
+}
+
 /// Where the units end: full pages, then the rest without padding.
 pub(crate) fn units_end(units: u64, unit_bytes: usize) -> u64 {
     let per_page = (BLOCK_BYTES / unit_bytes) as u64;
     units / per_page * BLOCK_BYTES as u64 + units % per_page * unit_bytes as u64
 }
 
-fn metric_code(metric: Metric) -> u32 {
+pub(crate) fn metric_code(metric: Metric) -> u32 {
     match metric {
         Metric::Cosine => 0,
         Metric::Dot => 1,
         Metric::L2 => 2,
+        Metric::Hamming => 3,
     }
 }
 
-fn metric_of(code: u32) -> Option<Metric> {
-    [Metric::Cosine, Metric::Dot, Metric::L2].into_iter().find(|metric| metric_code(*metric) == code)
+pub(crate) fn metric_of(code: u32) -> Option<Metric> {
+    Metric::ALL.into_iter().find(|metric| metric_code(*metric) == code)
 }

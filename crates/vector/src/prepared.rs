@@ -4,6 +4,8 @@
 //! error is near normal with deviation `scale * |q - c|` times the root mean square of what is missed in one coordinate (RaBitQ,
 //! theorem 3.2). Both are known, so every estimate comes with its own error and no pool sizes need to be guessed.
 
+use std::cell::OnceCell;
+
 use nuthatch_distance::{LookupTable, dot_u4_i8};
 
 use crate::quantiser::{Factors, lane_dot, unit_scale};
@@ -18,10 +20,13 @@ const SIGNS_DEVIATIONS: f32 = 2.0;
 const NIBBLES_DEVIATIONS: f32 = 2.0;
 
 pub(crate) struct Prepared {
+    /// The rotated residual of the query to the centroid.
+    rotated: Vec<f32>,
+    norm_squared: f32,
     /// What every row's similarity has in common.
     pub(crate) base: f32,
-    /// Tables for the 1-bit codes, raised by the margin that makes their estimates upper bounds.
-    pub(crate) table: LookupTable,
+    /// A walk over a graph does without it.
+    table: OnceCell<LookupTable>,
     /// The rotated query in 8 bits, for the 4-bit codes.
     codes: Vec<i8>,
     step: f32,
@@ -38,7 +43,7 @@ impl Prepared {
         let from_centroid: Vec<f32> = query.iter().zip(centroid).map(|(x, c)| x - c).collect();
         let base = match metric {
             Metric::Cosine | Metric::Dot => lane_dot(&query, centroid),
-            Metric::L2 => -lane_dot(&from_centroid, &from_centroid),
+            Metric::L2 | Metric::Hamming => -lane_dot(&from_centroid, &from_centroid),
         };
         let mut rotated = Vec::new();
         rotation.rotate(&from_centroid, &mut rotated);
@@ -46,15 +51,34 @@ impl Prepared {
         let per_step = if greatest > f32::MIN_POSITIVE { 127.0 / greatest } else { 0.0 };
         let codes: Vec<i8> = rotated.iter().map(|x| (x * per_step + 0.5f32.copysign(*x)) as i8).collect();
         let sum: i32 = codes.iter().map(|code| i32::from(*code)).sum();
-        let norm = lane_dot(&rotated, &rotated).sqrt();
+        let norm_squared = lane_dot(&rotated, &rotated);
+        let norm = norm_squared.sqrt();
         Self {
+            rotated,
+            norm_squared,
             base,
-            table: LookupTable::new(&rotated).raised_by(SIGNS_DEVIATIONS * SIGNS_MISS * norm),
+            table: OnceCell::new(),
             codes,
             step: greatest / 127.0,
             offset: 7.5 * sum as f32,
             error: NIBBLES_DEVIATIONS * NIBBLES_MISS * norm,
         }
+    }
+
+    /// Tables for the 1-bit codes, raised by the margin that makes their estimates upper bounds.
+    pub(crate) fn table(&self) -> &LookupTable {
+        let margin = SIGNS_DEVIATIONS * SIGNS_MISS * self.norm_squared.sqrt();
+        self.table.get_or_init(|| LookupTable::new(&self.rotated).raised_by(margin))
+    }
+
+    /// Tables for the first `scanned` dimensions, without a margin.
+    pub(crate) fn edge_table(&self, scanned: usize) -> LookupTable {
+        LookupTable::new(&self.rotated[..scanned])
+    }
+
+    /// The squared distance of the query from the centroid.
+    pub(crate) fn norm_squared(&self) -> f32 {
+        self.norm_squared
     }
 
     /// The estimate of a row by its 4-bit code, without `base`, and its error.

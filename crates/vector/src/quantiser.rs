@@ -29,7 +29,8 @@ pub(crate) struct Quantiser {
     rotation: Rotation,
     centroid: Vec<f32>,
     residual: Vec<f32>,
-    rotated: Vec<f32>,
+    /// The rotated residual.
+    pub(crate) rotated: Vec<f32>,
     /// Signs, one bit a dimension.
     pub(crate) signs: Vec<u8>,
     pub(crate) signs_factors: Factors,
@@ -66,7 +67,7 @@ impl Quantiser {
         let norm_squared = lane_dot(&self.rotated, &self.rotated);
         let (add, factor) = match self.metric {
             Metric::Cosine | Metric::Dot => (lane_dot(&self.residual, &self.centroid), 1.0),
-            Metric::L2 => (-norm_squared, 2.0),
+            Metric::L2 | Metric::Hamming => (-norm_squared, 2.0),
         };
         let factors = |code_dot: f32| Factors {
             add,
@@ -83,7 +84,7 @@ impl Quantiser {
 pub(crate) fn unit_scale(metric: Metric, vector: &[f32]) -> f32 {
     match metric {
         Metric::Cosine => (1.0 / norm(vector)) as f32,
-        Metric::Dot | Metric::L2 => 1.0,
+        Metric::Dot | Metric::L2 | Metric::Hamming => 1.0,
     }
 }
 
@@ -141,7 +142,7 @@ pub(crate) fn lane_dot(a: &[f32], b: &[f32]) -> f32 {
 }
 
 /// A sum in sixteen lanes and a fixed order: quick, and the same bits on every CPU, unlike the dispatched kernels.
-fn lanes(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
+pub(crate) fn lanes(a: &[f32], b: &[f32], term: impl Fn(f32, f32) -> f32) -> f32 {
     let mut lanes = [0.0f32; 16];
     let (a_chunks, b_chunks) = (a.chunks_exact(16), b.chunks_exact(16));
     let rest = a_chunks.remainder().iter().zip(b_chunks.remainder());

@@ -1,11 +1,9 @@
 //! The second look: 4-bit codes of the rows that the first could not rule out.
 
-use nuthatch_distance::prefetch;
-
-use crate::Result;
 use crate::gather::Gather;
 use crate::pages::Pages;
 use crate::prepared::Prepared;
+use crate::{Result, VectorError};
 
 /// Rows whose codes are fetched together.
 const BATCH: usize = 32;
@@ -15,14 +13,15 @@ pub(crate) struct Refine<'a> {
     pages: Pages<'a>,
     query: &'a Prepared,
     gather: Gather,
+    stop: &'a dyn Fn() -> bool,
     waiting: Vec<u32>,
     /// Slots not to be gathered twice, ascending.
     done: Vec<u32>,
 }
 
 impl<'a> Refine<'a> {
-    pub(crate) fn new(pages: Pages<'a>, query: &'a Prepared, limit: usize) -> Self {
-        Self { pages, query, gather: Gather::new(limit), waiting: Vec::with_capacity(BATCH), done: Vec::new() }
+    pub(crate) fn new(pages: Pages<'a>, query: &'a Prepared, limit: usize, stop: &'a dyn Fn() -> bool) -> Self {
+        Self { pages, query, gather: Gather::new(limit), stop, waiting: Vec::with_capacity(BATCH), done: Vec::new() }
     }
 
     /// Takes `slots`, which ascend, at once, and ignores them when they come again.
@@ -44,8 +43,7 @@ impl<'a> Refine<'a> {
         if self.done.binary_search(&slot).is_ok() {
             return Ok(());
         }
-        let (codes, _) = self.pages.unit(slot)?;
-        prefetch(codes);
+        self.pages.expect_row(slot)?;
         self.waiting.push(slot);
         if self.waiting.len() == BATCH { self.look_up() } else { Ok(()) }
     }
@@ -56,6 +54,9 @@ impl<'a> Refine<'a> {
     }
 
     fn look_up(&mut self) -> Result<()> {
+        if (self.stop)() {
+            return Err(VectorError::Stopped);
+        }
         for slot in self.waiting.drain(..) {
             let (codes, factors) = self.pages.row(slot)?;
             let (similarity, error) = self.query.estimate(codes, factors);

@@ -12,7 +12,7 @@ use crate::pages::Pages;
 use crate::prepared::Prepared;
 use crate::refine::Refine;
 use crate::rows::blocks;
-use crate::{Codes, Result, Rows, validate};
+use crate::{Codes, Result, Rows, VectorError, validate};
 
 /// A row that may be among the best. Higher is better: see [`Metric::similarity`](crate::Metric::similarity).
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -30,13 +30,20 @@ pub struct Candidate {
 const DIRECT_SHARE: u64 = 16;
 /// So few rows are not worth a 1-bit scan.
 const DIRECT_ROWS: u64 = 512;
+/// Blocks between two times of asking whether to stop.
+const STOP_BLOCKS: u32 = 512;
 /// One block in so many is looked at first.
 const SAMPLE: usize = 16;
+
+/// Whether so few rows match that their 4-bit codes are read without a scan.
+pub(crate) fn reads_directly(matching: u64, rows: u32) -> bool {
+    matching <= (u64::from(rows) / DIRECT_SHARE).max(DIRECT_ROWS)
+}
 
 impl Codes {
     /// The rows that can be among the `limit` best of `rows` for a raw query, best estimate first: compare all of them exactly
     /// (after [`retain_reaching`](crate::retain_reaching) over all segments). At least `limit` when so many match; mostly
-    /// two to four times that, and at most `16 * limit + 512`, when hundreds of rows are nearly equally similar.
+    /// two to four times that, and at most `64 * limit + 4096`, when thousands of rows are nearly equally similar.
     pub fn search(&self, query: &[f32], rows: Rows<'_>, limit: usize) -> Result<Vec<Candidate>> {
         validate(query, self.dim(), self.metric())?;
         let matching = rows.count(self.rows());
@@ -44,14 +51,26 @@ impl Codes {
             return Ok(Vec::new());
         }
         let query = Prepared::new(query, self.metric(), &self.header.centroid, &self.rotation);
-        let mut refine = Refine::new(Pages::new(&self.four, Width::Four, self.header.padded_dim()), &query, limit);
-        let few = matching <= u64::from(self.rows()) / DIRECT_SHARE;
-        if few || matching <= DIRECT_ROWS.max(limit as u64) {
+        self.search_prepared(&query, rows, limit, &|| false)
+    }
+
+    /// [`search`](Self::search) for a query that was prepared for these codes; `stop` ends it.
+    pub(crate) fn search_prepared(
+        &self,
+        query: &Prepared,
+        rows: Rows<'_>,
+        limit: usize,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<Candidate>> {
+        let matching = rows.count(self.rows());
+        let mut refine =
+            Refine::new(Pages::of_rows(&self.four, self.header.padded_dim(), self.four_is_cached), query, limit, stop);
+        if reads_directly(matching, self.rows()) || matching <= limit as u64 {
             rows.try_for_each(self.rows(), |slot| refine.take(slot))?;
         } else {
             // What the sample gives is kept, so `limit` rows are gathered even if the scan should rule some of them out.
-            refine.begin_with(self.best_of_sample(&query, rows, limit)?)?;
-            self.scan(&query, rows, 1, &mut refine, Refine::threshold, |refine, slot, _| refine.take(slot))?;
+            refine.begin_with(self.best_of_sample(query, rows, limit, stop)?)?;
+            self.scan(query, rows, (1, stop), &mut refine, Refine::threshold, |refine, slot, _| refine.take(slot))?;
         }
         let mut candidates = refine.finish()?.into_sorted();
         for candidate in &mut candidates {
@@ -63,9 +82,15 @@ impl Codes {
     }
 
     /// Slots, ascending.
-    fn best_of_sample(&self, query: &Prepared, rows: Rows<'_>, limit: usize) -> Result<Vec<u32>> {
+    fn best_of_sample(
+        &self,
+        query: &Prepared,
+        rows: Rows<'_>,
+        limit: usize,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<u32>> {
         let mut best = Best::new(limit.saturating_mul(2).saturating_add(32));
-        self.scan(query, rows, SAMPLE, &mut best, Best::threshold, |best, slot, upper| {
+        self.scan(query, rows, (SAMPLE, stop), &mut best, Best::threshold, |best, slot, upper| {
             best.push(slot, upper);
             Ok(())
         })?;
@@ -79,16 +104,20 @@ impl Codes {
         &self,
         query: &Prepared,
         rows: Rows<'_>,
-        step: usize,
+        (step, stop): (usize, &dyn Fn() -> bool),
         state: &mut T,
         threshold: impl Fn(&T) -> f32,
         mut take: impl FnMut(&mut T, u32, f32) -> Result<()>,
     ) -> Result<()> {
+        let table = query.table();
         let mut pages = Pages::new(&self.one, Width::One, self.header.padded_dim());
         let mut uppers = [0.0; BLOCK_ROWS];
         for (block, existing) in blocks(self.rows()).step_by(step) {
+            if block % STOP_BLOCKS == 0 && stop() {
+                return Err(VectorError::Stopped);
+            }
             let (codes, factors) = pages.unit(block)?;
-            let mut above = scan_block(codes, factors, &query.table, threshold(state), &mut uppers) & existing;
+            let mut above = scan_block(codes, factors, table, threshold(state), &mut uppers) & existing;
             while above != 0 {
                 let row = above.trailing_zeros();
                 above &= above - 1;

@@ -46,10 +46,16 @@ impl CodesWriter {
             unit.extend_from_slice(&self.quantiser.nibbles);
             unit.extend_from_slice(&self.quantiser.nibbles_factors.add.to_le_bytes());
             unit.extend_from_slice(&self.quantiser.nibbles_factors.scale.to_le_bytes());
+            unit.extend_from_slice(&crc32c::crc32c_append(rows - 1, unit).to_le_bytes());
         })?;
         self.signs.extend_from_slice(&self.quantiser.signs);
         self.factors.push(self.quantiser.signs_factors);
         if self.factors.len() == BLOCK_ROWS { self.write_block() } else { Ok(()) }
+    }
+
+    /// The rotated residual of the row pushed last.
+    pub(crate) fn rotated(&self) -> &[f32] {
+        &self.quantiser.rotated
     }
 
     /// Writes what is open and the headers, and syncs both files. Returns their names and sizes in bytes.

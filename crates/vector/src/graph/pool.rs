@@ -1,0 +1,164 @@
+//! What a walk over the graph remembers: the best nodes seen, and which were seen at all.
+
+use crate::best::{ordered, unordered};
+
+/// The `capacity` nearest estimates seen, nearest first, each expanded or not yet.
+///
+/// A node that several neighbours lead to is in it several times. Keeping one estimate each (the greatest, the last, the mean)
+/// makes a pool of the same size find more, but at the same number of hops it finds less: measured, not guessed.
+pub(crate) struct Pool {
+    capacity: usize,
+    /// Nearness in the upper half (see [`ordered`]), the node below it, and in the lowest bit whether it was expanded.
+    /// Descending.
+    entries: Vec<u64>,
+    /// Everything before it has been expanded.
+    next: usize,
+}
+
+const EXPANDED: u64 = 1;
+
+impl Pool {
+    pub(crate) fn new() -> Self {
+        Self { capacity: 0, entries: Vec::new(), next: 0 }
+    }
+
+    pub(crate) fn begin(&mut self, capacity: usize) {
+        self.capacity = capacity.max(1);
+        self.entries.clear();
+        self.next = 0;
+    }
+
+    /// Makes room for more.
+    pub(crate) fn grow(&mut self, capacity: usize) {
+        self.capacity = self.capacity.max(capacity);
+    }
+
+    /// What a node must be nearer than to be let in.
+    pub(crate) fn bar(&self) -> f32 {
+        match self.entries.get(self.capacity - 1) {
+            None => f32::NEG_INFINITY,
+            Some(last) => unordered((last >> 32) as u32),
+        }
+    }
+
+    /// `node` is below 2^31.
+    pub(crate) fn push(&mut self, node: u32, nearness: f32) {
+        if nearness <= self.bar() {
+            return;
+        }
+        let entry = u64::from(ordered(nearness)) << 32 | u64::from(node) << 1;
+        let at = self.entries.partition_point(|other| *other > entry);
+        if self.entries.len() == self.capacity {
+            self.entries.pop();
+        }
+        self.entries.insert(at, entry);
+        self.next = self.next.min(at);
+    }
+
+    /// The nearest node that has not been expanded, which it is from now on.
+    pub(crate) fn pop(&mut self) -> Option<u32> {
+        while let Some(entry) = self.entries.get_mut(self.next) {
+            self.next += 1;
+            if *entry & EXPANDED == 0 {
+                *entry |= EXPANDED;
+                return Some(*entry as u32 >> 1);
+            }
+        }
+        None
+    }
+
+    /// The node that [`pop`](Self::pop) would give.
+    pub(crate) fn peek(&self) -> Option<u32> {
+        let entry = self.entries[self.next.min(self.entries.len())..].iter().find(|entry| **entry & EXPANDED == 0);
+        entry.map(|entry| *entry as u32 >> 1)
+    }
+}
+
+/// A set of nodes: open addressing, cleared by raising a generation, so that a search costs what it sees and not what there is.
+pub(crate) struct Seen {
+    /// Generation in the upper half, node in the lower.
+    slots: Vec<u64>,
+    generation: u32,
+    len: usize,
+}
+
+impl Seen {
+    pub(crate) fn new() -> Self {
+        Self { slots: vec![0; 1024], generation: 0, len: 0 }
+    }
+
+    pub(crate) fn begin(&mut self) {
+        self.len = 0;
+        self.generation = self.generation.wrapping_add(1);
+        if self.generation == 0 {
+            self.slots.fill(0);
+            self.generation = 1;
+        }
+    }
+
+    /// False when it was there already.
+    pub(crate) fn insert(&mut self, node: u32) -> bool {
+        if self.len * 2 >= self.slots.len() {
+            self.grow();
+        }
+        let wanted = u64::from(self.generation) << 32 | u64::from(node);
+        let at = self.find(wanted);
+        let new = self.slots[at] != wanted;
+        self.slots[at] = wanted;
+        self.len += usize::from(new);
+        new
+    }
+
+    pub(crate) fn contains(&self, node: u32) -> bool {
+        let wanted = u64::from(self.generation) << 32 | u64::from(node);
+        self.slots[self.find(wanted)] == wanted
+    }
+
+    fn find(&self, wanted: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = (wanted as u32).wrapping_mul(0x9E37_79B1) as usize >> 8 & mask;
+        while self.slots[at] != wanted && self.slots[at] >> 32 == u64::from(self.generation) {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    fn grow(&mut self) {
+        let double = self.slots.len() * 2;
+        let old = std::mem::replace(&mut self.slots, vec![0; double]);
+        for slot in old.into_iter().filter(|slot| slot >> 32 == u64::from(self.generation)) {
+            let at = self.find(slot);
+            self.slots[at] = slot;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_keeps_the_nearest_and_hands_each_out_once_nearest_first() {
+        let mut pool = Pool::new();
+        pool.begin(3);
+        [(1, 0.1), (2, 0.5), (3, 0.3)].into_iter().for_each(|(node, nearness)| pool.push(node, nearness));
+        assert_eq!((pool.peek(), pool.pop()), (Some(2), Some(2)));
+        pool.push(4, 0.4);
+        pool.push(5, 0.2); // not among the best three
+        assert!((pool.bar() - 0.3).abs() < 1e-6);
+        assert_eq!((pool.pop(), pool.pop(), pool.peek(), pool.pop()), (Some(4), Some(3), None, None));
+        pool.push(6, 0.9);
+        assert_eq!((pool.peek(), pool.pop(), pool.pop()), (Some(6), Some(6), None));
+    }
+
+    #[test]
+    fn a_set_knows_what_it_saw_since_it_began_however_much() {
+        let mut seen = Seen::new();
+        for _ in 0..3 {
+            seen.begin();
+            assert!((0..5000).all(|node| seen.insert(node * 7)));
+            assert!((0..5000).all(|node| !seen.insert(node * 7)));
+            assert!(seen.insert(3));
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The vector index of one segment: codes, stored vectors, and from some size on the graph, searched as one.
+//!
+//! **Useful for** everything that a segment is asked: [`IndexWriter`] makes it row by row, [`Index::search`] finds candidates by the
+//! cheapest of its plans, [`Index::compare`] ranks them exactly.
+//! **Not for** row ids, tombstones and filters' meaning: a caller passes slots.
+//!
+//! **Invariant:** whatever the plan, at least `limit` candidates come back when that many rows match.
+
+mod efforts;
+mod plan;
+mod writer;
+
+use std::cell::OnceCell;
+use std::path::Path;
+use std::sync::Arc;
+
+use nuthatch_segment::{Access, BLOCK_BYTES, BlockCache, SegmentError};
+
+use self::efforts::Efforts;
+use self::plan::{Choice, Shape};
+use crate::gather::Gather;
+use crate::graph::{Bounds, Graph};
+use crate::prepared::Prepared;
+use crate::vectors::Vectors;
+use crate::{Candidate, Codes, Element, Metric, Result, Rows, VectorError, WalkStats, validate};
+
+pub use plan::Plan;
+pub use writer::{BuildOptions, IndexOptions, IndexWriter, graph_rows_min};
+
+/// Smallest and greatest size of a walk's pool that can be asked for.
+pub const EFFORT_MIN: usize = 1;
+pub const EFFORT_MAX: usize = 100_000;
+/// The recall that is aimed at when nothing is said.
+pub const RECALL_DEFAULT: f32 = 0.99;
+/// What can be aimed at; beyond, ask for [`Accuracy::Exact`].
+pub const RECALL_MIN: f32 = 0.5;
+pub const RECALL_MAX: f32 = 0.999;
+
+/// How good an answer has to be.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Accuracy {
+    /// Share of the true `limit` nearest that is found, on average; translated to an effort by what was measured on the
+    /// segment's own rows when its graph was built.
+    Recall(f32),
+    /// Size of the pool of a walk: [`EFFORT_MIN`] to [`EFFORT_MAX`].
+    Effort(usize),
+    /// Every matching row is compared by its stored vector.
+    Exact,
+}
+
+impl Default for Accuracy {
+    fn default() -> Self {
+        Self::Recall(RECALL_DEFAULT)
+    }
+}
+
+impl Accuracy {
+    /// # Errors
+    /// [`VectorError::Accuracy`] for a value out of range.
+    pub fn check(self) -> Result<()> {
+        match self {
+            Self::Recall(recall) if !(RECALL_MIN..=RECALL_MAX).contains(&recall) => Err(VectorError::Accuracy {
+                what: format!("recall is {recall}; give {RECALL_MIN} to {RECALL_MAX}, or ask for an exact search"),
+            }),
+            Self::Effort(effort) if !(EFFORT_MIN..=EFFORT_MAX).contains(&effort) => {
+                Err(VectorError::Accuracy { what: format!("effort is {effort}; give {EFFORT_MIN} to {EFFORT_MAX}") })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a search of one segment found, and how.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The rows that can be among the best, best estimate first.
+    pub candidates: Vec<Candidate>,
+    pub plan: Plan,
+    /// What the walk did, if one was made (even if it was given up).
+    pub walk: WalkStats,
+}
+
+/// The open index of one segment. Cheap to share.
+pub struct Index {
+    codes: Codes,
+    vectors: Vectors,
+    graph: Option<Graph>,
+    efforts: Efforts,
+    shape: Shape,
+}
+
+impl Index {
+    /// Opens what [`IndexWriter`] wrote in `dir` and checks that the files belong together (not yet their blocks).
+    pub fn open(dir: &Path, cache: &Arc<BlockCache>, access: Access) -> Result<Self> {
+        let codes = Codes::open(dir, cache)?;
+        let vectors = Vectors::open(dir, access)?;
+        if (vectors.rows(), vectors.dim()) != (codes.rows(), codes.dim()) {
+            return Err(SegmentError::corrupt(vectors.path(), "it does not belong to the codes beside it").into());
+        }
+        let graph = match dir.join(crate::graph::GRAPH_FILE).exists() {
+            true => Some(Graph::open(dir, &codes, vectors.element(), access)?),
+            false => None,
+        };
+        let efforts = match &graph {
+            Some(_) => Efforts::read(dir)?,
+            None => Efforts::default(),
+        };
+        let shape = Shape {
+            rows: codes.rows(),
+            dim: codes.dim(),
+            mapped: access == Access::Mapped,
+            uncached_one: uncached_blocks(codes.one.len(), cache),
+            four_is_cached: codes.four_is_cached,
+        };
+        Ok(Self { codes, vectors, graph, efforts, shape })
+    }
+
+    pub fn rows(&self) -> u32 {
+        self.codes.rows()
+    }
+
+    pub fn dim(&self) -> usize {
+        self.codes.dim()
+    }
+
+    pub fn metric(&self) -> Metric {
+        self.codes.metric()
+    }
+
+    pub fn element(&self) -> Element {
+        self.vectors.element()
+    }
+
+    /// Whether large enough to have a graph.
+    pub fn has_graph(&self) -> bool {
+        self.graph.is_some()
+    }
+
+    /// The rows that can be among the `limit` best of `rows` for a raw query: compare them with [`compare`](Self::compare) after
+    /// [`retain_reaching`](crate::retain_reaching) over all segments. Those with equal bounds are exact already. `stop` is
+    /// asked now and then; true ends the search with [`VectorError::Stopped`].
+    pub fn search(
+        &self,
+        query: &[f32],
+        rows: Rows<'_>,
+        limit: usize,
+        accuracy: Accuracy,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Found> {
+        validate(query, self.dim(), self.metric())?;
+        accuracy.check()?;
+        let found = |candidates, plan, walk| Ok(Found { candidates, plan, walk });
+        let matching = rows.count(self.rows());
+        if limit == 0 || matching == 0 {
+            return found(Vec::new(), Plan::Nothing, WalkStats::default());
+        }
+        let effort = match accuracy {
+            Accuracy::Exact => None,
+            Accuracy::Effort(effort) => Some(effort),
+            Accuracy::Recall(recall) => Some(self.efforts.effort(recall, limit)),
+        };
+        // A pool holds some nodes several times: it must be larger than what is to come out of it.
+        let effort = effort.map(|effort| effort.max(limit + limit / 2));
+        let mut choice = match accuracy {
+            Accuracy::Exact => Choice::Exact,
+            _ => {
+                let cold = self.graph.as_ref().is_some_and(Graph::is_cold);
+                self.shape.choose(matching, effort.filter(|_| self.graph.is_some()), cold)
+            }
+        };
+        let prepared = OnceCell::new();
+        let prepared = || prepared.get_or_init(|| self.prepare(query));
+        let mut walk = WalkStats::default();
+        if let (Choice::Walk { pool }, Some(graph)) = (choice, &self.graph) {
+            let (candidates, stats) = graph.walk(query, prepared(), &Bounds { rows, limit, effort: pool, stop })?;
+            if stats.matching as u64 >= self.shape.matching_min(matching, stats.hops, limit) {
+                return found(candidates, Plan::Walk { effort: pool }, stats);
+            }
+            // The rows asked for lie elsewhere than the query.
+            walk = stats;
+            choice = self.shape.choose(matching, None, false);
+        }
+        if choice == Choice::Exact {
+            return found(self.compare_all(query, rows, limit, stop)?, Plan::Exact, walk);
+        }
+        let candidates = self.codes.search_prepared(prepared(), rows, limit, stop)?;
+        found(candidates, Plan::Codes, walk)
+    }
+
+    /// The exact similarities of rows to a raw query, in the order of `slots` (ascending is cheapest).
+    pub fn compare(&self, query: &[f32], slots: &[u32]) -> Result<Vec<f32>> {
+        validate(query, self.dim(), self.metric())?;
+        self.vectors.compare(self.metric(), query, slots)
+    }
+
+    /// Calls `visit` with the stored vector of each of `slots`, in their order.
+    pub fn read_stored(&self, slots: &[u32], visit: &mut dyn FnMut(u32, &[u8]) -> Result<()>) -> Result<()> {
+        self.vectors.read(slots, visit)
+    }
+
+    /// Reads every file from end to end and checks every checksum.
+    pub fn verify(&self) -> Result<()> {
+        self.codes.verify()?;
+        self.vectors.verify()?;
+        self.graph.as_ref().map_or(Ok(()), Graph::verify)
+    }
+
+    /// Whether a walk with so large a pool costs more than scanning the codes.
+    fn scans_rather_than(&self, effort: usize) -> bool {
+        let shape = Shape { uncached_one: 0, four_is_cached: true, mapped: true, ..self.shape };
+        !matches!(shape.choose(u64::from(self.rows()), Some(effort), false), Choice::Walk { .. })
+    }
+
+    fn prepare(&self, query: &[f32]) -> Prepared {
+        Prepared::new(query, self.metric(), &self.codes.header.centroid, &self.codes.rotation)
+    }
+
+    fn compare_all(
+        &self,
+        query: &[f32],
+        rows: Rows<'_>,
+        limit: usize,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<Candidate>> {
+        let mut gather = Gather::new(limit);
+        let mut slots = Vec::with_capacity(plan::COMPARE_AT_ONCE);
+        let mut compare = |slots: &mut Vec<u32>| -> Result<()> {
+            if stop() {
+                return Err(VectorError::Stopped);
+            }
+            for (slot, similarity) in slots.iter().zip(self.vectors.compare(self.metric(), query, slots)?) {
+                gather.push(*slot, similarity, 0.0);
+            }
+            slots.clear();
+            Ok(())
+        };
+        rows.try_for_each(self.rows(), |slot| {
+            slots.push(slot);
+            if slots.len() == plan::COMPARE_AT_ONCE { compare(&mut slots) } else { Ok(()) }
+        })?;
+        compare(&mut slots)?;
+        Ok(gather.into_sorted())
+    }
+}
+
+/// How much of a file is not in the block cache, supposed that half of that is for it.
+fn uncached_blocks(file_bytes: u64, cache: &BlockCache) -> u64 {
+    file_bytes.saturating_sub(cache.capacity_bytes() / 2) / BLOCK_BYTES as u64
+}

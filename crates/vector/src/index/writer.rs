@@ -1,0 +1,154 @@
+//! Writing the index of a segment, row by row.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nuthatch_segment::{Access, BlockCache};
+
+use super::{Index, efforts};
+use crate::graph::build::{BuildCodes, BuildParameters, GraphBuilder, Progress};
+use crate::graph::writer::{self, Source};
+use crate::vectors::{Vectors, VectorsWriter};
+use crate::{Codes, CodesWriter, Element, Metric, Result, Rotation, VectorError};
+
+/// Rows from which a graph beats scanning codes: where both cost some 0.2 to 0.3 ms.
+pub fn graph_rows_min(dim: usize) -> u64 {
+    if dim > 512 { 32_768 } else { 65_536 }
+}
+
+/// A build saves what it has after so many parts of it.
+const CHECKPOINTS: usize = 16;
+
+/// What a segment's vectors are.
+#[derive(Clone, Debug)]
+pub struct IndexOptions {
+    pub dim: usize,
+    pub metric: Metric,
+    pub element: Element,
+    /// Of the rotation and the order of insertion.
+    pub seed: u64,
+    /// Best the mean of the rows to come ([`Centroid`](crate::Centroid)); any finite point is right.
+    pub centroid: Vec<f32>,
+    /// Whether to build a graph; see [`graph_rows_min`].
+    pub graph: bool,
+}
+
+/// How the graph is built.
+pub struct BuildOptions<'a> {
+    pub threads: usize,
+    /// The index that most of the rows come from, and what its slots have become (`u32::MAX`: dropped). Its graph is kept.
+    pub previous: Option<(&'a Index, &'a [u32])>,
+    /// Where to save unfinished work, and what identifies the rows: a build of the same rows goes on from there.
+    pub checkpoint: Option<(PathBuf, Vec<u8>)>,
+    /// Called now and then; [`ControlFlow::Break`] saves and ends the build with [`VectorError::Stopped`].
+    pub progress: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
+}
+
+/// Streams rows into the files of an [`Index`]. Memory without a graph: one block a file. With one: `padded_dim + 12` bytes a row
+/// while rows come, and up to 198 more a row while the graph is built.
+pub struct IndexWriter {
+    dir: PathBuf,
+    options: IndexOptions,
+    codes: CodesWriter,
+    vectors: VectorsWriter,
+    build: Option<BuildCodes>,
+    longest_squared: f32,
+    row: Vec<f32>,
+}
+
+impl IndexWriter {
+    /// Creates the files in `dir`, which must not hold them yet.
+    pub fn create(dir: &Path, options: IndexOptions) -> Result<Self> {
+        let padded_dim = Rotation::new(options.dim, options.seed)?.padded_dim();
+        Ok(Self {
+            dir: dir.to_path_buf(),
+            codes: CodesWriter::create(dir, options.dim, options.metric, options.seed, &options.centroid)?,
+            vectors: VectorsWriter::create(dir, options.dim, options.element)?,
+            build: options.graph.then(|| BuildCodes::new(padded_dim)),
+            longest_squared: 0.0,
+            row: Vec::with_capacity(options.dim),
+            options,
+        })
+    }
+
+    /// Appends a row in its stored form ([`Element::encode`]); its slot is the number of rows before it.
+    pub fn push(&mut self, stored: &[u8]) -> Result<()> {
+        self.options.element.decode_into(stored, self.options.dim, &mut self.row);
+        self.codes.push(&self.row)?;
+        self.vectors.push(stored)?;
+        if let Some(build) = &mut self.build {
+            // Under dot the lift follows when the longest row is known; until then its place holds the squared length.
+            let lift = match self.options.metric {
+                Metric::Dot => self.row.iter().map(|x| x * x).sum(),
+                Metric::Cosine | Metric::L2 | Metric::Hamming => 0.0,
+            };
+            self.longest_squared = self.longest_squared.max(lift);
+            build.push(self.codes.rotated(), lift);
+        }
+        Ok(())
+    }
+
+    /// Writes what is open, builds the graph and opens the index. Everything is synced but the folder's entry.
+    pub fn finish(self, build: BuildOptions<'_>, cache: &Arc<BlockCache>, access: Access) -> Result<Index> {
+        let Self { dir, options, codes, vectors, build: build_codes, longest_squared, row: _ } = self;
+        codes.finish()?;
+        vectors.finish()?;
+        if let Some(mut build_codes) = build_codes {
+            build_codes.map_lifts(|length_squared| (longest_squared - length_squared).max(0.0).sqrt());
+            let threads = build.threads;
+            let edges = edges(&build_codes, options.seed, build)?;
+            let codes = Codes::open(&dir, cache)?;
+            let vectors = Vectors::open(&dir, access)?;
+            let source = Source {
+                codes: &codes,
+                vectors: &vectors,
+                build: &build_codes,
+                edges: &edges,
+                lift_max_squared: longest_squared,
+            };
+            writer::write(&dir, &source, threads)?;
+            drop((build_codes, edges));
+            efforts::Efforts::default().write(&dir)?;
+            let index = Index::open(&dir, cache, access)?;
+            efforts::measure(&index)?.write(&dir)?;
+        }
+        Index::open(&dir, cache, access)
+    }
+}
+
+fn edges(codes: &BuildCodes, seed: u64, options: BuildOptions<'_>) -> Result<crate::graph::build::Edges> {
+    let parameters = BuildParameters { seed, ..BuildParameters::default() };
+    let threads = options.threads;
+    let resumed =
+        options.checkpoint.as_ref().and_then(|(path, rows)| GraphBuilder::resume(codes, parameters, path, rows));
+    let mut builder = match (resumed, options.previous) {
+        (Some(builder), _) => builder,
+        (None, Some((index, new_of_old))) if index.graph.is_some() => {
+            let previous = index.graph.as_ref().expect("asked above").edges()?;
+            GraphBuilder::from_previous(codes, &previous, new_of_old, parameters, threads)
+        }
+        (None, _) => GraphBuilder::new(codes, parameters),
+    };
+    let step = (codes.len() / CHECKPOINTS).max(1);
+    let mut stopped = false;
+    loop {
+        let mut first = None;
+        let outcome = builder.build(threads, &mut |progress| {
+            stopped = (options.progress)(progress).is_break();
+            let from = *first.get_or_insert(progress.done);
+            match stopped || (options.checkpoint.is_some() && progress.done >= from + step) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        if let (ControlFlow::Break(()), Some((path, rows))) = (outcome, &options.checkpoint) {
+            builder.checkpoint(path, rows)?;
+        }
+        match outcome {
+            ControlFlow::Break(()) if stopped => return Err(VectorError::Stopped),
+            ControlFlow::Break(()) => {}
+            ControlFlow::Continue(()) => return Ok(builder.finish(threads)),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! How much a walk over records finds, pinned: a worse graph, estimator or calibration is a visible difference.
+
+#[path = "data/built.rs"]
+mod built;
+mod data;
+
+use built::{Kind, LIMIT, built, clustered, measure};
+use nuthatch_vector::*;
+
+/// Rows of the case, and for each effort recall@10 and mean hops of 100 queries.
+type Case = (Kind, usize, [(usize, f64, f64); 2]);
+
+const fn kind(dim: usize, metric: Metric, element: Element) -> Kind {
+    Kind { dim, metric, element }
+}
+
+/// Two planes of edge codes up to 192 dimensions, one beyond; records with the vector itself where it fits, else with its
+/// 4-bit code; of 384 and 1,024 dimensions some are not scanned.
+const CASES: [Case; 9] = [
+    (kind(64, Metric::Cosine, Element::F32), 6000, [(16, 0.872, 16.4), (48, 0.997, 35.8)]),
+    (kind(128, Metric::L2, Element::F32), 6000, [(16, 0.884, 16.4), (48, 0.999, 34.5)]),
+    (kind(128, Metric::Dot, Element::F16), 6000, [(16, 0.893, 15.7), (48, 0.998, 32.6)]),
+    (kind(128, Metric::L2, Element::Uint8), 6000, [(16, 0.878, 16.3), (48, 0.996, 34.3)]),
+    (kind(100, Metric::Dot, Element::Int8), 6000, [(16, 0.895, 15.5), (48, 0.994, 32.3)]),
+    (kind(256, Metric::Hamming, Element::Binary), 6000, [(16, 0.794, 18.9), (48, 0.993, 42.9)]),
+    (kind(384, Metric::Cosine, Element::F16), 5000, [(16, 0.693, 18.9), (48, 0.946, 42.0)]),
+    (kind(384, Metric::Dot, Element::F32), 5000, [(16, 0.756, 17.5), (48, 0.975, 39.1)]),
+    (kind(1024, Metric::Cosine, Element::F32), 3000, [(16, 0.604, 19.7), (48, 0.919, 42.8)]),
+];
+/// The last bits of exact comparisons depend on the CPU, and a hop may depend on them.
+const RECALL_TOLERANCE: f64 = 0.005;
+const HOPS_TOLERANCE: f64 = 0.3;
+
+#[test]
+fn walks_over_records_find_what_they_found_in_as_many_hops() {
+    let mut differing = Vec::new();
+    for (kind, rows, expected) in CASES {
+        let (rows, queries) = clustered(kind, rows, 100, 0.8, 7);
+        let built = built(kind, &rows);
+        for (effort, recall, hops) in expected {
+            let found = measure(&built.index, &rows, &queries, LIMIT, Accuracy::Effort(effort));
+            println!("{kind:?}, effort {effort}: {found:?}");
+            assert_eq!(found.walked, 1.0);
+            if (found.recall - recall).abs() > RECALL_TOLERANCE || (found.hops - hops).abs() > HOPS_TOLERANCE {
+                differing.push(format!("{kind:?}, effort {effort}: {found:?}, not recall {recall} and {hops} hops"));
+            }
+        }
+    }
+    assert!(differing.is_empty(), "{differing:#?}");
+}
+
+#[test]
+fn the_recall_that_is_asked_for_is_reached_by_queries_that_are_no_rows() {
+    let kinds = [
+        kind(64, Metric::Cosine, Element::F32),
+        kind(64, Metric::Dot, Element::F16),
+        kind(128, Metric::Hamming, Element::Binary),
+        kind(384, Metric::L2, Element::F32),
+    ];
+    let mut walked = 0.0;
+    for kind in kinds {
+        let (rows, queries) = clustered(kind, 15_000, 60, 0.5, 7);
+        let built = built(kind, &rows);
+        for limit in [1, LIMIT, 100, 1000] {
+            let mut before = 0.0;
+            for asked in [0.9, 0.95, 0.98, 0.99] {
+                let found = measure(&built.index, &rows, &queries, limit, Accuracy::Recall(asked));
+                println!("{kind:?}, {limit} at {asked}: {found:?}");
+                walked += found.walked;
+                assert!(found.recall >= f64::from(asked) - 0.02, "{kind:?}, {limit} at {asked}: {found:?}");
+                // A scan of codes may miss a row in a thousand that a walk does not.
+                assert!(found.recall >= before - 0.002, "{kind:?}, {limit} at {asked}: {found:?} after {before}");
+                before = found.recall;
+            }
+        }
+    }
+    assert!(walked >= 10.0, "few of these were walks: {walked}");
+}
+
+#[test]
+fn asked_for_all_rows_or_more_it_gives_all_rows() {
+    for kind in [kind(64, Metric::Cosine, Element::F32), kind(384, Metric::Dot, Element::F16)] {
+        let (rows, queries) = clustered(kind, 3000, 5, 0.8, 7);
+        let built = built(kind, &rows);
+        for limit in [2999, 3000, 3001, 100_000] {
+            for accuracy in [Accuracy::Effort(16), Accuracy::Recall(0.9), Accuracy::Recall(0.999), Accuracy::Exact] {
+                for query in queries.rows() {
+                    let found = built.index.search(query, Rows::All, limit, accuracy, &|| false).unwrap();
+                    let mut slots: Vec<u32> = found.candidates.iter().map(|candidate| candidate.slot).collect();
+                    slots.sort_unstable();
+                    slots.dedup();
+                    assert!(slots.len() >= limit.min(3000), "{limit} {accuracy:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_greater_effort_finds_more() {
+    let kind = kind(64, Metric::Cosine, Element::F32);
+    let (rows, queries) = clustered(kind, 10_000, 100, 0.8, 7);
+    let built = built(kind, &rows);
+    let recalls = [12, 24, 48, 96].map(|effort| {
+        let found = measure(&built.index, &rows, &queries, LIMIT, Accuracy::Effort(effort));
+        assert_eq!(found.walked, 1.0, "{effort}");
+        found.recall
+    });
+    assert!(recalls.is_sorted() && recalls[0] < recalls[3], "{recalls:?}");
+}
