@@ -181,7 +181,7 @@ fn recall(data: &Path, folder: &Path) -> Outcome {
             let bar = collection.metric().score(*tenth);
             let hits = collection.search(&Search::vector(query.to_vec()))?.hits;
             let good = |score: f32| match collection.metric() {
-                Metric::L2 => score <= bar + 1e-3,
+                Metric::L2 | Metric::Hamming => score <= bar + 1e-3,
                 Metric::Cosine | Metric::Dot => score >= bar - 1e-6,
             };
             right += hits.iter().filter(|hit| good(hit.score)).count();

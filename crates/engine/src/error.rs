@@ -144,6 +144,7 @@ impl From<VectorError> for Error {
     fn from(error: VectorError) -> Self {
         match error {
             VectorError::Segment(error) => error.into(),
+            VectorError::Stopped => Self::new(ErrorKind::Unavailable, error.to_string()),
             other => Self::invalid(other.to_string()),
         }
     }

@@ -29,8 +29,8 @@ mod options;
 mod record;
 
 pub use collection::{
-    Answer, Collection, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion, Hit, Include, Leg,
-    Legs, Mode, Page, Scan, Search, Upserted,
+    Answer, BuildProgress, Collection, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion,
+    Hit, Include, Leg, Legs, Mode, Page, Scan, Search, Upserted,
 };
 pub use database::{Database, DiskStats, Doctor, Finding, MemoryStats, ProcessMemory, RepairOutcome, Stats};
 pub use error::{Error, ErrorKind, Result};
@@ -40,6 +40,6 @@ pub use nuthatch_embed as embed;
 pub use nuthatch_extract::{PassageOptions, WalkOptions};
 pub use nuthatch_filter::{Payload, Value, format_datetime, parse_datetime, payload_from_json, payload_to_json};
 pub use nuthatch_text::snippet as text_snippet;
-pub use nuthatch_vector::Metric;
-pub use options::{MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options};
+pub use nuthatch_vector::{Accuracy, Element, Metric};
+pub use options::{BUILD_MEMORY_DEFAULT_BYTES, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options};
 pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};

@@ -135,14 +135,6 @@ fn searchable(context: Option<&str>, text: Option<&str>) -> Option<String> {
     }
 }
 
-pub(crate) fn vector_bytes(vector: &[f32]) -> Vec<u8> {
-    vector.iter().flat_map(|x| x.to_le_bytes()).collect()
-}
-
-pub(crate) fn vector_from(bytes: &[u8]) -> Vec<f32> {
-    bytes.chunks_exact(4).map(|x| f32::from_le_bytes(x.try_into().expect("four bytes"))).collect()
-}
-
 /// An id short enough for a message.
 pub(crate) fn shortened(id: &str) -> String {
     match id.char_indices().nth(80) {

@@ -58,7 +58,12 @@ fn child_writes_until_it_is_killed() {
 }
 
 fn settings() -> CollectionOptions {
-    CollectionOptions { dim: Some(8), metric: Some(Metric::L2), embedder: EmbedderChoice::None, language: None }
+    CollectionOptions {
+        dim: Some(8),
+        metric: Some(Metric::L2),
+        embedder: EmbedderChoice::None,
+        ..CollectionOptions::default()
+    }
 }
 
 /// A record all of whose parts say the same id and version.

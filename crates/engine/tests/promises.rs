@@ -70,7 +70,7 @@ fn bad_input_is_refused_by_name_and_changes_nothing() {
     }
     assert!(notes.upsert(Vec::new()).unwrap_err().message.contains("empty batch"));
     for (search, expected) in [
-        (Search::default(), "needs a text or a vector"),
+        (Search::default(), "needs a text, a vector"),
         (Search::text("a").limit(0), "limit is 0"),
         (Search::text("a").limit(10_001), "10000"),
         (Search::vector(vec![1.0; 3]), "12"),

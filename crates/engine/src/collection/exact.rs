@@ -12,7 +12,7 @@ use crate::collection::Core;
 use crate::collection::fusion::Found;
 use crate::collection::search::best;
 use crate::collection::state::Health;
-use crate::record::{Row, vector_from};
+use crate::record::Row;
 use crate::{Error, Result};
 
 impl Core {
@@ -38,7 +38,7 @@ impl Core {
         let mut found = Vec::new();
         self.each_row(Table::Vectors, &mut |row, bytes| {
             if allowed.is_none_or(|allowed| allowed.contains(row)) {
-                found.push(self.compare(query, row, &vector_from(bytes)));
+                found.push(self.compare(query, row, &self.vector_from(bytes)));
                 if found.len() >= 2 * depth + 4096 {
                     found = best(std::mem::take(&mut found), depth);
                 }

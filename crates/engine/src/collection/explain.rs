@@ -19,14 +19,23 @@ pub struct Explain {
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct VectorPlan {
-    /// `flat scan`, or `exact scan of the stored vectors`.
-    pub plan: &'static str,
+    /// `graph walk`, `flat scan`, `exact comparison`, `nothing matches`, joined by `, ` where segments differ; `fresh rows only`, or
+    /// `exact scan of the stored vectors`.
+    pub plan: String,
     pub metric: String,
     pub segments: usize,
     pub segment_rows: u64,
     /// Rows that no segment holds yet; always compared exactly.
     pub fresh_rows: u64,
-    /// Rows whose exact vectors were compared.
+    /// Size of the largest pool that a graph was walked with; 0 when none was.
+    pub effort: usize,
+    /// Graph records read, times that reading was waited for, and records that came from the disk.
+    pub records_read: usize,
+    pub rounds: usize,
+    pub cold_reads: usize,
+    /// Rows that the indexes' codes could not tell apart.
+    pub candidates: usize,
+    /// Of these, rows whose exact vectors had to be read.
     pub reranked: usize,
     /// True when every row was compared exactly or by bounds that exclude error.
     pub exact: bool,

@@ -1,16 +1,17 @@
 //! Sealing fresh rows into a segment and the text index, and merging segments. Never on the write path.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use nuthatch_text::{Tail, TextRow};
 use nuthatch_truth::{Batch, Reader, Table, Truth, trim_changes};
 use roaring::{RoaringBitmap, RoaringTreemap};
 
-use crate::collection::Core;
 use crate::collection::manifest::{Manifest, SegmentEntry};
 use crate::collection::open::is_damage;
-use crate::collection::segment::{Build, SEGMENT_ROWS_MAX, Segment};
+use crate::collection::segment::{Build, FLAT_ROWS_MAX, Segment, rows_max};
 use crate::collection::state::{Frozen, Health, SegmentView, State};
+use crate::collection::{Building, Core};
 use crate::record::Row;
 use crate::{Error, Result};
 
@@ -18,6 +19,8 @@ use crate::{Error, Result};
 const MERGE_FAN_IN: usize = 4;
 /// Share of dead rows from which a segment is rewritten, in percent.
 const DEAD_PERCENT_MAX: u64 = 25;
+/// Where the graph of a merge is kept while it is unfinished.
+const CHECKPOINT_FILE: &str = "UNFINISHED";
 /// Rows read from the truth at a time for the text index.
 const READ_ROWS: usize = 256;
 
@@ -37,7 +40,7 @@ impl Core {
             if state.frozen.is_none() {
                 let rows = std::mem::take(&mut state.active);
                 state.frozen = Some(Arc::new(Frozen { rows, upto: state.sequence }));
-                state.removed_while_building = Some(RoaringTreemap::new());
+                state.removed_while_sealing = Some(RoaringTreemap::new());
             }
             // Otherwise one was left by a flush that failed: that one goes first.
             state.frozen.clone().expect("frozen just now")
@@ -56,16 +59,16 @@ impl Core {
             true => None,
             false => {
                 let id = self.take_segment_id();
-                Some(self.build(id, &frozen.rows.rows())?)
+                Some(self.build(id, &frozen.rows.rows(), None)?)
             }
         };
         self.shared.crash_point("seal");
         let mut state = self.state.write();
-        let removed = state.removed_while_building.take().unwrap_or_default();
+        let removed = state.removed_while_sealing.take().unwrap_or_default();
         if let Some(segment) = segment
             && !segment.rows().is_empty()
         {
-            let dead = dead_in(&segment, &removed);
+            let dead = Arc::new(dead_in(&segment, &removed));
             state.segments.push(SegmentView { segment, dead });
         }
         state.frozen = None;
@@ -98,15 +101,43 @@ impl Core {
         state.next_segment
     }
 
-    pub(crate) fn build(&self, id: u64, rows: &RoaringTreemap) -> Result<Arc<Segment>> {
-        let dim = self.writer.lock().meta.dim;
+    /// Builds a segment; on top of the graph of `previous`, if that has one.
+    pub(crate) fn build(&self, id: u64, rows: &RoaringTreemap, previous: Option<&Segment>) -> Result<Arc<Segment>> {
+        let dim = self.writer_dim();
         let truth = self.shared.truth()?;
-        let build = Build { truth: &*truth, shard: self.shard, metric: self.metric, dim, cache: &self.shared.cache };
+        let mut told = false;
+        let progress = &mut |progress| {
+            told = true;
+            self.building.lock().get_or_insert_with(|| Building::begin(progress)).update(progress);
+            // A merge of what a rebuild is going to throw away is in its way.
+            let unwanted = self.shared.is_stopping()
+                || self.is_dropped()
+                || previous.is_some() && self.state.read().segments_health != Health::Sound;
+            if unwanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let build = Build {
+            truth: &*truth,
+            shard: self.shard,
+            metric: self.metric,
+            element: self.element,
+            dim,
+            cache: &self.shared.cache,
+            access: self.shared.options.access(),
+            threads: self.shared.options.build_threads,
+            previous,
+            // Of merges alone: whatever else is built is begun anew when it is interrupted.
+            checkpoint: previous.map(|_| self.segments_folder().join(CHECKPOINT_FILE)),
+            progress,
+        };
         let folder = self.segments_folder().join(id.to_string());
-        Segment::build(&folder, id, rows, &build).inspect_err(|_| {
+        let built = Segment::build(&folder, id, rows, build).inspect_err(|_| {
             // The space is wanted back, above all when it was a full disk that stopped it; the next open removes the rest.
             std::fs::remove_dir_all(&folder).ok();
-        })
+        });
+        if told {
+            *self.building.lock() = None;
+        }
+        built
     }
 
     /// Commits the tail to the text index, and takes removed rows out of it.
@@ -215,45 +246,54 @@ impl Core {
         Ok(())
     }
 
-    /// Merges once, if there is something worth merging. True when it did.
-    pub(crate) fn merge(&self) -> Result<bool> {
-        let _work = self.work.lock();
+    /// Merges once, if there is something worth merging. True when it did. Sealing goes on meanwhile.
+    pub(crate) fn merge(&self, eagerness: Eagerness) -> Result<bool> {
+        let _merging = self.merging.lock();
         if self.is_dropped() {
             return Ok(false);
         }
+        let rows_max = rows_max(self.writer_dim().unwrap_or(0), self.shared.options.build_memory_bytes);
         let (chosen, rows) = {
             let mut state = self.state.write();
-            if state.segments_health != Health::Sound || state.frozen.is_some() {
+            if state.segments_health != Health::Sound {
                 return Ok(false);
             }
-            let Some(range) = choose_merge(&state.segments) else { return Ok(false) };
-            state.removed_while_building = Some(RoaringTreemap::new());
-            let views = &state.segments[range.clone()];
+            let Some(range) = choose_merge(&state.segments, rows_max, eagerness) else { return Ok(false) };
+            state.removed_while_merging = Some(RoaringTreemap::new());
+            let views = state.segments[range].to_vec();
             let rows = views.iter().fold(RoaringTreemap::new(), |all, view| {
                 let dead = view.segment.rows_of(&view.dead);
                 all | (view.segment.rows() - dead)
             });
-            (range, rows)
+            (views, rows)
         };
         let id = self.take_segment_id();
         let merged = match rows.is_empty() {
             true => None,
-            false => Some(self.build(id, &rows).inspect_err(|_| self.state.write().removed_while_building = None)?),
+            false => {
+                let largest = chosen.iter().max_by_key(|view| view.live()).map(|view| &*view.segment);
+                let built = self.build(id, &rows, largest);
+                Some(built.inspect_err(|_| self.state.write().removed_while_merging = None)?)
+            }
         };
         self.shared.crash_point("merge");
-        let old: Vec<SegmentView> = {
+        {
             let mut state = self.state.write();
-            let removed = state.removed_while_building.take().unwrap_or_default();
+            let removed = state.removed_while_merging.take().unwrap_or_default();
+            // Sealing adds segments behind the chosen ones; damage noticed meanwhile is for a rebuild to mend.
+            let first = chosen.first().map_or(0, |view| view.segment.id);
+            let at = state.segments.iter().position(|view| view.segment.id == first);
+            let Some(at) = at.filter(|_| state.segments_health == Health::Sound) else { return Ok(false) };
             let merged = merged.filter(|segment| !segment.rows().is_empty()).map(|segment| {
-                let dead = dead_in(&segment, &removed);
+                let dead = Arc::new(dead_in(&segment, &removed));
                 SegmentView { segment, dead }
             });
-            let old = state.segments.splice(chosen, merged).collect();
+            state.segments.splice(at..at + chosen.len(), merged);
             let applied = state.segments_applied;
             self.write_manifest(&mut state, applied)?;
-            old
-        };
-        for view in old {
+        }
+        std::fs::remove_file(self.segments_folder().join(CHECKPOINT_FILE)).ok(); // there is none unless it took long
+        for view in chosen {
             let folder = self.segments_folder().join(view.segment.id.to_string());
             // Open handles keep reading; the names go now.
             std::fs::remove_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
@@ -268,9 +308,30 @@ pub(crate) fn dead_in(segment: &Segment, removed: &RoaringTreemap) -> RoaringBit
     (segment.rows() & removed).iter().filter_map(|row| segment.ordinal(row)).collect()
 }
 
-/// A segment with too many dead rows, or the longest run of neighbours that fit into one.
-fn choose_merge(segments: &[SegmentView]) -> Option<std::ops::Range<usize>> {
-    let live = |view: &SegmentView| view.segment.rows().len() - view.dead.len();
+/// How much there has to be gained.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Eagerness {
+    /// While rows keep coming: a large segment is rewritten when it grows by half.
+    Busy,
+    /// When nothing else is to do: by an eighth.
+    Idle,
+    /// On request: whatever fits together.
+    All,
+}
+
+impl Eagerness {
+    /// What the others must be of the largest, in percent, to be merged into it.
+    fn growth_percent_min(self) -> u64 {
+        match self {
+            Self::Busy => 50,
+            Self::Idle => 12,
+            Self::All => 0,
+        }
+    }
+}
+
+/// A segment with too many dead rows, or the longest run of neighbours that is worth merging and no larger than `rows_max`.
+fn choose_merge(segments: &[SegmentView], rows_max: u64, eagerness: Eagerness) -> Option<std::ops::Range<usize>> {
     let decayed = segments.iter().position(|view| view.dead.len() * 100 > view.segment.rows().len() * DEAD_PERCENT_MAX);
     if let Some(at) = decayed {
         return Some(at..at + 1);
@@ -279,14 +340,19 @@ fn choose_merge(segments: &[SegmentView]) -> Option<std::ops::Range<usize>> {
     for start in 0..segments.len() {
         let (mut rows, mut largest) = (0, 0);
         for (end, view) in segments.iter().enumerate().skip(start) {
-            rows += live(view);
-            largest = largest.max(live(view));
-            if rows > SEGMENT_ROWS_MAX {
+            rows += view.live();
+            largest = largest.max(view.live());
+            if rows > rows_max {
                 break;
             }
             let count = end + 1 - start;
-            // Rewriting a large segment to add a small one costs more than it saves: the largest may be at most half of the whole.
-            if count >= MERGE_FAN_IN && largest * 2 <= rows && best.as_ref().is_none_or(|best| count > best.len()) {
+            let worth = match rows > FLAT_ROWS_MAX || eagerness == Eagerness::All {
+                // A graph keeps its largest part's, but everything is written anew: that part has to grow by enough.
+                true => count >= 2 && (rows - largest) * 100 >= largest * eagerness.growth_percent_min(),
+                // Rewriting a large segment to add a small one costs more than it saves: the largest is half of the whole at most.
+                false => count >= MERGE_FAN_IN && largest * 2 <= rows,
+            };
+            if worth && best.as_ref().is_none_or(|best| count > best.len()) {
                 best = Some(start..end + 1);
             }
         }

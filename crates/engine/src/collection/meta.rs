@@ -5,7 +5,7 @@ use std::path::Path;
 
 use nuthatch_segment::{read_sealed, write_sealed};
 use nuthatch_truth::{Reader, Shard, Table};
-use nuthatch_vector::Metric;
+use nuthatch_vector::{Element, Metric};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,9 @@ pub(crate) struct Meta {
     pub name: String,
     pub dim: Option<usize>,
     pub metric: String,
+    /// Type of the vectors' components.
+    #[serde(default = "default_element")]
+    pub element: String,
     pub language: String,
     /// False: the caller brings every vector and texts are searched by words only, until vectors come.
     pub embeds: bool,
@@ -59,6 +62,15 @@ impl Meta {
     pub fn metric(&self) -> Result<Metric> {
         Ok(self.metric.parse()?)
     }
+
+    pub fn element(&self) -> Result<Element> {
+        Ok(self.element.parse()?)
+    }
+}
+
+/// What collections had before they could choose.
+fn default_element() -> String {
+    Element::F32.to_string()
 }
 
 /// Numbers that every batch moves.

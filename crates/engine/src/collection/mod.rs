@@ -5,7 +5,9 @@
 //!
 //! **Invariant:** what a search sees is the truth as of some change, never half of a batch; indexes only make it faster.
 
+mod building;
 pub(crate) mod change;
+mod compare;
 mod exact;
 mod explain;
 mod flush;
@@ -20,6 +22,7 @@ mod request;
 mod search;
 pub(crate) mod segment;
 mod state;
+mod vector_leg;
 mod write;
 
 use std::sync::Arc;
@@ -29,11 +32,14 @@ use std::time::{Duration, Instant};
 use nuthatch_embed::Embedder;
 use nuthatch_filter::Schema;
 use nuthatch_truth::{Batch, Shard, Table, Truth};
-use nuthatch_vector::{DIM_MAX, DIM_MIN, Metric};
+use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
 use parking_lot::{Mutex, RwLock};
 
+pub use building::BuildProgress;
+pub(crate) use building::Building;
 pub(crate) use exact::row_of;
 pub use explain::Explain;
+pub(crate) use flush::Eagerness;
 pub use fusion::Fusion;
 pub use read::{Page, Scan};
 pub use request::{Answer, Hit, Include, Leg, Legs, Mode, Search};
@@ -62,8 +68,10 @@ pub enum EmbedderChoice {
 pub struct CollectionOptions {
     /// Components of the vectors, 2 to 4096. Left out: the embedder's, or that of the first vector.
     pub dim: Option<usize>,
-    /// Default cosine.
+    /// Default cosine; Hamming for binary vectors.
     pub metric: Option<Metric>,
+    /// Type of the vectors' components as they are stored. Default `f32`.
+    pub element: Option<Element>,
     pub embedder: EmbedderChoice,
     /// Language of the texts, for stemming and stop words. Default `english`.
     pub language: Option<String>,
@@ -82,14 +90,23 @@ pub(crate) struct Core {
     pub name: String,
     pub language: String,
     pub metric: Metric,
+    pub element: Element,
     /// One writer at a time decides row ids and order.
     pub writer: Mutex<Writer>,
     pub state: RwLock<State>,
-    /// One seal, merge or rebuild at a time.
+    /// One seal or rebuild at a time.
     pub work: Mutex<()>,
+    /// One merge at a time, and none during a rebuild. Taken before `work`.
+    pub merging: Mutex<()>,
+    /// The graph that is being built.
+    pub building: Mutex<Option<Building>>,
     pub embedder: RwLock<EmbedderChoice>,
     /// Someone waits until everything is indexed.
     pub flush_wanted: std::sync::atomic::AtomicBool,
+    /// Someone waits until there is nothing left to merge.
+    pub optimize_wanted: std::sync::atomic::AtomicBool,
+    /// The last change when background work last looked whether anything was written.
+    pub sequence_seen: std::sync::atomic::AtomicU64,
     /// A dropped collection refuses everything.
     pub dropped: std::sync::atomic::AtomicBool,
 }
@@ -107,6 +124,7 @@ pub struct CollectionInfo {
     pub name: String,
     pub dim: Option<usize>,
     pub metric: Metric,
+    pub element: Element,
     pub language: String,
     pub embedder: Option<String>,
     pub rows: u64,
@@ -114,6 +132,10 @@ pub struct CollectionInfo {
     /// Rows that wait outside the indexes.
     pub fresh_rows: u64,
     pub segments: usize,
+    /// How many of them are large enough to have a graph.
+    pub graphs: usize,
+    /// The graph that is being built, if one is.
+    pub building: Option<BuildProgress>,
     /// Why an index is not in use, one sentence each.
     pub degraded: Vec<String>,
     /// Payload fields seen, with their kinds.
@@ -129,9 +151,13 @@ impl Collection {
         self.core.metric
     }
 
+    pub fn element(&self) -> Element {
+        self.core.element
+    }
+
     /// Components of the vectors, once settled.
     pub fn dim(&self) -> Option<usize> {
-        self.core.writer.lock().meta.dim
+        self.core.writer_dim()
     }
 
     /// Records in the collection.
@@ -142,6 +168,38 @@ impl Collection {
 
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
+    }
+
+    /// Merges the segments into as few as the memory for building allows, and waits until that is done. True when it is, false
+    /// when the time ran out first (the work goes on). Searches are right without it; after a large load they are faster.
+    pub fn optimize(&self, timeout: Option<Duration>) -> Result<bool> {
+        let started = Instant::now();
+        let left = || timeout.map(|timeout| timeout.saturating_sub(started.elapsed()));
+        let core = &self.core;
+        core.optimize_wanted.store(core.shared.options.background, Ordering::SeqCst);
+        if !self.wait_until_indexed(timeout)? {
+            return Ok(false);
+        }
+        if !core.shared.options.background {
+            while core.merge(Eagerness::All)? {}
+            return Ok(true);
+        }
+        core.optimize_wanted.store(true, Ordering::SeqCst);
+        loop {
+            core.shared.wake_maintenance();
+            core.check_open()?;
+            if !core.optimize_wanted.load(Ordering::SeqCst) {
+                return Ok(true);
+            }
+            let mut signal = core.shared.signal.lock();
+            if let Some(error) = signal.merge_error.take() {
+                return Err(error);
+            }
+            if left().is_some_and(|left| left.is_zero()) {
+                return Ok(false);
+            }
+            core.shared.relieved.wait_for(&mut signal, Duration::from_millis(50));
+        }
     }
 
     /// Waits until everything written before is in the indexes. True when it is, false when the time ran out first.
@@ -165,7 +223,7 @@ impl Collection {
                 break Ok(true);
             }
             let mut signal = core.shared.signal.lock();
-            if let Some(error) = signal.error.take() {
+            if let Some(error) = signal.seal_error.take() {
                 break Err(error);
             }
             if timeout.is_some_and(|timeout| started.elapsed() >= timeout) {
@@ -192,12 +250,15 @@ impl Collection {
             name: meta.name,
             dim: meta.dim,
             metric: self.core.metric,
+            element: self.core.element,
             language: meta.language,
             embedder: meta.embedder.map(|embedder| embedder.name),
             rows: counters.rows,
             vectors: counters.vectors,
             fresh_rows: state.fresh_rows() as u64,
             segments: state.segments.len(),
+            graphs: state.segments.iter().filter(|view| view.segment.has_graph()).count(),
+            building: self.core.building.lock().as_ref().map(Building::progress),
             degraded: state.degraded(),
             fields,
         }
@@ -221,12 +282,28 @@ impl Core {
         self.dropped.load(Ordering::SeqCst)
     }
 
+    /// The segments wait for a rebuild.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.state.read().segments_health != state::Health::Sound
+    }
+
+    /// Nothing was written since this was asked last.
+    pub(crate) fn is_idle(&self) -> bool {
+        let now = self.state.read().sequence;
+        self.sequence_seen.swap(now, Ordering::SeqCst) == now
+    }
+
     pub(crate) fn check_open(&self) -> Result<()> {
         self.shared.check_open()?;
         if self.is_dropped() {
             return Err(Error::not_found(format!("collection {:?} was dropped", self.name)));
         }
         Ok(())
+    }
+
+    /// Components of the vectors, once settled.
+    pub(crate) fn writer_dim(&self) -> Option<usize> {
+        self.writer.lock().meta.dim
     }
 
     /// The last change that both indexes show; 0 while one of them is broken.

@@ -16,7 +16,7 @@ use crate::collection::segment::Segment;
 use crate::collection::state::{Health, SegmentView, State};
 use crate::collection::{Core, EmbedderChoice, Writer};
 use crate::database::Shared;
-use crate::record::{Row, vector_from};
+use crate::record::Row;
 use crate::{Error, Result};
 
 /// Rows fetched from the truth at a time while replaying.
@@ -44,9 +44,14 @@ impl Core {
             name: meta.name.clone(),
             language: meta.language.clone(),
             metric: meta.metric()?,
+            element: meta.element()?,
             writer: Mutex::new(Writer { meta, counters, schema }),
             state: RwLock::new(State::default()),
             work: Mutex::new(()),
+            merging: Mutex::new(()),
+            building: Mutex::new(None),
+            optimize_wanted: false.into(),
+            sequence_seen: u64::MAX.into(),
             embedder: RwLock::new(embedder),
             dropped: false.into(),
             flush_wanted: false.into(),
@@ -103,9 +108,9 @@ impl Core {
         let mut segments = Vec::with_capacity(manifest.segments.len());
         for entry in &manifest.segments {
             let place = folder.join(entry.id.to_string());
-            let segment = Segment::open(&place, entry.id, &self.shared.cache)?;
+            let segment = Segment::open(&place, entry.id, &self.shared.cache, self.shared.options.access())?;
             let dead = entry.dead().ok_or_else(|| Error::corrupt(&folder, "the manifest's dead rows do not decode"))?;
-            segments.push(SegmentView { segment, dead });
+            segments.push(SegmentView { segment, dead: Arc::new(dead) });
         }
         segments.sort_by_key(|view| view.segment.rows().min());
         self.remove_unnamed(&manifest);
@@ -162,7 +167,7 @@ impl Core {
                 let Some(stored) = stored else { continue };
                 let stored = Row::decode(&stored)?;
                 if *sequence > segments_applied {
-                    let vector = vector.as_deref().map(vector_from);
+                    let vector = vector.as_deref().map(|bytes| self.vector_from(bytes));
                     state.active.insert(*row, &stored.payload, vector.as_deref().map(|v| (v, self.metric)))?;
                 }
                 if *sequence > text_applied {

@@ -8,7 +8,7 @@ use nuthatch_truth::{Direction, Reader, Table, Truth};
 use crate::collection::exact::row_of;
 use crate::collection::write::row_from;
 use crate::collection::{Collection, Core};
-use crate::record::{Row, StoredRecord, vector_from};
+use crate::record::{Row, StoredRecord};
 use crate::{Error, Result};
 
 /// A listing.
@@ -87,7 +87,7 @@ impl Collection {
                     return Ok(None);
                 }
                 let vector = match scan.vectors && stored.has_vector {
-                    true => snapshot.get(Table::Vectors, key)?.as_deref().map(vector_from),
+                    true => snapshot.get(Table::Vectors, key)?.as_deref().map(|bytes| core.vector_from(bytes)),
                     false => None,
                 };
                 Ok(Some(StoredRecord { id: stored.id, text: stored.text, context: stored.context, payload, vector }))
@@ -131,13 +131,14 @@ impl Collection {
 }
 
 impl Core {
-    /// The stored vector of a record, if it has one.
-    pub(crate) fn vector_of(&self, id: &str) -> Result<Option<Vec<f32>>> {
+    /// The row of a record and its stored vector, if it has one.
+    pub(crate) fn vector_of(&self, id: &str) -> Result<Option<(u64, Option<Vec<f32>>)>> {
         let truth = self.shared.truth()?;
         let Some(row) = truth.get(Table::Ids, &self.shard.key(id.as_bytes()))?.as_deref().and_then(row_from) else {
             return Ok(None);
         };
-        Ok(truth.get(Table::Vectors, &self.shard.number_key(row))?.as_deref().map(vector_from))
+        let vector = truth.get(Table::Vectors, &self.shard.number_key(row))?;
+        Ok(Some((row, vector.as_deref().map(|bytes| self.vector_from(bytes)))))
     }
 
     pub(crate) fn read_rows(
@@ -165,7 +166,7 @@ impl Core {
                     id: stored.id,
                     text: stored.text,
                     context: stored.context,
-                    vector: vector.as_deref().map(vector_from),
+                    vector: vector.as_deref().map(|bytes| self.vector_from(bytes)),
                 }))
             })
             .collect()

@@ -1,5 +1,7 @@
 //! Building an index anew from the truth, after it was damaged, deleted, or fell behind the change log.
 
+use std::sync::Arc;
+
 use nuthatch_text::TextIndex;
 use nuthatch_truth::{Reader, Table};
 use roaring::RoaringTreemap;
@@ -7,7 +9,7 @@ use roaring::RoaringTreemap;
 use crate::collection::Core;
 use crate::collection::flush::dead_in;
 use crate::collection::fresh::Fresh;
-use crate::collection::segment::SEGMENT_ROWS_MAX;
+use crate::collection::segment::rows_max;
 use crate::collection::state::{Health, SegmentView};
 use crate::record::Row;
 use crate::{Error, Result};
@@ -30,6 +32,8 @@ impl Core {
     }
 
     fn rebuild_segments(&self, why: &str) -> Result<()> {
+        // A merge that is under way ends at its next look round: what it merges is to be thrown away.
+        let _merging = self.merging.lock();
         let _work = self.work.lock();
         if self.is_dropped() || self.state.read().segments_health == Health::Sound {
             return Ok(()); // another caller was first
@@ -45,18 +49,19 @@ impl Core {
             state.segments.clear();
             state.active = Fresh::default();
             state.frozen = None;
-            state.removed_while_building = Some(RoaringTreemap::new());
+            state.removed_while_sealing = Some(RoaringTreemap::new());
             (rows, writer.counters.sequence)
         };
         let mut built = Vec::new();
+        let part_rows = rows_max(self.writer_dim().unwrap_or(0), self.shared.options.build_memory_bytes);
         let mut rest = rows.into_iter();
         loop {
-            let part: RoaringTreemap = rest.by_ref().take(SEGMENT_ROWS_MAX as usize).collect();
+            let part: RoaringTreemap = rest.by_ref().take(part_rows as usize).collect();
             if part.is_empty() {
                 break;
             }
             self.shared.check_open()?;
-            let segment = self.build(self.take_segment_id(), &part).inspect_err(|_| {
+            let segment = self.build(self.take_segment_id(), &part, None).inspect_err(|_| {
                 std::fs::remove_dir_all(&folder).ok();
             })?;
             if !segment.rows().is_empty() {
@@ -64,12 +69,12 @@ impl Core {
             }
         }
         let mut state = self.state.write();
-        let removed = state.removed_while_building.take().unwrap_or_default();
+        let removed = state.removed_while_sealing.take().unwrap_or_default();
         state.segments = built
             .into_iter()
             .map(|segment| {
                 let dead = dead_in(&segment, &removed);
-                SegmentView { segment, dead }
+                SegmentView { segment, dead: Arc::new(dead) }
             })
             .collect();
         self.write_manifest(&mut state, upto)?;
@@ -85,7 +90,7 @@ impl Core {
         let folder = self.text_folder();
         self.state.write().text = None;
         self.shared.quarantine(&folder, why)?;
-        let text = std::sync::Arc::new(TextIndex::open_or_create(&folder, &self.shared.cache, &self.language)?);
+        let text = Arc::new(TextIndex::open_or_create(&folder, &self.shared.cache, &self.language)?);
         let (rows, upto) = {
             let writer = self.writer.lock();
             let rows = self.all_rows()?;

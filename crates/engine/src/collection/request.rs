@@ -1,6 +1,11 @@
 //! What a search asks for, and what it answers.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
 use nuthatch_filter::{Filter, Payload};
+use nuthatch_vector::Accuracy;
 
 use crate::collection::{Explain, Fusion};
 use crate::{Error, Result};
@@ -53,13 +58,15 @@ impl Default for Include {
     }
 }
 
-/// A search. At least one of text and vector.
+/// A search. At least one of text, vector and `like`.
 #[derive(Clone, Debug)]
 pub struct Search {
     /// Words to find, and what is embedded for the vector leg when no vector is given.
     pub text: Option<String>,
     /// `dim` f32 components.
     pub vector: Option<Vec<f32>>,
+    /// Id of a record whose vector is searched with; it is not among the hits itself.
+    pub like: Option<String>,
     /// Left out: every leg that the query and the collection allow.
     pub mode: Option<Mode>,
     pub filter: Option<Filter>,
@@ -67,6 +74,12 @@ pub struct Search {
     pub offset: usize,
     pub include: Include,
     pub fusion: Fusion,
+    /// How good the vector leg has to be. Fresh rows and small segments are searched exactly, or nearly, whatever it says.
+    pub accuracy: Accuracy,
+    /// After this time the search ends with `Unavailable`.
+    pub time_limit: Option<Duration>,
+    /// When this becomes true, the search ends with `Unavailable`.
+    pub cancel: Option<Arc<AtomicBool>>,
 }
 
 impl Default for Search {
@@ -74,12 +87,16 @@ impl Default for Search {
         Self {
             text: None,
             vector: None,
+            like: None,
             mode: None,
             filter: None,
             limit: 10,
             offset: 0,
             include: Include::default(),
             fusion: Fusion::default(),
+            accuracy: Accuracy::default(),
+            time_limit: None,
+            cancel: None,
         }
     }
 }
@@ -91,6 +108,21 @@ impl Search {
 
     pub fn vector(vector: Vec<f32>) -> Self {
         Self { vector: Some(vector), ..Self::default() }
+    }
+
+    /// Records near the vector of a stored one, which is not among the hits.
+    pub fn like(id: impl Into<String>) -> Self {
+        Self { like: Some(id.into()), ..Self::default() }
+    }
+
+    pub fn accuracy(mut self, accuracy: Accuracy) -> Self {
+        self.accuracy = accuracy;
+        self
+    }
+
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
+        self
     }
 
     pub fn limit(mut self, limit: usize) -> Self {
@@ -115,9 +147,13 @@ impl Search {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        if self.text.is_none() && self.vector.is_none() {
-            return Err(Error::invalid("a search needs a text or a vector"));
+        if self.text.is_none() && self.vector.is_none() && self.like.is_none() {
+            return Err(Error::invalid("a search needs a text, a vector, or the id of a record to be like"));
         }
+        if self.vector.is_some() && self.like.is_some() {
+            return Err(Error::invalid("a search takes a vector or the id of a record to be like, not both"));
+        }
+        self.accuracy.check()?;
         if self.limit == 0 {
             return Err(Error::invalid("limit is 0; ask for at least one hit"));
         }
@@ -128,6 +164,12 @@ impl Search {
             )));
         }
         self.fusion.check()
+    }
+
+    /// Whether its time is up, or it was cancelled.
+    pub(crate) fn is_over(&self, deadline: Option<Instant>) -> bool {
+        deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            || self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }
 
     /// Hits wanted from the best on.
@@ -141,8 +183,8 @@ impl Search {
 pub struct Leg {
     /// From 1.
     pub rank: usize,
-    /// BM25 (higher is better) in the text leg; cosine or dot product (higher is better) or Euclidean distance (lower is
-    /// better) in the vector leg.
+    /// BM25 (higher is better) in the text leg; cosine or dot product (higher is better), Euclidean or Hamming distance
+    /// (lower is better) in the vector leg.
     pub score: f32,
 }
 

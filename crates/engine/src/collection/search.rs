@@ -1,23 +1,25 @@
 //! Searching: candidates from each leg, exact vectors for the best, one ranking.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
 use nuthatch_filter::Filter;
 use nuthatch_text::RowFilter;
 use nuthatch_truth::{Reader, Table};
-use nuthatch_vector::{Rows, retain_reaching, validate};
+use nuthatch_vector::{Metric, VectorError, validate};
 use roaring::RoaringTreemap;
 
 use crate::collection::explain::{Explain, TextPlan, VectorPlan};
 use crate::collection::fusion::Found;
 use crate::collection::request::{Answer, Hit, Leg, Legs, Mode, Search};
-use crate::collection::state::{Health, Matching, State};
+use crate::collection::state::{Health, Matching, SegmentView};
+use crate::collection::vector_leg::Ask;
 use crate::collection::{Collection, Core, EmbedderChoice};
-use crate::record::{Row, vector_from};
+use crate::record::Row;
 use crate::{Error, Result};
 
 /// Candidates per leg of a hybrid search at least: ranks below that hardly move a fused score.
 const HYBRID_DEPTH_MIN: usize = 100;
-/// Exact vectors read at a time.
-const RERANK_ROWS: usize = 256;
 /// Times a search is begun anew when a row vanished under it, before it answers with what is left.
 const RETRIES_MAX: u32 = 5;
 
@@ -30,10 +32,39 @@ impl Collection {
     pub fn search(&self, search: &Search) -> Result<Answer> {
         self.core.search(search)
     }
+
+    /// Several searches at once, on as many threads as there are CPUs; the answers in the order of the searches. Ends soon after
+    /// the first error, whose message says which search it was.
+    pub fn search_many(&self, searches: &[Search]) -> Result<Vec<Answer>> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(searches.len());
+        let next = AtomicUsize::new(0);
+        let mut answers: Vec<(usize, Result<Answer>)> = std::thread::scope(|scope| {
+            let worker = || {
+                let mut answers = Vec::new();
+                // Taken one by one: searches differ in how long they take.
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(search) = searches.get(at) else { return answers };
+                    let answer = self.search(search);
+                    if answer.is_err() {
+                        next.fetch_max(searches.len(), Ordering::Relaxed); // the others need not begin
+                    }
+                    answers.push((at, answer));
+                }
+            };
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+            workers.into_iter().flat_map(|worker| worker.join().expect("a search does not panic")).collect()
+        });
+        answers.sort_by_key(|(at, _)| *at);
+        let named = |at: usize, error: Error| Error::new(error.kind, format!("search {at}: {}", error.message));
+        answers.into_iter().map(|(at, answer)| answer.map_err(|error| named(at, error))).collect()
+    }
 }
 
 impl Core {
     fn search(&self, search: &Search) -> Result<Answer> {
+        // A limit that no clock reaches is none.
+        let deadline = search.time_limit.and_then(|limit| Instant::now().checked_add(limit));
         self.check_open()?;
         search.check()?;
         let dim = {
@@ -43,10 +74,13 @@ impl Core {
             }
             writer.meta.dim
         };
+        if search.is_over(deadline) {
+            return Err(VectorError::Stopped.into()); // before a text is embedded for nothing
+        }
         let query = self.query(search, dim)?;
         let mut retries = 0;
         loop {
-            match self.search_once(search, &query) {
+            match self.search_once(search, &query, deadline) {
                 Ok((answer, complete)) if complete || retries >= RETRIES_MAX => {
                     return Ok(Answer { explain: Explain { retries, ..answer.explain }, ..answer });
                 }
@@ -67,10 +101,25 @@ impl Core {
 
     /// Decides the legs and makes the query's vector.
     fn query(&self, search: &Search, dim: Option<usize>) -> Result<Query> {
+        if let Some(id) = &search.like {
+            let (row, vector) =
+                self.vector_of(id)?.ok_or_else(|| Error::not_found(format!("no record {id:?} to be like")))?;
+            let vector = vector.ok_or_else(|| {
+                Error::invalid(format!("record {id:?} has no vector to search with; search with its text instead"))
+            })?;
+            let asked = Search { vector: Some(vector), like: None, ..search.clone() };
+            return Ok(Query { exclude: Some(row), ..self.query(&asked, dim)? });
+        }
         if let Some(vector) = &search.vector
             && let Some(dim) = dim
         {
-            validate(vector, dim, self.metric).map_err(|error| Error::invalid(format!("query vector: {error}")))?;
+            validate(vector, dim, self.metric)
+                .and_then(|()| match self.metric {
+                    // Distances are counts of components only between zeros and ones.
+                    Metric::Hamming => self.element.encode(vector).map(drop),
+                    Metric::Cosine | Metric::Dot | Metric::L2 => Ok(()),
+                })
+                .map_err(|error| Error::invalid(format!("query vector: {error}")))?;
         }
         let mode = match (search.mode, &search.text, &search.vector) {
             (Some(Mode::Text), None, _) => {
@@ -97,7 +146,7 @@ impl Core {
                 self.name
             )));
         }
-        Ok(Query { mode, vector, embedded })
+        Ok(Query { mode, vector, embedded, exclude: None })
     }
 
     /// True when a text query can have a vector leg: there are vectors to compare with, and someone to embed.
@@ -119,11 +168,20 @@ impl Core {
     }
 
     /// One pass. False when a row that was found could not be read any more.
-    fn search_once(&self, search: &Search, query: &Query) -> std::result::Result<(Answer, bool), Trouble> {
+    fn search_once(
+        &self,
+        search: &Search,
+        query: &Query,
+        deadline: Option<Instant>,
+    ) -> std::result::Result<(Answer, bool), Trouble> {
         let leg_depth = match query.mode {
             Mode::Hybrid => search.depth().max(HYBRID_DEPTH_MIN),
             _ => search.depth(),
-        };
+        } + usize::from(query.exclude.is_some());
+        let stop = || search.is_over(deadline);
+        if stop() {
+            return Err(Trouble::Other(VectorError::Stopped.into()));
+        }
         let mut explain = Explain { mode: query.mode.as_str().into(), ..Explain::default() };
         let text = search.text.as_deref().filter(|_| query.mode != Mode::Vector);
 
@@ -135,35 +193,33 @@ impl Core {
             (Some(filter), Health::Sound) => Filtered::Indexed(state.matching(filter).map_err(Trouble::segments)?),
             (Some(filter), Health::Broken(_)) => Filtered::Scanned(self.rows_matching_exactly(filter)?),
         };
-        let allowed = matching.rows(&state, text.is_some() || state.segments_health != Health::Sound);
+        // From here on the segments are looked at as they are now, whatever becomes of them.
+        let views = state.segments.clone();
+        let allowed = matching.rows(&views, text.is_some() || state.segments_health != Health::Sound);
         explain.filter_matches = matching.count();
 
-        let mut candidates = Candidates::default();
-        if let Some(vector) = &query.vector {
-            let plan =
-                VectorPlan { metric: self.metric.to_string(), embedded: query.embedded, ..VectorPlan::default() };
-            explain.vector = Some(match state.segments_health {
-                Health::Sound => {
-                    self.vector_candidates(&state, vector, leg_depth, &matching, &mut candidates)
-                        .map_err(Trouble::segments)?;
-                    VectorPlan {
-                        plan: "flat scan",
-                        segments: state.segments.len(),
-                        segment_rows: state
-                            .segments
-                            .iter()
-                            .map(|view| view.segment.rows().len() - view.dead.len())
-                            .sum(),
-                        fresh_rows: (state.active.len() + state.frozen.as_ref().map_or(0, |f| f.rows.len())) as u64,
-                        exact: state.segments.is_empty(),
-                        ..plan
-                    }
-                }
-                Health::Broken(_) => {
-                    candidates.scan = true;
-                    VectorPlan { plan: "exact scan of the stored vectors", exact: true, ..plan }
-                }
-            });
+        let ask = query.vector.as_ref().map(|vector| Ask {
+            query: vector,
+            depth: leg_depth,
+            accuracy: search.accuracy,
+            stop: &stop,
+        });
+        let scan_vectors = state.segments_health != Health::Sound;
+        let mut fresh = Vec::new();
+        if let Some(ask) = &ask {
+            let mut plan = VectorPlan {
+                metric: self.metric.to_string(),
+                embedded: query.embedded,
+                segments: views.len(),
+                segment_rows: views.iter().map(SegmentView::live).sum(),
+                fresh_rows: (state.active.len() + state.frozen.as_ref().map_or(0, |f| f.rows.len())) as u64,
+                ..VectorPlan::default()
+            };
+            match scan_vectors {
+                true => (plan.plan, plan.exact) = ("exact scan of the stored vectors".into(), true),
+                false => fresh = self.fresh_candidates(&state, ask, &matching)?,
+            }
+            explain.vector = Some(plan);
         }
         let mut text_found = Vec::new();
         let mut text_scan = false;
@@ -197,21 +253,23 @@ impl Core {
                 ..TextPlan::default()
             });
         }
-        let text_leg: Vec<Found> =
-            text_found.iter().map(|hit| Found { row: hit.row_id, similarity: hit.score, shown: hit.score }).collect();
+        let other = |row: u64| Some(row) != query.exclude;
+        let text_leg: Vec<Found> = text_found
+            .iter()
+            .filter(|hit| other(hit.row_id))
+            .map(|hit| Found { row: hit.row_id, similarity: hit.score, shown: hit.score })
+            .collect();
         let mut complete = true;
-        let vector_leg = match &query.vector {
-            None => Vec::new(),
-            Some(vector) if candidates.scan => self.scan_vectors(vector, leg_depth, allowed.as_ref())?,
-            Some(vector) => {
-                let (leg, all_there) = self.rerank(vector, leg_depth, &candidates.rows)?;
+        let mut vector_leg = match (&ask, &mut explain.vector) {
+            (Some(ask), _) if scan_vectors => self.scan_vectors(ask.query, leg_depth, allowed.as_ref())?,
+            (Some(ask), Some(plan)) => {
+                let (leg, all_there) = self.vector_leg(&views, fresh, ask, &matching, plan)?;
                 complete &= all_there;
                 leg
             }
+            _ => Vec::new(),
         };
-        if let Some(plan) = &mut explain.vector {
-            plan.reranked = candidates.rows.len();
-        }
+        vector_leg.retain(|found| other(found.row));
         let ranked = match query.mode {
             Mode::Hybrid if query.vector.is_some() => {
                 explain.fusion = Some(search.fusion.name().into());
@@ -220,82 +278,12 @@ impl Core {
             Mode::Hybrid | Mode::Text => one_leg(&text_leg, true),
             Mode::Vector => one_leg(&vector_leg, false),
         };
+
         let next_offset = (ranked.len() >= search.depth() && search.depth() < crate::collection::request::LIMIT_MAX)
             .then_some(search.depth());
         let ranked: Vec<_> = ranked.into_iter().skip(search.offset).take(search.limit).collect();
         let (hits, all_there) = self.read_hits(ranked, search)?;
         Ok((Answer { hits, degraded, next_offset, explain }, complete && all_there))
-    }
-
-    /// The best rows by their codes, from every segment and the fresh rows.
-    fn vector_candidates(
-        &self,
-        state: &State,
-        query: &[f32],
-        depth: usize,
-        matching: &Filtered,
-        candidates: &mut Candidates,
-    ) -> Result<()> {
-        // (row, lower bound, upper bound) of each row's similarity
-        let mut bounded: Vec<(u64, f32, f32)> = Vec::new();
-        for (at, view) in state.segments.iter().enumerate() {
-            let Some(codes) = view.segment.codes() else { continue };
-            let slots;
-            let rows = match matching {
-                Filtered::Indexed(matching) => {
-                    slots = view.segment.slots_of(&matching.segments[at]);
-                    Rows::Only(&slots)
-                }
-                _ if view.dead.is_empty() => Rows::All,
-                _ => {
-                    slots = view.segment.slots_of(&view.dead);
-                    Rows::Except(&slots)
-                }
-            };
-            for candidate in codes.search(query, rows, depth)? {
-                if let Some(row) = view.segment.row_in_slot(candidate.slot) {
-                    bounded.push((row, candidate.lower, candidate.upper));
-                }
-            }
-        }
-        let passes = |row: u64| match matching {
-            Filtered::Indexed(matching) => matching.fresh.contains(row),
-            _ => true,
-        };
-        let fresh = [Some(&state.active), state.frozen.as_deref().map(|frozen| &frozen.rows)];
-        for delta in fresh.into_iter().flatten().filter_map(|fresh| fresh.vectors()) {
-            let found = delta.search(query, |row| passes(row) && !state.removed_from_frozen(row), depth)?;
-            bounded.extend(found.into_iter().map(|found| (found.row_id, found.lower, found.upper)));
-        }
-        // One good segment spares the others' comparisons.
-        retain_reaching(&mut bounded, depth, |&(_, lower, upper)| (lower, upper));
-        candidates.rows.extend(bounded.into_iter().map(|(row, ..)| row));
-        Ok(())
-    }
-
-    /// Compares the candidates' exact vectors. False when one of them is no longer there.
-    fn rerank(&self, query: &[f32], depth: usize, rows: &[u64]) -> Result<(Vec<Found>, bool)> {
-        let mut rows = rows.to_vec();
-        rows.sort_unstable();
-        rows.dedup();
-        let mut found = Vec::with_capacity(rows.len());
-        // A chunk at a time: ten thousand vectors of 4,096 dimensions would be 160 MB.
-        for rows in rows.chunks(RERANK_ROWS) {
-            let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.shard.number_key(*row)).collect();
-            let vectors = self.shared.truth()?.multi_get(Table::Vectors, &keys)?;
-            for (row, vector) in rows.iter().zip(&vectors) {
-                if let Some(vector) = vector {
-                    found.push(self.compare(query, *row, &vector_from(vector)));
-                }
-            }
-        }
-        let all_there = found.len() == rows.len();
-        Ok((best(found, depth), all_there))
-    }
-
-    pub(crate) fn compare(&self, query: &[f32], row: u64, vector: &[f32]) -> Found {
-        let similarity = self.metric.similarity(query, vector);
-        Found { row, similarity, shown: self.metric.score(similarity) }
     }
 
     /// Reads what the hits carry. False when one of them is no longer there.
@@ -319,7 +307,7 @@ impl Core {
                 },
                 text: stored.text.filter(|_| search.include.text),
                 context: stored.context.filter(|_| search.include.text),
-                vector: vector.as_deref().map(vector_from),
+                vector: vector.as_deref().map(|bytes| self.vector_from(bytes)),
                 legs,
                 id: stored.id,
             });
@@ -335,7 +323,7 @@ impl Core {
             let state = self.state.read();
             if state.segments_health == Health::Sound {
                 match state.matching(filter) {
-                    Ok(matching) => return Ok(matching.rows(&state)),
+                    Ok(matching) => return Ok(matching.rows(&state.segments)),
                     Err(error) if error.is_corrupt() => {
                         drop(state);
                         self.note_damage(&error, true);
@@ -365,16 +353,12 @@ struct Query {
     mode: Mode,
     vector: Option<Vec<f32>>,
     embedded: bool,
+    /// The row that was searched with.
+    exclude: Option<u64>,
 }
 
-#[derive(Default)]
-struct Candidates {
-    rows: Vec<u64>,
-    /// The segments do not answer: scan the truth instead.
-    scan: bool,
-}
-
-enum Filtered {
+/// Which rows a filter lets through.
+pub(crate) enum Filtered {
     Everything,
     Indexed(Matching),
     Scanned(RoaringTreemap),
@@ -390,9 +374,9 @@ impl Filtered {
     }
 
     /// As row ids, if someone needs them so.
-    fn rows(&self, state: &State, needed: bool) -> Option<RoaringTreemap> {
+    fn rows(&self, views: &[SegmentView], needed: bool) -> Option<RoaringTreemap> {
         match self {
-            Self::Indexed(matching) if needed => Some(matching.rows(state)),
+            Self::Indexed(matching) if needed => Some(matching.rows(views)),
             Self::Everything | Self::Indexed(_) => None,
             Self::Scanned(rows) => Some(rows.clone()),
         }
@@ -400,14 +384,14 @@ impl Filtered {
 }
 
 /// An error and the index that it came from.
-enum Trouble {
+pub(crate) enum Trouble {
     Segments(Error),
     Text(Error),
     Other(Error),
 }
 
 impl Trouble {
-    fn segments(error: impl Into<Error>) -> Self {
+    pub(crate) fn segments(error: impl Into<Error>) -> Self {
         Self::Segments(error.into())
     }
 

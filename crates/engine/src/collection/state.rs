@@ -14,7 +14,21 @@ use crate::collection::segment::Segment;
 #[derive(Clone)]
 pub(crate) struct SegmentView {
     pub segment: Arc<Segment>,
-    pub dead: RoaringBitmap,
+    /// Shared with the searches that are looking at it.
+    pub dead: Arc<RoaringBitmap>,
+}
+
+impl SegmentView {
+    /// Ordinals of the live rows whose payload passes the filter.
+    pub fn matching(&self, filter: &Filter) -> Result<RoaringBitmap> {
+        let mut matching = self.segment.matching(filter)?;
+        matching -= &*self.dead;
+        Ok(matching)
+    }
+
+    pub fn live(&self) -> u64 {
+        self.segment.rows().len() - self.dead.len()
+    }
 }
 
 /// Why an index does not answer, if it does not.
@@ -54,8 +68,10 @@ pub(crate) struct State {
     pub active: Fresh,
     /// Being sealed.
     pub frozen: Option<Arc<Frozen>>,
-    /// Rows removed while segments are being built: dead in them from the start.
-    pub removed_while_building: Option<RoaringTreemap>,
+    /// Rows removed while the frozen ones are being sealed, or everything is rebuilt: dead in the new segments from the start.
+    pub removed_while_sealing: Option<RoaringTreemap>,
+    /// The same for a merge, which takes long and is no reason not to seal meanwhile.
+    pub removed_while_merging: Option<RoaringTreemap>,
     pub text: Option<Arc<TextIndex>>,
     pub text_health: Health,
     /// Texts that the text index does not hold yet.
@@ -70,7 +86,7 @@ pub(crate) struct State {
 impl State {
     /// Forgets a row everywhere.
     pub fn remove(&mut self, row: u64) {
-        if let Some(removed) = &mut self.removed_while_building {
+        for removed in [&mut self.removed_while_sealing, &mut self.removed_while_merging].into_iter().flatten() {
             removed.insert(row);
         }
         if !self.active.remove(row) {
@@ -79,7 +95,7 @@ impl State {
             if let Some(view) = self.segments.get_mut(at)
                 && let Some(ordinal) = view.segment.ordinal(row)
             {
-                view.dead.insert(ordinal);
+                Arc::make_mut(&mut view.dead).insert(ordinal);
             }
         }
         let in_tail = self.tail.remove(row);
@@ -91,15 +107,17 @@ impl State {
 
     /// True when a frozen row has been removed since.
     pub fn removed_from_frozen(&self, row: u64) -> bool {
-        self.removed_while_building.as_ref().is_some_and(|removed| removed.contains(row))
+        self.removed_while_sealing.as_ref().is_some_and(|removed| removed.contains(row))
     }
 
     /// The rows whose payload passes the filter, by where they are. Only while the segments are sound.
     pub fn matching(&self, filter: &Filter) -> Result<Matching> {
-        let mut segments = Vec::with_capacity(self.segments.len());
-        for view in &self.segments {
-            segments.push(view.segment.matching(filter)? - &view.dead);
-        }
+        let segments = self.segments.iter().map(|view| view.matching(filter)).collect::<Result<_>>()?;
+        Ok(Matching { segments, fresh: self.fresh_matching(filter)? })
+    }
+
+    /// The fresh rows whose payload passes the filter.
+    pub fn fresh_matching(&self, filter: &Filter) -> Result<RoaringTreemap> {
         let mut fresh = self.active.matching(filter)?;
         if let Some(frozen) = &self.frozen {
             fresh |= frozen
@@ -109,7 +127,7 @@ impl State {
                 .filter(|row| !self.removed_from_frozen(*row))
                 .collect::<RoaringTreemap>();
         }
-        Ok(Matching { segments, fresh })
+        Ok(fresh)
     }
 
     /// Rows that wait outside the indexes.
@@ -137,8 +155,8 @@ impl Matching {
     }
 
     /// All of them as row ids.
-    pub fn rows(&self, state: &State) -> RoaringTreemap {
-        let sealed = state.segments.iter().zip(&self.segments).map(|(view, ordinals)| view.segment.rows_of(ordinals));
+    pub fn rows(&self, views: &[SegmentView]) -> RoaringTreemap {
+        let sealed = views.iter().zip(&self.segments).map(|(view, ordinals)| view.segment.rows_of(ordinals));
         sealed.fold(self.fresh.clone(), |all, rows| all | rows)
     }
 }

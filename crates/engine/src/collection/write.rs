@@ -10,7 +10,7 @@ use nuthatch_vector::{DIM_MAX, DIM_MIN};
 use crate::collection::change::Change;
 use crate::collection::meta::{self, COUNTERS, EmbedderMeta, SCHEMA, meta_key};
 use crate::collection::{Collection, Core, EmbedderChoice, Writer};
-use crate::record::{Record, Row, shortened, vector_bytes};
+use crate::record::{Record, Row, shortened};
 use crate::{Error, ErrorKind, Result};
 
 /// Largest batch in bytes of vectors, texts and payloads: it is in memory several times while it is written.
@@ -171,9 +171,11 @@ impl Core {
             batch.put(Table::Ids, self.shard.key(stored.id.as_bytes()), row.to_be_bytes().to_vec());
             batch.put(Table::Records, key.clone(), stored.encode());
             if let Some(vector) = &record.vector {
-                batch.put(Table::Vectors, key, vector_bytes(vector));
+                batch.put(Table::Vectors, key, self.element.encode(vector)?);
             }
-            fresh.push((row, stored, record.vector));
+            // What is searched is what is stored: components that were rounded are rounded here, too.
+            let vector = record.vector.map(|vector| self.as_stored(vector)).transpose()?;
+            fresh.push((row, stored, vector));
         }
         for (path, value) in set.files {
             let key = self.shard.key(path.as_bytes());
@@ -229,6 +231,7 @@ impl Core {
         };
         let dim = *dim.get_or_insert(vector.len());
         nuthatch_vector::validate(vector, dim, self.metric)
+            .and_then(|()| self.element.encode(vector).map(drop))
             .map_err(|error| Error::invalid(format!("record {:?}: {error}", shortened(&record.id))))
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use nuthatch_text::Analyzer;
 use nuthatch_truth::{Batch, Direction, Reader, Shard, Table, Truth};
-use nuthatch_vector::{DIM_MAX, DIM_MIN, Metric};
+use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
 
 use crate::collection::meta::{self, EmbedderMeta, LAST_ID, Meta, TENANT_SHARD, meta_key};
 use crate::collection::{Collection, CollectionInfo, CollectionOptions, Core, EmbedderChoice};
@@ -100,10 +100,12 @@ impl Database {
         };
         let open = shared.collections.lock().remove(name);
         let shard = Shard { tenant: 0, collection: meta.id };
-        let _work = open.as_ref().map(|core| core.work.lock());
         if let Some(core) = &open {
+            // A merge that is under way ends at its next look round.
             core.dropped.store(true, Ordering::SeqCst);
         }
+        let _merging = open.as_ref().map(|core| core.merging.lock());
+        let _work = open.as_ref().map(|core| core.work.lock());
         let _writer = open.as_ref().map(|core| core.writer.lock());
         let mut batch = Batch::new();
         batch.delete(Table::Catalog, meta_key(name));
@@ -137,13 +139,24 @@ fn create(shared: &Arc<Shared>, name: &str, options: &CollectionOptions) -> Resu
     {
         return Err(Error::invalid(format!("{dim} dimensions; choose {DIM_MIN} to {DIM_MAX}")));
     }
+    let element = options.element.unwrap_or_default();
+    let metric = options.metric.unwrap_or(match element {
+        Element::Binary => Metric::Hamming,
+        Element::F32 | Element::F16 | Element::Int8 | Element::Uint8 => Metric::Cosine,
+    });
+    if (metric == Metric::Hamming) != (element == Element::Binary) {
+        return Err(Error::invalid(format!(
+            "metric {metric} with elements {element}: Hamming is for binary vectors, and they are for it; choose both or neither"
+        )));
+    }
     let truth = shared.truth()?;
     let last: u32 = meta::read(&*truth, &TENANT_SHARD.key(LAST_ID))?.unwrap_or(0);
     let meta = Meta {
         id: last + 1,
         name: name.to_string(),
         dim,
-        metric: options.metric.unwrap_or(Metric::Cosine).to_string(),
+        metric: metric.to_string(),
+        element: element.to_string(),
         language,
         // A caller who names another dimension than the default model's brings the vectors.
         embeds: match &options.embedder {
@@ -184,6 +197,11 @@ fn agree(core: &Core, options: &CollectionOptions) -> Result<()> {
         && given != core.metric
     {
         return Err(differs("metric", core.metric.to_string(), given.to_string()));
+    }
+    if let Some(given) = options.element
+        && given != core.element
+    {
+        return Err(differs("elements", core.element.to_string(), given.to_string()));
     }
     if let Some(given) = &options.language
         && *given != core.language

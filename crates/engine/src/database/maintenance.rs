@@ -1,53 +1,85 @@
-//! The background thread: seals, merges, rebuilds. One per database, one piece of work at a time.
+//! Background work: one thread seals and rebuilds, another merges, because a large graph takes minutes and fresh rows do not
+//! wait so long. One piece of work at a time each.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::collection::Core;
+use crate::collection::{Core, Eagerness};
 use crate::database::Shared;
+use crate::database::shared::Signal;
 use crate::{Error, Result};
 
-/// How often it looks round without being woken.
+/// How often they look round without being woken.
 const ROUND: Duration = Duration::from_millis(500);
-/// How long it leaves a disk or an index alone that has just failed it, however often it is woken.
+/// How long they leave a disk or an index alone that has just failed them, however often they are woken.
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
+/// How much sooner than background work the system runs whatever else there is to run: searches, and the model beside us.
+const NICENESS: i32 = 10;
 
-pub(crate) fn start(shared: Arc<Shared>) -> Result<JoinHandle<()>> {
-    std::thread::Builder::new()
-        .name("nuthatch-maintenance".into())
-        .spawn(move || run(&shared))
-        .map_err(|error| Error::internal(format!("starting the maintenance thread: {error}")))
+pub(crate) fn start(shared: &Arc<Shared>, threads: &mut Vec<JoinHandle<()>>) -> Result<()> {
+    for job in [SEAL, MERGE] {
+        let shared = shared.clone();
+        let thread = std::thread::Builder::new().name(job.name.into()).spawn(move || run(&shared, &job));
+        threads.push(thread.map_err(|error| Error::internal(format!("starting {}: {error}", job.name)))?);
+    }
+    Ok(())
 }
 
-fn run(shared: &Arc<Shared>) {
-    let mut failed = false;
+/// What a thread does.
+#[derive(Clone, Copy)]
+struct Job {
+    name: &'static str,
+    work: fn(&Shared, &Core) -> Result<()>,
+    /// Where its last error is kept.
+    error: fn(&mut Signal) -> &mut Option<Error>,
+}
+
+const SEAL: Job = Job { name: "nuthatch-seal", work: seal, error: |signal| &mut signal.seal_error };
+const MERGE: Job = Job { name: "nuthatch-merge", work: merge, error: |signal| &mut signal.merge_error };
+
+fn run(shared: &Shared, job: &Job) {
+    yield_to_others();
+    let (mut failed, mut seen) = (false, 0);
     loop {
         {
             let mut signal = shared.signal.lock();
             let until = Instant::now() + if failed { AFTER_FAILURE } else { ROUND };
-            while !signal.stop && (failed || !signal.due) && !shared.woken.wait_until(&mut signal, until).timed_out() {}
+            while !signal.stop
+                && (failed || signal.wakes == seen)
+                && !shared.woken.wait_until(&mut signal, until).timed_out()
+            {}
             if signal.stop {
                 return;
             }
-            signal.due = false;
+            seen = signal.wakes;
         }
-        let outcome = round(shared);
+        let outcome = round(shared, job.work);
         failed = outcome.is_err();
-        shared.signal.lock().error = outcome.err();
+        *(job.error)(&mut shared.signal.lock()) = outcome.err();
         shared.relieved.notify_all();
     }
 }
 
+/// Threads that this one starts inherit it.
+fn yield_to_others() {
+    #[cfg(target_os = "linux")]
+    if rustix::process::setpriority_process(None, NICENESS).is_err() {
+        // Not allowed here: the work is as right, only less polite.
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = NICENESS;
+}
+
 /// Every collection gets its turn, whatever became of the others; the first error is told, with the collection's name.
-fn round(shared: &Shared) -> Result<()> {
+fn round(shared: &Shared, work: fn(&Shared, &Core) -> Result<()>) -> Result<()> {
     let mut outcome = Ok(());
     for core in shared.open_collections() {
-        if stopping(shared) {
+        if shared.is_stopping() {
             break;
         }
-        if let Err(error) = work_on(shared, &core) {
+        if let Err(error) = work(shared, &core) {
             let message = format!("background work on collection {:?}: {error}", core.name);
             outcome = outcome.and(Err(Error::new(error.kind, message)));
         }
@@ -55,16 +87,41 @@ fn round(shared: &Shared) -> Result<()> {
     outcome
 }
 
-fn work_on(shared: &Shared, core: &Core) -> Result<()> {
+fn seal(shared: &Shared, core: &Core) -> Result<()> {
     if !core.state.read().degraded().is_empty() {
         core.rebuild_broken()?;
     }
     if is_due(shared, core) {
         core.flush()?;
         shared.truth()?.record_checksums()?;
+        shared.wake_maintenance(); // there may be something to merge
     }
-    while !stopping(shared) && core.merge()? {}
     Ok(())
+}
+
+fn merge(shared: &Shared, core: &Core) -> Result<()> {
+    loop {
+        let wanted = core.optimize_wanted.load(Ordering::SeqCst);
+        let eagerness = match wanted {
+            true => Eagerness::All,
+            false if core.is_idle() => Eagerness::Idle,
+            false => Eagerness::Busy,
+        };
+        match core.merge(eagerness) {
+            Ok(true) => {
+                shared.relieved.notify_all();
+            }
+            Ok(false) => {
+                if wanted {
+                    core.optimize_wanted.store(false, Ordering::SeqCst);
+                }
+                return Ok(());
+            }
+            // It was told to stop, by a close, a drop or damage, and goes on where it was when it is opened again.
+            Err(_) if shared.is_stopping() || core.is_dropped() || core.is_broken() => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 fn is_due(shared: &Shared, core: &Core) -> bool {
@@ -72,8 +129,4 @@ fn is_due(shared: &Shared, core: &Core) -> bool {
     let wanted = core.flush_wanted.load(Ordering::SeqCst);
     let state = core.state.read();
     wanted || state.fresh_rows() >= shared.options.fresh_rows_max || half_full && state.fresh_bytes() > 0
-}
-
-fn stopping(shared: &Shared) -> bool {
-    shared.signal.lock().stop
 }

@@ -20,6 +20,7 @@ pub use repair::RepairOutcome;
 pub(crate) use shared::Shared;
 pub use stats::{DiskStats, MemoryStats, Stats};
 
+use crate::collection::Eagerness;
 use crate::options::{MEMORY_BUDGET_MIN_BYTES, Options};
 use crate::{Error, Result};
 
@@ -31,7 +32,7 @@ pub struct Database {
 
 pub(crate) struct Inner {
     pub shared: Arc<Shared>,
-    maintenance: Mutex<Option<JoinHandle<()>>>,
+    background: Mutex<Vec<JoinHandle<()>>>,
     /// The folder of a `:memory:` database goes with it.
     _temporary: Option<tempfile::TempDir>,
 }
@@ -68,8 +69,11 @@ impl Database {
         }
         let background = options.background;
         let shared = Arc::new(Shared::open(&folder, options)?);
-        let maintenance = background.then(|| maintenance::start(shared.clone())).transpose()?;
-        Ok(Self { inner: Arc::new(Inner { shared, maintenance: Mutex::new(maintenance), _temporary: temporary }) })
+        let inner = Inner { shared, background: Mutex::default(), _temporary: temporary };
+        if background {
+            maintenance::start(&inner.shared, &mut inner.background.lock())?;
+        }
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     pub fn folder(&self) -> &Path {
@@ -85,7 +89,7 @@ impl Database {
     pub fn optimize(&self) -> Result<()> {
         for core in self.inner.shared.open_collections() {
             core.flush()?;
-            while core.merge()? {}
+            while core.merge(Eagerness::All)? {}
         }
         Ok(())
     }
@@ -99,11 +103,12 @@ impl Database {
 
 impl Inner {
     fn close(&self) -> Result<()> {
-        let thread = self.maintenance.lock().take();
+        let threads = std::mem::take(&mut *self.background.lock());
         self.shared.stop();
-        let joined = thread
-            .map_or(Ok(()), |thread| thread.join().map_err(|_| Error::internal("the maintenance thread panicked")));
-        // Whatever became of the thread, the folder is let go.
+        let joined = threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().map_err(|_| Error::internal("a thread of background work panicked")));
+        // Whatever became of the threads, the folder is let go.
         self.shared.close().and(joined)
     }
 }

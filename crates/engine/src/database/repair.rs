@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use nuthatch_truth::{Batch, Damage, Direction, Reader, Shard, Table, Truth, repair};
-use nuthatch_vector::Metric;
+use nuthatch_vector::{Element, Metric};
 
 use crate::collection::CollectionOptions;
 use crate::collection::change::Change;
@@ -100,6 +100,7 @@ impl Database {
                 name: format!("recovered-{}", shard.collection),
                 dim,
                 metric: Metric::Cosine.to_string(),
+                element: Element::F32.to_string(),
                 language: "english".into(),
                 embeds: false,
                 embedder: None,

@@ -49,10 +49,13 @@ pub(crate) struct Shared {
 /// What maintenance waits for.
 #[derive(Default)]
 pub(crate) struct Signal {
-    pub due: bool,
+    /// Times that there was something to look at.
+    pub wakes: u64,
     pub stop: bool,
-    /// The last error of background work, until a round succeeds.
-    pub error: Option<Error>,
+    /// The last error of sealing or rebuilding, until a round of it succeeds.
+    pub seal_error: Option<Error>,
+    /// The same of merging.
+    pub merge_error: Option<Error>,
 }
 
 impl Shared {
@@ -180,10 +183,10 @@ impl Shared {
         let deadline = Instant::now() + ROOM_WAIT_MAX;
         let mut signal = self.signal.lock();
         loop {
-            signal.due = true;
+            signal.wakes += 1;
             self.woken.notify_all();
             self.relieved.wait_for(&mut signal, Duration::from_millis(200));
-            if let Some(error) = &signal.error {
+            if let Some(error) = &signal.seal_error {
                 return Err(error.clone());
             }
             drop(signal);
@@ -216,7 +219,7 @@ impl Shared {
     }
 
     pub fn wake_maintenance(&self) {
-        self.signal.lock().due = true;
+        self.signal.lock().wakes += 1;
         self.woken.notify_all();
     }
 
@@ -242,6 +245,11 @@ impl Shared {
             ),
         )
         .map_err(io)
+    }
+
+    /// True when background work is to end soon.
+    pub fn is_stopping(&self) -> bool {
+        self.signal.lock().stop
     }
 
     /// Ends background work and refuses new calls.

@@ -273,7 +273,7 @@ impl Add<'_, '_> {
         let mut kept = 0;
         for (record, hash) in records.iter_mut().zip(hashes) {
             if let Some(&at) = places.get(hash)
-                && let Some(vector) = collection.vector_of(&passage_id(path, at))?
+                && let Some((_, Some(vector))) = collection.vector_of(&passage_id(path, at))?
             {
                 record.vector = Some(vector);
                 kept += 1;

@@ -1,0 +1,168 @@
+//! The vector leg of a search: candidates from every segment and the fresh rows, compared exactly.
+
+use nuthatch_truth::{Reader, Table};
+use nuthatch_vector::{Accuracy, Plan, Rows, retain_reaching};
+
+use crate::collection::Core;
+use crate::collection::explain::VectorPlan;
+use crate::collection::fusion::Found;
+use crate::collection::search::{Filtered, Trouble, best};
+use crate::collection::state::{SegmentView, State};
+use crate::{Error, Result};
+
+/// Exact vectors read from the truth at a time.
+const COMPARE_ROWS: usize = 256;
+
+/// A row that may be among the best.
+pub(crate) struct Bounded {
+    place: Place,
+    lower: f32,
+    upper: f32,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Fresh {
+        row: u64,
+    },
+    /// A view's place and the row's slot in its index.
+    Segment {
+        at: usize,
+        slot: u32,
+    },
+}
+
+/// What the leg is asked.
+pub(crate) struct Ask<'a> {
+    pub query: &'a [f32],
+    pub depth: usize,
+    pub accuracy: Accuracy,
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+impl Core {
+    /// The fresh rows that may be among the best. Always right, whatever accuracy is asked for.
+    pub(crate) fn fresh_candidates(&self, state: &State, ask: &Ask<'_>, matching: &Filtered) -> Result<Vec<Bounded>> {
+        let passes = |row: u64| match matching {
+            Filtered::Indexed(matching) => matching.fresh.contains(row),
+            _ => true,
+        };
+        let mut candidates = Vec::new();
+        let fresh = [Some(&state.active), state.frozen.as_deref().map(|frozen| &frozen.rows)];
+        for delta in fresh.into_iter().flatten().filter_map(|fresh| fresh.vectors()) {
+            let found = delta.search(ask.query, |row| passes(row) && !state.removed_from_frozen(row), ask.depth)?;
+            candidates.extend(found.into_iter().map(|found| Bounded {
+                place: Place::Fresh { row: found.row_id },
+                lower: found.lower,
+                upper: found.upper,
+            }));
+        }
+        Ok(candidates)
+    }
+
+    /// Searches the segments, and ranks what they and the fresh rows gave by exact vectors. No lock is held: views are as of the
+    /// moment that `fresh` is of. False when a fresh row is no longer there.
+    pub(crate) fn vector_leg(
+        &self,
+        views: &[SegmentView],
+        fresh: Vec<Bounded>,
+        ask: &Ask<'_>,
+        matching: &Filtered,
+        explain: &mut VectorPlan,
+    ) -> std::result::Result<(Vec<Found>, bool), Trouble> {
+        let mut candidates = fresh;
+        let mut plans: Vec<&'static str> = Vec::new();
+        for (at, view) in views.iter().enumerate() {
+            let Some(index) = view.segment.index() else { continue };
+            let slots;
+            let rows = match matching {
+                Filtered::Indexed(matching) => {
+                    slots = view.segment.slots_of(&matching.segments[at]);
+                    Rows::Only(&slots)
+                }
+                _ if view.dead.is_empty() => Rows::All,
+                _ => {
+                    slots = view.segment.slots_of(&view.dead);
+                    Rows::Except(&slots)
+                }
+            };
+            let found = index.search(ask.query, rows, ask.depth, ask.accuracy, ask.stop).map_err(Trouble::segments)?;
+            explain.records_read += found.walk.hops;
+            explain.rounds += found.walk.rounds;
+            explain.cold_reads += found.walk.cold;
+            if let Plan::Walk { effort } = found.plan {
+                explain.effort = explain.effort.max(effort);
+            }
+            if !plans.contains(&found.plan.as_str()) {
+                plans.push(found.plan.as_str());
+            }
+            candidates.extend(found.candidates.into_iter().map(|candidate| Bounded {
+                place: Place::Segment { at, slot: candidate.slot },
+                lower: candidate.lower,
+                upper: candidate.upper,
+            }));
+        }
+        explain.exact = plans.iter().all(|plan| [Plan::Exact.as_str(), Plan::Nothing.as_str()].contains(plan));
+        explain.plan = if plans.is_empty() { "fresh rows only".into() } else { plans.join(", ") };
+        // One good segment spares the others' comparisons.
+        retain_reaching(&mut candidates, ask.depth, |candidate| (candidate.lower, candidate.upper));
+        explain.candidates = candidates.len();
+        self.compare_exactly(views, candidates, ask, explain)
+    }
+
+    fn compare_exactly(
+        &self,
+        views: &[SegmentView],
+        candidates: Vec<Bounded>,
+        ask: &Ask<'_>,
+        explain: &mut VectorPlan,
+    ) -> std::result::Result<(Vec<Found>, bool), Trouble> {
+        let mut found = Vec::with_capacity(candidates.len());
+        let (mut fresh, mut sealed) = (Vec::new(), vec![Vec::new(); views.len()]);
+        for candidate in candidates {
+            match candidate.place {
+                Place::Fresh { row } => fresh.push(row),
+                Place::Segment { at, slot } if candidate.lower == candidate.upper => {
+                    found.extend(self.found(&views[at], slot, candidate.lower));
+                }
+                Place::Segment { at, slot } => sealed[at].push(slot),
+            }
+        }
+        for (view, mut slots) in views.iter().zip(sealed) {
+            let Some(index) = view.segment.index().filter(|_| !slots.is_empty()) else { continue };
+            slots.sort_unstable();
+            explain.reranked += slots.len();
+            let similarities = index.compare(ask.query, &slots).map_err(Trouble::segments)?;
+            found.extend(
+                slots.iter().zip(similarities).filter_map(|(slot, similarity)| self.found(view, *slot, similarity)),
+            );
+        }
+        // A row that is just being sealed is in the frozen rows alone; the active ones are others. Still, once is enough.
+        fresh.sort_unstable();
+        fresh.dedup();
+        explain.reranked += fresh.len();
+        let mut all_there = true;
+        // A chunk at a time: ten thousand vectors of 4,096 dimensions would be 160 MB.
+        for rows in fresh.chunks(COMPARE_ROWS) {
+            let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.shard.number_key(*row)).collect();
+            let vectors = self.shared.truth()?.multi_get(Table::Vectors, &keys).map_err(Error::from)?;
+            for (row, vector) in rows.iter().zip(&vectors) {
+                match vector {
+                    Some(vector) => found.push(self.compare(ask.query, *row, &self.vector_from(vector))),
+                    None => all_there = false,
+                }
+            }
+        }
+        Ok((best(found, ask.depth), all_there))
+    }
+
+    fn found(&self, view: &SegmentView, slot: u32, similarity: f32) -> Option<Found> {
+        let row = view.segment.row_in_slot(slot)?;
+        Some(Found { row, similarity, shown: self.metric.score(similarity) })
+    }
+
+    pub(crate) fn compare(&self, query: &[f32], row: u64, vector: &[f32]) -> Found {
+        let similarity = self.metric.similarity(query, vector);
+        Found { row, similarity, shown: self.metric.score(similarity) }
+    }
+}
