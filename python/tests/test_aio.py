@@ -38,7 +38,8 @@ def test_every_call_answers_as_its_counterpart(tmp_path):
     (tmp_path / "note.md").write_text("# Keys\n\nUnder the blue pot.\n")
 
     async def main():
-        async with nuthatch.connect_async(":memory:", memory_budget="64MiB") as db:
+        sizes = {"memory_budget": "64MiB", "build_memory": "1GiB", "build_threads": 1}
+        async with nuthatch.connect_async(":memory:", mapped=True, **sizes) as db:
             notes = await db.collection("notes", dim=2, metric="l2", embedder="none")
             assert await notes.upsert([{"id": "a", "text": "red fish", "vector": [1, 0], "payload": {"n": 1}}]) == (
                 1,
@@ -54,6 +55,17 @@ def test_every_call_answers_as_its_counterpart(tmp_path):
             assert [record async for record in notes] == list(sync)
             assert await notes.count("n = 2") == 1
             assert await notes.wait_until_indexed(30)
+            assert await notes.optimize(30)
+            asked = {"like": "a", "exact": True, "timeout": 30}
+            assert (await notes.search(**asked)).to_dicts() == sync.search(**asked).to_dicts()
+            many = await notes.search_many(["fish", "x"], vectors=[[1, 0], [0, 1]], effort=10)
+            assert [found.to_dicts() for found in many] == [
+                found.to_dicts() for found in sync.search_many(["fish", "x"], vectors=[[1, 0], [0, 1]], effort=10)
+            ]
+            with pytest.raises(nuthatch.UnavailableError):
+                await notes.search(like="a", timeout=1e-9)
+            with pytest.raises(nuthatch.InvalidError, match="effort and exact"):
+                await notes.search_many(["x"], effort=5, exact=True)
             assert await notes.info() == sync.info()
             assert notes.name == "notes"
             assert await notes.delete(where="n = 2") == 1
@@ -147,5 +159,55 @@ def test_cancelling_an_add_stops_it_between_batches(tmp_path):
             assert 0 < len(await notes.files()) < 600
             assert (await db.add(tmp_path, notes)).files_added > 0
             assert len(await notes.files()) == 600
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_cancelling_a_search_ends_it_and_leaves_nothing_running(many):
+    """The search is held while it embeds; cancelled meanwhile, it finds nothing any more once it goes on."""
+    started = threading.Event()
+    release = threading.Event()
+    ended = []
+
+    def embed(texts):
+        started.set()
+        assert release.wait(30)
+        return toy_embed(texts)
+
+    async def main():
+        async with nuthatch.connect_async(":memory:") as db:
+            notes = await db.collection("notes", embedder=nuthatch.embedders.function(embed, name="toy", dim=16))
+            release.set()
+            await notes.upsert([{"id": "a", "text": "x"}])
+            release.clear()
+            started.clear()
+            sync = notes.sync
+
+            class Watched:
+                """Stands in for the collection, to see what its search came to."""
+
+                def __getattr__(self, name):
+                    def call(*arguments):
+                        try:
+                            return getattr(sync, name)(*arguments)
+                        except nuthatch.NuthatchError as error:
+                            ended.append(error)
+                            raise
+
+                    return call
+
+            notes.sync = Watched()
+            searching = asyncio.create_task(notes.search_many(["x"] * 3) if many else notes.search("x"))
+            await asyncio.to_thread(started.wait, 30)
+            searching.cancel()
+            await asyncio.sleep(0)
+            assert not searching.done()
+            release.set()
+            with pytest.raises(asyncio.CancelledError):
+                await searching
+            assert len(ended) == 1
+            assert isinstance(ended[0], nuthatch.UnavailableError)
+            assert [hit.id for hit in sync.search("x")] == ["a"]
 
     asyncio.run(main())

@@ -64,7 +64,7 @@ def test_upsert_takes_records_or_columns(notes):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ({}, "text or a vector"),
+        ({}, "a text, a vector, or the id of a record"),
         ({"vector": [1.0]}, "query vector.*1 dimension"),
         ({"vector": [float("nan"), 1.0]}, "query vector.*NaN"),
         ({"text": 5}, "text to search for is an int"),
@@ -135,12 +135,14 @@ def test_a_bad_delete_deletes_nothing(notes, arguments, named):
         ("new", {"dim": 4097}, "4097"),
         ("new", {"dim": "384"}, "dim='384'"),
         ("new", {"metric": "euclid"}, "euclid"),
+        ("new", {"elements": "float32"}, "float32"),
         ("new", {"language": "klingon"}, "klingon"),
         ("new", {"embedder": "gpt"}, 'unknown embedder "gpt"'),
         ("new", {"embedder": len}, "wrap it"),
         ("new", {"embedder": 5}, "of type int"),
         ("notes", {"dim": 3}, "dim 2.*3"),
         ("notes", {"metric": "l2"}, "metric cosine.*l2"),
+        ("notes", {"elements": "f16"}, "elements f32.*f16"),
         ("notes", {"language": "german"}, "english.*german"),
     ],
 )

@@ -14,6 +14,12 @@ numpy = pytest.importorskip("numpy")
 EVERYTHING = ("text", "payload", "vector")
 
 
+def test_numpy_bools_are_zeros_and_ones(notes):
+    notes.upsert(ids=["a", "b"], vectors=numpy.array([[True, False], [True, True]]))
+    assert notes.get("a", include=["vector"]).vector == [1.0, 0.0]
+    assert notes.search(vector=numpy.array([True, False]), limit=1)[0].id == "a"
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint8", "int64", ">f4", ">f8"])
 def test_numpy_matrices_of_every_real_type_are_taken(db, dtype):
     notes = db.collection("n", embedder="none")
@@ -52,7 +58,8 @@ def test_vectors_may_be_arrays_of_the_standard_library(notes):
         ({"vectors": numpy.zeros((3, 2))}, "3 entries for 2 ids"),
         ({"vectors": numpy.array([["a", "b"], ["c", "d"]])}, "<U1"),
         ({"vectors": numpy.ones((2, 2), dtype=complex)}, "complex"),
-        ({"vectors": numpy.ones((2, 2), dtype=bool)}, "bool"),
+        ({"vectors": numpy.ones((2, 2), dtype="M8[s]")}, "datetime64"),
+        ({"vectors": numpy.ones((2, 0))}, "0 components"),
         ({"vectors": numpy.full((2, 2), 1e300)}, "is inf;"),
         ({"vectors": [[1.0, 2.0], [1.0, "x"]]}, "vector 1.*not a number"),
         ({"vectors": [[1.0, 2.0]]}, "1 entries for 2 ids"),

@@ -365,3 +365,33 @@ def test_a_forked_child_does_not_keep_the_folder_locked(folder):
         leave.set()
         process.join(30)
     assert process.exitcode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"memory_budget": "1MiB"}, "32 MiB"),
+        ({"build_memory": "much"}, "build_memory='much'.*64MiB"),
+        ({"build_memory": -1}, "build_memory=-1"),
+        ({"build_threads": 0}, "build_threads=0; give 1 or more"),
+        ({"build_threads": "two"}, "build_threads='two'"),
+        ({"mapped": 1}, "mapped=1.*True or False"),
+    ],
+)
+def test_options_that_cannot_work_open_nothing(folder, options, named):
+    with pytest.raises(nuthatch.InvalidError, match=named):
+        nuthatch.connect(folder, **options)
+    assert not folder.exists()
+
+
+def test_a_folder_answers_the_same_mapped_and_read(folder):
+    def answers(**options):
+        with nuthatch.connect(folder, **options) as db:
+            points = db.collection("points", metric="l2", embedder="none")
+            return [[(hit.id, hit.score) for hit in points.search(vector=[n, 0], limit=5)] for n in range(0, 500, 50)]
+
+    with nuthatch.connect(folder, build_memory=1 << 30, build_threads=1) as db:
+        points = db.collection("points", metric="l2", embedder="none")
+        points.upsert(ids=[str(n) for n in range(500)], vectors=[[n, n % 3] for n in range(500)])
+        assert points.optimize()
+    assert answers(mapped=True) == answers(mapped=False)

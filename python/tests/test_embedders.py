@@ -117,6 +117,8 @@ def test_what_a_function_raises_is_the_cause_of_the_error(db):
     with pytest.raises(nuthatch.InvalidError) as caught:
         notes.search("x", mode="text", where="n >")
     assert caught.value.__cause__ is None
+    with pytest.raises(nuthatch.UnavailableError, match="the line is dead"):
+        notes.search_many(["x", "y"], mode="vector")
 
 
 def test_an_interrupt_inside_a_function_is_an_interrupt(db):

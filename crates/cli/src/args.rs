@@ -1,9 +1,10 @@
 //! The command line: what is the same for every command, and the list of commands.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anstream::ColorChoice;
-use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::builder::{FalseyValueParser, OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{commands, exit, units};
@@ -48,8 +49,47 @@ pub struct Globals {
     )]
     pub data_dir: Option<PathBuf>,
     /// Memory for caches, buffers and indexing, for example 64MiB (an embedding model comes on top)
-    #[arg(long, global = true, value_name = "SIZE", value_parser = units::parse_bytes, help_heading = "Everywhere")]
+    #[arg(
+        long,
+        global = true,
+        env = "NUTHATCH_MEMORY_BUDGET",
+        hide_env_values = true,
+        value_name = "SIZE",
+        value_parser = units::parse_bytes,
+        help_heading = "Everywhere"
+    )]
     pub memory_budget: Option<u64>,
+    /// Map the indexes of large segments instead of reading them: quicker, but what is mapped counts as resident
+    #[arg(
+        long,
+        global = true,
+        env = "NUTHATCH_MAPPED",
+        hide_env_values = true,
+        value_parser = FalseyValueParser::new(),
+        help_heading = "Everywhere"
+    )]
+    pub mapped: bool,
+    /// Memory for building the graph of a large segment, beside the budget
+    #[arg(
+        long,
+        global = true,
+        env = "NUTHATCH_BUILD_MEMORY",
+        hide_env_values = true,
+        value_name = "SIZE",
+        value_parser = units::parse_bytes,
+        help_heading = "Everywhere"
+    )]
+    pub build_memory: Option<u64>,
+    /// Threads that build it; left out, half of the CPUs
+    #[arg(
+        long,
+        global = true,
+        env = "NUTHATCH_BUILD_THREADS",
+        hide_env_values = true,
+        value_name = "N",
+        help_heading = "Everywhere"
+    )]
+    pub build_threads: Option<NonZeroUsize>,
     /// Colours: auto is on for a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN", help_heading = "Everywhere")]
     pub color: Color,
@@ -87,6 +127,8 @@ pub enum Command {
     Rm(commands::rm::Rm),
     /// Rows, bytes on disk and bytes in memory, by part
     Stats(commands::stats::Stats),
+    /// Merge what was added piece by piece, so that searches are as fast as can be
+    Optimize(commands::optimize::Optimize),
     /// Check every checksum; name what is wrong, and the remedy
     Doctor(commands::doctor::Doctor),
     /// Where the default embedding model is, and how to install it

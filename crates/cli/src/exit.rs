@@ -13,7 +13,7 @@ Exit codes:
   2    invalid: the command line, a filter, or an option that contradicts what is stored
   3    not found: the data folder, the collection or a path does not exist
   4    conflict: another process has the data folder open
-  5    unavailable: the embedding model or its endpoint is not there
+  5    unavailable: the embedding model or its endpoint is not there, or the time was up
   6    corrupt: a damaged file (`nuthatch doctor` names it and the remedy)
   7    exhausted: out of disk, or over a limit
   8    closed: the store stopped after a failed write to disk

@@ -3,6 +3,7 @@
 //! The first of: `--data-dir`, `NUTHATCH_DIR`, the nearest `.nuthatch` in the current folder or above it. Commands that put
 //! something in create `./.nuthatch`; the others refuse.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use nuthatch_engine::{Database, Error, Options, Result};
@@ -51,7 +52,13 @@ pub fn existing(globals: &Globals) -> Result<PathBuf> {
 
 pub fn options(globals: &Globals) -> Options {
     let default = Options::default();
-    Options { memory_budget_bytes: globals.memory_budget.unwrap_or(default.memory_budget_bytes), ..default }
+    Options {
+        memory_budget_bytes: globals.memory_budget.unwrap_or(default.memory_budget_bytes),
+        mapped: globals.mapped,
+        build_memory_bytes: globals.build_memory.unwrap_or(default.build_memory_bytes),
+        build_threads: globals.build_threads.map_or(default.build_threads, NonZeroUsize::get),
+        ..default
+    }
 }
 
 fn named(globals: &Globals) -> Option<PathBuf> {

@@ -11,6 +11,7 @@ mod commands;
 mod embedder;
 mod exit;
 mod folder;
+mod interrupt;
 mod output;
 mod paths;
 mod progress;

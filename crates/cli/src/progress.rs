@@ -1,10 +1,10 @@
-//! Showing where an `add` stands: a bar on a terminal, a line now and then elsewhere.
+//! Showing where work stands: a bar on a terminal, a line now and then elsewhere.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use nuthatch_engine::{ProcessMemory, Progress};
+use nuthatch_engine::{BuildProgress, ProcessMemory, Progress};
 
 use crate::units::{count, duration, rate, thousands};
 use crate::{output, paths};
@@ -34,22 +34,49 @@ impl Meter {
         Self { bar, quiet, here: paths::here(), shown_at: Instant::now(), anonymous_bytes_max: 0 }
     }
 
+    /// Where an `add` stands.
     pub fn show(&mut self, progress: &Progress) {
-        let interval = if self.bar.is_some() { BAR_INTERVAL } else { LINE_INTERVAL };
-        if self.shown_at.elapsed() < interval {
+        if !self.is_due() {
             return;
         }
-        self.shown_at = Instant::now();
         self.look_at_memory();
+        let current = progress.current.as_deref().and_then(|path| path.to_str()).unwrap_or_default();
+        let current = format!("  {}", output::plain(paths::shown(current, &self.here)));
+        self.tell(progress.bytes_done, progress.bytes_total, &line(progress), &current);
+    }
+
+    /// Where the building of a graph stands; `None` while rows are read and written.
+    pub fn show_build(&mut self, collection: &str, progress: Option<&BuildProgress>) {
+        if !self.is_due() {
+            return;
+        }
+        match progress {
+            Some(progress) => {
+                self.tell(progress.done, progress.total, &format!("{collection}: {}", build_line(progress)), "");
+            }
+            None => self.tell(0, 1, &format!("{collection}: reading and writing rows"), ""),
+        }
+    }
+
+    fn is_due(&mut self) -> bool {
+        let interval = if self.bar.is_some() { BAR_INTERVAL } else { LINE_INTERVAL };
+        let due = self.shown_at.elapsed() >= interval;
+        if due {
+            self.shown_at = Instant::now();
+        }
+        due
+    }
+
+    /// `detail` is for the bar alone.
+    fn tell(&self, done: u64, total: u64, line: &str, detail: &str) {
         match &self.bar {
             Some(bar) => {
-                bar.set_length(progress.bytes_total.max(1));
-                bar.set_position(progress.bytes_done);
-                let current = progress.current.as_deref().and_then(|path| path.to_str()).unwrap_or_default();
-                bar.set_message(format!("{}  {}", line(progress), output::plain(paths::shown(current, &self.here))));
+                bar.set_length(total.max(1));
+                bar.set_position(done);
+                bar.set_message(format!("{line}{detail}"));
             }
             None if self.quiet => {}
-            None => output::note(&line(progress)),
+            None => output::note(line),
         }
     }
 
@@ -75,4 +102,35 @@ fn line(progress: &Progress) -> String {
         count(progress.passages, "passage"),
         rate(progress.passages, progress.elapsed),
     )
+}
+
+fn build_line(progress: &BuildProgress) -> String {
+    let left = match progress.seconds_left {
+        // Its efforts are measured, and its file is written.
+        _ if progress.done >= progress.total => ", finishing".to_string(),
+        Some(left) => format!(", {} left", duration(Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX))),
+        None => String::new(),
+    };
+    format!(
+        "{} of {} in the graph, {:.0} rows/s{left}",
+        thousands(progress.done),
+        count(progress.total, "row"),
+        progress.rows_per_second,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_tells_rows_rate_and_time_left() {
+        let progress =
+            BuildProgress { done: 25_000, total: 100_000, rows_per_second: 1000.0, seconds_left: Some(75.0) };
+        assert_eq!(build_line(&progress), "25,000 of 100,000 rows in the graph, 1000 rows/s, 1:15 left");
+        let begun = BuildProgress { done: 0, total: 1, rows_per_second: 0.0, seconds_left: None };
+        assert_eq!(build_line(&begun), "0 of 1 row in the graph, 0 rows/s");
+        let finished = BuildProgress { done: 1, total: 1, rows_per_second: 9.0, seconds_left: Some(0.0) };
+        assert_eq!(build_line(&finished), "1 of 1 row in the graph, 9 rows/s, finishing");
+    }
 }

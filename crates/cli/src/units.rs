@@ -20,6 +20,14 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     Ok((number * unit) as u64)
 }
 
+/// Seconds above 0, up to thirty years: `2`, `0.5`.
+pub fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0 && *seconds <= 1e9);
+    seconds
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| format!("{text:?} is no time; write seconds above 0, for example 2 or 0.5"))
+}
+
 /// `512 B`, `3.4 KiB`, `12 MiB`.
 pub fn bytes(bytes: u64) -> String {
     let mut value = bytes as f64;
@@ -84,6 +92,14 @@ mod tests {
         assert_eq!(parse_bytes("123"), Ok(123));
         for wrong in ["", "MiB", "12 parsecs", "-1", "1.2.3M"] {
             assert!(parse_bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_are_seconds_above_zero() {
+        assert_eq!(parse_seconds("0.5"), Ok(Duration::from_millis(500)));
+        for wrong in ["", "0", "-1", "NaN", "inf", "1e300", "soon"] {
+            assert!(parse_seconds(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -15,7 +15,7 @@ use crate::error::{take_raised, to_python};
 /// How often a waiting thread asks Python whether a signal came.
 pub const SIGNALS_EVERY: Duration = Duration::from_millis(100);
 
-/// Stops an `add` after its current batch.
+/// Stops an `add` after its current batch, and a search soon.
 #[pyclass(frozen, module = "nuthatch._core")]
 #[derive(Default)]
 pub struct CancelFlag {
@@ -31,6 +31,13 @@ impl CancelFlag {
 
     fn set(&self) {
         self.flag.store(true, Ordering::SeqCst);
+    }
+}
+
+impl CancelFlag {
+    /// The flag as the engine looks at it.
+    pub fn shared(&self) -> Arc<AtomicBool> {
+        self.flag.clone()
     }
 }
 
@@ -55,7 +62,7 @@ pub fn add<'py>(
     collection: &Collection,
     arguments: AddArguments<'py>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let cancel = arguments.cancel.as_ref().map(|cancel| cancel.get().flag.clone()).unwrap_or_default();
+    let cancel = arguments.cancel.as_ref().map(|cancel| cancel.get().shared()).unwrap_or_default();
     let walk = WalkOptions::default();
     let walk = WalkOptions {
         hidden: arguments.hidden,

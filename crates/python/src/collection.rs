@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 use nuthatch_engine as core;
 use nuthatch_engine::Scan;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 
 use crate::adding::{self, AddArguments, SIGNALS_EVERY};
 use crate::database::info_to_python;
 use crate::error::{engine, invalid};
 use crate::handle::Handle;
-use crate::records::{self, Columns, RecordParts};
+use crate::records::{self, Columns, RecordParts, Vectors};
 use crate::searching::{self, AnswerParts, Query};
+use crate::searching_many;
 
 /// path, bytes, mtime_ns, kind, passages
 type FileParts = (String, u64, i64, String, usize);
@@ -91,6 +92,18 @@ impl Collection {
         searching::parts(py, answer)
     }
 
+    /// `query` for each of `count` texts, vectors, or both.
+    fn search_many<'py>(
+        &self,
+        py: Python<'py>,
+        query: Query<'py>,
+        count: usize,
+        texts: Option<Bound<'py, PyList>>,
+        vectors: Option<Vectors>,
+    ) -> PyResult<Vec<AnswerParts<'py>>> {
+        searching_many::search_many(py, self.get(py)?, &query, count, texts, vectors)
+    }
+
     fn scan<'py>(
         &self,
         py: Python<'py>,
@@ -129,25 +142,37 @@ impl Collection {
 
     fn wait_until_indexed(&self, py: Python<'_>, timeout_seconds: Option<f64>) -> PyResult<bool> {
         let collection = self.get(py)?;
-        let timeout = timeout_seconds
-            .map(|seconds| {
-                Duration::try_from_secs_f64(seconds).map_err(|_| {
-                    invalid(py, format!("a timeout of {seconds} seconds; give a number from 0 up, or None"))
-                })
-            })
-            .transpose()?;
-        let started = Instant::now();
-        // In slices, so that Ctrl-C is heard.
-        loop {
-            let left = timeout.map(|timeout| timeout.saturating_sub(started.elapsed()));
-            let slice = left.map_or(SIGNALS_EVERY, |left| left.min(SIGNALS_EVERY));
-            if engine(py, || collection.wait_until_indexed(Some(slice)))? {
-                return Ok(true);
-            }
-            py.check_signals()?;
-            if left.is_some_and(|left| left.is_zero()) {
-                return Ok(false);
-            }
+        in_slices(py, timeout_seconds, |slice| collection.wait_until_indexed(Some(slice)))
+    }
+
+    fn optimize(&self, py: Python<'_>, timeout_seconds: Option<f64>) -> PyResult<bool> {
+        let collection = self.get(py)?;
+        in_slices(py, timeout_seconds, |slice| collection.optimize(Some(slice)))
+    }
+}
+
+/// Waits a little at a time until `done` says so, so that Ctrl-C is heard. False when the time ran out first.
+fn in_slices(
+    py: Python<'_>,
+    timeout_seconds: Option<f64>,
+    done: impl Fn(Duration) -> core::Result<bool> + Sync,
+) -> PyResult<bool> {
+    let timeout = timeout_seconds
+        .map(|seconds| {
+            Duration::try_from_secs_f64(seconds)
+                .map_err(|_| invalid(py, format!("a timeout of {seconds} seconds; give a number from 0 up, or None")))
+        })
+        .transpose()?;
+    let started = Instant::now();
+    loop {
+        let left = timeout.map(|timeout| timeout.saturating_sub(started.elapsed()));
+        let slice = left.map_or(SIGNALS_EVERY, |left| left.min(SIGNALS_EVERY));
+        if engine(py, || done(slice))? {
+            return Ok(true);
+        }
+        py.check_signals()?;
+        if left.is_some_and(|left| left.is_zero()) {
+            return Ok(false);
         }
     }
 }

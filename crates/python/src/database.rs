@@ -18,19 +18,46 @@ pub struct Database {
     handle: Handle,
 }
 
+/// What `connect` of the package hands over; absent ones keep the engine's defaults.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct OpenArguments {
+    memory_budget_bytes: Option<u64>,
+    mapped: bool,
+    build_memory_bytes: Option<u64>,
+    build_threads: Option<usize>,
+    must_exist: bool,
+    program: String,
+    model_dirs: Vec<PathBuf>,
+}
+
+/// What `Database.collection` of the package hands over.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct CollectionArguments<'py> {
+    dim: Option<usize>,
+    metric: Option<String>,
+    elements: Option<String>,
+    embedder: Option<Choice<'py>>,
+    language: Option<String>,
+}
+
 #[pymethods]
 impl Database {
     /// Opens `path`, or a database in memory when it is `None`.
     #[new]
-    fn open(
-        py: Python<'_>,
-        path: Option<PathBuf>,
-        memory_budget_bytes: u64,
-        must_exist: bool,
-        program: String,
-        model_dirs: Vec<PathBuf>,
-    ) -> PyResult<Self> {
-        let options = Options { memory_budget_bytes, must_exist, program, model_dirs, ..Options::default() };
+    fn open(py: Python<'_>, path: Option<PathBuf>, arguments: OpenArguments) -> PyResult<Self> {
+        let default = Options::default();
+        let options = Options {
+            memory_budget_bytes: arguments.memory_budget_bytes.unwrap_or(default.memory_budget_bytes),
+            mapped: arguments.mapped,
+            build_memory_bytes: arguments.build_memory_bytes.unwrap_or(default.build_memory_bytes),
+            build_threads: arguments.build_threads.unwrap_or(default.build_threads),
+            must_exist: arguments.must_exist,
+            program: arguments.program,
+            model_dirs: arguments.model_dirs,
+            ..default
+        };
         let database = engine(py, || match path {
             Some(path) => core::Database::open(path, options),
             None => core::Database::in_memory(options),
@@ -42,15 +69,8 @@ impl Database {
         Ok(self.handle.get(py)?.folder().to_path_buf())
     }
 
-    fn collection(
-        &self,
-        py: Python<'_>,
-        name: String,
-        dim: Option<usize>,
-        metric: Option<String>,
-        embedder: Option<Choice<'_>>,
-        language: Option<String>,
-    ) -> PyResult<Collection> {
+    fn collection(&self, py: Python<'_>, name: String, arguments: CollectionArguments<'_>) -> PyResult<Collection> {
+        let CollectionArguments { dim, metric, elements, embedder, language } = arguments;
         let database = self.handle.get(py)?;
         let is_default = embedder.as_ref().is_some_and(Choice::is_default);
         let chosen = match &embedder {
@@ -63,7 +83,8 @@ impl Database {
                 false => chosen?,
             };
             let metric = metric.map(|metric| metric.parse()).transpose()?;
-            database.collection(&name, CollectionOptions { dim, metric, embedder, language })
+            let element = elements.map(|elements| elements.parse()).transpose()?;
+            database.collection(&name, CollectionOptions { dim, metric, element, embedder, language })
         })?;
         Ok(Collection::new(collection, self.handle.clone()))
     }
@@ -123,12 +144,17 @@ pub fn info_to_python(py: Python<'_>, info: CollectionInfo) -> PyResult<Bound<'_
     dict.set_item("name", info.name)?;
     dict.set_item("dim", info.dim)?;
     dict.set_item("metric", info.metric.as_str())?;
+    dict.set_item("elements", info.element.as_str())?;
     dict.set_item("language", info.language)?;
     dict.set_item("embedder", info.embedder)?;
     dict.set_item("rows", info.rows)?;
     dict.set_item("vectors", info.vectors)?;
     dict.set_item("fresh_rows", info.fresh_rows)?;
     dict.set_item("segments", info.segments)?;
+    dict.set_item("graphs", info.graphs)?;
+    // done, total, rows per second, seconds left
+    let building = info.building.map(|build| (build.done, build.total, build.rows_per_second, build.seconds_left));
+    dict.set_item("building", building)?;
     dict.set_item("degraded", info.degraded)?;
     let fields = PyDict::new(py);
     for (name, kinds) in info.fields {

@@ -17,6 +17,7 @@ mod error;
 mod handle;
 mod records;
 mod searching;
+mod searching_many;
 mod value;
 
 use pyo3::prelude::*;
@@ -24,8 +25,6 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("MEMORY_BUDGET_DEFAULT_BYTES", nuthatch_engine::MEMORY_BUDGET_DEFAULT_BYTES)?;
-    module.add("MEMORY_BUDGET_MIN_BYTES", nuthatch_engine::MEMORY_BUDGET_MIN_BYTES)?;
     module.add_class::<adding::CancelFlag>()?;
     module.add_class::<collection::Collection>()?;
     module.add_class::<database::Database>()?;

@@ -8,7 +8,7 @@ use pyo3::types::{PyList, PyString};
 use crate::error::invalid;
 use crate::value::{article, payload_from_python, payload_to_python};
 
-/// Vectors of a batch, little-endian f32.
+/// Vectors of a batch, or of several searches, little-endian f32.
 #[derive(FromPyObject)]
 pub enum Vectors {
     /// All rows in one piece, and the components of a row.
@@ -18,7 +18,7 @@ pub enum Vectors {
 }
 
 impl Vectors {
-    fn row(&self, at: usize) -> Option<Vec<f32>> {
+    pub fn row(&self, at: usize) -> Option<Vec<f32>> {
         match self {
             Self::Matrix(bytes, dim) => bytes.get(at * dim * 4..(at + 1) * dim * 4).map(floats),
             Self::Rows(rows) => rows.get(at)?.as_deref().map(floats),

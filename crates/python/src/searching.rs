@@ -1,9 +1,12 @@
 //! A search from Python's arguments, and its answer as tuples.
 
-use nuthatch_engine::{Answer, Fusion, Hit, Include, Leg, Mode, Result, Search};
+use std::time::Duration;
+
+use nuthatch_engine::{Accuracy, Answer, Fusion, Hit, Include, Leg, Mode, Result, Search};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
+use crate::adding::CancelFlag;
 use crate::error::invalid;
 use crate::records::{floats, string};
 use crate::value::{json_to_python, payload_to_python};
@@ -14,6 +17,7 @@ use crate::value::{json_to_python, payload_to_python};
 pub struct Query<'py> {
     text: Option<Bound<'py, PyAny>>,
     vector: Option<PyBackedBytes>,
+    like: Option<String>,
     mode: Option<String>,
     condition: Option<String>,
     limit: usize,
@@ -24,6 +28,12 @@ pub struct Query<'py> {
     fusion: String,
     text_weight: f32,
     vector_weight: f32,
+    /// One of these three at most.
+    recall: Option<f32>,
+    effort: Option<usize>,
+    exact: bool,
+    timeout_seconds: Option<f64>,
+    cancel: Option<Bound<'py, CancelFlag>>,
 }
 
 impl Query<'_> {
@@ -41,12 +51,21 @@ impl Query<'_> {
         let search = Search {
             text,
             vector: self.vector.as_deref().map(floats),
+            like: self.like.clone(),
             mode: self.mode.as_deref().map(str::parse::<Mode>).transpose()?,
             filter: None,
             limit: self.limit,
             offset: self.offset,
             include: Include { text: self.include_text, payload: self.include_payload, vector: self.include_vector },
             fusion: Fusion::named(&self.fusion, self.text_weight, self.vector_weight)?,
+            accuracy: match (self.exact, self.effort, self.recall) {
+                (true, ..) => Accuracy::Exact,
+                (_, Some(effort), _) => Accuracy::Effort(effort),
+                (_, _, Some(recall)) => Accuracy::Recall(recall),
+                (false, None, None) => Accuracy::default(),
+            },
+            time_limit: self.timeout_seconds.map(Duration::from_secs_f64),
+            cancel: self.cancel.as_ref().map(|cancel| cancel.get().shared()),
         };
         match &self.condition {
             Some(condition) => search.filter(condition),

@@ -30,13 +30,25 @@ from .errors import (
     UnavailableError,
 )
 from .records import FileInfo, Page, Record, Upserted
-from .reports import AddReport, CollectionInfo, DiskStats, Doctor, Finding, MemoryStats, Progress, Skipped, Stats
+from .reports import (
+    AddReport,
+    BuildProgress,
+    CollectionInfo,
+    DiskStats,
+    Doctor,
+    Finding,
+    MemoryStats,
+    Progress,
+    Skipped,
+    Stats,
+)
 from .results import Hit, Leg, Legs, Results
 
 __all__ = [
     "AddReport",
     "AsyncCollection",
     "AsyncDatabase",
+    "BuildProgress",
     "ClosedError",
     "Collection",
     "CollectionInfo",

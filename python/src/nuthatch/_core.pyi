@@ -5,15 +5,31 @@ from typing import Any, TypedDict, final
 
 from .batch import Columns
 from .records import RecordParts
-from .results import HitParts
+from .results import AnswerParts
+from .vectors import VectorColumn
 
 __version__: str
-MEMORY_BUDGET_DEFAULT_BYTES: int
-MEMORY_BUDGET_MIN_BYTES: int
+
+class OpenArguments(TypedDict):
+    memory_budget_bytes: int | None
+    mapped: bool
+    build_memory_bytes: int | None
+    build_threads: int | None
+    must_exist: bool
+    program: str
+    model_dirs: list[str]
+
+class CollectionArguments(TypedDict):
+    dim: int | None
+    metric: str | None
+    elements: str | None
+    embedder: Embedder | str | None
+    language: str | None
 
 class Query(TypedDict):
     text: str | None
     vector: bytes | None
+    like: str | None
     mode: str | None
     condition: str | None
     limit: int
@@ -24,6 +40,11 @@ class Query(TypedDict):
     fusion: str
     text_weight: float
     vector_weight: float
+    recall: float | None
+    effort: int | None
+    exact: bool
+    timeout_seconds: float | None
+    cancel: CancelFlag | None
 
 class AddArguments(TypedDict):
     paths: list[str]
@@ -71,13 +92,9 @@ class Embedder:
 
 @final
 class Database:
-    def __init__(
-        self, path: str | None, memory_budget_bytes: int, must_exist: bool, program: str, model_dirs: list[str]
-    ) -> None: ...
+    def __init__(self, path: str | None, arguments: OpenArguments) -> None: ...
     def folder(self) -> Any: ...
-    def collection(
-        self, name: str, dim: int | None, metric: str | None, embedder: Embedder | str | None, language: str | None
-    ) -> Collection: ...
+    def collection(self, name: str, arguments: CollectionArguments) -> Collection: ...
     def existing_collection(self, name: str) -> Collection: ...
     def collection_names(self) -> list[str]: ...
     def drop_collection(self, name: str) -> bool: ...
@@ -95,7 +112,10 @@ class Collection:
     def delete(self, ids: list[str]) -> int: ...
     def delete_where(self, condition: str) -> int: ...
     def count(self, condition: str | None) -> int: ...
-    def search(self, query: Query) -> tuple[list[HitParts], list[str], int | None, dict[str, Any]]: ...
+    def search(self, query: Query) -> AnswerParts: ...
+    def search_many(
+        self, query: Query, count: int, texts: list[Any] | None, vectors: VectorColumn | None
+    ) -> list[AnswerParts]: ...
     def scan(
         self, condition: str | None, limit: int, cursor: str | None, vectors: bool
     ) -> tuple[list[RecordParts], str | None]: ...
@@ -103,3 +123,4 @@ class Collection:
     def files(self, prefix: str) -> list[tuple[str, int, int, str, int]]: ...
     def remove_files(self, path: str) -> int: ...
     def wait_until_indexed(self, timeout_seconds: float | None) -> bool: ...
+    def optimize(self, timeout_seconds: float | None) -> bool: ...

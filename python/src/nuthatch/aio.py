@@ -10,9 +10,10 @@ from typing import Any, NoReturn, ParamSpec, TypeVar, overload
 
 from . import _core
 from .arguments import StrPath
-from .collection import _PAGE, Collection, Fusion, Mode, Records
-from .database import Database, Metric, connect
+from .collection import _PAGE, Collection, Records
+from .database import Database, Elements, Metric, connect
 from .embedders import EmbedderLike
+from .queries import Fusion, Mode, query
 from .records import FileInfo, Page, Record, Upserted
 from .reports import AddReport, CollectionInfo, Doctor, Progress, Stats
 from .results import Results
@@ -23,7 +24,14 @@ T = TypeVar("T")
 
 
 def connect_async(
-    path: StrPath, *, memory_budget: int | str | None = None, create: bool = True, program: str | None = None
+    path: StrPath,
+    *,
+    memory_budget: int | str | None = None,
+    mapped: bool = False,
+    build_memory: int | str | None = None,
+    build_threads: int | None = None,
+    create: bool = True,
+    program: str | None = None,
 ) -> Connecting:
     """As ``nuthatch.connect``: ``db = await connect_async(path)``, or ``async with connect_async(path) as db:``.
 
@@ -36,13 +44,39 @@ def connect_async(
     >>> asyncio.run(main())
     ['a1']
     """
-    return Connecting(lambda: connect(path, memory_budget=memory_budget, create=create, program=program))
+    return Connecting(
+        lambda: connect(
+            path,
+            memory_budget=memory_budget,
+            mapped=mapped,
+            build_memory=build_memory,
+            build_threads=build_threads,
+            create=create,
+            program=program,
+        )
+    )
 
 
 async def _in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     import asyncio
 
     return await asyncio.to_thread(call, *args, **kwargs)
+
+
+async def _cancellable(call: Callable[[_core.CancelFlag], T]) -> T:
+    """``call`` in a thread. Cancelling the task sets the flag, and waits for the thread to end, which it soon does."""
+    import asyncio
+
+    cancel = _core.CancelFlag()
+    work = asyncio.ensure_future(asyncio.to_thread(call, cancel))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        cancel.set()
+        await asyncio.wait([work])
+        if not work.cancelled():
+            work.exception()  # what the call has come to is no longer asked for
+        raise
 
 
 class Connecting:
@@ -88,12 +122,19 @@ class AsyncDatabase:
         *,
         dim: int | None = None,
         metric: Metric | None = None,
+        elements: Elements | None = None,
         embedder: EmbedderLike | None = None,
         language: str | None = None,
     ) -> AsyncCollection:
         """As ``Database.collection``."""
         made = await _in_thread(
-            self.sync.collection, name, dim=dim, metric=metric, embedder=embedder, language=language
+            self.sync.collection,
+            name,
+            dim=dim,
+            metric=metric,
+            elements=elements,
+            embedder=embedder,
+            language=language,
         )
         return AsyncCollection(made)
 
@@ -123,7 +164,6 @@ class AsyncDatabase:
         import asyncio
 
         loop = asyncio.get_running_loop()
-        cancel = _core.CancelFlag()
         into = collection.sync if isinstance(collection, AsyncCollection) else collection
         tell: Callable[[Progress], object] | None = None
         if on_progress is not None:
@@ -132,9 +172,8 @@ class AsyncDatabase:
             def tell(progress: Progress) -> None:
                 loop.call_soon_threadsafe(told, progress)
 
-        work = asyncio.ensure_future(
-            asyncio.to_thread(
-                self.sync._add,
+        return await _cancellable(
+            lambda cancel: self.sync._add(
                 cancel,
                 paths,
                 into,
@@ -148,12 +187,6 @@ class AsyncDatabase:
                 overlap_chars,
             )
         )
-        try:
-            return await asyncio.shield(work)
-        except asyncio.CancelledError:
-            cancel.set()
-            await asyncio.wait([work])
-            raise
 
     async def stats(self) -> Stats:
         """As ``Database.stats``."""
@@ -229,6 +262,7 @@ class AsyncCollection:
         text: str | None = None,
         *,
         vector: Vector | None = None,
+        like: str | None = None,
         limit: int = 10,
         offset: int = 0,
         cursor: str | None = None,
@@ -238,22 +272,74 @@ class AsyncCollection:
         weights: Mapping[str, float] | Sequence[float] | None = None,
         include: Sequence[str] = ("text", "payload"),
         explain: bool = False,
+        recall: float | None = None,
+        effort: int | None = None,
+        exact: bool = False,
+        timeout: float | None = None,
     ) -> Results:
-        """As ``Collection.search``."""
-        return await _in_thread(
-            self.sync.search,
-            text,
-            vector=vector,
-            limit=limit,
-            offset=offset,
-            cursor=cursor,
-            where=where,
-            mode=mode,
-            fusion=fusion,
-            weights=weights,
-            include=include,
-            explain=explain,
-        )
+        """As ``Collection.search``. Cancelling the task ends the search."""
+
+        def search(cancel: _core.CancelFlag) -> Results:
+            asked = query(
+                text=text,
+                vector=vector,
+                like=like,
+                limit=limit,
+                offset=offset,
+                cursor=cursor,
+                where=where,
+                mode=mode,
+                fusion=fusion,
+                weights=weights,
+                include=include,
+                recall=recall,
+                effort=effort,
+                exact=exact,
+                timeout=timeout,
+                cancel=cancel,
+            )
+            return self.sync._search(asked, explain)
+
+        return await _cancellable(search)
+
+    async def search_many(
+        self,
+        texts: Iterable[str] | None = None,
+        *,
+        vectors: Vectors | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        where: str | None = None,
+        mode: Mode | None = None,
+        fusion: Fusion = "rrf",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        include: Sequence[str] = ("text", "payload"),
+        explain: bool = False,
+        recall: float | None = None,
+        effort: int | None = None,
+        exact: bool = False,
+        timeout: float | None = None,
+    ) -> list[Results]:
+        """As ``Collection.search_many``. Cancelling the task ends the searches."""
+
+        def search(cancel: _core.CancelFlag) -> list[Results]:
+            asked = query(
+                limit=limit,
+                offset=offset,
+                where=where,
+                mode=mode,
+                fusion=fusion,
+                weights=weights,
+                include=include,
+                recall=recall,
+                effort=effort,
+                exact=exact,
+                timeout=timeout,
+                cancel=cancel,
+            )
+            return self.sync._search_many(asked, texts, vectors, explain)
+
+        return await _cancellable(search)
 
     async def scan(
         self,
@@ -286,6 +372,10 @@ class AsyncCollection:
     async def wait_until_indexed(self, timeout: float | None = None) -> bool:
         """As ``Collection.wait_until_indexed``."""
         return await _in_thread(self.sync.wait_until_indexed, timeout)
+
+    async def optimize(self, timeout: float | None = None) -> bool:
+        """As ``Collection.optimize``."""
+        return await _in_thread(self.sync.optimize, timeout)
 
     async def info(self) -> CollectionInfo:
         """As ``Collection.info``."""

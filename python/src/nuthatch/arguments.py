@@ -13,6 +13,8 @@ StrPath: TypeAlias = "str | os.PathLike[str]"
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 _INCLUDES = ("text", "payload", "vector")
+#: Thirty years: longer than anyone waits, and within every clock.
+_SECONDS_MAX = 1e9
 
 
 def size_bytes(name: str, size: int | str) -> int:
@@ -36,6 +38,11 @@ def size_bytes(name: str, size: int | str) -> int:
         ) from None
 
 
+def optional_size_bytes(name: str, size: int | str | None) -> int | None:
+    """As ``size_bytes``, or None."""
+    return None if size is None else size_bytes(name, size)
+
+
 def whole(name: str, number: object) -> int:
     """A whole number from 0 up."""
     if isinstance(number, bool):
@@ -52,6 +59,46 @@ def whole(name: str, number: object) -> int:
 def optional_whole(name: str, number: object) -> int | None:
     """As ``whole``, or None."""
     return None if number is None else whole(name, number)
+
+
+def flag(name: str, value: object) -> bool:
+    """True or False."""
+    return value if isinstance(value, bool) else _wrong(name, value, "True or False")
+
+
+def accuracy(recall: object, effort: object, exact: object) -> tuple[float | None, int | None, bool]:
+    """How good the vector leg has to be: one of the three at most."""
+    is_exact = flag("exact", exact)
+    given = [
+        name
+        for name, is_given in (("recall", recall is not None), ("effort", effort is not None), ("exact", is_exact))
+        if is_given
+    ]
+    if len(given) > 1:
+        raise InvalidError(f"search got {' and '.join(given)}; give one of recall, effort and exact=True")
+    return optional_real("recall", recall), optional_whole("effort", effort), is_exact
+
+
+def seconds(name: str, value: object) -> float | None:
+    """A time above 0, or None for as long as it takes."""
+    found = optional_real(name, value)
+    if found is not None and not 0 < found <= _SECONDS_MAX:
+        raise InvalidError(f"{name}={value!r}; give seconds above 0 and up to {_SECONDS_MAX:.0f}, or None")
+    return found
+
+
+def optional_real(name: str, value: object) -> float | None:
+    """A number, or None."""
+    return None if value is None else _real(name, value)
+
+
+def _real(name: str, value: object) -> float:
+    if isinstance(value, bool) or not hasattr(value, "__float__") or isinstance(value, str):
+        _wrong(name, value, "a number")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        _wrong(name, value, "a number")
 
 
 def text(name: str, value: object) -> str:

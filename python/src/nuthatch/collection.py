@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, overload
 
-from . import arguments, batch, records, results
+from . import arguments, batch, records, reports, results
 from .errors import InvalidError, NuthatchError
+from .queries import Fusion, Mode, query, several
 from .records import FileInfo, Page, Record, Upserted
 from .reports import CollectionInfo
 from .results import Results
-from .vectors import Vector, Vectors, vector_bytes
+from .vectors import Vector, Vectors
 
 if TYPE_CHECKING:
     from . import _core
 
-Mode: TypeAlias = Literal["hybrid", "text", "vector"]
-Fusion: TypeAlias = Literal["rrf", "weighted", "normalised"]
 Records: TypeAlias = "Iterable[Mapping[str, Any] | Record] | Any"
 """Dicts or records; or an Arrow table, a pandas data frame, or anything that exports an Arrow stream."""
 
 #: Records that an iteration reads at once.
 _PAGE = 1000
-_CURSOR = "after:"
 
 
 class Collection:
@@ -128,6 +126,7 @@ class Collection:
         text: str | None = None,
         *,
         vector: Vector | None = None,
+        like: str | None = None,
         limit: int = 10,
         offset: int = 0,
         cursor: str | None = None,
@@ -137,14 +136,23 @@ class Collection:
         weights: Mapping[str, float] | Sequence[float] | None = None,
         include: Sequence[str] = ("text", "payload"),
         explain: bool = False,
+        recall: float | None = None,
+        effort: int | None = None,
+        exact: bool = False,
+        timeout: float | None = None,
     ) -> Results:
         """The best ``limit`` records for a text, a vector, or both: that many whenever that many match.
 
+        ``like`` is the id of a record whose vector is searched with, instead of ``vector``; it is not among the hits itself.
         ``where`` filters both legs alike. ``mode`` is "hybrid", "text" or "vector"; left out, every leg that the query and
         the collection allow. ``fusion`` makes one ranking of two legs: "rrf" (by rank), "weighted" (raw scores) or
         "normalised" (scores mapped to 0..1); ``weights`` is (text, vector) or a dict of these. ``offset`` skips hits;
         ``cursor``, of the page before with the same query, does the same. ``include`` names what hits carry: "text",
         "payload", "vector".
+
+        How good the vector leg has to be in large collections is one of ``recall`` (0.5 to 0.999, the share of the true
+        nearest that is found on average; default 0.99), ``effort`` (1 to 100,000, how many rows a walk of the graph keeps in
+        view) and ``exact=True`` (every row is compared). ``timeout`` in seconds ends the search with UnavailableError.
 
         A write is in the next answer. When an index is damaged or missing, the answer is made from the stored records, right
         but slower, and ``Results.degraded`` says so.
@@ -155,31 +163,80 @@ class Collection:
         ...     _ = notes.upsert([{"id": "a", "text": "red fish", "vector": [1, 0]}, {"id": "b", "text": "blue", "vector": [0, 1]}])
         ...     hit = notes.search("fish", vector=[1, 0.1], limit=1)[0]
         ...     hit.id, hit.legs.text.rank, hit.legs.vector.rank
+        ...     [hit.id for hit in notes.search(like="a", exact=True)]
         ('a', 1, 1)
+        ['b']
         """
-        include_text, include_payload, include_vector = arguments.include(include)
-        text_weight, vector_weight = arguments.weights(weights)
-        answer = self._core.search(
-            {
-                "text": text,
-                "vector": None if vector is None else vector_bytes(vector, "vector"),
-                "mode": arguments.optional_text("mode", mode),
-                "condition": arguments.optional_text("where", where),
-                "limit": arguments.whole("limit", limit),
-                "offset": _offset(offset, cursor),
-                "include_text": include_text,
-                "include_payload": include_payload,
-                "include_vector": include_vector,
-                "fusion": arguments.text("fusion", fusion),
-                "text_weight": text_weight,
-                "vector_weight": vector_weight,
-            }
+        asked = query(
+            text=text,
+            vector=vector,
+            like=like,
+            limit=limit,
+            offset=offset,
+            cursor=cursor,
+            where=where,
+            mode=mode,
+            fusion=fusion,
+            weights=weights,
+            include=include,
+            recall=recall,
+            effort=effort,
+            exact=exact,
+            timeout=timeout,
         )
-        hits, degraded, next_offset, explained = answer
-        next_cursor = None if next_offset is None else f"{_CURSOR}{next_offset}"
-        return Results(
-            [results.of_parts(parts) for parts in hits], next_cursor, degraded, explained if explain else None
+        return self._search(asked, explain)
+
+    def _search(self, asked: _core.Query, explain: bool) -> Results:
+        return results.of_parts(self._core.search(asked), explain)
+
+    def search_many(
+        self,
+        texts: Iterable[str] | None = None,
+        *,
+        vectors: Vectors | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        where: str | None = None,
+        mode: Mode | None = None,
+        fusion: Fusion = "rrf",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        include: Sequence[str] = ("text", "payload"),
+        explain: bool = False,
+        recall: float | None = None,
+        effort: int | None = None,
+        exact: bool = False,
+        timeout: float | None = None,
+    ) -> list[Results]:
+        """A search for each of ``texts``, of ``vectors``, or of both side by side, on all CPUs; the answers in their order.
+
+        ``vectors`` is a numpy matrix or a list. The other arguments are those of ``search`` and hold for every search;
+        ``timeout`` is for all of them together. The first error ends the call.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     points = db.collection("points", metric="l2", embedder="none")
+        ...     _ = points.upsert(ids=["a", "b", "c"], vectors=[[0, 0], [3, 4], [8, 9]])
+        ...     [[hit.id for hit in found] for found in points.search_many(vectors=[[1, 1], [9, 9]], limit=2)]
+        [['a', 'b'], ['c', 'b']]
+        """
+        asked = query(
+            limit=limit,
+            offset=offset,
+            where=where,
+            mode=mode,
+            fusion=fusion,
+            weights=weights,
+            include=include,
+            recall=recall,
+            effort=effort,
+            exact=exact,
+            timeout=timeout,
         )
+        return self._search_many(asked, texts, vectors, explain)
+
+    def _search_many(self, asked: _core.Query, texts: object, vectors: object, explain: bool) -> list[Results]:
+        answers = self._core.search_many(asked, *several(texts, vectors))
+        return [results.of_parts(parts, explain) for parts in answers]
 
     def scan(
         self,
@@ -222,11 +279,19 @@ class Collection:
 
         Searches are right without it; they are faster after it.
         """
-        return self._core.wait_until_indexed(timeout)
+        return self._core.wait_until_indexed(arguments.optional_real("timeout", timeout))
+
+    def optimize(self, timeout: float | None = None) -> bool:
+        """Merges the segments into as few as ``build_memory`` of ``connect`` allows; False when ``timeout`` seconds ran out first.
+
+        The work then goes on, and ``info().building`` tells how far it is. Searches are right without it; after a large load
+        they are faster.
+        """
+        return self._core.optimize(arguments.optional_real("timeout", timeout))
 
     def info(self) -> CollectionInfo:
-        """Dimension, metric, embedder, rows, fields and health."""
-        return CollectionInfo(**self._core.info())
+        """Dimension, metric, type of the vectors, embedder, rows, fields, indexes and health."""
+        return reports.info(self._core.info())
 
     def __repr__(self) -> str:
         try:
@@ -234,22 +299,13 @@ class Collection:
         except NuthatchError as error:
             return f"Collection({self.name!r}, {type(error).__name__})"
         embedder = f", embedder={info.embedder!r}" if info.embedder else ""
-        return f"Collection({info.name!r}, dim={info.dim}, metric={info.metric!r}{embedder}, rows={info.rows})"
+        elements = "" if info.elements == "f32" else f", elements={info.elements!r}"
+        return (
+            f"Collection({info.name!r}, dim={info.dim}, metric={info.metric!r}{elements}{embedder}, rows={info.rows})"
+        )
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             "a Collection cannot be pickled or copied: it belongs to the process that opened it; "
             "send the folder's path and the name, and connect there"
         )
-
-
-def _offset(offset: int, cursor: str | None) -> int:
-    found = arguments.whole("offset", offset)
-    if cursor is None:
-        return found
-    if found:
-        raise InvalidError("search takes offset or cursor, not both")
-    digits = arguments.text("cursor", cursor).removeprefix(_CURSOR)
-    if digits == cursor or not (digits.isascii() and digits.isdigit()):
-        raise InvalidError(f"cursor={cursor!r} is not a cursor; use Results.cursor of the page before")
-    return int(digits)

@@ -60,8 +60,8 @@ def function(fn: Callable[[list[str]], Vectors], *, name: str, dim: int) -> Embe
     """A Python function from a list of texts to as many vectors (a numpy matrix, or a list of lists).
 
     ``name`` stands for the mapping: give another name when the vectors of the same text change. What the function raises is
-    the cause (``__cause__``) of the UnavailableError that the caller sees. It is called from whichever thread adds or
-    searches.
+    the cause (``__cause__``) of the UnavailableError that the caller sees; ``search_many``, whose threads are the engine's, has
+    only its words in the message. It is called from whichever thread adds or searches, from several at once if they do.
 
     >>> import nuthatch
     >>> lengths = nuthatch.embedders.function(lambda texts: [[len(t), 1.0] for t in texts], name="lengths", dim=2)

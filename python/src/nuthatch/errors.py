@@ -14,7 +14,7 @@ class ConflictError(NuthatchError):
 
 
 class UnavailableError(NuthatchError):
-    """Something that is needed is not there now (a model, an endpoint): set it up, or try again later."""
+    """Something that is needed is not there now (a model, an endpoint, time): set it up, or try again later."""
 
 
 class InvalidError(NuthatchError, ValueError):

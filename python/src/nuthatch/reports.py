@@ -51,6 +51,17 @@ class Progress:
     current: Path | None
 
 
+class BuildProgress(NamedTuple):
+    """How far the graph is that is being built, and when it will be done."""
+
+    #: Rows in the graph, and rows that it will have.
+    done: int
+    total: int
+    rows_per_second: float
+    #: None until there is a rate.
+    seconds_left: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class CollectionInfo:
     """What a collection is and holds."""
@@ -59,6 +70,8 @@ class CollectionInfo:
     #: Components of the vectors, once settled.
     dim: int | None
     metric: str
+    #: Type of the vectors' components as they are stored.
+    elements: str
     language: str
     #: Name of the embedder that made its vectors.
     embedder: str | None
@@ -67,6 +80,10 @@ class CollectionInfo:
     #: Rows that wait outside the indexes; searches see them.
     fresh_rows: int
     segments: int
+    #: How many of them are large enough to have a graph.
+    graphs: int
+    #: The graph that is being built, if one is.
+    building: BuildProgress | None
     #: Why an index is not in use, one sentence each.
     degraded: list[str]
     #: Payload fields seen, with the kinds of their values.
@@ -149,9 +166,15 @@ def progress(parts: dict[str, Any]) -> Progress:
     return Progress(**{**parts, "current": None if current is None else Path(current)})
 
 
+def info(parts: dict[str, Any]) -> CollectionInfo:
+    """From what the extension module gives."""
+    building = parts["building"]
+    return CollectionInfo(**{**parts, "building": None if building is None else BuildProgress(*building)})
+
+
 def stats(parts: dict[str, Any]) -> Stats:
     """From what the extension module gives."""
-    collections = [CollectionInfo(**info) for info in parts["collections"]]
+    collections = [info(collection) for collection in parts["collections"]]
     return Stats(collections, DiskStats(**parts["disk"]), MemoryStats(**parts["memory"]))
 
 

@@ -14,6 +14,7 @@ LegParts: TypeAlias = "tuple[int, float] | None"
 HitParts: TypeAlias = (
     "tuple[str, float, str | None, str | None, dict[str, Any], list[float] | None, LegParts, LegParts]"
 )
+AnswerParts: TypeAlias = "tuple[list[HitParts], list[str], int | None, dict[str, Any]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,8 @@ class Leg:
 
     #: From 1.
     rank: int
-    #: BM25 in the text leg; cosine or dot product, or Euclidean distance (lower is better), in the vector leg.
+    #: BM25 in the text leg. In the vector leg the cosine or dot product, or (lower is better) the Euclidean distance or the
+    #: number of components that differ.
     score: float
 
 
@@ -151,8 +153,18 @@ def _arrow_column(values: list[Any]) -> pyarrow.Array:
         return pyarrow.array(as_text, pyarrow.string())
 
 
-def of_parts(parts: HitParts) -> Hit:
-    """A hit from what the extension module gives."""
+#: What a cursor of results begins with; the offset of the page follows.
+CURSOR = "after:"
+
+
+def of_parts(parts: AnswerParts, explain: bool) -> Results:
+    """An answer from what the extension module gives."""
+    hits, degraded, next_offset, explained = parts
+    cursor = None if next_offset is None else f"{CURSOR}{next_offset}"
+    return Results([_hit(hit) for hit in hits], cursor, degraded, explained if explain else None)
+
+
+def _hit(parts: HitParts) -> Hit:
     id, score, text, context, payload, vector, text_leg, vector_leg = parts
     legs = Legs(Leg(*text_leg) if text_leg else None, Leg(*vector_leg) if vector_leg else None)
     return Hit(id, score, text, payload, legs, context, vector)

@@ -20,7 +20,7 @@ class SupportsArray(Protocol):
 
 
 Vector: TypeAlias = "Sequence[float] | SupportsArray"
-"""One vector: a list of numbers, or a numpy array of one dimension of any real type."""
+"""One vector: a list of numbers, or a numpy array of one dimension of any real type or of bools (zeros and ones)."""
 
 Vectors: TypeAlias = "Sequence[Vector] | Sequence[Vector | None] | SupportsArray"
 """One vector per record: a numpy array of two dimensions, or a list of vectors (None for a record without)."""
@@ -49,8 +49,15 @@ def vector_bytes(vector: object, what: str) -> bytes:
     return floats.tobytes()
 
 
-def column(vectors: object, count: int) -> VectorColumn:
-    """One vector per record of a batch of ``count`` records."""
+def column(vectors: object, count: int, of: str = "ids") -> VectorColumn:
+    """One vector for each of ``count`` records, or of other things; ``of`` names them in messages."""
+    rows = rows_of(vectors)
+    _same_length("vectors", rows_in(rows), count, of)
+    return rows
+
+
+def rows_of(vectors: object) -> VectorColumn:
+    """Several vectors, as many as they are."""
     if hasattr(vectors, "__array__"):
         import numpy
 
@@ -58,21 +65,28 @@ def column(vectors: object, count: int) -> VectorColumn:
         if matrix.dtype != object:
             if matrix.ndim != 2:
                 raise InvalidError(
-                    f"vectors has {matrix.ndim} dimension(s), shape {matrix.shape}; give a matrix with a row per record"
+                    f"vectors has {matrix.ndim} dimension(s), shape {matrix.shape}; give a matrix with a row for each vector"
                 )
-            _same_length("vectors", matrix.shape[0], count)
+            if matrix.shape[1] == 0:
+                raise InvalidError(f"vectors has rows of 0 components, shape {matrix.shape}; give vectors of 2 to 4096")
             return _array_bytes(matrix, 2, "vectors"), int(matrix.shape[1])
         vectors = list(matrix)
     if isinstance(vectors, (str, bytes)) or not isinstance(vectors, Iterable):
         raise InvalidError(f"vectors is of type {type(vectors).__name__}; give a list of vectors or a numpy array")
-    rows = list(vectors)
-    _same_length("vectors", len(rows), count)
-    return [None if row is None else vector_bytes(row, f"vector {at}") for at, row in enumerate(rows)]
+    return [None if row is None else vector_bytes(row, f"vector {at}") for at, row in enumerate(vectors)]
 
 
-def _same_length(what: str, found: int, count: int) -> None:
+def rows_in(vectors: VectorColumn) -> int:
+    """How many vectors there are."""
+    if isinstance(vectors, tuple):
+        matrix, dim = vectors
+        return len(matrix) // (dim * 4)
+    return len(vectors)
+
+
+def _same_length(what: str, found: int, count: int, of: str) -> None:
     if found != count:
-        raise InvalidError(f"{what} has {found} entries for {count} ids; give one for each, in the same order")
+        raise InvalidError(f"{what} has {found} entries for {count} {of}; give one for each, in the same order")
 
 
 def _array_bytes(values: object, ndim: int, what: str) -> bytes:
@@ -81,9 +95,9 @@ def _array_bytes(values: object, ndim: int, what: str) -> bytes:
     found = numpy.asarray(values)
     if found.ndim != ndim:
         raise InvalidError(f"{what} has {found.ndim} dimension(s), shape {found.shape}; it must have {ndim}")
-    if found.dtype.kind not in "fiu":
+    if found.dtype.kind not in "fiub":
         raise InvalidError(
-            f"{what} is an array of {found.dtype}; give real numbers (float16, float32, float64 or integers)"
+            f"{what} is an array of {found.dtype}; give real numbers (float16, float32, float64, integers) or bools"
         )
     # What is too large for 32 bits becomes infinite, and the engine refuses it by name.
     with numpy.errstate(over="ignore"):

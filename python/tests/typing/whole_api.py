@@ -20,12 +20,16 @@ def database(folder: Path) -> None:
     with nuthatch.connect(folder, memory_budget="64MiB", create=False, program="checker") as db:
         assert_type(db, nuthatch.Database)
     db = nuthatch.connect(":memory:", memory_budget=1 << 26)
+    nuthatch.connect(folder, mapped=True, build_memory="2GiB", build_threads=4)
     assert_type(db.path, str)
     assert_type(db.collection("notes", dim=384, metric="cosine", language="english"), nuthatch.Collection)
     assert_type(db.collections(), list[nuthatch.CollectionInfo])
     assert_type(db.drop_collection("notes"), bool)
     assert_type(db.close(), None)
     db.collection("notes", metric="euclid")  # type: ignore[arg-type]
+    db.collection("bits", elements="binary", metric="hamming")
+    db.collection("halves", elements="f16")
+    db.collection("notes", elements="f64")  # type: ignore[arg-type]
 
 
 def adding(db: nuthatch.Database, notes: nuthatch.Collection) -> None:
@@ -92,7 +96,17 @@ def reading(notes: nuthatch.Collection) -> Iterator[str]:
     assert_type(notes.remove_files(Path("/docs")), int)
     assert_type(notes.wait_until_indexed(timeout=5), bool)
     assert_type(notes.info(), nuthatch.CollectionInfo)
-    assert_type(notes.info().dim, int | None)
+    assert_type(notes.optimize(), bool)
+    assert_type(notes.optimize(timeout=0.5), bool)
+    info = notes.info()
+    assert_type(info.dim, int | None)
+    assert_type(info.elements, str)
+    assert_type(info.graphs, int)
+    assert_type(info.building, nuthatch.BuildProgress | None)
+    if info.building is not None:
+        assert_type(info.building.done, int)
+        assert_type(info.building.rows_per_second, float)
+        assert_type(info.building.seconds_left, float | None)
 
 
 def searching(notes: nuthatch.Collection) -> None:
@@ -124,6 +138,17 @@ def searching(notes: nuthatch.Collection) -> None:
     table: pyarrow.Table = results.to_arrow()
     notes.search(vector=[1, 2, 3], weights=(1, 0.5))
     notes.search("x", mode="fuzzy")  # type: ignore[arg-type]
+    notes.search(like="a1", recall=0.95, timeout=2)
+    notes.search(vector=numpy.ones(8, dtype=bool), effort=64)
+    notes.search(vector=[True, False], exact=True)
+    notes.search(like=7)  # type: ignore[arg-type]
+    notes.search("x", recall="high")  # type: ignore[arg-type]
+    many = notes.search_many(vectors=numpy.zeros((3, 384)), limit=5, where="n = 1", exact=True)
+    assert_type(many, list[nuthatch.Results])
+    notes.search_many(["x", "y"], vectors=[[1.0, 2.0], None], mode="hybrid", weights=(1, 2), explain=True, timeout=5)
+    notes.search_many(text for text in ("x", "y"))
+    notes.search_many(vectors=[1.0, 2.0])  # type: ignore[list-item]
+    notes.search_many([1, 2])  # type: ignore[list-item]
     del frame, table
 
 
@@ -168,6 +193,10 @@ async def awaiting() -> None:
         assert_type(await notes.get("a"), nuthatch.Record | None)
         assert_type(await notes.get(["a"]), list[nuthatch.Record | None])
         assert_type(await notes.search("x"), nuthatch.Results)
+        assert_type(await notes.search(like="a", recall=0.9, timeout=1), nuthatch.Results)
+        assert_type(await notes.search_many(vectors=numpy.zeros((2, 2)), effort=5), list[nuthatch.Results])
+        assert_type(await notes.optimize(timeout=1), bool)
+        await db.collection("bits", elements="binary")
         async for record in notes:
             assert_type(record, nuthatch.Record)
         assert_type(await db.add("a", notes), nuthatch.AddReport)

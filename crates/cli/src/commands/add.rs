@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -15,7 +14,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{self, BAD, BOLD, DIM, Out};
 use crate::progress::Meter;
 use crate::units::{bytes, count, duration, parse_bytes, rate, thousands};
-use crate::{folder, paths};
+use crate::{folder, interrupt, paths};
 
 #[derive(Args)]
 pub struct Add {
@@ -72,7 +71,7 @@ impl Add {
         let options = self.embedder.options()?;
         let database = folder::create(globals)?;
         let collection = database.collection(&self.collection, options)?;
-        let cancel = cancelled_by_signals()?;
+        let cancel = interrupt::flag("Stopping after this batch")?;
         let mut meter = Meter::new(self.quiet);
         let walk = WalkOptions {
             max_file_bytes: self.max_file_bytes,
@@ -109,20 +108,6 @@ impl Add {
             _ => Outcome::Done,
         })
     }
-}
-
-/// Ctrl-C and SIGTERM set the flag, and the batch at hand is finished. A second one ends the program at once, which loses
-/// nothing either: each batch is in the store whole or not at all.
-fn cancelled_by_signals() -> Result<&'static AtomicBool, Error> {
-    static CANCEL: AtomicBool = AtomicBool::new(false);
-    ctrlc::set_handler(|| {
-        if CANCEL.swap(true, Ordering::SeqCst) {
-            std::process::exit(Outcome::Interrupted.code().into());
-        }
-        output::note("\nStopping after this batch (again to stop at once) …");
-    })
-    .map_err(|error| Error::internal(format!("cannot listen for Ctrl-C: {error}")))?;
-    Ok(&CANCEL)
 }
 
 fn show_report(out: &mut Out, report: &AddReport, took: &Took) -> Result<(), Failure> {

@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod get;
 pub mod ls;
 pub mod model;
+pub mod optimize;
 pub mod rm;
 pub mod search;
 pub mod stats;
@@ -23,6 +24,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Ls(args) => args.run(globals, out),
         Command::Rm(args) => args.run(globals, out),
         Command::Stats(args) => args.run(globals, out),
+        Command::Optimize(args) => args.run(globals, out),
         Command::Doctor(args) => args.run(globals, out),
         Command::Model(args) => args.run(out),
         Command::Completions(args) => args.run(out),

@@ -2,9 +2,12 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use nuthatch_engine::{Answer, ErrorKind, Fusion, Hit, Leg, Legs, Mode, Value, payload_to_json, text_snippet};
+use nuthatch_engine::{
+    Accuracy, Answer, Collection, ErrorKind, Fusion, Hit, Leg, Legs, Mode, Value, payload_to_json, text_snippet,
+};
 use nuthatch_text::Analyzer;
 use serde::Serialize;
 
@@ -12,6 +15,7 @@ use crate::args::{COLLECTION_DEFAULT, Globals};
 use crate::embedder::EmbedderArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, BOLD, DIM, MATCH, Out, SOURCE, plain};
+use crate::units::parse_seconds;
 use crate::{folder, paths};
 
 /// Longest snippet in characters.
@@ -34,8 +38,11 @@ enum FusionArg {
 #[derive(Args)]
 pub struct Search {
     /// Words or a question
-    #[arg(required = true, value_name = "QUERY")]
+    #[arg(required_unless_present = "like", value_name = "QUERY")]
     query: Vec<String>,
+    /// Passages like this one, which is not shown itself; an id as `search` and `get` have it
+    #[arg(long, value_name = "ID")]
+    like: Option<String>,
     /// Passages to show
     #[arg(short = 'n', long, default_value_t = 5, value_name = "N")]
     limit: usize,
@@ -57,6 +64,18 @@ pub struct Search {
     /// Weight of the meaning
     #[arg(long, default_value_t = 1.0, value_name = "W")]
     vector_weight: f32,
+    /// Share of the truly nearest that the vector leg finds on average, 0.5 to 0.999; default 0.99
+    #[arg(long, value_name = "SHARE", conflicts_with_all = ["effort", "exact"])]
+    recall: Option<f32>,
+    /// Rows that a walk of a graph keeps in view, instead of a recall
+    #[arg(long, value_name = "N", conflicts_with = "exact")]
+    effort: Option<usize>,
+    /// Compare every vector
+    #[arg(long)]
+    exact: bool,
+    /// Give up after that many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    timeout: Option<Duration>,
     /// Where to search
     #[arg(long, default_value = COLLECTION_DEFAULT, value_name = "NAME")]
     collection: String,
@@ -76,7 +95,16 @@ pub struct Search {
 impl Search {
     pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
         let query = self.query.join(" ");
-        let mut search = nuthatch_engine::Search::text(&query).limit(self.limit).offset(self.offset);
+        let query = Some(query.as_str()).filter(|_| !self.query.is_empty());
+        let mut search = nuthatch_engine::Search::default().limit(self.limit).offset(self.offset);
+        search.text = query.map(str::to_owned);
+        search.time_limit = self.timeout;
+        search.accuracy = match (self.exact, self.effort, self.recall) {
+            (true, ..) => Accuracy::Exact,
+            (_, Some(effort), _) => Accuracy::Effort(effort),
+            (_, _, Some(recall)) => Accuracy::Recall(recall),
+            (false, None, None) => Accuracy::default(),
+        };
         search.mode = self.mode.map(|mode| match mode {
             ModeArg::Hybrid => Mode::Hybrid,
             ModeArg::Text => Mode::Text,
@@ -93,11 +121,14 @@ impl Search {
         }
         let database = folder::open(globals)?;
         let mut collection = database.existing_collection(&self.collection)?;
-        if self.mode != Some(ModeArg::Text) {
+        if query.is_some() && self.mode != Some(ModeArg::Text) {
             collection = database.collection(&self.collection, self.embedder.options()?)?;
         }
+        search.like = self.like.as_deref().map(|id| stored_id(&collection, id)).transpose()?;
+        let started = Instant::now();
         let answer = collection.search(&search).map_err(|mut error| {
-            if error.kind == ErrorKind::Unavailable {
+            let is_late = self.timeout.is_some_and(|timeout| started.elapsed() >= timeout);
+            if error.kind == ErrorKind::Unavailable && !is_late {
                 error.message += "\nWithout it, `--mode text` searches by words alone.";
             }
             error
@@ -106,10 +137,10 @@ impl Search {
             output::warning(&format!("{why}; the answer is right, but slower (`nuthatch doctor` says more)"));
         }
         match self.json {
-            true => output::json(out, &self.as_json(&query, &answer))?,
+            true => output::json(out, &self.as_json(query, &answer))?,
             false => self.show(
                 out,
-                &query,
+                query.unwrap_or_default(),
                 &answer,
                 &Analyzer::new(&collection.info().language).map_err(nuthatch_engine::Error::from)?,
             )?,
@@ -144,9 +175,10 @@ impl Search {
         Ok(())
     }
 
-    fn as_json<'a>(&self, query: &'a str, answer: &'a Answer) -> AnswerJson<'a> {
+    fn as_json<'a>(&'a self, query: Option<&'a str>, answer: &'a Answer) -> AnswerJson<'a> {
         AnswerJson {
             query,
+            like: self.like.as_deref(),
             mode: &answer.explain.mode,
             hits: answer.hits.iter().map(HitJson::new).collect(),
             degraded: &answer.degraded,
@@ -154,6 +186,14 @@ impl Search {
             explain: self.explain.then_some(&answer.explain),
         }
     }
+}
+
+/// The id that an argument means, if the store knows it; else the argument, so that the engine refuses it by that name.
+fn stored_id(collection: &Collection, argument: &str) -> Result<String, Failure> {
+    let ids = paths::ids_meant(argument);
+    let known = collection.get(&ids, false)?;
+    let found = ids.into_iter().zip(known).find(|(_, record)| record.is_some());
+    Ok(found.map_or_else(|| argument.to_string(), |(id, _)| id))
 }
 
 /// Rank, source, score, and each leg's place; then the id and the heading.
@@ -223,7 +263,9 @@ fn show_snippet(out: &mut Out, analyzer: &Analyzer, query: &str, text: &str, cha
 
 #[derive(Serialize)]
 struct AnswerJson<'a> {
-    query: &'a str,
+    query: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    like: Option<&'a str>,
     mode: &'a str,
     hits: Vec<HitJson<'a>>,
     degraded: &'a [String],

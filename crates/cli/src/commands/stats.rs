@@ -47,14 +47,16 @@ impl Stats {
 fn show(out: &mut Out, stats: &nuthatch_engine::Stats) -> Result<(), Failure> {
     for info in &stats.collections {
         writeln!(out, "\n{BOLD}Collection {}{BOLD:#}", info.name)?;
-        let dim = info.dim.map_or(String::new(), |dim| format!(" of {dim} dimensions ({})", info.metric));
+        let dim =
+            info.dim.map_or(String::new(), |dim| format!(" of {dim} dimensions ({}, {})", info.element, info.metric));
         writeln!(out, "  {}, {}{dim}", count(info.rows, "record"), count(info.vectors, "vector"))?;
         let embedder = info.embedder.as_deref().unwrap_or("none");
         writeln!(out, "  embedder {embedder}, language {}", info.language)?;
         writeln!(
             out,
-            "  {}, {} not in an index yet",
+            "  {} ({}), {} not in an index yet",
             count(info.segments as u64, "segment"),
+            count(info.graphs as u64, "graph"),
             count(info.fresh_rows, "record")
         )?;
         let fields: Vec<String> =

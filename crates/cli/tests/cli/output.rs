@@ -5,7 +5,8 @@ use std::process::Stdio;
 
 use crate::support::{Place, Ran};
 
-const COMMANDS: [&str; 9] = ["add", "search", "get", "ls", "rm", "stats", "doctor", "model", "completions"];
+const COMMANDS: [&str; 10] =
+    ["add", "search", "get", "ls", "rm", "stats", "optimize", "doctor", "model", "completions"];
 const REFERENCE: &str = include_str!("../../../../docs/reference/cli.md");
 
 #[test]
@@ -44,6 +45,7 @@ fn every_json_is_one_document() {
         &["ls"],
         &["ls", "--collections"],
         &["stats"],
+        &["optimize"],
         &["doctor"],
         &["rm", "code.rs"],
         &["doctor", "--repair"],

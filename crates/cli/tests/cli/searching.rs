@@ -1,5 +1,7 @@
 //! `search` and `get`.
 
+use serde_json::json;
+
 use crate::support::Place;
 
 #[test]
@@ -108,4 +110,57 @@ fn get_takes_the_ids_that_search_shows() {
     assert_eq!(records.as_array().unwrap().len(), 2);
     let ran = place.run(&["get", "sub/note.txt#0", "nothing#9"]).ends(1);
     assert!(ran.err.contains("nothing#9") && ran.out.contains("kingfisher"), "{}", ran.err);
+}
+
+fn ids(answer: &serde_json::Value) -> Vec<&str> {
+    answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn passages_like_one_are_its_neighbours_and_not_itself() {
+    let place = Place::with_vectors();
+    let answer = place.json(&["search", "--like", "a", "--json"]);
+    assert_eq!(ids(&answer), ["b", "c", "d"]);
+    assert_eq!((&answer["query"], &answer["like"], &answer["mode"]), (&json!(null), &json!("a"), &json!("vector")));
+    let both = place.json(&["search", "bird", "--like", "a", "--embedder", "none", "--json"]);
+    assert_eq!(both["mode"], "hybrid");
+    assert!(!ids(&both).contains(&"a"));
+    assert!(place.run(&["search", "--like", "a", "-n", "1"]).succeeds().out.starts_with("1. b  1.0000  vector #"));
+    assert!(place.run(&["search", "--like", "ghost"]).ends(3).err.contains("no record \"ghost\""));
+    assert!(place.run(&["search", "--like", "mute"]).ends(2).err.contains("no vector"));
+    place.run(&["search", "--like", "a", "--mode", "text"]).ends(2);
+    // A passage of a file is named as it is shown.
+    let ran = Place::with_documents().run(&["search", "--like", "alpha.md#0"]).ends(2);
+    assert!(ran.err.contains("alpha.md#0") && ran.err.contains("has no vector"), "{}", ran.err);
+}
+
+#[test]
+fn accuracy_is_one_of_recall_effort_and_exact() {
+    let place = Place::with_vectors();
+    for accuracy in [&["--recall", "0.95"][..], &["--effort", "64"], &["--exact"]] {
+        let answer = place.json(&[&["search", "--like", "a", "--json", "--explain"], accuracy].concat());
+        assert_eq!(ids(&answer), ["b", "c", "d"]);
+        let plan = &answer["explain"]["vector"]["plan"];
+        assert!(accuracy != ["--exact"] || plan == "exact comparison", "{plan}");
+    }
+    for wrong in [
+        &["--recall", "1.5"][..],
+        &["--recall", "high"],
+        &["--effort", "0"],
+        &["--effort", "100001"],
+        &["--exact", "--recall", "0.9"],
+        &["--effort", "5", "--recall", "0.9"],
+        &["--timeout", "0"],
+        &["--timeout", "soon"],
+    ] {
+        place.run(&[&["search", "--like", "a"], wrong].concat()).ends(2);
+    }
+}
+
+#[test]
+fn a_search_whose_time_is_up_is_unavailable_and_not_the_embedders_fault() {
+    let place = Place::with_vectors();
+    let ran = place.run(&["search", "--like", "a", "--timeout", "0.000000001"]).ends(5);
+    assert!(ran.err.contains("its time was up") && !ran.err.contains("--mode text"), "{}", ran.err);
+    place.run(&["search", "--like", "a", "--timeout", "60"]).succeeds();
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use nuthatch_engine::{CollectionOptions, Database, Element, EmbedderChoice, Metric, Options, Record};
 use serde_json::Value;
 
 /// A folder with documents in it, and the data folder `.nuthatch` that `add` makes there.
@@ -33,6 +34,29 @@ impl Place {
             .write("code.rs", "/// Counts herons.\npub fn count_herons(pond: &[Bird]) -> usize {\n    pond.len()\n}\n");
         place.write("sub/note.txt", "A kingfisher needs clear water to see the fish.\n");
         place.run(&["add", ".", "--embedder", "none"]).succeeds();
+        place
+    }
+
+    /// With records `a` to `d` of the collection `documents`, whose vectors lie further and further from that of `a`, and `mute`
+    /// without one; in as many segments as there are records.
+    pub fn with_vectors() -> Self {
+        let place = Self::new();
+        let options = Options { background: false, ..Options::default() };
+        let database = Database::open(place.data(), options).unwrap();
+        let options = CollectionOptions {
+            element: Some(Element::Int8),
+            metric: Some(Metric::L2),
+            embedder: EmbedderChoice::None,
+            ..CollectionOptions::default()
+        };
+        let documents = database.collection("documents", options).unwrap();
+        for (at, id) in ["a", "b", "c", "d"].into_iter().enumerate() {
+            let record = Record::new(id).text(format!("the bird {id}")).vector(vec![at as f32, 1.0]);
+            documents.upsert(vec![record]).unwrap();
+            documents.wait_until_indexed(None).unwrap();
+        }
+        documents.upsert(vec![Record::new("mute").text("no vector")]).unwrap();
+        database.close().unwrap();
         place
     }
 

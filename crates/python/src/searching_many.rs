@@ -1,0 +1,71 @@
+//! Many searches in one call, in a thread of its own, so that the caller's can hear of Ctrl-C and of the time running out.
+
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use nuthatch_engine::{Collection, Error, Search};
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::adding::SIGNALS_EVERY;
+use crate::error::{invalid, take_raised, to_python};
+use crate::records::{Vectors, string};
+use crate::searching::{self, AnswerParts, Query};
+
+/// `query` with each of `count` texts, vectors, or both. Its time limit is one for all of them.
+pub fn search_many<'py>(
+    py: Python<'py>,
+    collection: &Collection,
+    query: &Query<'py>,
+    count: usize,
+    texts: Option<Bound<'py, PyList>>,
+    vectors: Option<Vectors>,
+) -> PyResult<Vec<AnswerParts<'py>>> {
+    let like_all = query.search(py)?.map_err(|error| to_python(py, error, None))?;
+    let cancel = like_all.cancel.clone().unwrap_or_default();
+    let one = |at: usize| -> PyResult<Search> {
+        let text = |texts: &Bound<'py, PyList>| {
+            string(&texts.get_item(at)?).map_err(|what| invalid(py, format!("texts[{at}] {what}; give strings")))
+        };
+        Ok(Search {
+            text: texts.as_ref().map(text).transpose()?,
+            vector: vectors.as_ref().and_then(|vectors| vectors.row(at)),
+            cancel: Some(cancel.clone()),
+            ..like_all.clone()
+        })
+    };
+    let searches = (0..count).map(one).collect::<PyResult<Vec<_>>>()?;
+    let deadline = like_all.time_limit.map(|limit| Instant::now() + limit);
+    let answers = std::thread::scope(|scope| {
+        let (sender, mut ended) = channel::<()>();
+        let worker = scope.spawn(move || {
+            let _dropped_at_the_end = sender;
+            (collection.search_many(&searches), take_raised())
+        });
+        let heard = loop {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                cancel.store(true, Ordering::SeqCst);
+            }
+            // Once the time is up, there is only the end to wait for.
+            let slice =
+                left.filter(|left| !left.is_zero()).map_or(SIGNALS_EVERY, |left: Duration| left.min(SIGNALS_EVERY));
+            let ended = &mut ended;
+            if py.detach(move || ended.recv_timeout(slice)) == Err(RecvTimeoutError::Disconnected) {
+                break Ok(());
+            }
+            if let Err(raised) = py.check_signals() {
+                cancel.store(true, Ordering::SeqCst);
+                break Err(raised);
+            }
+        };
+        let joined = py.detach(|| worker.join());
+        heard?;
+        let (answers, raised) = joined.unwrap_or_else(|_| {
+            (Err(Error::internal("searching panicked; this is a defect, please report it with the query")), None)
+        });
+        answers.map_err(|error| to_python(py, error, raised))
+    })?;
+    answers.into_iter().map(|answer| searching::parts(py, answer)).collect()
+}

@@ -1,0 +1,95 @@
+"""A search from the callers' arguments, checked, as the engine takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from . import arguments
+from . import vectors as _vectors
+from .errors import InvalidError
+from .results import CURSOR
+
+if TYPE_CHECKING:
+    from . import _core
+
+Mode: TypeAlias = Literal["hybrid", "text", "vector"]
+Fusion: TypeAlias = Literal["rrf", "weighted", "normalised"]
+
+
+def query(
+    *,
+    limit: int,
+    offset: int,
+    where: str | None,
+    mode: Mode | None,
+    fusion: Fusion,
+    weights: Mapping[str, float] | Sequence[float] | None,
+    include: Sequence[str],
+    recall: float | None,
+    effort: int | None,
+    exact: bool,
+    timeout: float | None,
+    cancel: _core.CancelFlag | None = None,
+    text: str | None = None,
+    vector: object = None,
+    like: str | None = None,
+    cursor: str | None = None,
+) -> _core.Query:
+    """One search, or what several have in common."""
+    include_text, include_payload, include_vector = arguments.include(include)
+    text_weight, vector_weight = arguments.weights(weights)
+    asked_recall, asked_effort, is_exact = arguments.accuracy(recall, effort, exact)
+    return {
+        "text": text,
+        "vector": None if vector is None else _vectors.vector_bytes(vector, "vector"),
+        "like": arguments.optional_text("like", like),
+        "mode": arguments.optional_text("mode", mode),
+        "condition": arguments.optional_text("where", where),
+        "limit": arguments.whole("limit", limit),
+        "offset": _offset(offset, cursor),
+        "include_text": include_text,
+        "include_payload": include_payload,
+        "include_vector": include_vector,
+        "fusion": arguments.text("fusion", fusion),
+        "text_weight": text_weight,
+        "vector_weight": vector_weight,
+        "recall": asked_recall,
+        "effort": asked_effort,
+        "exact": is_exact,
+        "timeout_seconds": arguments.seconds("timeout", timeout),
+        "cancel": cancel,
+    }
+
+
+def several(texts: object, vectors: object) -> tuple[int, list[Any] | None, _vectors.VectorColumn | None]:
+    """How many searches ``texts`` and ``vectors`` are, and both as the engine takes them."""
+    if texts is None and vectors is None:
+        raise InvalidError("search_many needs texts=, vectors=, or both")
+    words = None
+    if texts is not None:
+        if isinstance(texts, (str, bytes, Mapping)) or not isinstance(texts, Iterable):
+            raise InvalidError(f"texts is of type {type(texts).__name__}; give a list of strings")
+        words = list(texts)
+    if vectors is None:
+        return len(words or ()), words, None
+    if words is not None:
+        return len(words), words, _vectors.column(vectors, len(words), "texts")
+    rows = _vectors.rows_of(vectors)
+    if isinstance(rows, list) and None in rows:
+        raise InvalidError(
+            f"vector {rows.index(None)} is None; leave it out, or give texts= to search with in its place"
+        )
+    return _vectors.rows_in(rows), None, rows
+
+
+def _offset(offset: int, cursor: str | None) -> int:
+    found = arguments.whole("offset", offset)
+    if cursor is None:
+        return found
+    if found:
+        raise InvalidError("search takes offset or cursor, not both")
+    digits = arguments.text("cursor", cursor).removeprefix(CURSOR)
+    if digits == cursor or not (digits.isascii() and digits.isdigit()):
+        raise InvalidError(f"cursor={cursor!r} is not a cursor; use Results.cursor of the page before")
+    return int(digits)
