@@ -164,7 +164,7 @@ impl Index {
         let mut choice = match accuracy {
             Accuracy::Exact => Choice::Exact,
             _ => {
-                let cold = self.graph.as_ref().is_some_and(Graph::is_cold);
+                let cold = self.graph.as_ref().is_some_and(Graph::stays_cold);
                 self.shape.choose(matching, effort.filter(|_| self.graph.is_some()), cold)
             }
         };
