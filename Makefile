@@ -91,16 +91,16 @@ test-long: test ## The same with the long loops: hundreds of kill -9 rounds, lar
 lint: check-tools $(LIBCLANG_STAMP) ## Formatting, clippy, ruff, type check
 	@$(STEP) "cargo fmt" cargo fmt --all --check
 	@$(STEP) "clippy" cargo clippy $(CARGO_SCOPE) --all-targets -- -D warnings
-	@$(STEP) "ruff" $(VENV)/bin/ruff check python scripts
-	@$(STEP) "ruff format" $(VENV)/bin/ruff format --check python scripts
+	@$(STEP) "ruff" $(VENV)/bin/ruff check python scripts bench
+	@$(STEP) "ruff format" $(VENV)/bin/ruff format --check python scripts bench
 	@cd python && ../$(STEP) "mypy" $(VENV)/bin/mypy
 	@$(STEP) "shell syntax" bash -n scripts/*.sh .ci/run
 
 .PHONY: format
 format: $(PACKAGES_STAMP) ## Format all sources
 	@cargo fmt --all
-	@$(VENV)/bin/ruff format python scripts
-	@$(VENV)/bin/ruff check --fix python scripts
+	@$(VENV)/bin/ruff format python scripts bench
+	@$(VENV)/bin/ruff check --fix python scripts bench
 
 .PHONY: audit
 audit: check-tools $(PACKAGES_STAMP) ## Licences, yanked crates and known advisories of all dependencies
@@ -111,6 +111,10 @@ audit: check-tools $(PACKAGES_STAMP) ## Licences, yanked crates and known adviso
 .PHONY: bench
 bench: check-tools $(LIBCLANG_STAMP) ## Run the measurements behind the documents (minutes; wants a quiet machine)
 	@scripts/bench.sh
+
+.PHONY: bench-vector
+bench-vector: check-tools ## Measure the vector index against its peers (bench/README.md; wants a quiet machine)
+	@scripts/bench-vector.sh
 
 .PHONY: env
 env: ## Print the environment of cargo here: eval "$(make env)", then use cargo by hand

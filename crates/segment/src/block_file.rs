@@ -55,6 +55,7 @@ impl BlockFile {
             return Err(corrupt("the checksum of its trailer is wrong"));
         }
         let checksums = table.chunks_exact(4).map(|bytes| u32_at(bytes, 0)).collect();
+        cache.count_file(data_bytes);
         Ok(Arc::new(Self {
             path: path.to_path_buf(),
             file,
@@ -72,6 +73,11 @@ impl BlockFile {
 
     pub fn is_empty(&self) -> bool {
         self.data_bytes == 0
+    }
+
+    /// Whether its cache has room for blocks that are read for a few bytes: see [`BlockCache::is_crowded`].
+    pub fn is_crowded(&self) -> bool {
+        self.cache.is_crowded()
     }
 
     pub fn path(&self) -> &Path {
@@ -146,7 +152,7 @@ impl BlockFile {
 
 impl Drop for BlockFile {
     fn drop(&mut self) {
-        self.cache.forget_file(self.id);
+        self.cache.forget_file(self.id, self.data_bytes);
     }
 }
 

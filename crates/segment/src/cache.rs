@@ -1,6 +1,7 @@
 //! One bounded cache of verified blocks for all open index files.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -21,6 +22,8 @@ impl Weighter<BlockKey, Arc<[u8]>> for BytesOf {
 /// Verified blocks of index files, bounded in bytes, shared by every reader of a database.
 pub struct BlockCache {
     blocks: Cache<BlockKey, Arc<[u8]>, BytesOf>,
+    /// Bytes of all files that are open on it.
+    open_bytes: AtomicU64,
 }
 
 impl BlockCache {
@@ -40,6 +43,7 @@ impl BlockCache {
                 Default::default(),
                 Default::default(),
             ),
+            open_bytes: AtomicU64::new(0),
         })
     }
 
@@ -51,6 +55,15 @@ impl BlockCache {
     /// The limit in bytes.
     pub fn capacity_bytes(&self) -> u64 {
         self.blocks.capacity()
+    }
+
+    /// Whether the open files are so much larger than the cache that blocks read for a few bytes push each other out.
+    pub fn is_crowded(&self) -> bool {
+        self.open_bytes.load(Ordering::Relaxed) / 3 > self.capacity_bytes() / 2
+    }
+
+    pub(crate) fn count_file(&self, bytes: u64) {
+        self.open_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Drops every block: memory goes back when the database is idle.
@@ -66,7 +79,8 @@ impl BlockCache {
         self.blocks.insert(key, block);
     }
 
-    pub(crate) fn forget_file(&self, file: u64) {
+    pub(crate) fn forget_file(&self, file: u64, bytes: u64) {
+        self.open_bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.blocks.retain(|key, _| key.0 != file);
     }
 }

@@ -15,8 +15,6 @@ pub struct Codes {
     pub(crate) rotation: Rotation,
     pub(crate) one: Arc<BlockFile>,
     pub(crate) four: Arc<BlockFile>,
-    /// Whether the block cache has room for most of `four`.
-    pub(crate) four_is_cached: bool,
 }
 
 impl Codes {
@@ -28,8 +26,7 @@ impl Codes {
         let header = Header::read(&one, Width::One)?;
         header.same_as(&Header::read(&four, Width::Four)?, four.path())?;
         let rotation = Rotation::new(header.dim, header.seed)?;
-        let four_is_cached = four.len() <= cache.capacity_bytes() / 2;
-        Ok(Self { header, rotation, one, four, four_is_cached })
+        Ok(Self { header, rotation, one, four })
     }
 
     pub fn rows(&self) -> u32 {

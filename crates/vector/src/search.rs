@@ -63,8 +63,12 @@ impl Codes {
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Candidate>> {
         let matching = rows.count(self.rows());
-        let mut refine =
-            Refine::new(Pages::of_rows(&self.four, self.header.padded_dim(), self.four_is_cached), query, limit, stop);
+        let mut refine = Refine::new(
+            Pages::of_rows(&self.four, self.header.padded_dim(), !self.four.is_crowded()),
+            query,
+            limit,
+            stop,
+        );
         if reads_directly(matching, self.rows()) || matching <= limit as u64 {
             rows.try_for_each(self.rows(), |slot| refine.take(slot))?;
         } else {

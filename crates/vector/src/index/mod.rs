@@ -110,7 +110,7 @@ impl Index {
             dim: codes.dim(),
             mapped: access == Access::Mapped,
             uncached_one: uncached_blocks(codes.one.len(), cache),
-            four_is_cached: codes.four_is_cached,
+            four_is_cached: true,
         };
         Ok(Self { codes, vectors, graph, efforts, shape })
     }
@@ -161,11 +161,12 @@ impl Index {
         };
         // A pool holds some nodes several times: it must be larger than what is to come out of it.
         let effort = effort.map(|effort| effort.max(limit + limit / 2));
+        let shape = Shape { four_is_cached: !self.codes.four.is_crowded(), ..self.shape };
         let mut choice = match accuracy {
             Accuracy::Exact => Choice::Exact,
             _ => {
                 let cold = self.graph.as_ref().is_some_and(Graph::stays_cold);
-                self.shape.choose(matching, effort.filter(|_| self.graph.is_some()), cold)
+                shape.choose(matching, effort.filter(|_| self.graph.is_some()), cold)
             }
         };
         let prepared = OnceCell::new();
@@ -178,7 +179,7 @@ impl Index {
             }
             // The rows asked for lie elsewhere than the query.
             walk = stats;
-            choice = self.shape.choose(matching, None, false);
+            choice = shape.choose(matching, None, false);
         }
         if choice == Choice::Exact {
             return found(self.compare_all(query, rows, limit, stop)?, Plan::Exact, walk);

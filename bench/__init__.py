@@ -1,0 +1,1 @@
+"""The vector index against its peers: data, adapters, measurement and report. Never built or shipped with the product."""

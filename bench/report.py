@@ -1,0 +1,174 @@
+"""`docs/benchmarks/vector.md` and its pictures, from the kept results alone: `python -m bench.report`."""
+
+import json
+import platform
+from pathlib import Path
+
+from bench import paths, plots, results
+
+TITLES = {
+    "text50k": ("50,000 x 384, cosine", "documentation passages embedded by all-MiniLM-L6-v2"),
+    "sift100k": ("100,000 x 128, L2", "SIFT descriptors (own extraction, not the TEXMEX file)"),
+    "sift1m": ("1,000,000 x 128, L2", "SIFT descriptors (own extraction, not the TEXMEX file)"),
+    "lsa100k": (
+        "100,000 x 1,024, cosine",
+        "TF-IDF + SVD of documentation passages, a stand-in for a neural model of that width",
+    ),
+    "lsa1m": (
+        "1,000,000 x 1,024, cosine",
+        "TF-IDF + SVD of passages of documentation and dictionaries, many of them overlapping",
+    ),
+}
+HEAD = """# The vector index against its peers
+
+Question: at which recall does one core answer how many queries, and what does it cost in RAM, disk and building?
+
+- **Data:** sets of real vectors, named with each table; 1,000 queries that are not in the base; exact neighbours by brute
+  force. [bench/README.md](../../bench/README.md) tells how they are made. The seeds are in the sources.
+- **Speed:** QPS/core = 1,000 / CPU ms per query of the whole process, one thread, one query a call, k = 10, warm;
+  interpolated on the frontier of the sweep (speed logarithmic). A dash: never reached. p50 and p99 are wall time of the
+  cheapest measured point at recall .95 or more.
+- **Recall@10:** a row counts when its exact similarity reaches that of the true tenth.
+- **RAM:** anonymous and mapped memory of the process less its interpreter; `page cache` is what of the index's files was
+  resident while serving, mapped or not. Engines that read their files once into anonymous memory do not need it again;
+  engines that read or map them while serving do.
+- **Building:** one thread, CPU seconds of the process; the peak is resident memory, for the peers with the base rows mapped.
+- **Ours:** `graph_read` and `graph_mapped` are the index of one segment by itself (`crates/vector`), reading its files or
+  mapping them; `engine` is the whole program through its Python module, durability `commit` (every write call fsynced before
+  it returns), the default memory budget of 64 MiB. The peers are libraries called from Python, without durability but for
+  LanceDB, Chroma and sqlite-vec with their own defaults.
+- **Configurations** are the dictionaries `CONFIGS` in `bench/peers/*/*.py`.
+- **Machine:** {machine}
+- **Command:** `make bench-vector`; the tables alone, from `bench/results/*.jsonl`: `python -m bench.report`.
+"""
+LOW_MEMORY = """In a control group that counts everything, page cache included; one effort each, the cheapest that reaches .95 without a
+limit. The index is evicted first: the first round over the queries starts cold, the others find what fits. A peer's limit
+includes some 35 MB of Python and numpy.
+"""
+COLUMNS = [
+    "engine",
+    "version",
+    "config",
+    *(f"QPS/core @{recall:.2f}".replace("0.", ".") for recall in results.RECALLS),
+] + [
+    "p50 ms",
+    "p99 ms",
+    "best recall",
+    "RAM anon MB",
+    "RAM file MB",
+    "page cache MB",
+    "disk MB",
+    "build CPU s",
+    "build peak MB",
+]
+LOW = [
+    "limit MB",
+    "engine",
+    "config",
+    "recall",
+    "p50 ms",
+    "p99 ms",
+    "CPU ms",
+    "first round p50 ms",
+    "open to first answer ms",
+    "charged at most MB",
+    "outcome",
+]
+
+
+def main() -> None:
+    parts = [HEAD.format(machine=machine())]
+    folder = paths.REPORTS / "vector"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in results.sets():
+        sweeps = results.sweeps(name)
+        shape, made_of = TITLES[name]
+        plots.speed(sweeps, f"{name}: {shape}", folder / f"{name}-speed.svg")
+        plots.memory(sweeps, f"{name}: {shape}", folder / f"{name}-memory.svg")
+        parts.append(f"## {name}: {shape}\n\n{made_of[0].upper()}{made_of[1:]}. Sorted by speed at recall .95.\n")
+        parts.append(table(COLUMNS, frontier_rows(sweeps)))
+        parts.append(f"![Recall against speed](vector/{name}-speed.svg)\n\n![Memory](vector/{name}-memory.svg)\n")
+        parts.extend(low_memory(name))
+    parts.append(absent())
+    (paths.REPORTS / "vector.md").write_text("\n".join(parts))
+
+
+def machine() -> str:
+    model = next(
+        (line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), ":"
+    )
+    size = int(Path("/proc/meminfo").read_text().split()[1]) / (1 << 20)
+    cores = Path("/proc/cpuinfo").read_text().count("processor\t")
+    return f"{cores} virtual cores ({model.partition(':')[2].strip()}), {size:.0f} GiB, Linux {platform.release().split('-')[0]}."
+
+
+def table(columns: list[str], rows: list[list[str]]) -> str:
+    sides = ["---" if name in ("engine", "version", "config", "outcome") else "--:" for name in columns]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [columns, sides, *rows]) + "\n"
+
+
+def frontier_rows(sweeps: dict[tuple[str, str], list[dict]]) -> list[list[str]]:
+    """Sorted by the speed at .95, then by the best recall."""
+    lines = []
+    for (engine, config), rows in sweeps.items():
+        speeds = [results.at(rows, recall) for recall in results.RECALLS]
+        best = max(row["recall"] for row in rows)
+        reaching = [row for row in rows if row["recall"] >= 0.95] or [max(rows, key=lambda row: row["recall"])]
+        row = min(reaching, key=lambda row: row["cpu_ms"])
+        figures = [
+            number(row[name]) for name in ("anon_mb", "file_mb", "cache_mb", "disk_mb", "build_cpu_s", "build_peak_mb")
+        ]
+        cells = [
+            engine,
+            row["version"],
+            config,
+            *map(number, speeds),
+            f"{row['p50_ms']:.3f}",
+            f"{row['p99_ms']:.3f}",
+            f"{best:.3f}",
+        ]
+        lines.append(((speeds[1] or 0, best), [*cells, *figures]))
+    return [cells for _, cells in sorted(lines, reverse=True)]
+
+
+def number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def low_memory(name: str) -> list[str]:
+    file = paths.RESULTS / f"{name}.low-memory.jsonl"
+    if not file.exists():
+        return []
+    rows = sorted(
+        map(json.loads, file.read_text().splitlines()), key=lambda row: (row["limit_mb"], row.get("p50_ms", 1e9))
+    )
+    cells = [
+        [
+            str(row["limit_mb"]),
+            row["engine"],
+            row["config"],
+            *(
+                [f"{row['recall']:.3f}"] + [f"{row[key]:.2f}" for key in ("p50_ms", "p99_ms", "cpu_ms")]
+                if "recall" in row
+                else ["-"] * 4
+            ),
+            f"{row['first_round_p50_ms']:.2f}" if "first_round_p50_ms" in row else "-",
+            f"{row['open_to_first_ms']:.0f}" if "open_to_first_ms" in row else "-",
+            f"{row['peak_mb']:.0f}",
+            row.get("failed", "ok"),
+        ]
+        for row in rows
+    ]
+    told = f"### {name} inside a memory limit\n\n{LOW_MEMORY}"
+    return [told, table(LOW, cells)]
+
+
+def absent() -> str:
+    """Engines that could not be measured, and why."""
+    reasons = json.loads((paths.RESULTS / "absent.json").read_text())
+    lines = [f"- **{name}:** {why}" for name, why in reasons.items()]
+    return "## What is not here\n\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+if __name__ == "__main__":
+    main()
