@@ -95,7 +95,7 @@ fn load(folder: &Path, source: &Path, metric: Metric, most: usize) -> Outcome {
 fn record(id: usize, vector: Vec<f32>) -> Record {
     // Numbers that have nothing to do with the order of rows.
     let mixed = (id as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
-    let one_in = [2, 10, 100, 1000, 10_000].into_iter().filter(|n| mixed % n == 0);
+    let one_in = [2, 10, 100, 1000, 10_000].into_iter().filter(|n| mixed.is_multiple_of(*n));
     let words = one_in.map(|n| Value::Text(format!("1/{n}"))).collect();
     let payload = [("n".to_string(), Value::Int(id as i64)), ("share".to_string(), Value::Array(words))];
     Record::new(id.to_string()).vector(vector).payload(payload.into())

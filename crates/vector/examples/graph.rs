@@ -29,7 +29,8 @@ fn main() -> Outcome<()> {
         let at = arguments.iter().position(|argument| argument == name)?;
         arguments.get(at + 1).map(String::as_str)
     };
-    let plain: Vec<&str> = arguments.iter().map(String::as_str).take_while(|argument| !argument.starts_with("--")).collect();
+    let plain: Vec<&str> =
+        arguments.iter().map(String::as_str).take_while(|argument| !argument.starts_with("--")).collect();
     let flag = |name: &str| arguments.iter().any(|argument| argument == name);
     match plain.as_slice() {
         ["build", rows, metric, folder] => build(
@@ -142,7 +143,8 @@ fn build(
     };
     let options = BuildOptions { threads, previous: None, checkpoint: None, progress };
     writer.finish(options, &BlockCache::new(16 << 20), Access::Read)?;
-    let disk: u64 = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum::<std::io::Result<u64>>()?;
+    let disk: u64 =
+        std::fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum::<std::io::Result<u64>>()?;
     println!(
         "{{\"rows\": {rows}, \"dim\": {dim}, \"cpu_s\": {:.1}, \"encode_cpu_s\": {encoded:.1}, \"wall_s\": {:.1}, \"threads\": {threads}, \"disk_bytes\": {disk}, \"peak_rss_kb\": {}}}",
         cpu_seconds("self") - cpu,
@@ -167,7 +169,11 @@ fn reach(
             None => index.compare(query, &[truth[limit - 1] as u32])?[0],
             Some(only) => {
                 let found = index.search(query, Rows::Only(only), limit, Accuracy::Exact, &|| false)?;
-                found.candidates.get(limit - 1).or(found.candidates.last()).map_or(0.0, |candidate| candidate.similarity)
+                found
+                    .candidates
+                    .get(limit - 1)
+                    .or(found.candidates.last())
+                    .map_or(0.0, |candidate| candidate.similarity)
             }
         };
         reach.push(similarity);
