@@ -92,9 +92,9 @@ impl RecordFile {
         self.records == 0
     }
 
-    /// Whether more than an eighth of the last records had to come from the disk.
-    pub fn is_cold(&self) -> bool {
-        self.pace.is_cold()
+    /// The share of the last records that had to come from the disk, 0 to 1.
+    pub fn cold_share(&self) -> f64 {
+        self.pace.share()
     }
 
     pub fn access(&self) -> Access {

@@ -26,6 +26,10 @@ impl Pace {
         }
     }
 
+    pub fn share(&self) -> f64 {
+        f64::from(self.0.load(Ordering::Relaxed)) / f64::from(ONE)
+    }
+
     pub fn is_cold(&self) -> bool {
         self.0.load(Ordering::Relaxed) >= COLD
     }

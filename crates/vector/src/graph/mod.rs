@@ -20,7 +20,7 @@ pub(crate) mod writer;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use nuthatch_distance::BLOCK_ROWS;
 use nuthatch_segment::{Access, RecordFile, SegmentError};
@@ -45,8 +45,6 @@ pub(crate) struct Graph {
     layout: RecordLayout,
     file: Arc<RecordFile>,
     scratch: parking_lot::Mutex<Vec<Scratch>>,
-    /// How many more records were read from the disk than found in memory, of late.
-    cold_reads: AtomicU64,
     looked_at: AtomicU32,
 }
 
@@ -61,14 +59,7 @@ impl Graph {
         if !same {
             return Err(SegmentError::corrupt(file.path(), "its header differs from that of codes1 beside it").into());
         }
-        Ok(Self {
-            header,
-            layout,
-            file,
-            scratch: parking_lot::Mutex::new(Vec::new()),
-            cold_reads: AtomicU64::new(0),
-            looked_at: AtomicU32::new(0),
-        })
+        Ok(Self { header, layout, file, scratch: parking_lot::Mutex::new(Vec::new()), looked_at: AtomicU32::new(0) })
     }
 
     /// Reads the whole file and checks every checksum.
@@ -76,21 +67,13 @@ impl Graph {
         Ok(self.file.verify()?)
     }
 
-    /// Whether records come from the disk and are going to: so many more were read from there than found in memory as there are,
-    /// so there is no room for them. Now and then it says no all the same: who never looks never learns of room.
-    pub(crate) fn stays_cold(&self) -> bool {
-        self.file.is_cold()
-            && self.cold_reads.load(Ordering::Relaxed) >= u64::from(self.header.rows)
-            && !self.looked_at.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOK_AGAIN)
-    }
-
-    /// Takes in what a walk found. Threads may overwrite each other's: it is an estimate.
-    fn note_cold(&self, cold: usize, warm: usize) {
-        let before = self.cold_reads.load(Ordering::Relaxed);
-        let most = 2 * u64::from(self.header.rows);
-        let after = (before + cold as u64).saturating_sub(warm as u64).min(most);
-        if after != before {
-            self.cold_reads.store(after, Ordering::Relaxed);
+    /// The share of records that come from the disk, of late. Now and then it says none: who never looks never learns that
+    /// they have become warm, nor makes them so.
+    pub(crate) fn cold_share(&self) -> f64 {
+        let share = self.file.cold_share();
+        match share > 0.0 && !self.looked_at.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOK_AGAIN) {
+            true => share,
+            false => 0.0,
         }
     }
 

@@ -162,7 +162,6 @@ impl Graph {
         let after = reader.stats();
         stats.rounds = (after.rounds - before.rounds) as usize;
         stats.cold = (after.cold - before.cold) as usize;
-        self.note_cold(stats.cold, stats.hops - stats.cold.min(stats.hops));
         Ok((gather.into_sorted(), stats))
     }
 }

@@ -165,8 +165,8 @@ impl Index {
         let mut choice = match accuracy {
             Accuracy::Exact => Choice::Exact,
             _ => {
-                let cold = self.graph.as_ref().is_some_and(Graph::stays_cold);
-                shape.choose(matching, effort.filter(|_| self.graph.is_some()), cold)
+                let cold_share = self.graph.as_ref().map_or(0.0, Graph::cold_share);
+                shape.choose(matching, effort.filter(|_| self.graph.is_some()), cold_share)
             }
         };
         let prepared = OnceCell::new();
@@ -179,7 +179,7 @@ impl Index {
             }
             // The rows asked for lie elsewhere than the query.
             walk = stats;
-            choice = shape.choose(matching, None, false);
+            choice = shape.choose(matching, None, 0.0);
         }
         if choice == Choice::Exact {
             return found(self.compare_all(query, rows, limit, stop)?, Plan::Exact, walk);
@@ -209,7 +209,7 @@ impl Index {
     /// Whether a walk with so large a pool costs more than scanning the codes.
     fn scans_rather_than(&self, effort: usize) -> bool {
         let shape = Shape { uncached_one: 0, four_is_cached: true, mapped: true, ..self.shape };
-        !matches!(shape.choose(u64::from(self.rows()), Some(effort), false), Choice::Walk { .. })
+        !matches!(shape.choose(u64::from(self.rows()), Some(effort), 0.0), Choice::Walk { .. })
     }
 
     fn prepare(&self, query: &[f32]) -> Prepared {

@@ -44,8 +44,8 @@ const HOPS_MIN: f64 = 10.0;
 const BLOCK_NS: f64 = 15_000.0;
 /// Reading the 4-bit codes of one row by itself.
 const ROW_NS: f64 = 1_300.0;
-/// A record from the disk, eight at a time.
-const COLD_HOP_NS: f64 = 20_000.0;
+/// Reading a record from the disk, eight at a time.
+const COLD_READ_NS: f64 = 20_000.0;
 
 /// What the choice depends on.
 #[derive(Clone, Copy)]
@@ -72,8 +72,8 @@ pub(crate) enum Choice {
 
 impl Shape {
     /// The cheapest way to the `effort` (`None`: there is no graph) among `matching` rows.
-    /// `cold`: the graph's records come from the disk.
-    pub(crate) fn choose(&self, matching: u64, effort: Option<usize>, cold: bool) -> Choice {
+    /// `cold_share`: of the graph's records, those that come from the disk.
+    pub(crate) fn choose(&self, matching: u64, effort: Option<usize>, cold_share: f64) -> Choice {
         let dim = self.dim as f64;
         let exact = matching as f64 * if self.mapped { 250.0 + dim * 0.4 } else { 1300.0 + dim * 0.6 };
         let codes = self.codes(matching);
@@ -84,10 +84,9 @@ impl Shape {
                 true => (effort as f64 * FILTER_MARGIN * f64::from(self.rows) / matching as f64).ceil(),
                 false => effort as f64,
             };
-            let hop = match (self.mapped, cold) {
-                (true, _) => 750.0 + dim * 0.75,
-                (false, false) => 1750.0 + dim * 0.85,
-                (false, true) => COLD_HOP_NS,
+            let hop = match self.mapped {
+                true => 750.0 + dim * 0.75,
+                false => 1750.0 + dim * 0.85 + cold_share * COLD_READ_NS,
             };
             if (pool * HOPS_SHARE + HOPS_MIN) * hop <= codes.min(exact) {
                 return Choice::Walk { pool: pool as usize };
@@ -130,29 +129,29 @@ mod tests {
     #[test]
     fn dense_filters_walk_with_a_larger_pool_and_sparse_ones_read_codes_or_vectors() {
         let shape = shape(1_000_000, 384, true);
-        let pool = |matching| match shape.choose(matching, Some(100), false) {
+        let pool = |matching| match shape.choose(matching, Some(100), 0.0) {
             Choice::Walk { pool, .. } => pool,
             other => panic!("{other:?}"),
         };
         assert_eq!((pool(1_000_000), pool(500_000)), (100, 250));
-        assert_eq!(shape.choose(1_000, Some(100), false), Choice::Codes);
-        assert_eq!(shape.choose(1_000, None, false), Choice::Codes);
+        assert_eq!(shape.choose(1_000, Some(100), 0.0), Choice::Codes);
+        assert_eq!(shape.choose(1_000, None, 0.0), Choice::Codes);
     }
 
     #[test]
     fn asked_for_thousands_a_scan_is_cheaper_than_a_walk() {
         let shape = shape(100_000, 128, false);
-        assert_eq!(shape.choose(100_000, Some(10_000), false), Choice::Codes);
-        assert!(matches!(shape.choose(100_000, Some(30), false), Choice::Walk { .. }));
+        assert_eq!(shape.choose(100_000, Some(10_000), 0.0), Choice::Codes);
+        assert!(matches!(shape.choose(100_000, Some(30), 0.0), Choice::Walk { .. }));
     }
 
     #[test]
     fn what_the_cache_cannot_hold_is_avoided() {
         let small = Shape { uncached_one: 400, four_is_cached: false, ..shape(1_000_000, 128, false) };
-        assert_eq!(small.choose(200, Some(60), false), Choice::Codes);
-        assert!(matches!(small.choose(1_000_000, Some(1_000), false), Choice::Walk { .. }));
+        assert_eq!(small.choose(200, Some(60), 0.0), Choice::Codes);
+        assert!(matches!(small.choose(1_000_000, Some(1_000), 0.0), Choice::Walk { .. }));
         let small = shape(100_000, 1024, false);
-        assert!(matches!(small.choose(100_000, Some(100), false), Choice::Walk { .. }));
-        assert_eq!(small.choose(100_000, Some(100), true), Choice::Codes);
+        assert!(matches!(small.choose(100_000, Some(100), 0.0), Choice::Walk { .. }));
+        assert_eq!(small.choose(100_000, Some(100), 0.9), Choice::Codes);
     }
 }
