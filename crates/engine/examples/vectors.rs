@@ -15,11 +15,16 @@
 //! `filter` compares with an exact search of the same collection; `live` searches with 2 threads, first alone, then while
 //! 1,000 rows a second arrive in batches of 50, each replacing a stored one. One thread searches in `ask` and `filter`.
 
-use std::io::{BufReader, Read};
+#[path = "../../vector/tests/data/cpu.rs"]
+mod cpu;
+#[path = "../../vector/tests/data/npy.rs"]
+mod npy;
+
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use npy::NpyRows;
 use nuthatch_engine::*;
 
 type Outcome<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -55,7 +60,7 @@ fn options() -> Options {
 }
 
 fn load(folder: &Path, source: &Path, metric: Metric, most: usize) -> Outcome {
-    let mut npy = Npy::open(source)?;
+    let mut npy = NpyRows::open(source)?;
     let db = Database::open(folder, options())?;
     let settings = CollectionOptions {
         dim: Some(npy.dim),
@@ -69,7 +74,7 @@ fn load(folder: &Path, source: &Path, metric: Metric, most: usize) -> Outcome {
     let mut peak = 0;
     for first in (0..total).step_by(1000) {
         let ids = first..total.min(first + 1000);
-        let records: Vec<Record> = ids.map(|id| Ok(record(id, npy.read()?))).collect::<Outcome<_>>()?;
+        let records: Vec<Record> = ids.map(|id| Ok(record(id, next_row(&mut npy)?))).collect::<Outcome<_>>()?;
         rows.upsert(records)?;
         peak = peak.max(resident());
     }
@@ -112,7 +117,7 @@ fn ask(folder: &Path, queries: &str, truth: &str, accuracy: Accuracy) -> Outcome
     println!("open to first answer: {:.1} ms", started.elapsed().as_secs_f64() * 1e3);
     for round in ["first round", "second round"] {
         let (mut times, mut found) = (Vec::new(), 0);
-        let cpu = cpu_seconds();
+        let cpu = cpu::thread_seconds();
         let mut plans: Vec<String> = Vec::new();
         let mut cold = 0;
         for (query, truth) in queries.iter().zip(&truth) {
@@ -131,7 +136,7 @@ fn ask(folder: &Path, queries: &str, truth: &str, accuracy: Accuracy) -> Outcome
             found as f64 / (queries.len() * LIMIT) as f64,
             percentile(&mut times, 50),
             percentile(&mut times, 99),
-            (cpu_seconds() - cpu) * 1e3 / queries.len() as f64,
+            (cpu::thread_seconds() - cpu) * 1e3 / queries.len() as f64,
             cold as f64 / queries.len() as f64,
             plans.join(" | "),
             resident().saturating_sub(before) >> 20,
@@ -267,49 +272,13 @@ fn memory() -> String {
     format!("{} MiB anonymous + {} MiB of files", memory.anonymous_bytes >> 20, memory.file_bytes >> 20)
 }
 
-/// CPU time of this thread.
-fn cpu_seconds() -> f64 {
-    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    statistics.split(' ').next().and_then(|field| field.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1e9
-}
-
-/// Rows of an `.npy` file of f32 or i32, one at a time.
-struct Npy {
-    file: BufReader<std::fs::File>,
-    whole: bool,
-    rows: usize,
-    dim: usize,
-}
-
-impl Npy {
-    fn open(path: &Path) -> Outcome<Self> {
-        let mut file = BufReader::with_capacity(1 << 20, std::fs::File::open(path)?);
-        let mut head = [0; 10];
-        file.read_exact(&mut head)?;
-        let mut header = vec![0; usize::from(u16::from_le_bytes([head[8], head[9]]))];
-        file.read_exact(&mut header)?;
-        let header = String::from_utf8(header)?;
-        let shape = header.split_once("'shape': (").and_then(|(_, rest)| rest.split_once(')')).ok_or("no shape")?.0;
-        let shape: Vec<usize> = shape.split(',').filter_map(|x| x.trim().parse().ok()).collect();
-        let whole = header.contains("<i4");
-        if !whole && !header.contains("<f4") {
-            return Err(format!("{}: neither f32 nor i32", path.display()).into());
-        }
-        Ok(Self { file, whole, rows: shape[0], dim: shape[1] })
-    }
-
-    fn read(&mut self) -> Outcome<Vec<f32>> {
-        let mut raw = vec![0; self.dim * 4];
-        self.file.read_exact(&mut raw)?;
-        let number = |x: &[u8]| {
-            let bytes = [x[0], x[1], x[2], x[3]];
-            if self.whole { i32::from_le_bytes(bytes) as f32 } else { f32::from_le_bytes(bytes) }
-        };
-        Ok(raw.chunks_exact(4).map(number).collect())
-    }
-}
-
 fn matrix(path: &str) -> Outcome<Vec<Vec<f32>>> {
-    let mut npy = Npy::open(Path::new(path))?;
-    (0..npy.rows).map(|_| npy.read()).collect()
+    let mut npy = NpyRows::open(Path::new(path))?;
+    (0..npy.rows).map(|_| next_row(&mut npy)).collect()
+}
+
+fn next_row(npy: &mut NpyRows) -> Outcome<Vec<f32>> {
+    let mut row = Vec::with_capacity(npy.dim);
+    npy.read(&mut row)?;
+    Ok(row)
 }

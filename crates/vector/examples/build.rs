@@ -6,6 +6,8 @@
 //! nearest rows of 200 queries; a row counts as found when it is no farther than the tenth. Hops are the lists that the
 //! search read.
 
+#[path = "../tests/data/cpu.rs"]
+mod cpu;
 #[path = "../tests/data/mod.rs"]
 mod data;
 #[path = "../tests/greedy/mod.rs"]
@@ -57,13 +59,13 @@ fn measure(name: &str, rows: Matrix, queries: &Matrix, metric: Metric, beam: usi
         })
         .collect();
 
-    let (started, cpu) = (Instant::now(), cpu_seconds());
+    let (started, cpu) = (Instant::now(), cpu::process_seconds());
     let parameters = BuildParameters { beam, ..BuildParameters::default() };
     let mut builder = GraphBuilder::new(&codes, parameters);
     let _ = builder.build(threads, &mut |_| ControlFlow::Continue(()));
-    let (inserted, inserted_cpu) = (started.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+    let (inserted, inserted_cpu) = (started.elapsed().as_secs_f64(), cpu::process_seconds() - cpu);
     let edges = builder.finish(threads);
-    let (all, all_cpu) = (started.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+    let (all, all_cpu) = (started.elapsed().as_secs_f64(), cpu::process_seconds() - cpu);
     let degrees: usize = (0..edges.len() as u32).map(|node| edges.neighbours(node).len()).sum();
     println!(
         "  beam {beam}, {threads} threads: {inserted_cpu:.2} + {:.2} CPU s, {inserted:.2} + {:.2} s, degree {:.1}, {} bytes of edges",
@@ -115,12 +117,4 @@ impl Coder {
         self.rotation.rotate(&residual, &mut rotated);
         rotated
     }
-}
-
-/// CPU time of all threads.
-fn cpu_seconds() -> f64 {
-    let statistics = std::fs::read_to_string("/proc/self/stat").expect("measured on Linux");
-    let fields: Vec<f64> = statistics.rsplit(')').next().unwrap().split(' ').filter_map(|x| x.parse().ok()).collect();
-    // The state is no number, so user and system time, in hundredths, are at ten and eleven.
-    (fields[10] + fields[11]) / 100.0
 }

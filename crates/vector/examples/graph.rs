@@ -8,15 +8,16 @@
 //! Run as `cargo run --release -p nuthatch-vector --example graph -- …`. A row counts as found when its exact similarity reaches that
 //! of the K-th true neighbour. CPU time is that of the searching thread; nothing is asked of a store.
 
+#[path = "../tests/data/cpu.rs"]
+mod cpu;
 #[path = "../tests/data/mod.rs"]
 mod data;
 
-use std::io::{BufReader, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
-use data::{Matrix, read_npy};
+use data::{Matrix, NpyRows, read_npy};
 use nuthatch_segment::{Access, BlockCache};
 use nuthatch_vector::*;
 use roaring::RoaringBitmap;
@@ -65,48 +66,6 @@ fn main() -> Outcome<()> {
     }
 }
 
-/// Rows of a `.npy` file of u8, f16 or f32, one at a time.
-struct NpyRows {
-    file: BufReader<std::fs::File>,
-    kind: String,
-    rows: usize,
-    dim: usize,
-}
-
-impl NpyRows {
-    fn open(path: &Path) -> Outcome<Self> {
-        let mut file = BufReader::with_capacity(1 << 20, std::fs::File::open(path)?);
-        let mut head = [0; 10];
-        file.read_exact(&mut head)?;
-        let mut header = vec![0; usize::from(u16::from_le_bytes([head[8], head[9]]))];
-        file.read_exact(&mut header)?;
-        let header = String::from_utf8(header)?;
-        let between = |from: &str, to: char| Some(header.split_once(from)?.1.split_once(to)?.0.to_string());
-        let shape = between("'shape': (", ')').ok_or("no shape")?;
-        let shape: Vec<usize> = shape.split(',').filter_map(|x| x.trim().parse().ok()).collect();
-        let kind = between("'descr': '", '\'').ok_or("no kind")?;
-        Ok(Self { file, kind, rows: shape[0], dim: shape[1] })
-    }
-
-    fn read(&mut self, row: &mut Vec<f32>) -> Outcome<()> {
-        row.clear();
-        let bytes = match self.kind.as_str() {
-            "|u1" => 1,
-            "<f2" => 2,
-            "<f4" => 4,
-            kind => return Err(format!("values of kind {kind}").into()),
-        };
-        let mut raw = vec![0; self.dim * bytes];
-        self.file.read_exact(&mut raw)?;
-        match bytes {
-            1 => row.extend(raw.iter().map(|x| f32::from(*x))),
-            2 => row.extend(raw.chunks_exact(2).map(|x| half::f16::from_le_bytes([x[0], x[1]]).to_f32())),
-            _ => row.extend(raw.chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]]))),
-        }
-        Ok(())
-    }
-}
-
 fn build(
     source: &Path,
     metric: Metric,
@@ -128,7 +87,7 @@ fn build(
     }
     std::fs::remove_dir_all(folder).ok();
     std::fs::create_dir_all(folder)?;
-    let (started, cpu) = (Instant::now(), cpu_seconds("self"));
+    let (started, cpu) = (Instant::now(), cpu::process_seconds());
     let options = IndexOptions { dim, metric, element, seed: 42, centroid: centroid.mean(), graph };
     let mut writer = IndexWriter::create(folder, options)?;
     let mut npy = NpyRows::open(source)?;
@@ -136,7 +95,7 @@ fn build(
         npy.read(&mut row)?;
         writer.push(&element.encode(&row)?)?;
     }
-    let encoded = cpu_seconds("self") - cpu;
+    let encoded = cpu::process_seconds() - cpu;
     let progress = &mut |progress: Progress| {
         eprint!("\r{} of {} rows, {:.0} s ", progress.done, progress.total, started.elapsed().as_secs_f64());
         ControlFlow::Continue(())
@@ -147,7 +106,7 @@ fn build(
         std::fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum::<std::io::Result<u64>>()?;
     println!(
         "{{\"rows\": {rows}, \"dim\": {dim}, \"cpu_s\": {:.1}, \"encode_cpu_s\": {encoded:.1}, \"wall_s\": {:.1}, \"threads\": {threads}, \"disk_bytes\": {disk}, \"peak_rss_kb\": {}}}",
-        cpu_seconds("self") - cpu,
+        cpu::process_seconds() - cpu,
         started.elapsed().as_secs_f64(),
         status("VmHWM:")
     );
@@ -194,7 +153,7 @@ fn search(
     let mut times_us = Vec::with_capacity(queries.len());
     let mut cpu = 0.0;
     for measured in [false, true] {
-        cpu = cpu_seconds("thread-self");
+        cpu = cpu::thread_seconds();
         for (query, reach) in queries.rows().zip(reach) {
             let started = Instant::now();
             let mut found = index.search(query, rows, limit, accuracy, &|| false)?;
@@ -206,7 +165,7 @@ fn search(
                 plan = found.plan;
             }
         }
-        cpu = cpu_seconds("thread-self") - cpu;
+        cpu = cpu::thread_seconds() - cpu;
     }
     times_us.sort_unstable_by(f64::total_cmp);
     let queries = queries.len();
@@ -241,18 +200,6 @@ fn best(index: &Index, query: &[f32], candidates: &mut Vec<Candidate>, limit: us
     similarities.sort_unstable_by(|a, b| b.total_cmp(a));
     similarities.truncate(limit);
     Ok((similarities, slots.len()))
-}
-
-/// CPU time of this process (`self`) or thread (`thread-self`).
-fn cpu_seconds(whose: &str) -> f64 {
-    if whose == "self" {
-        let stat = std::fs::read_to_string("/proc/self/stat").expect("measured on Linux");
-        let fields: Vec<&str> = stat.rsplit_once(')').expect("the name is in brackets").1.split_whitespace().collect();
-        let ticks = |at: usize| fields[at].parse::<f64>().expect("a number of ticks");
-        return (ticks(11) + ticks(12)) / 100.0;
-    }
-    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").expect("measured on Linux");
-    statistics.split(' ').next().and_then(|field| field.parse::<f64>().ok()).expect("nanoseconds on the CPU") / 1e9
 }
 
 /// A field of this process' status, in KiB.

@@ -4,6 +4,8 @@
 //! Command: `cargo run --release -p nuthatch-vector --example scan [all]`. One thread's CPU time, warm cache, k = 10. Recall counts a row
 //! as found when its exact similarity reaches that of the k-th best.
 
+#[path = "../tests/data/cpu.rs"]
+mod cpu;
 #[path = "../tests/data/mod.rs"]
 mod data;
 
@@ -36,13 +38,6 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// CPU time of this thread, which a busy machine does not inflate as it does wall time.
-fn cpu_seconds() -> f64 {
-    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").expect("measured on Linux");
-    let nanoseconds = statistics.split(' ').next().and_then(|field| field.parse::<f64>().ok());
-    nanoseconds.expect("the first field is the time on the CPU") / 1e9
-}
-
 fn measure(
     name: &str,
     rows: &Matrix,
@@ -52,11 +47,11 @@ fn measure(
     let folder = tempfile::tempdir()?;
     let mut centroid = Centroid::new(rows.dim, metric)?;
     rows.rows().step_by(8).try_for_each(|row| centroid.add(row))?;
-    let started = cpu_seconds();
+    let started = cpu::thread_seconds();
     let mut writer = CodesWriter::create(folder.path(), rows.dim, metric, 42, &centroid.mean())?;
     rows.rows().try_for_each(|row| writer.push(row))?;
     let files = writer.finish()?;
-    let us_per_row = (cpu_seconds() - started) * 1e6 / rows.len() as f64;
+    let us_per_row = (cpu::thread_seconds() - started) * 1e6 / rows.len() as f64;
     println!("\n{name}: encode {us_per_row:.2} us/row, files {files:?}");
 
     let codes = Codes::open(folder.path(), &BlockCache::new(1 << 30))?;
@@ -70,20 +65,20 @@ fn measure(
     for query in queries.rows() {
         codes.search(query, Rows::All, LIMIT)?;
     }
-    let started = cpu_seconds();
+    let started = cpu::thread_seconds();
     let rounds = 5;
     for query in (1..rounds).flat_map(|_| queries.rows()) {
         codes.search(query, Rows::All, LIMIT)?;
     }
     let found: Vec<_> = queries.rows().map(|query| codes.search(query, Rows::All, LIMIT)).collect::<Result<_>>()?;
-    let us_search = (cpu_seconds() - started) * 1e6 / (rounds * queries.len()) as f64;
-    let started = cpu_seconds();
+    let us_search = (cpu::thread_seconds() - started) * 1e6 / (rounds * queries.len()) as f64;
+    let started = cpu::thread_seconds();
     let mut hits = 0;
     for ((query, found), reach) in queries.rows().zip(&found).zip(&reach) {
         let exact = found.iter().map(|candidate| metric.similarity(query, rows.row(candidate.slot as usize)));
         hits += exact.filter(|similarity| similarity >= reach).count().min(LIMIT);
     }
-    let us_rerank = (cpu_seconds() - started) * 1e6 / queries.len() as f64;
+    let us_rerank = (cpu::thread_seconds() - started) * 1e6 / queries.len() as f64;
     let recall = hits as f64 / (queries.len() * LIMIT) as f64;
     let mut counts: Vec<usize> = found.iter().map(Vec::len).collect();
     counts.sort_unstable();
@@ -96,26 +91,26 @@ fn measure(
         let only: RoaringBitmap = (0..rows.len() as u32)
             .filter(|slot| slot.wrapping_mul(2_654_435_761) >> 8 < u32::MAX / 256 / share)
             .collect();
-        let started = cpu_seconds();
+        let started = cpu::thread_seconds();
         for query in queries.rows() {
             codes.search(query, Rows::Only(&only), LIMIT)?;
         }
-        let us_search = (cpu_seconds() - started) * 1e6 / queries.len() as f64;
+        let us_search = (cpu::thread_seconds() - started) * 1e6 / queries.len() as f64;
         println!("  filter 1 in {share}: {us_search:.1} us/query, {:.1} ns/match", us_search * 1e3 / only.len() as f64);
     }
     let mut delta = Delta::new(rows.dim, metric)?;
     let fresh = rows.len().min(8192);
-    let started = cpu_seconds();
+    let started = cpu::thread_seconds();
     for row in 0..fresh {
         delta.push(row as u64, rows.row(row))?;
     }
-    let us_per_row = (cpu_seconds() - started) * 1e6 / fresh as f64;
-    let started = cpu_seconds();
+    let us_per_row = (cpu::thread_seconds() - started) * 1e6 / fresh as f64;
+    let started = cpu::thread_seconds();
     let mut found = 0;
     for query in queries.rows() {
         found += delta.search(query, |_| true, LIMIT)?.len();
     }
-    let us_search = (cpu_seconds() - started) * 1e6 / queries.len() as f64;
+    let us_search = (cpu::thread_seconds() - started) * 1e6 / queries.len() as f64;
     println!(
         "  delta of {fresh}: {} bytes, {us_per_row:.2} us/row to push, {us_search:.1} us/query, {:.1} candidates (mean)",
         delta.bytes(),

@@ -113,11 +113,6 @@ impl State {
     /// The rows whose payload passes the filter, by where they are. Only while the segments are sound.
     pub fn matching(&self, filter: &Filter) -> Result<Matching> {
         let segments = self.segments.iter().map(|view| view.matching(filter)).collect::<Result<_>>()?;
-        Ok(Matching { segments, fresh: self.fresh_matching(filter)? })
-    }
-
-    /// The fresh rows whose payload passes the filter.
-    pub fn fresh_matching(&self, filter: &Filter) -> Result<RoaringTreemap> {
         let mut fresh = self.active.matching(filter)?;
         if let Some(frozen) = &self.frozen {
             fresh |= frozen
@@ -127,7 +122,7 @@ impl State {
                 .filter(|row| !self.removed_from_frozen(*row))
                 .collect::<RoaringTreemap>();
         }
-        Ok(fresh)
+        Ok(Matching { segments, fresh })
     }
 
     /// Rows that wait outside the indexes.

@@ -64,10 +64,9 @@ fn run(shared: &Shared, job: &Job) {
 
 /// Threads that this one starts inherit it.
 fn yield_to_others() {
+    // Where that is not allowed the work is as right, only less polite.
     #[cfg(target_os = "linux")]
-    if rustix::process::setpriority_process(None, NICENESS).is_err() {
-        // Not allowed here: the work is as right, only less polite.
-    }
+    rustix::process::setpriority_process(None, NICENESS).ok();
     #[cfg(not(target_os = "linux"))]
     let _ = NICENESS;
 }

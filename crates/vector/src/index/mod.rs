@@ -86,12 +86,22 @@ pub struct Index {
     vectors: Vectors,
     graph: Option<Graph>,
     efforts: Efforts,
-    shape: Shape,
+    mapped: bool,
+    uncached_one: u64,
 }
 
 impl Index {
     /// Opens what [`IndexWriter`] wrote in `dir` and checks that the files belong together (not yet their blocks).
     pub fn open(dir: &Path, cache: &Arc<BlockCache>, access: Access) -> Result<Self> {
+        let mut index = Self::open_unmeasured(dir, cache, access)?;
+        if index.has_graph() {
+            index.efforts = Efforts::read(dir)?;
+        }
+        Ok(index)
+    }
+
+    /// The same before the efforts of its graph are known.
+    fn open_unmeasured(dir: &Path, cache: &Arc<BlockCache>, access: Access) -> Result<Self> {
         let codes = Codes::open(dir, cache)?;
         let vectors = Vectors::open(dir, access)?;
         if (vectors.rows(), vectors.dim()) != (codes.rows(), codes.dim()) {
@@ -101,18 +111,8 @@ impl Index {
             true => Some(Graph::open(dir, &codes, vectors.element(), access)?),
             false => None,
         };
-        let efforts = match &graph {
-            Some(_) => Efforts::read(dir)?,
-            None => Efforts::default(),
-        };
-        let shape = Shape {
-            rows: codes.rows(),
-            dim: codes.dim(),
-            mapped: access == Access::Mapped,
-            uncached_one: uncached_blocks(codes.one.len(), cache),
-            four_is_cached: true,
-        };
-        Ok(Self { codes, vectors, graph, efforts, shape })
+        let uncached_one = uncached_blocks(codes.one.len(), cache);
+        Ok(Self { codes, vectors, graph, efforts: Efforts::default(), mapped: access == Access::Mapped, uncached_one })
     }
 
     pub fn rows(&self) -> u32 {
@@ -161,7 +161,7 @@ impl Index {
         };
         // A pool holds some nodes several times: it must be larger than what is to come out of it.
         let effort = effort.map(|effort| effort.max(limit + limit / 2));
-        let shape = Shape { four_is_cached: !self.codes.four.is_crowded(), ..self.shape };
+        let shape = self.shape();
         let mut choice = match accuracy {
             Accuracy::Exact => Choice::Exact,
             _ => {
@@ -174,7 +174,7 @@ impl Index {
         let mut walk = WalkStats::default();
         if let (Choice::Walk { pool }, Some(graph)) = (choice, &self.graph) {
             let (candidates, stats) = graph.walk(query, prepared(), &Bounds { rows, limit, effort: pool, stop })?;
-            if stats.matching as u64 >= self.shape.matching_min(matching, stats.hops, limit) {
+            if stats.matching as u64 >= shape.matching_min(matching, stats.hops, limit) {
                 return found(candidates, Plan::Walk { effort: pool }, stats);
             }
             // The rows asked for lie elsewhere than the query.
@@ -208,8 +208,19 @@ impl Index {
 
     /// Whether a walk with so large a pool costs more than scanning the codes.
     fn scans_rather_than(&self, effort: usize) -> bool {
-        let shape = Shape { uncached_one: 0, four_is_cached: true, mapped: true, ..self.shape };
+        let shape = Shape { uncached_one: 0, four_is_cached: true, mapped: true, ..self.shape() };
         !matches!(shape.choose(u64::from(self.rows()), Some(effort), 0.0), Choice::Walk { .. })
+    }
+
+    /// What the choice of a plan depends on, now.
+    fn shape(&self) -> Shape {
+        Shape {
+            rows: self.rows(),
+            dim: self.dim(),
+            mapped: self.mapped,
+            uncached_one: self.uncached_one,
+            four_is_cached: !self.codes.four.is_crowded(),
+        }
     }
 
     fn prepare(&self, query: &[f32]) -> Prepared {

@@ -44,6 +44,8 @@ const HOPS_MIN: f64 = 10.0;
 const BLOCK_NS: f64 = 15_000.0;
 /// Reading the 4-bit codes of one row by itself.
 const ROW_NS: f64 = 1_300.0;
+/// Rows whose 4-bit codes a scan looks up, about.
+const REFINED_ROWS: f64 = 300.0;
 /// Reading a record from the disk, eight at a time.
 const COLD_READ_NS: f64 = 20_000.0;
 
@@ -114,9 +116,6 @@ impl Shape {
         }
     }
 }
-
-/// Rows whose 4-bit codes a scan looks up, about.
-const REFINED_ROWS: f64 = 300.0;
 
 #[cfg(test)]
 mod tests {

@@ -9,8 +9,9 @@ use nuthatch_segment::{Access, BlockCache};
 use super::{Index, efforts};
 use crate::graph::build::{BuildCodes, BuildParameters, GraphBuilder, Progress};
 use crate::graph::writer::{self, Source};
+use crate::rotation::padded_dim;
 use crate::vectors::{Vectors, VectorsWriter};
-use crate::{Codes, CodesWriter, Element, Metric, Result, Rotation, VectorError};
+use crate::{Codes, CodesWriter, Element, Metric, Result, VectorError};
 
 /// Rows from which a graph beats scanning codes: where both cost some 0.2 to 0.3 ms.
 pub fn graph_rows_min(dim: usize) -> u64 {
@@ -60,12 +61,11 @@ pub struct IndexWriter {
 impl IndexWriter {
     /// Creates the files in `dir`, which must not hold them yet.
     pub fn create(dir: &Path, options: IndexOptions) -> Result<Self> {
-        let padded_dim = Rotation::new(options.dim, options.seed)?.padded_dim();
         Ok(Self {
             dir: dir.to_path_buf(),
             codes: CodesWriter::create(dir, options.dim, options.metric, options.seed, &options.centroid)?,
             vectors: VectorsWriter::create(dir, options.dim, options.element)?,
-            build: options.graph.then(|| BuildCodes::new(padded_dim)),
+            build: options.graph.then(|| BuildCodes::new(padded_dim(options.dim))),
             longest_squared: 0.0,
             row: Vec::with_capacity(options.dim),
             options,
@@ -108,12 +108,13 @@ impl IndexWriter {
                 lift_max_squared: longest_squared,
             };
             writer::write(&dir, &source, threads)?;
-            drop((build_codes, edges));
-            efforts::Efforts::default().write(&dir)?;
-            let index = Index::open(&dir, cache, access)?;
-            efforts::measure(&index)?.write(&dir)?;
         }
-        Index::open(&dir, cache, access)
+        let mut index = Index::open_unmeasured(&dir, cache, access)?;
+        if index.has_graph() {
+            index.efforts = efforts::measure(&index)?;
+            index.efforts.write(&dir)?;
+        }
+        Ok(index)
     }
 }
 
@@ -122,11 +123,11 @@ fn edges(codes: &BuildCodes, seed: u64, options: BuildOptions<'_>) -> Result<cra
     let threads = options.threads;
     let resumed =
         options.checkpoint.as_ref().and_then(|(path, rows)| GraphBuilder::resume(codes, parameters, path, rows));
-    let mut builder = match (resumed, options.previous) {
+    let previous = options.previous.and_then(|(index, new_of_old)| Some((index.graph.as_ref()?, new_of_old)));
+    let mut builder = match (resumed, previous) {
         (Some(builder), _) => builder,
-        (None, Some((index, new_of_old))) if index.graph.is_some() => {
-            let previous = index.graph.as_ref().expect("asked above").edges()?;
-            GraphBuilder::from_previous(codes, &previous, new_of_old, parameters, threads)
+        (None, Some((graph, new_of_old))) => {
+            GraphBuilder::from_previous(codes, &graph.edges()?, new_of_old, parameters, threads)
         }
         (None, _) => GraphBuilder::new(codes, parameters),
     };

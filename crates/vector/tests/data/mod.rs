@@ -3,6 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+mod npy;
+
+pub use npy::NpyRows;
+
 /// Where the benchmark data lies: `NUTHATCH_TEST_DATA`, else `shared/data` beside the workspace; `None`, with a word, when absent.
 pub fn folder() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
@@ -34,32 +38,18 @@ impl Matrix {
     }
 }
 
-/// The first `rows_max` rows of a two-dimensional `.npy` file of u8, i32, i64, f16 or f32.
+/// The first `rows_max` rows of a two-dimensional `.npy` file.
 pub fn read_npy(path: &Path, rows_max: usize) -> Matrix {
-    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert_eq!(&bytes[..6], b"\x93NUMPY", "{}", path.display());
-    let header_bytes = u16::from_le_bytes([bytes[8], bytes[9]]) as usize;
-    let header = std::str::from_utf8(&bytes[10..10 + header_bytes]).unwrap();
-    assert!(header.contains("'fortran_order': False"), "{header}");
-    let shape = header.split_once("'shape': (").unwrap().1.split_once(')').unwrap().0;
-    let shape: Vec<usize> = shape.split(',').filter_map(|x| x.trim().parse().ok()).collect();
-    let (rows, dim) = (shape[0].min(rows_max), shape[1]);
-    let data = &bytes[10 + header_bytes..];
-    let kind = header.split_once("'descr': '").unwrap().1.split_once('\'').unwrap().0;
-    let values = match kind {
-        "|u1" => data[..rows * dim].iter().map(|x| f32::from(*x)).collect(),
-        "<f2" => numbers(data, rows * dim, |x| half::f16::from_le_bytes(x).to_f32()),
-        "<f4" => numbers(data, rows * dim, f32::from_le_bytes),
-        "<i4" => numbers(data, rows * dim, |x| i32::from_le_bytes(x) as f32),
-        "<i8" => numbers(data, rows * dim, |x| i64::from_le_bytes(x) as f32),
-        _ => panic!("{}: values of kind {kind}", path.display()),
+    let read = || -> std::io::Result<Matrix> {
+        let mut npy = NpyRows::open(path)?;
+        let (dim, mut row, mut values) = (npy.dim, Vec::new(), Vec::new());
+        for _ in 0..npy.rows.min(rows_max) {
+            npy.read(&mut row)?;
+            values.extend_from_slice(&row);
+        }
+        Ok(Matrix { dim, values })
     };
-    Matrix { dim, values }
-}
-
-fn numbers<const N: usize>(data: &[u8], count: usize, of: impl Fn([u8; N]) -> f32) -> Vec<f32> {
-    let (parts, _) = data.as_chunks::<N>();
-    parts[..count].iter().map(|x| of(*x)).collect()
+    read().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Reproducible numbers (splitmix64), independent of any crate's version.
