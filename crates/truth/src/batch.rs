@@ -47,6 +47,11 @@ impl Batch {
         self.ops.is_empty()
     }
 
+    /// Number of changes.
+    pub fn len(&self) -> usize {
+        self.ops.len()
+    }
+
     pub fn into_ops(self) -> Vec<Op> {
         self.ops
     }

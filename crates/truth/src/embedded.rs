@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
@@ -182,30 +183,98 @@ impl Reader for Embedded {
     }
 }
 
-struct Snapshot<'t> {
-    truth: &'t Embedded,
-    snapshot: rocksdb::Snapshot<'t>,
+impl Embedded {
+    /// Sequence of the last write: two equal ones mean that nothing was written between.
+    pub fn latest(&self) -> u64 {
+        self.db.latest_sequence_number()
+    }
+
+    /// A view like [`Truth::snapshot`] that keeps the store open for as long as it is held.
+    pub fn owned_snapshot(self: &Arc<Self>) -> OwnedSnapshot {
+        let mut latest = 0;
+        let cell = SnapshotCell::new(self.clone(), |truth| {
+            let snapshot = truth.db.snapshot();
+            latest = snapshot.sequence_number();
+            snapshot
+        });
+        OwnedSnapshot { cell, latest }
+    }
+
+    /// About how many bytes of table files the keys in `from..to` take; what is only in write buffers does not count.
+    pub fn approximate_bytes(&self, table: Table, from: &[u8], to: &[u8]) -> u64 {
+        self.db.get_approximate_sizes_cf(self.table(table), &[rocksdb::Range::new(from, to)]).iter().sum()
+    }
+
+    /// About how many keys a table has, and how many bytes of table files.
+    pub fn table_estimate(&self, table: Table) -> Result<(u64, u64)> {
+        let number = |name: &rocksdb::properties::PropName| {
+            let value = self.db.property_int_value_cf(self.table(table), name);
+            Ok(value.map_err(|error| self.error(error))?.unwrap_or(0))
+        };
+        Ok((number(rocksdb::properties::ESTIMATE_NUM_KEYS)?, number(rocksdb::properties::TOTAL_SST_FILES_SIZE)?))
+    }
 }
 
-impl Snapshot<'_> {
-    fn options(&self) -> ReadOptions {
-        let mut options = ReadOptions::default();
-        options.set_snapshot(&self.snapshot);
-        options
+type RocksSnapshot<'t> = rocksdb::Snapshot<'t>;
+
+self_cell::self_cell!(
+    struct SnapshotCell {
+        owner: Arc<Embedded>,
+        #[not_covariant]
+        dependent: RocksSnapshot,
     }
+);
+
+/// A consistent view that is not bound to a scope.
+pub struct OwnedSnapshot {
+    cell: SnapshotCell,
+    latest: u64,
+}
+
+impl OwnedSnapshot {
+    /// Sequence of the last write that it shows; compare with [`Embedded::latest`].
+    pub fn latest(&self) -> u64 {
+        self.latest
+    }
+}
+
+impl Reader for OwnedSnapshot {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.cell.with_dependent(|truth, snapshot| truth.read(at(snapshot), table, key))
+    }
+
+    fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.cell.with_dependent(|truth, snapshot| truth.read_many(at(snapshot), table, keys))
+    }
+
+    fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
+        self.cell.with_dependent(|truth, snapshot| truth.scan_with(at(snapshot), table, from, to, direction, visit))
+    }
+}
+
+struct Snapshot<'t> {
+    truth: &'t Embedded,
+    snapshot: RocksSnapshot<'t>,
+}
+
+/// Options that read as of a snapshot.
+fn at(snapshot: &RocksSnapshot<'_>) -> ReadOptions {
+    let mut options = ReadOptions::default();
+    options.set_snapshot(snapshot);
+    options
 }
 
 impl Reader for Snapshot<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.truth.read(self.options(), table, key)
+        self.truth.read(at(&self.snapshot), table, key)
     }
 
     fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.truth.read_many(self.options(), table, keys)
+        self.truth.read_many(at(&self.snapshot), table, keys)
     }
 
     fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
-        self.truth.scan_with(self.options(), table, from, to, direction, visit)
+        self.truth.scan_with(at(&self.snapshot), table, from, to, direction, visit)
     }
 }
 
@@ -302,12 +371,14 @@ pub(crate) fn table_options(table: Table, budget: &EmbeddedOptions, cache: &Cach
             options.set_compression_type(DBCompressionType::Lz4);
             options.set_bottommost_compression_type(DBCompressionType::Zstd);
         }
-        Table::Ids => {
+        Table::Ids | Table::Kv => {
             blocks.set_bloom_filter(10.0, false);
             blocks.set_partition_filters(true);
             options.set_compression_type(DBCompressionType::Lz4);
         }
-        Table::Catalog | Table::Log => options.set_compression_type(DBCompressionType::Lz4),
+        // Numbered upwards, too; a value is a block of its own.
+        Table::Blobs => options.set_compression_type(DBCompressionType::Lz4),
+        Table::Catalog | Table::Log | Table::Expiry => options.set_compression_type(DBCompressionType::Lz4),
     }
     options.set_block_based_table_factory(&blocks);
     options.set_write_buffer_size(budget.write_buffer_bytes / 2);

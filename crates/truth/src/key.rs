@@ -15,10 +15,26 @@ pub enum Table {
     Log,
     /// Path -> file that was added.
     Files,
+    /// Key of a keyspace -> value, or where it is.
+    Kv,
+    /// Number -> a value too large to lie beside its key.
+    Blobs,
+    /// When a key expires, and the key.
+    Expiry,
 }
 
 impl Table {
-    pub const ALL: [Table; 6] = [Table::Catalog, Table::Ids, Table::Records, Table::Vectors, Table::Log, Table::Files];
+    pub const ALL: [Table; 9] = [
+        Table::Catalog,
+        Table::Ids,
+        Table::Records,
+        Table::Vectors,
+        Table::Log,
+        Table::Files,
+        Table::Kv,
+        Table::Blobs,
+        Table::Expiry,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -28,11 +44,14 @@ impl Table {
             Table::Vectors => "vectors",
             Table::Log => "log",
             Table::Files => "files",
+            Table::Kv => "kv",
+            Table::Blobs => "blobs",
+            Table::Expiry => "expiry",
         }
     }
 }
 
-/// The unit of placement: a tenant's collection. Its eight bytes begin every key.
+/// The unit of placement: a tenant's collection or keyspace. Its eight bytes begin every key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shard {
     pub tenant: u32,

@@ -20,7 +20,7 @@ mod verify;
 use std::ops::ControlFlow;
 
 pub use batch::{Batch, Op};
-pub use embedded::{Embedded, EmbeddedOptions, TruthMemory};
+pub use embedded::{Embedded, EmbeddedOptions, OwnedSnapshot, TruthMemory};
 pub use error::{Result, TruthError};
 pub use key::{Shard, Table};
 pub use log::{append_change, changes_after, trim_changes};
