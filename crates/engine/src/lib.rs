@@ -19,23 +19,29 @@
 //! # Ok::<(), nuthatch_engine::Error>(())
 //! ```
 
+mod clock;
 mod collection;
 mod database;
+mod durability;
 mod error;
 mod files;
 mod folder;
+mod kv;
 mod lock;
 mod options;
 mod record;
 
+pub use clock::Clock;
 pub use collection::{
     Answer, BuildProgress, Collection, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion,
     Hit, Include, Leg, Legs, Mode, Page, Scan, Search, Upserted,
 };
 pub use database::{Database, DiskStats, Doctor, Finding, MemoryStats, ProcessMemory, RepairOutcome, Stats};
+pub use durability::Durability;
 pub use error::{Error, ErrorKind, Result};
 pub use files::{AddOptions, AddReport, FileInfo, Progress, Skipped};
 pub use folder::{FORMAT_OLDEST_READABLE, FORMAT_VERSION};
+pub use kv::{KEY_BYTES_MAX, KeyPage, KeyScan, Keyspace, KvOp, VALUE_BYTES_MAX};
 pub use nuthatch_embed as embed;
 pub use nuthatch_extract::{PassageOptions, WalkOptions};
 pub use nuthatch_filter::{Payload, Value, format_datetime, parse_datetime, payload_from_json, payload_to_json};

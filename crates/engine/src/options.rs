@@ -1,9 +1,12 @@
 //! How a database is opened, and how its one memory budget is shared out.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use nuthatch_segment::Access;
 use nuthatch_truth::EmbeddedOptions;
+
+use crate::clock::Clock;
 
 /// The smallest budget that the parts can work in: tantivy's writer alone takes 15 MB while it commits.
 pub const MEMORY_BUDGET_MIN_BYTES: u64 = 32 << 20;
@@ -33,6 +36,12 @@ pub struct Options {
     /// Map the graphs and vectors of segments instead of reading them: quicker by a third, but what is mapped counts as
     /// resident. For machines with memory to spare.
     pub mapped: bool,
+    /// How long a write of durability `Interval` may wait for its fsync.
+    pub sync_interval_ms: u64,
+    /// How old a snapshot or transaction may become before it is ended: what it sees cannot be cleaned up while it is there.
+    pub snapshot_age_max: Duration,
+    /// What the time is.
+    pub clock: Clock,
     /// False for tests and tools that want to decide themselves when sealing and merging happen.
     pub background: bool,
     /// Fail instead of creating the folder.
@@ -49,6 +58,9 @@ impl Default for Options {
             build_memory_bytes: BUILD_MEMORY_DEFAULT_BYTES,
             build_threads: std::thread::available_parallelism().map_or(1, usize::from).div_ceil(2).min(8),
             mapped: false,
+            sync_interval_ms: 100,
+            snapshot_age_max: Duration::from_secs(600),
+            clock: Clock::system(),
             background: true,
             must_exist: false,
         }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use nuthatch_text::{Tail, TextRow};
-use nuthatch_truth::{Batch, Reader, Table, Truth, trim_changes};
+use nuthatch_truth::{Batch, Reader, Table, trim_changes};
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use crate::collection::manifest::{Manifest, SegmentEntry};
@@ -241,7 +241,7 @@ impl Core {
         if applied > 0 {
             let mut batch = Batch::new();
             trim_changes(&mut batch, self.shard, applied);
-            self.shared.truth()?.write(batch)?;
+            self.shared.write(batch)?;
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 
 use nuthatch_embed::Embedder;
 use nuthatch_filter::Schema;
-use nuthatch_truth::{Batch, Shard, Table, Truth};
+use nuthatch_truth::{Batch, Shard, Table};
 use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
 use parking_lot::{Mutex, RwLock};
 
@@ -49,6 +49,7 @@ pub use write::{Deleted, Upserted};
 use crate::collection::meta::{Counters, Meta, meta_key};
 use crate::collection::state::State;
 use crate::database::Shared;
+use crate::durability::Durability;
 use crate::{Error, Result};
 
 /// How a collection gets its vectors. Fixed by the first `collection()` call that needs it.
@@ -81,6 +82,7 @@ pub struct CollectionOptions {
 #[derive(Clone)]
 pub struct Collection {
     pub(crate) core: Arc<Core>,
+    pub(crate) durability: Durability,
 }
 
 /// What all handles of one collection share.
@@ -143,6 +145,11 @@ pub struct CollectionInfo {
 }
 
 impl Collection {
+    /// The same collection, written with another durability.
+    pub fn with_durability(&self, durability: Durability) -> Self {
+        Self { core: self.core.clone(), durability }
+    }
+
     pub fn name(&self) -> &str {
         &self.core.name
     }
@@ -325,11 +332,10 @@ impl Core {
         let meta = Meta { dim: Some(dim), ..writer.meta.clone() };
         let mut batch = Batch::new();
         batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
-        let truth = self.shared.truth()?;
-        let position = truth.write(batch)?;
+        let position = self.shared.write(batch)?;
         writer.meta = meta;
         drop(writer);
-        Ok(truth.sync(position)?)
+        self.shared.make_durable(position, Durability::Commit)
     }
 
     pub(crate) fn index_folder(&self) -> std::path::PathBuf {

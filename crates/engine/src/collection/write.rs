@@ -4,12 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use nuthatch_embed::Embedder;
-use nuthatch_truth::{Batch, Reader, Table, Truth, append_change};
+use nuthatch_filter::Schema;
+use nuthatch_truth::{Batch, Reader, Table, append_change};
 use nuthatch_vector::{DIM_MAX, DIM_MIN};
 
 use crate::collection::change::Change;
-use crate::collection::meta::{self, COUNTERS, EmbedderMeta, SCHEMA, meta_key};
+use crate::collection::meta::{self, COUNTERS, Counters, EmbedderMeta, Meta, SCHEMA, meta_key};
 use crate::collection::{Collection, Core, EmbedderChoice, Writer};
+use crate::durability::Durability;
 use crate::record::{Record, Row, shortened};
 use crate::{Error, ErrorKind, Result};
 
@@ -41,6 +43,16 @@ pub(crate) struct WriteSet {
     pub files: Vec<(String, Option<Vec<u8>>)>,
 }
 
+/// A write set that is laid out in a batch, and what becomes of the collection when that is written.
+pub(crate) struct Planned {
+    change: Change,
+    fresh: Vec<(u64, Row, Option<Vec<f32>>)>,
+    counters: Counters,
+    schema: Schema,
+    meta: Meta,
+    outcome: (Upserted, Deleted),
+}
+
 impl Collection {
     /// Inserts records, replacing those with the same id. All or nothing, durable when it returns, visible to the next search.
     ///
@@ -51,14 +63,15 @@ impl Collection {
         if records.is_empty() {
             return Err(Error::invalid("an empty batch: give at least one record"));
         }
-        let (upserted, _) = self.core.apply(WriteSet { upserts: records, ..WriteSet::default() })?;
+        let set = WriteSet { upserts: records, ..WriteSet::default() };
+        let (upserted, _) = self.core.apply(set, self.durability)?;
         Ok(upserted)
     }
 
     /// Deletes records by id; ids that are not there are passed over.
     pub fn delete<I: AsRef<str>>(&self, ids: &[I]) -> Result<Deleted> {
         let deletes = ids.iter().map(|id| id.as_ref().to_string()).collect();
-        let (_, deleted) = self.core.apply(WriteSet { deletes, ..WriteSet::default() })?;
+        let (_, deleted) = self.core.apply(WriteSet { deletes, ..WriteSet::default() }, self.durability)?;
         Ok(deleted)
     }
 
@@ -72,36 +85,44 @@ impl Collection {
                 return Ok(deleted);
             }
             let (deletes, deletes_if) = matching.into_iter().unzip();
-            let (_, done) =
-                self.core.apply(WriteSet { deletes, deletes_if: Some(deletes_if), ..WriteSet::default() })?;
+            let set = WriteSet { deletes, deletes_if: Some(deletes_if), ..WriteSet::default() };
+            let (_, done) = self.core.apply(set, self.durability)?;
             deleted.deleted += done.deleted;
         }
     }
 }
 
 impl Core {
-    pub(crate) fn apply(&self, mut set: WriteSet) -> Result<(Upserted, Deleted)> {
-        self.check_open()?;
-        check_records(&set.upserts)?;
-        self.embed_missing(&mut set.upserts)?;
-        self.shared.wait_for_room(self)?;
+    pub(crate) fn apply(&self, mut set: WriteSet, durability: Durability) -> Result<(Upserted, Deleted)> {
+        self.prepare(&mut set)?;
         let (position, outcome) = {
+            let _commit = self.shared.commit.read();
             let mut writer = self.writer.lock();
             self.check_open()?;
-            self.write(&mut writer, set)?
+            let mut batch = Batch::new();
+            let planned = self.plan(&writer, set, &mut batch)?;
+            let position = if batch.is_empty() { None } else { Some(self.shared.write(batch)?) };
+            (position, self.show(&mut writer, planned)?)
         };
         if let Some(position) = position {
-            self.shared.truth()?.sync(position)?;
+            self.shared.make_durable(position, durability)?;
         }
         self.shared.wake_maintenance_if_due(self);
         Ok(outcome)
     }
 
-    fn write(
-        &self,
-        writer: &mut Writer,
-        set: WriteSet,
-    ) -> Result<(Option<nuthatch_truth::Position>, (Upserted, Deleted))> {
+    /// What takes long and needs no lock: checks, embedding, waiting for room.
+    pub(crate) fn prepare(&self, set: &mut WriteSet) -> Result<()> {
+        self.check_open()?;
+        check_records(&set.upserts)?;
+        self.embed_missing(&mut set.upserts)?;
+        self.shared.wait_for_room(self)
+    }
+
+    /// Adds everything that a write set changes to a batch. Once that is written, [`show`](Self::show) must follow, before the
+    /// writer is let go.
+    pub(crate) fn plan(&self, writer: &Writer, set: WriteSet, batch: &mut Batch) -> Result<Planned> {
+        let before = batch.len();
         let mut meta = writer.meta.clone();
         let mut schema = writer.schema.clone();
         let mut counters = writer.counters;
@@ -109,7 +130,6 @@ impl Core {
             self.check_vector(record, &mut meta.dim)?;
         }
         let old = self.rows_of_ids(&set)?;
-        let mut batch = Batch::new();
         let mut change = Change::default();
         let (mut upserted, mut deleted) = (Upserted::default(), Deleted::default());
         let mut schema_changed = false;
@@ -134,7 +154,7 @@ impl Core {
                 && seen.insert(id)
             {
                 if !upserted_ids.contains(id.as_str()) {
-                    remove(&mut batch, *row)?;
+                    remove(batch, *row)?;
                     batch.delete(Table::Ids, self.shard.key(id.as_bytes()));
                 }
                 deleted.deleted += 1;
@@ -144,7 +164,7 @@ impl Core {
         for record in set.upserts {
             match old.get(&record.id) {
                 Some(row) => {
-                    remove(&mut batch, *row)?;
+                    remove(batch, *row)?;
                     upserted.replaced += 1;
                 }
                 None => upserted.inserted += 1,
@@ -184,11 +204,12 @@ impl Core {
                 None => batch.delete(Table::Files, key),
             }
         }
-        if batch.is_empty() {
-            return Ok((None, (upserted, deleted)));
+        let outcome = (upserted, deleted);
+        if batch.len() == before {
+            return Ok(Planned { change, fresh, counters, schema, meta, outcome });
         }
         counters.sequence += 1;
-        append_change(&mut batch, self.shard, counters.sequence, change.encode());
+        append_change(batch, self.shard, counters.sequence, change.encode());
         batch.put(Table::Catalog, self.shard.key(COUNTERS), meta::encode(&counters));
         if schema_changed {
             batch.put(Table::Catalog, self.shard.key(SCHEMA), schema.to_bytes());
@@ -196,7 +217,12 @@ impl Core {
         if meta.dim != writer.meta.dim {
             batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
         }
-        let position = self.shared.truth()?.write(batch)?;
+        Ok(Planned { change, fresh, counters, schema, meta, outcome })
+    }
+
+    /// Makes searches see what has been written.
+    pub(crate) fn show(&self, writer: &mut Writer, planned: Planned) -> Result<(Upserted, Deleted)> {
+        let Planned { change, fresh, counters, schema, meta, outcome } = planned;
         // Written: from here on nothing may fail before the state shows it.
         (writer.meta, writer.counters, writer.schema) = (meta, counters, schema);
         let mut state = self.state.write();
@@ -209,7 +235,7 @@ impl Core {
             self.insert_text(&mut state, row, &stored);
         }
         state.sequence = counters.sequence;
-        Ok((Some(position), (upserted, deleted)))
+        Ok(outcome)
     }
 
     /// Current rows of all ids that a write set names.
@@ -324,10 +350,10 @@ impl Core {
                 meta.dim = meta.dim.or(Some(given.dim));
                 let mut batch = Batch::new();
                 batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
-                let position = self.shared.truth()?.write(batch)?;
+                let position = self.shared.write(batch)?;
                 writer.meta = meta;
                 drop(writer);
-                Ok(self.shared.truth()?.sync(position)?)
+                self.shared.make_durable(position, Durability::Commit)
             }
         }
     }

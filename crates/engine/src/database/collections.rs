@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use nuthatch_text::Analyzer;
-use nuthatch_truth::{Batch, Direction, Reader, Shard, Table, Truth};
+use nuthatch_truth::{Batch, Direction, Reader, Shard, Table};
 use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
 
 use crate::collection::meta::{self, EmbedderMeta, LAST_ID, Meta, TENANT_SHARD, meta_key};
 use crate::collection::{Collection, CollectionInfo, CollectionOptions, Core, EmbedderChoice};
 use crate::database::{Database, Shared};
+use crate::durability::Durability;
 use crate::{Error, Result};
 
 /// Longest name of a collection in bytes.
@@ -24,7 +25,7 @@ impl Database {
     pub fn collection(&self, name: &str, options: CollectionOptions) -> Result<Collection> {
         let shared = &self.inner.shared;
         shared.check_open()?;
-        check_name(name)?;
+        check_name("collection", name)?;
         let _catalog = shared.catalog.lock();
         if let EmbedderChoice::Given(embedder) = &options.embedder {
             shared.remember_embedder(embedder);
@@ -47,7 +48,7 @@ impl Database {
             }
         };
         agree(&core, &options)?;
-        Ok(Collection { core })
+        Ok(Collection { core, durability: Durability::default() })
     }
 
     /// The collection of that name.
@@ -112,8 +113,11 @@ impl Database {
         for table in Table::ALL {
             batch.delete_range(table, shard.prefix().to_vec(), shard.end());
         }
-        let position = shared.truth()?.write(batch)?;
-        shared.truth()?.sync(position)?;
+        let position = {
+            let _commit = shared.commit.write();
+            shared.write(batch)?
+        };
+        shared.make_durable(position, Durability::Commit)?;
         let folder = shared.folder.index(0, meta.id);
         if folder.exists() {
             std::fs::remove_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
@@ -171,8 +175,8 @@ fn create(shared: &Arc<Shared>, name: &str, options: &CollectionOptions) -> Resu
     let mut batch = Batch::new();
     batch.put(Table::Catalog, meta_key(name), meta::encode(&meta));
     batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&meta.id));
-    let position = truth.write(batch)?;
-    truth.sync(position)?;
+    let position = shared.write(batch)?;
+    shared.make_durable(position, Durability::Commit)?;
     Ok(meta)
 }
 
@@ -231,11 +235,11 @@ fn agree(core: &Core, options: &CollectionOptions) -> Result<()> {
     Ok(())
 }
 
-fn check_name(name: &str) -> Result<()> {
+pub(crate) fn check_name(what: &str, name: &str) -> Result<()> {
     let fine = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(fine) {
         return Err(Error::invalid(format!(
-            "{name:?} cannot name a collection; use letters, digits, '-', '_' and '.', {NAME_BYTES_MAX} bytes at most"
+            "{name:?} cannot name a {what}; use letters, digits, '-', '_' and '.', {NAME_BYTES_MAX} bytes at most"
         )));
     }
     Ok(())

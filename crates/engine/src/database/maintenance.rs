@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::collection::{Core, Eagerness};
-use crate::database::Shared;
 use crate::database::shared::Signal;
+use crate::database::{Shared, syncer};
 use crate::{Error, Result};
 
 /// How often they look round without being woken.
@@ -24,6 +24,7 @@ pub(crate) fn start(shared: &Arc<Shared>, threads: &mut Vec<JoinHandle<()>>) -> 
         let thread = std::thread::Builder::new().name(job.name.into()).spawn(move || run(&shared, &job));
         threads.push(thread.map_err(|error| Error::internal(format!("starting {}: {error}", job.name)))?);
     }
+    threads.push(syncer::start(shared)?);
     Ok(())
 }
 
@@ -32,16 +33,20 @@ pub(crate) fn start(shared: &Arc<Shared>, threads: &mut Vec<JoinHandle<()>>) -> 
 struct Job {
     name: &'static str,
     work: fn(&Shared, &Core) -> Result<()>,
+    /// It also removes what has expired.
+    sweeps: bool,
     /// Where its last error is kept.
     error: fn(&mut Signal) -> &mut Option<Error>,
 }
 
-const SEAL: Job = Job { name: "nuthatch-seal", work: seal, error: |signal| &mut signal.seal_error };
-const MERGE: Job = Job { name: "nuthatch-merge", work: merge, error: |signal| &mut signal.merge_error };
+const SEAL: Job = Job { name: "nuthatch-seal", work: seal, sweeps: true, error: |signal| &mut signal.seal_error };
+const MERGE: Job = Job { name: "nuthatch-merge", work: merge, sweeps: false, error: |signal| &mut signal.merge_error };
 
-fn run(shared: &Shared, job: &Job) {
+fn run(shared: &Arc<Shared>, job: &Job) {
     yield_to_others();
     let (mut failed, mut seen) = (false, 0);
+    // Keys that expired while the folder was closed.
+    let mut sweep_all = job.sweeps;
     loop {
         {
             let mut signal = shared.signal.lock();
@@ -55,7 +60,12 @@ fn run(shared: &Shared, job: &Job) {
             }
             seen = signal.wakes;
         }
-        let outcome = round(shared, job.work);
+        let mut outcome = round(shared, job.work);
+        if job.sweeps {
+            let swept = shared.sweep_expired(sweep_all);
+            sweep_all &= swept.is_err();
+            outcome = outcome.and(swept);
+        }
         failed = outcome.is_err();
         *(job.error)(&mut shared.signal.lock()) = outcome.err();
         shared.relieved.notify_all();

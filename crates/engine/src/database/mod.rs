@@ -7,6 +7,7 @@ mod memory;
 mod repair;
 mod shared;
 mod stats;
+mod syncer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 
+pub(crate) use collections::check_name;
 pub use doctor::{Doctor, Finding};
 pub use memory::ProcessMemory;
 pub use repair::RepairOutcome;

@@ -13,7 +13,9 @@ use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard
 
 use crate::collection::Core;
 use crate::collection::meta::EmbedderMeta;
+use crate::database::syncer::Syncer;
 use crate::folder::Folder;
+use crate::kv::Space;
 use crate::lock::FolderLock;
 use crate::options::{Budget, Options};
 use crate::{Error, ErrorKind, Result};
@@ -30,11 +32,15 @@ pub(crate) struct Shared {
     pub options: Options,
     pub budget: Budget,
     /// `None` once closed. Readers share it; closing waits for them.
-    truth: RwLock<Option<Embedded>>,
+    truth: RwLock<Option<Arc<Embedded>>>,
+    /// Shared by a write to one collection or keyspace, from reading what it replaces until searches see it; held alone by what
+    /// concerns several: batches over them, snapshots, transactions.
+    pub commit: RwLock<()>,
     /// Damage seen before opening that the truth has put right itself since; for the doctor to tell.
     pub noticed: Vec<Damage>,
     pub cache: Arc<BlockCache>,
     pub collections: Mutex<HashMap<String, Arc<Core>>>,
+    pub spaces: Mutex<HashMap<String, Arc<Space>>>,
     /// Catalog changes, one at a time.
     pub catalog: Mutex<()>,
     embedders: RwLock<HashMap<String, Arc<dyn Embedder>>>,
@@ -43,6 +49,7 @@ pub(crate) struct Shared {
     pub woken: Condvar,
     /// Told after every round of maintenance.
     pub relieved: Condvar,
+    pub syncer: Syncer,
     lock: Mutex<Option<FolderLock>>,
 }
 
@@ -68,18 +75,21 @@ impl Shared {
         let truth = Embedded::open(&folder.truth(), budget.truth)?;
         Ok(Self {
             cache: BlockCache::new(budget.block_cache_bytes),
-            truth: RwLock::new(Some(truth)),
+            truth: RwLock::new(Some(Arc::new(truth))),
+            commit: RwLock::default(),
             noticed,
             folder,
             options,
             budget,
             collections: Mutex::default(),
+            spaces: Mutex::default(),
             catalog: Mutex::default(),
             embedders: RwLock::default(),
             closed: AtomicBool::new(false),
             signal: Mutex::default(),
             woken: Condvar::new(),
             relieved: Condvar::new(),
+            syncer: Syncer::default(),
             lock: Mutex::new(Some(lock)),
         })
     }
@@ -87,7 +97,7 @@ impl Shared {
     /// The truth, unless the database is closed.
     pub fn truth(&self) -> Result<MappedRwLockReadGuard<'_, Embedded>> {
         // Recursive: a call that reads inside another must not wait for a close that waits for it.
-        RwLockReadGuard::try_map(self.truth.read_recursive(), Option::as_ref).map_err(|_| Error::closed())
+        RwLockReadGuard::try_map(self.truth.read_recursive(), Option::as_deref).map_err(|_| Error::closed())
     }
 
     pub fn check_open(&self) -> Result<()> {
@@ -256,6 +266,7 @@ impl Shared {
     pub fn stop(&self) {
         self.signal.lock().stop = true;
         self.woken.notify_all();
+        self.syncer.stop();
     }
 
     pub fn close(&self) -> Result<()> {
@@ -265,6 +276,7 @@ impl Shared {
         let outcome = self.settle();
         *self.truth.write() = None;
         self.collections.lock().clear();
+        self.spaces.lock().clear();
         self.cache.clear();
         *self.lock.lock() = None;
         self.relieved.notify_all();

@@ -9,6 +9,7 @@ use nuthatch_extract::{Document, ExtractError, Kind, Passage, PassageOptions, Wa
 use nuthatch_filter::{Payload, Value};
 
 use crate::collection::{Collection, Core, WriteSet};
+use crate::durability::Durability;
 use crate::files::entry::{FileEntry, passage_id};
 use crate::record::Record;
 use crate::{Error, Result};
@@ -92,6 +93,7 @@ impl Collection {
         self.core.check_open()?;
         Add::<'_, '_> {
             core: &self.core,
+            durability: self.durability,
             options,
             report: AddReport::default(),
             started: Instant::now(),
@@ -103,6 +105,7 @@ impl Collection {
 
 struct Add<'c, 'o> {
     core: &'c Core,
+    durability: Durability,
     options: AddOptions<'o>,
     report: AddReport,
     progress: Progress,
@@ -285,7 +288,7 @@ impl Add<'_, '_> {
     fn commit(&mut self, pending: &mut Pending) -> Result<()> {
         let done = std::mem::take(pending);
         if !(done.set.upserts.is_empty() && done.set.deletes.is_empty() && done.set.files.is_empty()) {
-            self.core.apply(done.set)?;
+            self.core.apply(done.set, self.durability)?;
         }
         self.progress.files_done += done.files;
         self.progress.bytes_done += done.bytes;
@@ -304,7 +307,8 @@ impl Add<'_, '_> {
                 self.report.files_pruned += 1;
                 self.report.passages_removed += entry.passages.len() as u64;
                 let deletes = entry.ids(&path).collect();
-                self.core.apply(WriteSet { deletes, files: vec![(path, None)], ..WriteSet::default() })?;
+                let set = WriteSet { deletes, files: vec![(path, None)], ..WriteSet::default() };
+                self.core.apply(set, self.durability)?;
             }
         }
         Ok(())

@@ -81,11 +81,12 @@ impl Collection {
         self.core.check_open()?;
         let files = self.core.file_entries(path)?;
         for chunk in files.chunks(64) {
-            self.core.apply(WriteSet {
+            let set = WriteSet {
                 deletes: chunk.iter().flat_map(|(path, entry)| entry.ids(path)).collect(),
                 files: chunk.iter().map(|(path, _)| (path.clone(), None)).collect(),
                 ..WriteSet::default()
-            })?;
+            };
+            self.core.apply(set, self.durability)?;
         }
         Ok(files.len() as u64)
     }

@@ -1,0 +1,81 @@
+//! Making writes durable: at once, soon, or when the system likes.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use nuthatch_truth::{Batch, Position, Truth};
+use parking_lot::{Condvar, Mutex};
+
+use crate::database::Shared;
+use crate::durability::Durability;
+use crate::{Error, Result};
+
+/// What the thread that syncs at intervals waits for.
+#[derive(Default)]
+pub(crate) struct Syncer {
+    wanted: Mutex<Wanted>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Wanted {
+    /// Something was written that is to be on the disk soon.
+    sync: bool,
+    stop: bool,
+}
+
+impl Syncer {
+    pub fn stop(&self) {
+        self.wanted.lock().stop = true;
+        self.changed.notify_all();
+    }
+}
+
+impl Shared {
+    /// The one door to the truth for everything that is written. Not durable yet: see [`make_durable`](Self::make_durable).
+    pub(crate) fn write(&self, batch: Batch) -> Result<Position> {
+        Ok(self.truth()?.write(batch)?)
+    }
+
+    /// Returns when a write has survived what the durability promises.
+    pub(crate) fn make_durable(&self, position: Position, durability: Durability) -> Result<()> {
+        match durability {
+            Durability::Interval if self.options.background => {
+                self.syncer.wanted.lock().sync = true;
+                self.syncer.changed.notify_all();
+                Ok(())
+            }
+            Durability::Commit | Durability::Interval => Ok(self.truth()?.sync(position)?),
+            Durability::Os => Ok(()),
+        }
+    }
+}
+
+pub(crate) fn start(shared: &Arc<Shared>) -> Result<JoinHandle<()>> {
+    let shared = shared.clone();
+    let thread = std::thread::Builder::new().name("nuthatch-sync".into()).spawn(move || run(&shared));
+    thread.map_err(|error| Error::internal(format!("starting nuthatch-sync: {error}")))
+}
+
+fn run(shared: &Shared) {
+    let interval = Duration::from_millis(shared.options.sync_interval_ms);
+    loop {
+        {
+            let mut wanted = shared.syncer.wanted.lock();
+            while !wanted.sync && !wanted.stop {
+                shared.syncer.changed.wait(&mut wanted);
+            }
+            let until = Instant::now() + interval;
+            while !wanted.stop && !shared.syncer.changed.wait_until(&mut wanted, until).timed_out() {}
+            wanted.sync = false;
+            if wanted.stop {
+                return; // closing writes everything out
+            }
+        }
+        // When it fails, the store has stopped, and every later call says why.
+        if let Ok(truth) = shared.truth() {
+            truth.sync_all().ok();
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Keyspaces: keys and values beside the collections, in the same store, under the same batches.
+//!
+//! **Useful for** sessions, settings, counters, queues, checkpoints: whatever is found by its key or by the order of keys.
+//! **Not for** searching by content (collections do that).
+//!
+//! **Invariant:** a key has one value or none; what has expired is invisible from that moment on, whether or not its bytes are
+//! still there; every operation on one key happens as if it were alone.
+
+mod catalog;
+mod expiry;
+mod page;
+mod read;
+mod value;
+mod write;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use nuthatch_truth::{Direction, Reader, Shard, Table};
+use parking_lot::Mutex;
+
+pub use page::{KeyPage, KeyScan};
+pub use write::{KEY_BYTES_MAX, KvOp, VALUE_BYTES_MAX};
+
+use crate::database::Shared;
+use crate::durability::Durability;
+use crate::kv::expiry::NEVER;
+use crate::{Error, Result};
+
+/// Locks for operations that read before they write, by hash of the key.
+const STRIPES: usize = 64;
+
+/// A handle on a keyspace. Cheap to clone; safe to share between threads.
+#[derive(Clone)]
+pub struct Keyspace {
+    pub(crate) space: Arc<Space>,
+    pub(crate) durability: Durability,
+}
+
+/// What all handles of one keyspace share.
+pub(crate) struct Space {
+    pub shared: Arc<Shared>,
+    pub shard: Shard,
+    pub name: String,
+    /// Some key expires, or has expired: writers look for what they replace.
+    expires: AtomicBool,
+    /// When the next key expires, at the earliest.
+    next_due_ms: AtomicU64,
+    /// Some value lies in the table `blobs`: the same.
+    has_large: AtomicBool,
+    next_large: AtomicU64,
+    stripes: [Mutex<()>; STRIPES],
+    /// A dropped keyspace refuses everything.
+    pub dropped: AtomicBool,
+}
+
+impl Keyspace {
+    pub fn name(&self) -> &str {
+        &self.space.name
+    }
+
+    /// The same keyspace, written with another durability.
+    pub fn with_durability(&self, durability: Durability) -> Self {
+        Self { space: self.space.clone(), durability }
+    }
+}
+
+impl Space {
+    /// The keyspace with this id, whatever is stored of it.
+    pub fn open(shared: Arc<Shared>, shard: Shard, name: &str) -> Result<Arc<Self>> {
+        let (expires, last_large) = {
+            let truth = shared.truth()?;
+            let outermost = |table, direction| -> Result<Option<Vec<u8>>> {
+                let mut found = None;
+                truth.scan(table, &shard.prefix(), &shard.end(), direction, &mut |key, _| {
+                    found = Some(Shard::suffix(key).to_vec());
+                    std::ops::ControlFlow::Break(())
+                })?;
+                Ok(found)
+            };
+            (outermost(Table::Expiry, Direction::Forward)?, outermost(Table::Blobs, Direction::Reverse)?)
+        };
+        let next_due = expires.as_deref().and_then(|key| key.first_chunk()).map(|bytes| u64::from_be_bytes(*bytes));
+        let last_large = last_large.and_then(|key| Some(u64::from_be_bytes(key.try_into().ok()?)));
+        Ok(Arc::new(Self {
+            shared,
+            shard,
+            name: name.to_string(),
+            expires: AtomicBool::new(expires.is_some()),
+            next_due_ms: AtomicU64::new(next_due.unwrap_or(NEVER)),
+            has_large: AtomicBool::new(last_large.is_some()),
+            next_large: AtomicU64::new(last_large.map_or(0, |last| last + 1)),
+            stripes: std::array::from_fn(|_| Mutex::default()),
+            dropped: AtomicBool::new(false),
+        }))
+    }
+
+    pub fn check_open(&self) -> Result<()> {
+        self.shared.check_open()?;
+        match self.dropped.load(Ordering::SeqCst) {
+            true => Err(Error::not_found(format!("keyspace {:?} was dropped", self.name))),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether writers have to look for what they replace.
+    fn leaves_traces(&self) -> bool {
+        self.expires.load(Ordering::Acquire) || self.has_large.load(Ordering::Acquire)
+    }
+}

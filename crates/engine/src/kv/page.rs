@@ -1,0 +1,148 @@
+//! Listing the keys of a keyspace: a range, a direction, pages with cursors.
+
+use std::ops::{Bound, ControlFlow};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use nuthatch_truth::{Direction, Reader, Shard, Table};
+
+use crate::kv::Space;
+use crate::kv::value::{Body, Stored};
+use crate::{Error, Result};
+
+/// Which keys to list. The default: all, ascending, with their values.
+#[derive(Clone, Debug)]
+pub struct KeyScan {
+    /// Keys that begin with this.
+    pub prefix: Vec<u8>,
+    pub from: Bound<Vec<u8>>,
+    pub to: Bound<Vec<u8>>,
+    /// Descending.
+    pub reverse: bool,
+    /// Keys of one page, 1 to 10,000.
+    pub limit: usize,
+    /// Continue after the page that gave this cursor: it names a place among the keys, so it outlives processes, and keys that
+    /// came or went meanwhile do no harm.
+    pub cursor: Option<String>,
+    /// Leave the values out: they come back empty.
+    pub keys_only: bool,
+}
+
+impl Default for KeyScan {
+    fn default() -> Self {
+        Self {
+            prefix: Vec::new(),
+            from: Bound::Unbounded,
+            to: Bound::Unbounded,
+            reverse: false,
+            limit: 1000,
+            cursor: None,
+            keys_only: false,
+        }
+    }
+}
+
+impl KeyScan {
+    /// Keys that begin with `prefix`.
+    pub fn prefix(prefix: impl Into<Vec<u8>>) -> Self {
+        Self { prefix: prefix.into(), ..Self::default() }
+    }
+}
+
+/// Keys with their values, in the order that was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyPage {
+    pub entries: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Where to go on; `None` at the end.
+    pub cursor: Option<String>,
+}
+
+/// Bytes of values after which a page ends early, so that one of large values stays in memory.
+const PAGE_BYTES_MAX: u64 = 64 << 20;
+
+impl Space {
+    pub(crate) fn page(&self, reader: &dyn Reader, scan: &KeyScan, now_ms: u64) -> Result<KeyPage> {
+        if scan.limit == 0 || scan.limit > 10_000 {
+            return Err(Error::invalid(format!("a page of {} keys; ask for 1 to 10,000", scan.limit)));
+        }
+        let Some((from, to)) = self.bounds(scan)? else { return Ok(KeyPage::default()) };
+        let direction = if scan.reverse { Direction::Reverse } else { Direction::Forward };
+        let mut found: Vec<(Vec<u8>, Stored)> = Vec::new();
+        let (mut failed, mut more, mut bytes) = (None, false, 0);
+        reader.scan(Table::Kv, &from, &to, direction, &mut |key, value| {
+            let stored = match Stored::decode(value.to_vec()) {
+                Ok(stored) => stored,
+                Err(error) => {
+                    failed = Some(error);
+                    return ControlFlow::Break(());
+                }
+            };
+            if stored.is_expired(now_ms) {
+                return ControlFlow::Continue(());
+            }
+            if found.len() == scan.limit || bytes > PAGE_BYTES_MAX {
+                more = true;
+                return ControlFlow::Break(());
+            }
+            if !scan.keys_only {
+                bytes += match &stored.body {
+                    Body::Inline(value) => value.len() as u64,
+                    Body::Large { bytes, .. } => *bytes,
+                };
+            }
+            found.push((Shard::suffix(key).to_vec(), stored));
+            ControlFlow::Continue(())
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let cursor = found.last().filter(|_| more).map(|(key, _)| URL_SAFE_NO_PAD.encode(key));
+        let entries = found.into_iter().map(|(key, stored)| {
+            let value = match scan.keys_only {
+                true => Vec::new(),
+                false => self.whole(reader, stored.body)?,
+            };
+            Ok((key, value))
+        });
+        Ok(KeyPage { entries: entries.collect::<Result<_>>()?, cursor })
+    }
+
+    /// The stored keys from and to (exclusive) which a scan goes; `None` when nothing lies between.
+    pub(crate) fn bounds(&self, scan: &KeyScan) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        let mut from = self.shard.key(&scan.prefix);
+        let mut to = after_prefix(&from);
+        let after = |key: &[u8]| [key, &[0]].concat();
+        match &scan.from {
+            Bound::Unbounded => {}
+            Bound::Included(key) => from = from.max(self.shard.key(key)),
+            Bound::Excluded(key) => from = from.max(after(&self.shard.key(key))),
+        }
+        match &scan.to {
+            Bound::Unbounded => {}
+            Bound::Included(key) => to = to.min(after(&self.shard.key(key))),
+            Bound::Excluded(key) => to = to.min(self.shard.key(key)),
+        }
+        if let Some(cursor) = &scan.cursor {
+            let last = URL_SAFE_NO_PAD
+                .decode(cursor)
+                .map_err(|_| Error::invalid(format!("{cursor:?} is not a cursor; use the one of the page before")))?;
+            match scan.reverse {
+                false => from = from.max(after(&self.shard.key(&last))),
+                true => to = to.min(self.shard.key(&last)),
+            }
+        }
+        Ok((from < to).then_some((from, to)))
+    }
+}
+
+/// The first key after all that begin with `prefix`, which begins with a shard and so is never all 255s.
+pub(crate) fn after_prefix(prefix: &[u8]) -> Vec<u8> {
+    let mut end = prefix.to_vec();
+    while end.last() == Some(&u8::MAX) {
+        end.pop();
+    }
+    if let Some(last) = end.last_mut() {
+        *last += 1;
+    }
+    end
+}

@@ -1,0 +1,130 @@
+//! Reading a keyspace: live, or as of a snapshot.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use nuthatch_truth::{Direction, Reader, Table, Truth};
+
+use crate::kv::page::{KeyPage, KeyScan};
+use crate::kv::value::{Body, Stored};
+use crate::kv::{Keyspace, Space};
+use crate::{Error, Result};
+
+/// Keys up to which [`Keyspace::count_estimate`] counts instead of estimating.
+const COUNTED_KEYS: u64 = 10_000;
+
+impl Keyspace {
+    /// The value of a key; `None` when there is none, or it has expired.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        self.space.check_open()?;
+        self.space.get(key.as_ref())
+    }
+
+    /// The values of several keys, in their order, as of one moment.
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.space.check_open()?;
+        let truth = self.space.shared.truth()?;
+        self.space.multi_get(&*truth.snapshot(), keys, self.space.now_ms())
+    }
+
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.space.check_open()?;
+        let truth = self.space.shared.truth()?;
+        Ok(self.space.stored(&*truth, key.as_ref(), self.space.now_ms())?.is_some())
+    }
+
+    /// How long a key has to live: `None` when it is not there, `Some(None)` when it never expires.
+    pub fn expires_in(&self, key: impl AsRef<[u8]>) -> Result<Option<Option<Duration>>> {
+        self.space.check_open()?;
+        let now = self.space.now_ms();
+        let stored = self.space.stored(&*self.space.shared.truth()?, key.as_ref(), now)?;
+        Ok(stored.map(|stored| stored.expires_at_ms.map(|at| Duration::from_millis(at - now))))
+    }
+
+    /// One page of keys, as of one moment.
+    ///
+    /// # Errors
+    /// `Invalid` for a limit of 0 or over 10,000, or a cursor that is none.
+    pub fn scan(&self, scan: &KeyScan) -> Result<KeyPage> {
+        self.space.check_open()?;
+        let truth = self.space.shared.truth()?;
+        self.space.page(&*truth.snapshot(), scan, self.space.now_ms())
+    }
+
+    /// About how many keys begin with `prefix`: exact up to 10,000, from the sizes of files beyond. Keys that have expired and
+    /// those that were deleted lately may still count.
+    pub fn count_estimate(&self, prefix: impl AsRef<[u8]>) -> Result<u64> {
+        self.space.check_open()?;
+        let truth = self.space.shared.truth()?;
+        let Some((from, to)) = self.space.bounds(&KeyScan::prefix(prefix.as_ref()))? else { return Ok(0) };
+        let mut counted = 0;
+        truth.scan(Table::Kv, &from, &to, Direction::Forward, &mut |_, _| {
+            counted += 1;
+            match counted > COUNTED_KEYS {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })?;
+        if counted <= COUNTED_KEYS {
+            return Ok(counted);
+        }
+        let (keys, bytes) = truth.table_estimate(Table::Kv)?;
+        let share = truth.approximate_bytes(Table::Kv, &from, &to) as f64 / bytes.max(1) as f64;
+        Ok(counted.max((keys as f64 * share.min(1.0)) as u64))
+    }
+}
+
+impl Space {
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.shared.options.clock.now_ms()
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let truth = self.shared.truth()?;
+        match self.stored(&*truth, key, self.now_ms())? {
+            None => Ok(None),
+            Some(Stored { body: Body::Inline(value), .. }) => Ok(Some(value)),
+            // Its bytes lie elsewhere, and may be replaced between two reads: both as of one moment.
+            Some(_) => {
+                let snapshot = truth.snapshot();
+                let stored = self.stored(&*snapshot, key, self.now_ms())?;
+                stored.map(|stored| self.whole(&*snapshot, stored.body)).transpose()
+            }
+        }
+    }
+
+    /// What is stored for a key, unless it has expired.
+    pub(crate) fn stored(&self, reader: &dyn Reader, key: &[u8], now_ms: u64) -> Result<Option<Stored>> {
+        let Some(bytes) = reader.get(Table::Kv, &self.shard.key(key))? else { return Ok(None) };
+        Ok(Some(Stored::decode(bytes)?).filter(|stored| !stored.is_expired(now_ms)))
+    }
+
+    pub(crate) fn multi_get<K: AsRef<[u8]>>(
+        &self,
+        reader: &dyn Reader,
+        keys: &[K],
+        now_ms: u64,
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        let keys: Vec<Vec<u8>> = keys.iter().map(|key| self.shard.key(key.as_ref())).collect();
+        let found = reader.multi_get(Table::Kv, &keys)?.into_iter().map(|bytes| {
+            let Some(bytes) = bytes else { return Ok(None) };
+            let stored = Stored::decode(bytes)?;
+            match stored.is_expired(now_ms) {
+                true => Ok(None),
+                false => self.whole(reader, stored.body).map(Some),
+            }
+        });
+        found.collect()
+    }
+
+    /// A value's bytes, wherever they are; `reader` must be the one that gave `body`.
+    pub(crate) fn whole(&self, reader: &dyn Reader, body: Body) -> Result<Vec<u8>> {
+        match body {
+            Body::Inline(value) => Ok(value),
+            Body::Large { number, .. } => {
+                let value = reader.get(Table::Blobs, &self.shard.number_key(number))?;
+                value.ok_or_else(|| Error::internal(format!("a large value of keyspace {:?} is missing", self.name)))
+            }
+        }
+    }
+}

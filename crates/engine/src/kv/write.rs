@@ -1,0 +1,335 @@
+//! Writing a keyspace: one call, one batch.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use nuthatch_truth::{Batch, Reader, Table};
+use parking_lot::MutexGuard;
+
+use crate::kv::page::KeyScan;
+use crate::kv::value::{Body, Stored};
+use crate::kv::{Keyspace, STRIPES, Space};
+use crate::{Error, ErrorKind, Result};
+
+/// Longest key in bytes.
+pub const KEY_BYTES_MAX: usize = 65_535;
+/// Longest value in bytes.
+pub const VALUE_BYTES_MAX: usize = 64 << 20;
+/// From here on a value lies in a table of its own, whose files compaction need not rewrite.
+const LARGE_VALUE_BYTES: usize = 64 << 10;
+/// Keys deleted by one batch of `delete_prefix`.
+const DELETED_AT_ONCE: usize = 10_000;
+
+/// One change of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KvOp {
+    Put {
+        key: Vec<u8>,
+        value: Vec<u8>,
+        /// `None`: it never expires.
+        expires_in: Option<Duration>,
+    },
+    Delete {
+        key: Vec<u8>,
+    },
+}
+
+impl KvOp {
+    pub(crate) fn key(&self) -> &[u8] {
+        match self {
+            Self::Put { key, .. } | Self::Delete { key } => key,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        check_key(self.key())?;
+        match self {
+            Self::Put { value, .. } if value.len() > VALUE_BYTES_MAX => Err(Error::new(
+                ErrorKind::Exhausted,
+                format!(
+                    "a value of {} bytes; {VALUE_BYTES_MAX} (64 MiB) at most: split it over several keys",
+                    value.len()
+                ),
+            )),
+            Self::Put { expires_in: Some(Duration::ZERO), .. } => {
+                Err(Error::invalid("a time to live of 0; give a positive one, or delete the key"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Keyspace {
+    /// Sets a key. It never expires.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty key or one over 65,535 bytes; `Exhausted` for a value over 64 MiB or a full disk.
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.multi_put(vec![KvOp::Put { key: key.as_ref().into(), value: value.as_ref().into(), expires_in: None }])
+    }
+
+    /// Sets a key that is gone after `expires_in`.
+    pub fn put_expiring(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, expires_in: Duration) -> Result<()> {
+        let expires_in = Some(expires_in);
+        self.multi_put(vec![KvOp::Put { key: key.as_ref().into(), value: value.as_ref().into(), expires_in }])
+    }
+
+    /// Sets and deletes several keys, all or nothing. Of several changes of one key the last holds.
+    pub fn multi_put(&self, ops: Vec<KvOp>) -> Result<()> {
+        ops.iter().try_for_each(KvOp::check)?;
+        self.space.write(ops, self.durability)
+    }
+
+    /// Deletes keys; says how many of them were there.
+    pub fn delete<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<u64> {
+        let ops: Vec<KvOp> = keys.iter().map(|key| KvOp::Delete { key: key.as_ref().into() }).collect();
+        ops.iter().try_for_each(KvOp::check)?;
+        let space = &self.space;
+        let position = {
+            let _commit = space.shared.commit.read();
+            space.check_open()?;
+            let _keys = space.lock(ops.iter().map(KvOp::key));
+            let truth = space.shared.truth()?;
+            let mut there = Vec::new();
+            for op in latest_of_each_key(ops) {
+                if space.stored(&*truth, op.key(), space.now_ms())?.is_some() {
+                    there.push(op);
+                }
+            }
+            let mut batch = Batch::new();
+            let deleted = there.len() as u64;
+            space.stage(&mut batch, there)?;
+            (space.shared.write(batch)?, deleted)
+        };
+        space.shared.make_durable(position.0, self.durability)?;
+        Ok(position.1)
+    }
+
+    /// Deletes all keys that begin with `prefix` (an empty one: all keys); says how many. Up to 10,000 are one batch.
+    pub fn delete_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<u64> {
+        let space = &self.space;
+        let scan = KeyScan { limit: DELETED_AT_ONCE, keys_only: true, ..KeyScan::prefix(prefix.as_ref()) };
+        let mut deleted = 0;
+        loop {
+            let position = {
+                let _commit = space.shared.commit.write();
+                space.check_open()?;
+                let page = space.page(&*space.shared.truth()?, &scan, 0)?; // 0: what has expired, too
+                if page.entries.is_empty() {
+                    return Ok(deleted);
+                }
+                deleted += page.entries.len() as u64;
+                let mut batch = Batch::new();
+                space.stage(&mut batch, page.entries.into_iter().map(|(key, _)| KvOp::Delete { key }).collect())?;
+                space.shared.write(batch)?
+            };
+            space.shared.make_durable(position, self.durability)?;
+        }
+    }
+
+    /// Sets the key to `new` (or deletes it, `None`) if its value is `expected` (or it is not there, `None`). True when it was.
+    pub fn compare_and_set(
+        &self,
+        key: impl AsRef<[u8]>,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+        expires_in: Option<Duration>,
+    ) -> Result<bool> {
+        let key = key.as_ref();
+        let op = match new {
+            Some(value) => KvOp::Put { key: key.into(), value: value.into(), expires_in },
+            None => KvOp::Delete { key: key.into() },
+        };
+        op.check()?;
+        self.update(key, |_, old| match old.as_deref() == expected {
+            true => Ok((Some(op), true)),
+            false => Ok((None, false)),
+        })
+    }
+
+    /// Adds `by` to a whole number in decimal digits, 0 when the key is not there, and says the sum. When it expires stays.
+    ///
+    /// # Errors
+    /// `Invalid` when the value is no whole number, or the sum is beyond 64 bits.
+    pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
+        let key = key.as_ref();
+        check_key(key)?;
+        self.update(key, |expires_in, old| {
+            let number = match &old {
+                None => 0,
+                Some(bytes) => {
+                    std::str::from_utf8(bytes).ok().and_then(|text| text.parse::<i64>().ok()).ok_or_else(|| {
+                        Error::invalid(format!("the value of {} is no whole number of 64 bits", shown(key)))
+                    })?
+                }
+            };
+            let sum = number
+                .checked_add(by)
+                .ok_or_else(|| Error::invalid(format!("{number} + {by} does not fit into 64 bits")))?;
+            Ok((Some(KvOp::Put { key: key.into(), value: sum.to_string().into_bytes(), expires_in }), sum))
+        })
+    }
+
+    /// Appends to a value, an empty one when the key is not there, and says its length then. When it expires stays.
+    pub fn append(&self, key: impl AsRef<[u8]>, more: &[u8]) -> Result<u64> {
+        let key = key.as_ref();
+        check_key(key)?;
+        self.update(key, |expires_in, old| {
+            let mut value = old.unwrap_or_default();
+            value.extend_from_slice(more);
+            let length = value.len() as u64;
+            let op = KvOp::Put { key: key.into(), value, expires_in };
+            op.check()?;
+            Ok((Some(op), length))
+        })
+    }
+
+    /// Changes when a key expires; `None`: never. False when it is not there.
+    pub fn expire(&self, key: impl AsRef<[u8]>, expires_in: Option<Duration>) -> Result<bool> {
+        let key = key.as_ref();
+        self.update(key, |_, old| {
+            let Some(value) = old else { return Ok((None, false)) };
+            let op = KvOp::Put { key: key.into(), value, expires_in };
+            op.check()?;
+            Ok((Some(op), true))
+        })
+    }
+
+    /// Reads a key and writes it, with nobody between. The change is given how long the old value had to live, and the value.
+    fn update<T>(
+        &self,
+        key: &[u8],
+        change: impl FnOnce(Option<Duration>, Option<Vec<u8>>) -> Result<(Option<KvOp>, T)>,
+    ) -> Result<T> {
+        let space = &self.space;
+        let (position, outcome) = {
+            let _commit = space.shared.commit.read();
+            space.check_open()?;
+            let _key = space.lock(std::iter::once(key));
+            let truth = space.shared.truth()?;
+            let now = space.now_ms();
+            let stored = space.stored(&*truth, key, now)?;
+            let expires_in = stored.as_ref().and_then(|stored| stored.expires_at_ms);
+            let expires_in = expires_in.map(|at| Duration::from_millis(at - now));
+            let old = stored.map(|stored| space.whole(&*truth, stored.body)).transpose()?;
+            let (op, outcome) = change(expires_in, old)?;
+            let Some(op) = op else { return Ok(outcome) };
+            let mut batch = Batch::new();
+            space.stage(&mut batch, vec![op])?;
+            (space.shared.write(batch)?, outcome)
+        };
+        space.shared.make_durable(position, self.durability)?;
+        Ok(outcome)
+    }
+}
+
+impl Space {
+    fn write(&self, ops: Vec<KvOp>, durability: crate::Durability) -> Result<()> {
+        let position = {
+            let _commit = self.shared.commit.read();
+            self.check_open()?;
+            let _keys = self.lock(ops.iter().map(KvOp::key));
+            let mut batch = Batch::new();
+            self.stage(&mut batch, ops)?;
+            self.shared.write(batch)?
+        };
+        self.shared.make_durable(position, durability)
+    }
+
+    /// Keeps other writers off these keys.
+    fn lock<'s, 'k>(&'s self, keys: impl Iterator<Item = &'k [u8]>) -> Vec<MutexGuard<'s, ()>> {
+        let hasher = BuildHasherDefault::<DefaultHasher>::default();
+        let mut stripes: Vec<usize> = keys.map(|key| hasher.hash_one(key) as usize % STRIPES).collect();
+        // In one order, so that two batches never wait for each other.
+        stripes.sort_unstable();
+        stripes.dedup();
+        stripes.into_iter().map(|at| self.stripes[at].lock()).collect()
+    }
+
+    /// Adds changes to a batch, with the traces that the old values leave. The caller keeps other writers off the keys until the
+    /// batch is written.
+    pub(crate) fn stage(&self, batch: &mut Batch, ops: Vec<KvOp>) -> Result<()> {
+        let now = self.now_ms();
+        for op in latest_of_each_key(ops) {
+            if self.leaves_traces() {
+                self.stage_removal(batch, op.key())?;
+            }
+            match op {
+                KvOp::Delete { key } => batch.delete(Table::Kv, self.shard.key(&key)),
+                KvOp::Put { key, value, expires_in } => {
+                    let expires_at_ms = expires_in.map(|left| now.saturating_add(left.as_millis().max(1) as u64));
+                    if let Some(at) = expires_at_ms {
+                        self.expires.store(true, Ordering::Release);
+                        batch.put(Table::Expiry, self.expiry_key(at, &key), Vec::new());
+                        self.next_due_ms.fetch_min(at, Ordering::AcqRel);
+                    }
+                    let body = match value.len() >= LARGE_VALUE_BYTES {
+                        false => Body::Inline(value),
+                        true => {
+                            self.has_large.store(true, Ordering::Release);
+                            let number = self.next_large.fetch_add(1, Ordering::Relaxed);
+                            let bytes = value.len() as u64;
+                            batch.put(Table::Blobs, self.shard.number_key(number), value);
+                            Body::Large { number, bytes }
+                        }
+                    };
+                    batch.put(Table::Kv, self.shard.key(&key), Stored { body, expires_at_ms }.encode());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the stored value of a key has left in other tables goes with it.
+    fn stage_removal(&self, batch: &mut Batch, key: &[u8]) -> Result<()> {
+        let Some(old) = self.shared.truth()?.get(Table::Kv, &self.shard.key(key))? else { return Ok(()) };
+        let old = Stored::decode(old)?;
+        if let Some(at) = old.expires_at_ms {
+            batch.delete(Table::Expiry, self.expiry_key(at, key));
+        }
+        if let Body::Large { number, .. } = old.body {
+            batch.delete(Table::Blobs, self.shard.number_key(number));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn expiry_key(&self, at_ms: u64, key: &[u8]) -> Vec<u8> {
+        let mut full = self.shard.number_key(at_ms);
+        full.extend_from_slice(key);
+        full
+    }
+}
+
+/// The changes that hold, in the order in which their keys were named first.
+fn latest_of_each_key(ops: Vec<KvOp>) -> Vec<KvOp> {
+    if ops.len() < 2 {
+        return ops;
+    }
+    let mut places: HashMap<Vec<u8>, usize> = HashMap::with_capacity(ops.len());
+    let mut latest: Vec<KvOp> = Vec::with_capacity(ops.len());
+    for op in ops {
+        match places.get(op.key()) {
+            Some(at) => latest[*at] = op,
+            None => {
+                places.insert(op.key().to_vec(), latest.len());
+                latest.push(op);
+            }
+        }
+    }
+    latest
+}
+
+fn check_key(key: &[u8]) -> Result<()> {
+    match key.len() {
+        1..=KEY_BYTES_MAX => Ok(()),
+        0 => Err(Error::invalid("an empty key; give at least one byte")),
+        bytes => Err(Error::invalid(format!("a key of {bytes} bytes; {KEY_BYTES_MAX} at most"))),
+    }
+}
+
+/// A key for an error message.
+fn shown(key: &[u8]) -> String {
+    crate::record::shortened(&String::from_utf8_lossy(key)).to_string()
+}
