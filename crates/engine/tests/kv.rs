@@ -203,7 +203,7 @@ fn a_value_of_64_mib_comes_back_and_a_larger_one_is_refused() {
     let clock = Arc::new(AtomicU64::new(0));
     let db = open(folder.path(), &clock);
     let space = db.kv("large").unwrap();
-    let large: Vec<u8> = (0..64usize << 20).map(|at| (at * 31 >> 7) as u8).collect();
+    let large: Vec<u8> = (0..64usize << 20).map(|at| ((at * 31) >> 7) as u8).collect();
     space.put("large", &large).unwrap();
     assert!(space.get("large").unwrap().unwrap() == large);
     let error = space.put("larger", vec![0; (64 << 20) + 1]).unwrap_err();
