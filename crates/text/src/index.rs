@@ -92,13 +92,28 @@ impl TextIndex {
     /// Scores are those of [`scan`](crate::scan) over the same rows, bit for bit, wherever a row lies. A row removed from the
     /// truth but not yet from the index is kept out by `rows` and still counts in the statistics until the next commit.
     pub fn search(&self, query: &str, limit: usize, rows: RowFilter<'_>, tail: Option<&Tail>) -> Result<Vec<TextHit>> {
+        self.search_in(&self.snapshot(), query, limit, rows, tail)
+    }
+
+    /// The index as it is now, whatever is committed later.
+    pub fn view(self: &Arc<Self>) -> TextView {
+        TextView { index: self.clone(), snapshot: self.snapshot() }
+    }
+
+    fn search_in(
+        &self,
+        snapshot: &Snapshot,
+        query: &str,
+        limit: usize,
+        rows: RowFilter<'_>,
+        tail: Option<&Tail>,
+    ) -> Result<Vec<TextHit>> {
         let bag = Bag::new(&self.analyzer, query);
         if bag.words.is_empty() || limit == 0 {
             return Ok(Vec::new());
         }
-        let snapshot = self.snapshot();
         guarded(&self.folder, || {
-            crate::search::search(&snapshot, self.fields.text, &bag, limit, rows, tail)
+            crate::search::search(snapshot, self.fields.text, &bag, limit, rows, tail)
                 .map_err(|error| TextError::from_tantivy(&self.folder, error))
         })
     }
@@ -131,6 +146,25 @@ impl TextIndex {
 
     pub(crate) fn publish(&self, snapshot: Arc<Snapshot>) {
         *self.snapshot.write() = snapshot;
+    }
+}
+
+/// A [`TextIndex`] as it was at some moment. Files that later commits replace stay as long as it is held.
+#[derive(Clone)]
+pub struct TextView {
+    index: Arc<TextIndex>,
+    snapshot: Arc<Snapshot>,
+}
+
+impl TextView {
+    /// See [`TextIndex::search`].
+    pub fn search(&self, query: &str, limit: usize, rows: RowFilter<'_>, tail: Option<&Tail>) -> Result<Vec<TextHit>> {
+        self.index.search_in(&self.snapshot, query, limit, rows, tail)
+    }
+
+    /// Rows in the index, without those removed.
+    pub fn rows(&self) -> u64 {
+        self.snapshot.rows
     }
 }
 

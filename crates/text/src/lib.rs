@@ -33,7 +33,7 @@ pub use bm25::QUERY_WORDS_MAX;
 pub use commit::{TextRow, Unpublished, WRITER_BUDGET_BYTES_MIN};
 pub use error::{Result, TextError};
 pub use hits::{RowFilter, TextHit};
-pub use index::TextIndex;
+pub use index::{TextIndex, TextView};
 pub use scan::{RowsError, scan};
 pub use snippet::{Snippet, snippet};
 pub use tail::Tail;

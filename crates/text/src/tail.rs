@@ -7,7 +7,7 @@ use crate::bm25::{Bag, Statistics, Weights};
 use crate::hits::{RowFilter, TextHit};
 
 /// The fresh rows of a collection. Memory: about 12 bytes per distinct word of a row, plus the dictionary of their words.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Tail {
     rows: HashMap<u64, u32>,
     /// By slot; a removed row leaves a hole until the next [`compact`](Self::compact).
@@ -19,6 +19,7 @@ pub struct Tail {
     posting_count: usize,
 }
 
+#[derive(Clone)]
 struct TailRow {
     row_id: u64,
     row_words: u32,
@@ -26,7 +27,7 @@ struct TailRow {
     words: Box<[u32]>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Postings {
     /// (slot, how often), holes included.
     list: Vec<(u32, u32)>,

@@ -12,6 +12,7 @@ use crate::validate::{norm, validate_dim};
 use crate::{Metric, Result, validate};
 
 /// Fresh rows of a collection. About `dim + 21` bytes a row; the full vectors live in the truth.
+#[derive(Clone)]
 pub struct Delta {
     dim: usize,
     metric: Metric,
