@@ -113,6 +113,7 @@ impl From<TruthError> for Error {
             TruthError::Corrupt { path, .. } => ErrorKind::Corrupt { path: path.clone() },
             TruthError::Full { .. } => ErrorKind::Exhausted,
             TruthError::Stopped(_) => ErrorKind::Closed,
+            TruthError::Closed => return Self::closed(),
             TruthError::Io { .. } => ErrorKind::Internal,
         };
         Self::new(kind, error.to_string())

@@ -30,6 +30,8 @@ mod kv;
 mod lock;
 mod options;
 mod record;
+mod snapshot;
+mod transaction;
 
 pub use clock::Clock;
 pub use collection::{
@@ -49,3 +51,5 @@ pub use nuthatch_text::snippet as text_snippet;
 pub use nuthatch_vector::{Accuracy, Element, Metric};
 pub use options::{BUILD_MEMORY_DEFAULT_BYTES, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options};
 pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};
+pub use snapshot::{Snapshot, SnapshotCollection, SnapshotKeyspace};
+pub use transaction::{Transaction, TransactionCollection, TransactionKeyspace, WriteBatch};

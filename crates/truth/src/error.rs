@@ -15,6 +15,9 @@ pub enum TruthError {
     /// An fsync failed: what the disk holds is unknown, so nothing more is accepted.
     #[error("the store has stopped writing after a failed sync ({0}); reopen it")]
     Stopped(String),
+    /// Its owner has closed it.
+    #[error("the store is closed")]
+    Closed,
 }
 
 pub type Result<T> = std::result::Result<T, TruthError>;

@@ -1,25 +1,23 @@
 //! Answers straight from the truth, while an index is damaged, missing or being rebuilt. Slower, never different in kind.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use nuthatch_filter::Filter;
 use nuthatch_text::{Analyzer, RowFilter, TextHit, scan};
 use nuthatch_truth::{Direction, Reader, Shard, Table};
 use roaring::RoaringTreemap;
 
+use crate::Result;
 use crate::collection::Core;
 use crate::collection::fusion::Found;
 use crate::collection::search::best;
-use crate::collection::state::Health;
 use crate::record::Row;
-use crate::{Error, Result};
 
 impl Core {
     /// Rows whose payload passes the filter, by reading every payload.
-    pub(crate) fn rows_matching_exactly(&self, filter: &Filter) -> Result<RoaringTreemap> {
+    pub(crate) fn rows_matching_exactly(&self, reader: &dyn Reader, filter: &Filter) -> Result<RoaringTreemap> {
         let mut rows = RoaringTreemap::new();
-        self.each_row(Table::Records, &mut |row, bytes| {
+        self.each_row(reader, Table::Records, &mut |row, bytes| {
             if filter.matches(&Row::decode(bytes)?.payload()?) {
                 rows.insert(row);
             }
@@ -31,12 +29,13 @@ impl Core {
     /// The vector leg by brute force over the stored vectors.
     pub(crate) fn scan_vectors(
         &self,
+        reader: &dyn Reader,
         query: &[f32],
         depth: usize,
         allowed: Option<&RoaringTreemap>,
     ) -> Result<Vec<Found>> {
         let mut found = Vec::new();
-        self.each_row(Table::Vectors, &mut |row, bytes| {
+        self.each_row(reader, Table::Vectors, &mut |row, bytes| {
             if allowed.is_none_or(|allowed| allowed.contains(row)) {
                 found.push(self.compare(query, row, &self.vector_from(bytes)));
                 if found.len() >= 2 * depth + 4096 {
@@ -51,6 +50,7 @@ impl Core {
     /// The text leg by analysing every stored text.
     pub(crate) fn scan_texts(
         &self,
+        reader: &dyn Reader,
         query: &str,
         depth: usize,
         allowed: Option<&RoaringTreemap>,
@@ -65,7 +65,7 @@ impl Core {
                 if let Some(row) = page.next() {
                     return Some(Ok(row));
                 }
-                match self.texts_from(next) {
+                match self.texts_from(reader, next) {
                     Ok((texts, None)) if texts.is_empty() => return None,
                     Ok((texts, after)) => {
                         next = after.unwrap_or(u64::MAX);
@@ -80,33 +80,27 @@ impl Core {
 
     /// Up to 512 texts from row `from` on, and the row after them; `None` at the end.
     #[allow(clippy::type_complexity)]
-    fn texts_from(&self, from: u64) -> Result<(Vec<(u64, String, bool)>, Option<u64>)> {
+    fn texts_from(&self, reader: &dyn Reader, from: u64) -> Result<(Vec<(u64, String, bool)>, Option<u64>)> {
         let mut texts = Vec::new();
         let mut after = None;
         let mut failed = None;
         let start = self.shard.number_key(from);
-        self.shared.truth()?.scan(
-            Table::Records,
-            &start,
-            &self.shard.end(),
-            Direction::Forward,
-            &mut |key, bytes| {
-                let row = row_of(key);
-                match Row::decode(bytes) {
-                    Ok(stored) => texts.extend(stored.searchable().map(|text| (row, text, stored.code))),
-                    Err(error) => failed = Some(error),
+        reader.scan(Table::Records, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
+            let row = row_of(key);
+            match Row::decode(bytes) {
+                Ok(stored) => texts.extend(stored.searchable().map(|text| (row, text, stored.code))),
+                Err(error) => failed = Some(error),
+            }
+            after = row.checked_add(1);
+            match failed.is_some() || texts.len() >= 512 {
+                true => ControlFlow::Break(()),
+                false => {
+                    // Only a full page has something after it.
+                    after = None;
+                    ControlFlow::Continue(())
                 }
-                after = row.checked_add(1);
-                match failed.is_some() || texts.len() >= 512 {
-                    true => ControlFlow::Break(()),
-                    false => {
-                        // Only a full page has something after it.
-                        after = None;
-                        ControlFlow::Continue(())
-                    }
-                }
-            },
-        )?;
+            }
+        })?;
         match failed {
             Some(error) => Err(error),
             None => Ok((texts, after)),
@@ -114,9 +108,14 @@ impl Core {
     }
 
     /// Visits every row of a table of this collection, in one consistent view.
-    pub(crate) fn each_row(&self, table: Table, visit: &mut dyn FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
+    pub(crate) fn each_row(
+        &self,
+        reader: &dyn Reader,
+        table: Table,
+        visit: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
+    ) -> Result<()> {
         let mut failed = None;
-        self.shared.truth()?.scan(
+        reader.scan(
             table,
             &self.shard.prefix(),
             &self.shard.end(),
@@ -130,22 +129,6 @@ impl Core {
             },
         )?;
         failed.map_or(Ok(()), Err)
-    }
-
-    /// From now on searches pass the damaged index by; maintenance rebuilds it.
-    pub(crate) fn note_damage(&self, error: &Error, segments: bool) {
-        {
-            let mut state = self.state.write();
-            let broken = Health::Broken(error.to_string());
-            match segments {
-                true => state.segments_health = broken,
-                false => {
-                    state.text_health = broken;
-                    state.text = None::<Arc<_>>;
-                }
-            }
-        }
-        self.shared.wake_maintenance();
     }
 }
 

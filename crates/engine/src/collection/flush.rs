@@ -173,11 +173,11 @@ impl Core {
         self.shared.crash_point("text");
         unpublished.publish();
         for row in &rows {
-            state.tail.remove(row);
+            Arc::make_mut(&mut state.tail).remove(row);
         }
         state.tail_rows -= rows;
         if state.tail.is_empty() {
-            state.tail = Tail::new(); // its holes would count as fresh bytes
+            state.tail = Arc::new(Tail::new()); // its holes would count as fresh bytes
         }
         state.gone -= gone;
         drop(state);

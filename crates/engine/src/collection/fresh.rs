@@ -8,7 +8,7 @@ use roaring::RoaringTreemap;
 
 use crate::Result;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Fresh {
     payloads: BTreeMap<u64, Box<[u8]>>,
     payload_bytes: u64,
@@ -42,6 +42,10 @@ impl Fresh {
             delta.remove(row);
         }
         true
+    }
+
+    pub fn contains(&self, row: u64) -> bool {
+        self.payloads.contains_key(&row)
     }
 
     pub fn len(&self) -> usize {

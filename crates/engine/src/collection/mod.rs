@@ -16,12 +16,13 @@ mod fusion;
 mod manifest;
 pub(crate) mod meta;
 mod open;
+mod place;
 mod read;
 mod rebuild;
 mod request;
 mod search;
 pub(crate) mod segment;
-mod state;
+pub(crate) mod state;
 mod vector_leg;
 mod write;
 
@@ -41,8 +42,10 @@ pub(crate) use exact::row_of;
 pub use explain::Explain;
 pub(crate) use flush::Eagerness;
 pub use fusion::Fusion;
+pub(crate) use place::Place;
 pub use read::{Page, Scan};
 pub use request::{Answer, Hit, Include, Leg, Legs, Mode, Search};
+pub(crate) use search::at_once;
 pub(crate) use write::WriteSet;
 pub use write::{Deleted, Upserted};
 

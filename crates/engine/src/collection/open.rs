@@ -168,7 +168,11 @@ impl Core {
                 let stored = Row::decode(&stored)?;
                 if *sequence > segments_applied {
                     let vector = vector.as_deref().map(|bytes| self.vector_from(bytes));
-                    state.active.insert(*row, &stored.payload, vector.as_deref().map(|v| (v, self.metric)))?;
+                    Arc::make_mut(&mut state.active).insert(
+                        *row,
+                        &stored.payload,
+                        vector.as_deref().map(|v| (v, self.metric)),
+                    )?;
                 }
                 if *sequence > text_applied {
                     self.insert_text(state, *row, &stored);
@@ -201,7 +205,7 @@ impl Core {
 
     pub(crate) fn insert_text(&self, state: &mut State, row: u64, stored: &Row) {
         if let (Some(text), Some(index)) = (stored.searchable(), state.text.clone()) {
-            state.tail.insert(row, &text, stored.code, index.analyzer());
+            Arc::make_mut(&mut state.tail).insert(row, &text, stored.code, index.analyzer());
             state.tail_rows.insert(row);
         }
     }

@@ -34,13 +34,9 @@ impl Collection {
     /// Records by id, in the order of the ids; `None` for those that are not there.
     pub fn get<I: AsRef<str>>(&self, ids: &[I], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
         self.core.check_open()?;
-        let keys: Vec<Vec<u8>> = ids.iter().map(|id| self.core.shard.key(id.as_ref().as_bytes())).collect();
         // One snapshot: a record that is replaced meanwhile must not seem gone.
         let truth = self.core.shared.truth()?;
-        let snapshot = truth.snapshot();
-        let rows: Vec<Option<u64>> =
-            snapshot.multi_get(Table::Ids, &keys)?.into_iter().map(|row| row_from(row?.as_slice())).collect();
-        self.core.read_rows(&*snapshot, &rows, vectors)
+        self.core.get(&*truth.snapshot(), ids, vectors)
     }
 
     /// Number of records, or of those whose payload passes the filter.
@@ -49,7 +45,7 @@ impl Collection {
             None => self.len(),
             Some(filter) => {
                 self.core.check_open()?;
-                self.core.count_matching(&nuthatch_filter::parse(filter)?)
+                self.core.count_matching(self.core.live(), &nuthatch_filter::parse(filter)?)
             }
         }
     }
@@ -57,11 +53,48 @@ impl Collection {
     /// One page of a listing.
     pub fn scan(&self, scan: &Scan) -> Result<Page> {
         self.core.check_open()?;
+        let truth = self.core.shared.truth()?;
+        self.core.page(&*truth.snapshot(), scan)
+    }
+
+    /// Up to `most` records that pass the filter: id and row.
+    pub(crate) fn ids_matching(&self, filter: &str, most: usize) -> Result<Vec<(String, u64)>> {
+        self.core.check_open()?;
+        let filter = nuthatch_filter::parse(filter)?;
+        let truth = self.core.shared.truth()?;
+        let rows: Vec<u64> = self.core.rows_matching(self.core.live(), &filter)?.iter().take(most).collect();
+        let mut found = Vec::with_capacity(rows.len());
+        for rows in rows.chunks(256) {
+            let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.core.shard.number_key(*row)).collect();
+            for (row, stored) in rows.iter().zip(truth.multi_get(Table::Records, &keys)?) {
+                if let Some(stored) = stored {
+                    found.push((Row::decode(&stored)?.id, *row));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Core {
+    pub(crate) fn get<I: AsRef<str>>(
+        &self,
+        snapshot: &dyn Reader,
+        ids: &[I],
+        vectors: bool,
+    ) -> Result<Vec<Option<StoredRecord>>> {
+        let keys: Vec<Vec<u8>> = ids.iter().map(|id| self.shard.key(id.as_ref().as_bytes())).collect();
+        let rows: Vec<Option<u64>> =
+            snapshot.multi_get(Table::Ids, &keys)?.into_iter().map(|row| row_from(row?.as_slice())).collect();
+        self.read_rows(snapshot, &rows, vectors)
+    }
+
+    pub(crate) fn page(&self, snapshot: &dyn Reader, scan: &Scan) -> Result<Page> {
         if scan.limit == 0 || scan.limit > 10_000 {
             return Err(Error::invalid(format!("a page of {} records; ask for 1 to 10,000", scan.limit)));
         }
         if let Some(filter) = &scan.filter {
-            filter.check(&self.core.writer.lock().schema)?;
+            self.check_filter(filter)?;
         }
         let after =
             match &scan.cursor {
@@ -73,12 +106,9 @@ impl Collection {
         let Some(from) = after.map_or(Some(0), |row| row.checked_add(1)) else {
             return Ok(Page::default());
         };
-        let core = &self.core;
-        let truth = core.shared.truth()?;
-        let snapshot = truth.snapshot();
         let (mut records, mut last, mut failed) = (Vec::new(), None, None);
-        let start = core.shard.number_key(from);
-        snapshot.scan(Table::Records, &start, &core.shard.end(), Direction::Forward, &mut |key, bytes| {
+        let start = self.shard.number_key(from);
+        snapshot.scan(Table::Records, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
             let row = row_of(key);
             let one = || -> Result<Option<StoredRecord>> {
                 let stored = Row::decode(bytes)?;
@@ -87,7 +117,7 @@ impl Collection {
                     return Ok(None);
                 }
                 let vector = match scan.vectors && stored.has_vector {
-                    true => snapshot.get(Table::Vectors, key)?.as_deref().map(|bytes| core.vector_from(bytes)),
+                    true => snapshot.get(Table::Vectors, key)?.as_deref().map(|bytes| self.vector_from(bytes)),
                     false => None,
                 };
                 Ok(Some(StoredRecord { id: stored.id, text: stored.text, context: stored.context, payload, vector }))
@@ -112,32 +142,12 @@ impl Collection {
         Ok(Page { records, cursor })
     }
 
-    /// Up to `most` records that pass the filter: id and row.
-    pub(crate) fn ids_matching(&self, filter: &str, most: usize) -> Result<Vec<(String, u64)>> {
-        self.core.check_open()?;
-        let filter = nuthatch_filter::parse(filter)?;
-        let rows: Vec<u64> = self.core.rows_matching(&filter)?.iter().take(most).collect();
-        let mut found = Vec::with_capacity(rows.len());
-        for rows in rows.chunks(256) {
-            let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.core.shard.number_key(*row)).collect();
-            for (row, stored) in rows.iter().zip(self.core.shared.truth()?.multi_get(Table::Records, &keys)?) {
-                if let Some(stored) = stored {
-                    found.push((Row::decode(&stored)?.id, *row));
-                }
-            }
-        }
-        Ok(found)
-    }
-}
-
-impl Core {
     /// The row of a record and its stored vector, if it has one.
-    pub(crate) fn vector_of(&self, id: &str) -> Result<Option<(u64, Option<Vec<f32>>)>> {
-        let truth = self.shared.truth()?;
-        let Some(row) = truth.get(Table::Ids, &self.shard.key(id.as_bytes()))?.as_deref().and_then(row_from) else {
+    pub(crate) fn vector_of(&self, reader: &dyn Reader, id: &str) -> Result<Option<(u64, Option<Vec<f32>>)>> {
+        let Some(row) = reader.get(Table::Ids, &self.shard.key(id.as_bytes()))?.as_deref().and_then(row_from) else {
             return Ok(None);
         };
-        let vector = truth.get(Table::Vectors, &self.shard.number_key(row))?;
+        let vector = reader.get(Table::Vectors, &self.shard.number_key(row))?;
         Ok(Some((row, vector.as_deref().map(|bytes| self.vector_from(bytes)))))
     }
 

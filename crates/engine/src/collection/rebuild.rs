@@ -8,7 +8,6 @@ use roaring::RoaringTreemap;
 
 use crate::collection::Core;
 use crate::collection::flush::dead_in;
-use crate::collection::fresh::Fresh;
 use crate::collection::segment::rows_max;
 use crate::collection::state::{Health, SegmentView};
 use crate::record::Row;
@@ -47,7 +46,7 @@ impl Core {
             let rows = self.all_rows()?;
             let mut state = self.state.write();
             state.segments.clear();
-            state.active = Fresh::default();
+            state.active = Arc::default();
             state.frozen = None;
             state.removed_while_sealing = Some(RoaringTreemap::new());
             (rows, writer.counters.sequence)
@@ -96,7 +95,7 @@ impl Core {
             let rows = self.all_rows()?;
             let mut state = self.state.write();
             for row in std::mem::take(&mut state.tail_rows) {
-                state.tail.remove(row);
+                Arc::make_mut(&mut state.tail).remove(row);
             }
             state.gone.clear();
             // From here on new texts go to the tail, and removed rows to `gone`; the health stays broken, so searches scan.
@@ -141,7 +140,7 @@ impl Core {
 
     fn all_rows(&self) -> Result<RoaringTreemap> {
         let mut rows = RoaringTreemap::new();
-        self.each_row(Table::Records, &mut |row, _| {
+        self.each_row(&*self.shared.truth()?, Table::Records, &mut |row, _| {
             rows.insert(row);
             Ok(())
         })?;

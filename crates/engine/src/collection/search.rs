@@ -11,6 +11,7 @@ use roaring::RoaringTreemap;
 
 use crate::collection::explain::{Explain, TextPlan, VectorPlan};
 use crate::collection::fusion::Found;
+use crate::collection::place::Place;
 use crate::collection::request::{Answer, Hit, Leg, Legs, Mode, Search};
 use crate::collection::state::{Health, Matching, SegmentView};
 use crate::collection::vector_leg::Ask;
@@ -30,42 +31,47 @@ impl Collection {
     /// `Invalid` for a wrong dimension, a limit of 0 or over 10,000, an unknown field in the filter; `Unavailable` when a text
     /// must be embedded and the embedder is not there.
     pub fn search(&self, search: &Search) -> Result<Answer> {
-        self.core.search(search)
+        self.core.search(self.core.live(), search)
     }
 
     /// Several searches at once, on as many threads as there are CPUs; the answers in the order of the searches. Ends soon after
     /// the first error, whose message says which search it was.
     pub fn search_many(&self, searches: &[Search]) -> Result<Vec<Answer>> {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(searches.len());
-        let next = AtomicUsize::new(0);
-        let mut answers: Vec<(usize, Result<Answer>)> = std::thread::scope(|scope| {
-            let worker = || {
-                let mut answers = Vec::new();
-                // Taken one by one: searches differ in how long they take.
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(search) = searches.get(at) else { return answers };
-                    let answer = self.search(search);
-                    if answer.is_err() {
-                        next.fetch_max(searches.len(), Ordering::Relaxed); // the others need not begin
-                    }
-                    answers.push((at, answer));
-                }
-            };
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-            workers.into_iter().flat_map(|worker| worker.join().expect("a search does not panic")).collect()
-        });
-        answers.sort_by_key(|(at, _)| *at);
-        let named = |at: usize, error: Error| Error::new(error.kind, format!("search {at}: {}", error.message));
-        answers.into_iter().map(|(at, answer)| answer.map_err(|error| named(at, error))).collect()
+        at_once(searches, |search| self.search(search))
     }
 }
 
+/// Runs searches on as many threads as there are CPUs.
+pub(crate) fn at_once(searches: &[Search], run: impl Fn(&Search) -> Result<Answer> + Sync) -> Result<Vec<Answer>> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(searches.len());
+    let next = AtomicUsize::new(0);
+    let mut answers: Vec<(usize, Result<Answer>)> = std::thread::scope(|scope| {
+        let worker = || {
+            let mut answers = Vec::new();
+            // Taken one by one: searches differ in how long they take.
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(search) = searches.get(at) else { return answers };
+                let answer = run(search);
+                if answer.is_err() {
+                    next.fetch_max(searches.len(), Ordering::Relaxed); // the others need not begin
+                }
+                answers.push((at, answer));
+            }
+        };
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("a search does not panic")).collect()
+    });
+    answers.sort_by_key(|(at, _)| *at);
+    let named = |at: usize, error: Error| Error::new(error.kind, format!("search {at}: {}", error.message));
+    answers.into_iter().map(|(at, answer)| answer.map_err(|error| named(at, error))).collect()
+}
+
 impl Core {
-    fn search(&self, search: &Search) -> Result<Answer> {
+    pub(crate) fn search(&self, place: Place<'_>, search: &Search) -> Result<Answer> {
         // A limit that no clock reaches is none.
         let deadline = search.time_limit.and_then(|limit| Instant::now().checked_add(limit));
-        self.check_open()?;
+        self.check_open_for(place)?;
         search.check()?;
         let dim = {
             let writer = self.writer.lock();
@@ -77,21 +83,21 @@ impl Core {
         if search.is_over(deadline) {
             return Err(VectorError::Stopped.into()); // before a text is embedded for nothing
         }
-        let query = self.query(search, dim)?;
+        let query = self.query(place, search, dim)?;
         let mut retries = 0;
         loop {
-            match self.search_once(search, &query, deadline) {
+            match self.search_once(place, search, &query, deadline) {
                 Ok((answer, complete)) if complete || retries >= RETRIES_MAX => {
                     return Ok(Answer { explain: Explain { retries, ..answer.explain }, ..answer });
                 }
                 Ok(_) => retries += 1,
                 // Damage is noted and the search begun anew: the second time it goes past the damaged index.
                 Err(Trouble::Segments(error)) if error.is_corrupt() && retries < RETRIES_MAX => {
-                    self.note_damage(&error, true);
+                    self.note_damage_in(place, &error, true);
                     retries += 1;
                 }
                 Err(Trouble::Text(error)) if error.is_corrupt() && retries < RETRIES_MAX => {
-                    self.note_damage(&error, false);
+                    self.note_damage_in(place, &error, false);
                     retries += 1;
                 }
                 Err(Trouble::Segments(error) | Trouble::Text(error) | Trouble::Other(error)) => return Err(error),
@@ -100,15 +106,16 @@ impl Core {
     }
 
     /// Decides the legs and makes the query's vector.
-    fn query(&self, search: &Search, dim: Option<usize>) -> Result<Query> {
+    fn query(&self, place: Place<'_>, search: &Search, dim: Option<usize>) -> Result<Query> {
         if let Some(id) = &search.like {
-            let (row, vector) =
-                self.vector_of(id)?.ok_or_else(|| Error::not_found(format!("no record {id:?} to be like")))?;
+            let (row, vector) = self
+                .vector_of(place.reader, id)?
+                .ok_or_else(|| Error::not_found(format!("no record {id:?} to be like")))?;
             let vector = vector.ok_or_else(|| {
                 Error::invalid(format!("record {id:?} has no vector to search with; search with its text instead"))
             })?;
             let asked = Search { vector: Some(vector), like: None, ..search.clone() };
-            return Ok(Query { exclude: Some(row), ..self.query(&asked, dim)? });
+            return Ok(Query { exclude: Some(row), ..self.query(place, &asked, dim)? });
         }
         if let Some(vector) = &search.vector
             && let Some(dim) = dim
@@ -170,6 +177,7 @@ impl Core {
     /// One pass. False when a row that was found could not be read any more.
     fn search_once(
         &self,
+        place: Place<'_>,
         search: &Search,
         query: &Query,
         deadline: Option<Instant>,
@@ -185,13 +193,13 @@ impl Core {
         let mut explain = Explain { mode: query.mode.as_str().into(), ..Explain::default() };
         let text = search.text.as_deref().filter(|_| query.mode != Mode::Vector);
 
-        let state = self.state.read();
+        let state = place.state.read();
         explain.sequence = state.sequence;
         let degraded = state.degraded();
         let matching = match (&search.filter, &state.segments_health) {
             (None, _) => Filtered::Everything,
             (Some(filter), Health::Sound) => Filtered::Indexed(state.matching(filter).map_err(Trouble::segments)?),
-            (Some(filter), Health::Broken(_)) => Filtered::Scanned(self.rows_matching_exactly(filter)?),
+            (Some(filter), Health::Broken(_)) => Filtered::Scanned(self.rows_matching_exactly(place.reader, filter)?),
         };
         // From here on the segments are looked at as they are now, whatever becomes of them.
         let views = state.segments.clone();
@@ -224,7 +232,7 @@ impl Core {
         let mut text_found = Vec::new();
         let mut text_scan = false;
         if let Some(text) = text {
-            match &state.text {
+            match state.text_view() {
                 Some(index) => {
                     let rows = match &allowed {
                         Some(allowed) => RowFilter::Only { allowed },
@@ -246,7 +254,7 @@ impl Core {
         drop(state);
 
         if text_scan && let Some(text) = text {
-            text_found = self.scan_texts(text, leg_depth, allowed.as_ref())?;
+            text_found = self.scan_texts(place.reader, text, leg_depth, allowed.as_ref())?;
             explain.text = Some(TextPlan {
                 plan: "exact scan of the stored texts",
                 candidates: text_found.len(),
@@ -261,9 +269,11 @@ impl Core {
             .collect();
         let mut complete = true;
         let mut vector_leg = match (&ask, &mut explain.vector) {
-            (Some(ask), _) if scan_vectors => self.scan_vectors(ask.query, leg_depth, allowed.as_ref())?,
+            (Some(ask), _) if scan_vectors => {
+                self.scan_vectors(place.reader, ask.query, leg_depth, allowed.as_ref())?
+            }
             (Some(ask), Some(plan)) => {
-                let (leg, all_there) = self.vector_leg(&views, fresh, ask, &matching, plan)?;
+                let (leg, all_there) = self.vector_leg(place.reader, &views, fresh, ask, &matching, plan)?;
                 complete &= all_there;
                 leg
             }
@@ -282,16 +292,21 @@ impl Core {
         let next_offset = (ranked.len() >= search.depth() && search.depth() < crate::collection::request::LIMIT_MAX)
             .then_some(search.depth());
         let ranked: Vec<_> = ranked.into_iter().skip(search.offset).take(search.limit).collect();
-        let (hits, all_there) = self.read_hits(ranked, search)?;
+        let (hits, all_there) = self.read_hits(place.reader, ranked, search)?;
         Ok((Answer { hits, degraded, next_offset, explain }, complete && all_there))
     }
 
     /// Reads what the hits carry. False when one of them is no longer there.
-    fn read_hits(&self, ranked: Vec<(u64, f32, Legs)>, search: &Search) -> Result<(Vec<Hit>, bool)> {
+    fn read_hits(
+        &self,
+        reader: &dyn Reader,
+        ranked: Vec<(u64, f32, Legs)>,
+        search: &Search,
+    ) -> Result<(Vec<Hit>, bool)> {
         let keys: Vec<Vec<u8>> = ranked.iter().map(|(row, ..)| self.shard.number_key(*row)).collect();
-        let stored = self.shared.truth()?.multi_get(Table::Records, &keys)?;
+        let stored = reader.multi_get(Table::Records, &keys)?;
         let vectors = match search.include.vector {
-            true => self.shared.truth()?.multi_get(Table::Vectors, &keys)?,
+            true => reader.multi_get(Table::Vectors, &keys)?,
             false => vec![None; keys.len()],
         };
         let mut hits = Vec::with_capacity(ranked.len());
@@ -317,35 +332,35 @@ impl Core {
     }
 
     /// The rows that pass a filter, for counting and deleting.
-    pub(crate) fn rows_matching(&self, filter: &Filter) -> Result<RoaringTreemap> {
-        filter.check(&self.writer.lock().schema)?;
+    pub(crate) fn rows_matching(&self, place: Place<'_>, filter: &Filter) -> Result<RoaringTreemap> {
+        self.check_filter(filter)?;
         {
-            let state = self.state.read();
+            let state = place.state.read();
             if state.segments_health == Health::Sound {
                 match state.matching(filter) {
                     Ok(matching) => return Ok(matching.rows(&state.segments)),
                     Err(error) if error.is_corrupt() => {
                         drop(state);
-                        self.note_damage(&error, true);
+                        self.note_damage_in(place, &error, true);
                     }
                     Err(error) => return Err(error),
                 }
             }
         }
-        self.rows_matching_exactly(filter)
+        self.rows_matching_exactly(place.reader, filter)
     }
 
-    pub(crate) fn count_matching(&self, filter: &Filter) -> Result<u64> {
-        filter.check(&self.writer.lock().schema)?;
+    pub(crate) fn count_matching(&self, place: Place<'_>, filter: &Filter) -> Result<u64> {
+        self.check_filter(filter)?;
         {
-            let state = self.state.read();
+            let state = place.state.read();
             if state.segments_health == Health::Sound
                 && let Ok(matching) = state.matching(filter)
             {
                 return Ok(matching.count());
             }
         }
-        Ok(self.rows_matching(filter)?.len())
+        Ok(self.rows_matching(place, filter)?.len())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nuthatch_filter::Filter;
-use nuthatch_text::{Tail, TextIndex};
+use nuthatch_text::{Tail, TextIndex, TextView};
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use crate::Result;
@@ -51,11 +51,12 @@ impl Health {
 
 /// Rows on their way into a segment, and the last change among them.
 pub(crate) struct Frozen {
-    pub rows: Fresh,
+    pub rows: Arc<Fresh>,
     pub upto: u64,
 }
 
-#[derive(Default)]
+/// What may be large is shared with snapshots, and copied by the first change after one was taken.
+#[derive(Clone, Default)]
 pub(crate) struct State {
     /// The last change that everything below shows.
     pub sequence: u64,
@@ -65,7 +66,7 @@ pub(crate) struct State {
     pub segments_applied: u64,
     pub next_segment: u64,
     /// Takes new rows.
-    pub active: Fresh,
+    pub active: Arc<Fresh>,
     /// Being sealed.
     pub frozen: Option<Arc<Frozen>>,
     /// Rows removed while the frozen ones are being sealed, or everything is rebuilt: dead in the new segments from the start.
@@ -73,9 +74,11 @@ pub(crate) struct State {
     /// The same for a merge, which takes long and is no reason not to seal meanwhile.
     pub removed_while_merging: Option<RoaringTreemap>,
     pub text: Option<Arc<TextIndex>>,
+    /// Of a snapshot: the text index as it was.
+    pub pinned_text: Option<TextView>,
     pub text_health: Health,
     /// Texts that the text index does not hold yet.
-    pub tail: Tail,
+    pub tail: Arc<Tail>,
     pub tail_rows: RoaringTreemap,
     /// Rows up to this one are being committed to the text index.
     pub committing_upto: u64,
@@ -89,7 +92,7 @@ impl State {
         for removed in [&mut self.removed_while_sealing, &mut self.removed_while_merging].into_iter().flatten() {
             removed.insert(row);
         }
-        if !self.active.remove(row) {
+        if !(self.active.contains(row) && Arc::make_mut(&mut self.active).remove(row)) {
             // Segments are in row order and do not overlap.
             let at = self.segments.partition_point(|view| view.segment.rows().max().is_some_and(|last| last < row));
             if let Some(view) = self.segments.get_mut(at)
@@ -98,11 +101,27 @@ impl State {
                 Arc::make_mut(&mut view.dead).insert(ordinal);
             }
         }
-        let in_tail = self.tail.remove(row);
+        let in_tail = self.tail.contains(row) && Arc::make_mut(&mut self.tail).remove(row);
         self.tail_rows.remove(row);
         if !in_tail || row <= self.committing_upto {
             self.gone.insert(row);
         }
+    }
+
+    /// One that knows nothing but the reason: what is asked of it is answered from the truth.
+    pub fn unindexed(why: &str) -> Self {
+        let broken = Health::Broken(why.to_string());
+        Self { segments_health: broken.clone(), text_health: broken, ..Self::default() }
+    }
+
+    /// What a snapshot keeps.
+    pub fn pinned(&self) -> Self {
+        Self { pinned_text: self.text_view(), ..self.clone() }
+    }
+
+    /// The text index as searches are to see it.
+    pub fn text_view(&self) -> Option<TextView> {
+        self.pinned_text.clone().or_else(|| self.text.as_ref().map(TextIndex::view))
     }
 
     /// True when a frozen row has been removed since.

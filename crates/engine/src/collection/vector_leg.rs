@@ -48,7 +48,7 @@ impl Core {
             _ => true,
         };
         let mut candidates = Vec::new();
-        let fresh = [Some(&state.active), state.frozen.as_deref().map(|frozen| &frozen.rows)];
+        let fresh = [Some(&*state.active), state.frozen.as_deref().map(|frozen| &*frozen.rows)];
         for delta in fresh.into_iter().flatten().filter_map(|fresh| fresh.vectors()) {
             let found = delta.search(ask.query, |row| passes(row) && !state.removed_from_frozen(row), ask.depth)?;
             candidates.extend(found.into_iter().map(|found| Bounded {
@@ -64,6 +64,7 @@ impl Core {
     /// moment that `fresh` is of. False when a fresh row is no longer there.
     pub(crate) fn vector_leg(
         &self,
+        reader: &dyn Reader,
         views: &[SegmentView],
         fresh: Vec<Bounded>,
         ask: &Ask<'_>,
@@ -107,11 +108,12 @@ impl Core {
         // One good segment spares the others' comparisons.
         retain_reaching(&mut candidates, ask.depth, |candidate| (candidate.lower, candidate.upper));
         explain.candidates = candidates.len();
-        self.compare_exactly(views, candidates, ask, explain)
+        self.compare_exactly(reader, views, candidates, ask, explain)
     }
 
     fn compare_exactly(
         &self,
+        reader: &dyn Reader,
         views: &[SegmentView],
         candidates: Vec<Bounded>,
         ask: &Ask<'_>,
@@ -145,7 +147,7 @@ impl Core {
         // A chunk at a time: ten thousand vectors of 4,096 dimensions would be 160 MB.
         for rows in fresh.chunks(COMPARE_ROWS) {
             let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.shard.number_key(*row)).collect();
-            let vectors = self.shared.truth()?.multi_get(Table::Vectors, &keys).map_err(Error::from)?;
+            let vectors = reader.multi_get(Table::Vectors, &keys).map_err(Error::from)?;
             for (row, vector) in rows.iter().zip(&vectors) {
                 match vector {
                     Some(vector) => found.push(self.compare(ask.query, *row, &self.vector_from(vector))),

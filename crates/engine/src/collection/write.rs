@@ -231,7 +231,7 @@ impl Core {
         }
         for (row, stored, vector) in fresh {
             let vector = vector.as_deref().map(|vector| (vector, self.metric));
-            state.active.insert(row, &stored.payload, vector)?;
+            Arc::make_mut(&mut state.active).insert(row, &stored.payload, vector)?;
             self.insert_text(&mut state, row, &stored);
         }
         state.sequence = counters.sequence;

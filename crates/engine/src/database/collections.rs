@@ -30,22 +30,9 @@ impl Database {
         if let EmbedderChoice::Given(embedder) = &options.embedder {
             shared.remember_embedder(embedder);
         }
-        let open = shared.collections.lock().get(name).cloned();
-        let core = match open {
+        let core = match shared.core(name)? {
             Some(core) => core,
-            None => {
-                let stored: Option<Meta> = meta::read(&*shared.truth()?, &meta_key(name))?;
-                let meta = match stored {
-                    Some(meta) => meta,
-                    None => create(shared, name, &options)?,
-                };
-                let core = Core::open(shared.clone(), meta, EmbedderChoice::Auto)?;
-                shared.collections.lock().insert(name.to_string(), core.clone());
-                if !core.state.read().degraded().is_empty() {
-                    shared.wake_maintenance();
-                }
-                core
-            }
+            None => shared.open_core(create(shared, name, &options)?)?,
         };
         agree(&core, &options)?;
         Ok(Collection { core, durability: Durability::default() })
@@ -56,31 +43,13 @@ impl Database {
     /// # Errors
     /// `NotFound`, with the names that there are.
     pub fn existing_collection(&self, name: &str) -> Result<Collection> {
-        let shared = &self.inner.shared;
-        shared.check_open()?;
-        let stored: Option<Meta> = meta::read(&*shared.truth()?, &meta_key(name))?;
-        if stored.is_none() {
-            let names = self.collection_names()?;
-            let known = match names.is_empty() {
-                true => "this folder has none yet".to_string(),
-                false => format!("there are: {}", names.join(", ")),
-            };
-            return Err(Error::not_found(format!("no collection {name:?}; {known}")));
-        }
-        self.collection(name, CollectionOptions::default())
+        let core = self.inner.shared.existing_core(name)?;
+        Ok(Collection { core, durability: Durability::default() })
     }
 
     /// Names of all collections, sorted.
     pub fn collection_names(&self) -> Result<Vec<String>> {
-        self.inner.shared.check_open()?;
-        let from = meta_key("");
-        let to = TENANT_SHARD.key(b"collection0"); // '0' follows '/'
-        let mut names = Vec::new();
-        self.inner.shared.truth()?.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, _| {
-            names.push(String::from_utf8_lossy(&key[from.len()..]).into_owned());
-            ControlFlow::Continue(())
-        })?;
-        Ok(names)
+        self.inner.shared.collection_names()
     }
 
     /// What every collection is and holds.
@@ -123,6 +92,57 @@ impl Database {
             std::fs::remove_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
         }
         Ok(true)
+    }
+}
+
+impl Shared {
+    /// What all handles of a collection share; `None` when there is no such collection. The caller holds the catalog.
+    fn core(self: &Arc<Self>, name: &str) -> Result<Option<Arc<Core>>> {
+        if let Some(core) = self.collections.lock().get(name) {
+            return Ok(Some(core.clone()));
+        }
+        let stored: Option<Meta> = meta::read(&*self.truth()?, &meta_key(name))?;
+        stored.map(|meta| self.open_core(meta)).transpose()
+    }
+
+    fn open_core(self: &Arc<Self>, meta: Meta) -> Result<Arc<Core>> {
+        let name = meta.name.clone();
+        let core = Core::open(self.clone(), meta, EmbedderChoice::Auto)?;
+        self.collections.lock().insert(name, core.clone());
+        if !core.state.read().degraded().is_empty() {
+            self.wake_maintenance();
+        }
+        Ok(core)
+    }
+
+    /// What all handles of a collection share; `NotFound`, with the names that there are, when there is none.
+    pub(crate) fn existing_core(self: &Arc<Self>, name: &str) -> Result<Arc<Core>> {
+        self.check_open()?;
+        let found = {
+            let _catalog = self.catalog.lock();
+            self.core(name)?
+        };
+        if let Some(core) = found {
+            return Ok(core);
+        }
+        let names = self.collection_names()?;
+        let known = match names.is_empty() {
+            true => "this folder has none yet".to_string(),
+            false => format!("there are: {}", names.join(", ")),
+        };
+        Err(Error::not_found(format!("no collection {name:?}; {known}")))
+    }
+
+    fn collection_names(&self) -> Result<Vec<String>> {
+        self.check_open()?;
+        let from = meta_key("");
+        let to = TENANT_SHARD.key(b"collection0"); // '0' follows '/'
+        let mut names = Vec::new();
+        self.truth()?.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, _| {
+            names.push(String::from_utf8_lossy(&key[from.len()..]).into_owned());
+            ControlFlow::Continue(())
+        })?;
+        Ok(names)
     }
 }
 

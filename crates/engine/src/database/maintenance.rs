@@ -62,6 +62,7 @@ fn run(shared: &Arc<Shared>, job: &Job) {
         }
         let mut outcome = round(shared, job.work);
         if job.sweeps {
+            shared.snapshots.end_old();
             let swept = shared.sweep_expired(sweep_all);
             sweep_all &= swept.is_err();
             outcome = outcome.and(swept);

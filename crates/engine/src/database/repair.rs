@@ -125,7 +125,7 @@ impl Database {
         let mut schema = writer.schema.clone();
         let mut batch = Batch::new();
         let (mut next_row, mut vectors) = (writer.counters.next_row, 0);
-        core.each_row(Table::Records, &mut |row, bytes| {
+        core.each_row(&*core.shared.truth()?, Table::Records, &mut |row, bytes| {
             next_row = next_row.max(row + 1);
             let stored = Row::decode(bytes)?;
             schema.observe(&stored.payload()?);
@@ -153,7 +153,7 @@ impl Database {
             }
             ControlFlow::Continue(())
         })?;
-        for (path, mut entry) in core.file_entries("")? {
+        for (path, mut entry) in core.file_entries(&*core.shared, "")? {
             if entry.ids(&path).any(|id| !newest.contains_key(&id) || without_their_vector.contains(&id)) {
                 entry.read_again();
                 batch.put(Table::Files, shard.key(path.as_bytes()), entry.encode());

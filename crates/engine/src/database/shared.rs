@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nuthatch_embed::Embedder;
 use nuthatch_segment::BlockCache;
-use nuthatch_truth::{Damage, Embedded, verify_small};
+use nuthatch_truth::{Damage, Direction, Embedded, OwnedSnapshot, Reader, Table, TruthError, Visit, verify_small};
 use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard};
 
 use crate::collection::Core;
@@ -18,6 +18,7 @@ use crate::folder::Folder;
 use crate::kv::Space;
 use crate::lock::FolderLock;
 use crate::options::{Budget, Options};
+use crate::snapshot::Snapshots;
 use crate::{Error, ErrorKind, Result};
 
 /// Dimension of the built-in default model; known without loading it.
@@ -50,6 +51,7 @@ pub(crate) struct Shared {
     /// Told after every round of maintenance.
     pub relieved: Condvar,
     pub syncer: Syncer,
+    pub snapshots: Snapshots,
     lock: Mutex<Option<FolderLock>>,
 }
 
@@ -63,6 +65,28 @@ pub(crate) struct Signal {
     pub seal_error: Option<Error>,
     /// The same of merging.
     pub merge_error: Option<Error>,
+}
+
+/// The truth as it is at each call: nothing is held between two of them, so closing waits for a read and no longer.
+impl Reader for Shared {
+    fn get(&self, table: Table, key: &[u8]) -> nuthatch_truth::Result<Option<Vec<u8>>> {
+        self.open_truth()?.get(table, key)
+    }
+
+    fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> nuthatch_truth::Result<Vec<Option<Vec<u8>>>> {
+        self.open_truth()?.multi_get(table, keys)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> nuthatch_truth::Result<()> {
+        self.open_truth()?.scan(table, from, to, direction, visit)
+    }
 }
 
 impl Shared {
@@ -90,14 +114,25 @@ impl Shared {
             woken: Condvar::new(),
             relieved: Condvar::new(),
             syncer: Syncer::default(),
+            snapshots: Snapshots::default(),
             lock: Mutex::new(Some(lock)),
         })
     }
 
     /// The truth, unless the database is closed.
     pub fn truth(&self) -> Result<MappedRwLockReadGuard<'_, Embedded>> {
+        Ok(self.open_truth()?)
+    }
+
+    fn open_truth(&self) -> nuthatch_truth::Result<MappedRwLockReadGuard<'_, Embedded>> {
         // Recursive: a call that reads inside another must not wait for a close that waits for it.
-        RwLockReadGuard::try_map(self.truth.read_recursive(), Option::as_deref).map_err(|_| Error::closed())
+        RwLockReadGuard::try_map(self.truth.read_recursive(), Option::as_deref).map_err(|_| TruthError::Closed)
+    }
+
+    /// A view of the truth as it is now.
+    pub fn owned_snapshot(&self) -> Result<OwnedSnapshot> {
+        let truth = self.truth.read_recursive().clone();
+        Ok(truth.ok_or_else(Error::closed)?.owned_snapshot())
     }
 
     pub fn check_open(&self) -> Result<()> {
@@ -274,6 +309,7 @@ impl Shared {
             return Ok(());
         }
         let outcome = self.settle();
+        self.snapshots.close(); // each holds the store open
         *self.truth.write() = None;
         self.collections.lock().clear();
         self.spaces.lock().clear();

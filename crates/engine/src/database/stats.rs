@@ -1,6 +1,7 @@
 //! What a database holds, on disk and in memory, by part.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -14,6 +15,10 @@ pub struct Stats {
     pub collections: Vec<CollectionInfo>,
     pub disk: DiskStats,
     pub memory: MemoryStats,
+    /// Snapshots and transactions that hold on to what has been replaced since.
+    pub snapshots: u64,
+    /// How old the oldest of them is; it ends at [`crate::Options::snapshot_age_max`].
+    pub snapshot_age: Duration,
 }
 
 /// Bytes of the folder's files.
@@ -86,7 +91,8 @@ impl Database {
             + memory.block_cache_bytes
             + memory.fresh_bytes
             + memory.text_index_bytes;
-        Ok(Stats { collections, disk, memory })
+        let (snapshots, snapshot_age) = shared.snapshots.open();
+        Ok(Stats { collections, disk, memory, snapshots, snapshot_age })
     }
 }
 

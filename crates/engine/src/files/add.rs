@@ -276,7 +276,8 @@ impl Add<'_, '_> {
         let mut kept = 0;
         for (record, hash) in records.iter_mut().zip(hashes) {
             if let Some(&at) = places.get(hash)
-                && let Some((_, Some(vector))) = collection.vector_of(&passage_id(path, at))?
+                && let Some((_, Some(vector))) =
+                    collection.vector_of(&*collection.shared.truth()?, &passage_id(path, at))?
             {
                 record.vector = Some(vector);
                 kept += 1;
@@ -301,8 +302,12 @@ impl Add<'_, '_> {
             let Some(root) = root.to_str() else { continue };
             let is_gone =
                 |path: &Path| !present.contains(path) && !unread.iter().any(|unread| path.starts_with(unread));
-            let gone: Vec<(String, FileEntry)> =
-                self.core.file_entries(root)?.into_iter().filter(|(path, _)| is_gone(Path::new(path))).collect();
+            let gone: Vec<(String, FileEntry)> = self
+                .core
+                .file_entries(&*self.core.shared, root)?
+                .into_iter()
+                .filter(|(path, _)| is_gone(Path::new(path)))
+                .collect();
             for (path, entry) in gone {
                 self.report.files_pruned += 1;
                 self.report.passages_removed += entry.passages.len() as u64;

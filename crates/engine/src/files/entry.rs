@@ -65,21 +65,13 @@ impl Collection {
     /// Files that were added at or below `prefix` (all with ""), by path.
     pub fn files(&self, prefix: &str) -> Result<Vec<FileInfo>> {
         self.core.check_open()?;
-        let files = self.core.file_entries(prefix)?;
-        let info = files.into_iter().map(|(path, entry)| FileInfo {
-            path,
-            bytes: entry.bytes,
-            mtime_ns: entry.mtime_ns,
-            passages: entry.passages.len(),
-            kind: entry.kind,
-        });
-        Ok(info.collect())
+        self.core.files(&*self.core.shared, prefix)
     }
 
     /// Removes the file at `path`, or all files below it, with their passages. Returns how many files.
     pub fn remove_files(&self, path: &str) -> Result<u64> {
         self.core.check_open()?;
-        let files = self.core.file_entries(path)?;
+        let files = self.core.file_entries(&*self.core.shared, path)?;
         for chunk in files.chunks(64) {
             let set = WriteSet {
                 deletes: chunk.iter().flat_map(|(path, entry)| entry.ids(path)).collect(),
@@ -93,13 +85,25 @@ impl Collection {
 }
 
 impl Core {
+    pub(crate) fn files(&self, reader: &dyn Reader, prefix: &str) -> Result<Vec<FileInfo>> {
+        let files = self.file_entries(reader, prefix)?;
+        let info = files.into_iter().map(|(path, entry)| FileInfo {
+            path,
+            bytes: entry.bytes,
+            mtime_ns: entry.mtime_ns,
+            passages: entry.passages.len(),
+            kind: entry.kind,
+        });
+        Ok(info.collect())
+    }
+
     pub(crate) fn file_entry(&self, path: &str) -> Result<Option<FileEntry>> {
         let stored = self.shared.truth()?.get(Table::Files, &self.shard.key(path.as_bytes()))?;
         stored.as_deref().map(FileEntry::decode).transpose()
     }
 
     /// Entries of the file `path` or of everything below it as a folder.
-    pub(crate) fn file_entries(&self, path: &str) -> Result<Vec<(String, FileEntry)>> {
+    pub(crate) fn file_entries(&self, reader: &dyn Reader, path: &str) -> Result<Vec<(String, FileEntry)>> {
         let below = match path {
             "" => String::new(),
             path => format!("{}/", path.trim_end_matches('/')),
@@ -107,7 +111,7 @@ impl Core {
         let mut found = Vec::new();
         let mut failed = None;
         let start = self.shard.key(path.as_bytes());
-        self.shared.truth()?.scan(Table::Files, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
+        reader.scan(Table::Files, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
             let name = String::from_utf8_lossy(Shard::suffix(key)).into_owned();
             if !name.starts_with(path) {
                 return ControlFlow::Break(());

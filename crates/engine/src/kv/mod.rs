@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use nuthatch_truth::{Direction, Reader, Shard, Table};
 use parking_lot::Mutex;
 
+pub(crate) use page::cursor_of;
 pub use page::{KeyPage, KeyScan};
 pub use write::{KEY_BYTES_MAX, KvOp, VALUE_BYTES_MAX};
 

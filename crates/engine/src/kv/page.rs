@@ -96,7 +96,7 @@ impl Space {
         if let Some(error) = failed {
             return Err(error);
         }
-        let cursor = found.last().filter(|_| more).map(|(key, _)| URL_SAFE_NO_PAD.encode(key));
+        let cursor = found.last().filter(|_| more).map(|(key, _)| cursor_of(key));
         let entries = found.into_iter().map(|(key, stored)| {
             let value = match scan.keys_only {
                 true => Vec::new(),
@@ -133,6 +133,11 @@ impl Space {
         }
         Ok((from < to).then_some((from, to)))
     }
+}
+
+/// The cursor of a page that ends with this key.
+pub(crate) fn cursor_of(key: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(key)
 }
 
 /// The first key after all that begin with `prefix`, which begins with a shard and so is never all 255s.

@@ -1,0 +1,62 @@
+//! What a question is asked of: a collection as it is now, or as it was when a snapshot was taken.
+
+use nuthatch_filter::Filter;
+use nuthatch_truth::Reader;
+use parking_lot::RwLock;
+
+use crate::Error;
+use crate::collection::Core;
+use crate::collection::state::{Health, State};
+
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'p> {
+    pub state: &'p RwLock<State>,
+    pub reader: &'p dyn Reader,
+}
+
+impl Core {
+    pub(crate) fn live(&self) -> Place<'_> {
+        Place { state: &self.state, reader: &*self.shared }
+    }
+
+    /// A collection that was dropped can still be asked as of before.
+    pub(crate) fn check_open_for(&self, place: Place<'_>) -> crate::Result<()> {
+        match std::ptr::eq(place.state, &self.state) {
+            true => self.check_open(),
+            false => self.shared.check_open(),
+        }
+    }
+
+    /// Refuses a filter on a field that the collection has never had.
+    pub(crate) fn check_filter(&self, filter: &Filter) -> crate::Result<()> {
+        Ok(filter.check(&self.writer.lock().schema)?)
+    }
+
+    /// From now on searches pass the damaged index by; maintenance rebuilds it.
+    pub(crate) fn note_damage(&self, error: &Error, segments: bool) {
+        self.state.write().pass_by(error, segments);
+        self.shared.wake_maintenance();
+    }
+
+    /// The same for where it was met. A snapshot's copy is passed by, too, and the live index looks for itself.
+    pub(crate) fn note_damage_in(&self, place: Place<'_>, error: &Error, segments: bool) {
+        match std::ptr::eq(place.state, &self.state) {
+            true => self.note_damage(error, segments),
+            false => place.state.write().pass_by(error, segments),
+        }
+    }
+}
+
+impl State {
+    fn pass_by(&mut self, error: &Error, segments: bool) {
+        let broken = Health::Broken(error.to_string());
+        match segments {
+            true => self.segments_health = broken,
+            false => {
+                self.text_health = broken;
+                self.text = None;
+                self.pinned_text = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! A keyspace as it was.
+
+use std::sync::Arc;
+
+use crate::Result;
+use crate::kv::{KeyPage, KeyScan, Space};
+use crate::snapshot::View;
+
+/// A keyspace of a [`crate::Snapshot`]. What had not expired then is there for as long as the snapshot.
+#[derive(Clone)]
+pub struct SnapshotKeyspace {
+    pub(crate) view: Arc<View>,
+    /// `None`: there is none, so there is nothing in it.
+    pub(crate) space: Option<Arc<Space>>,
+}
+
+impl SnapshotKeyspace {
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        Ok(self.multi_get(&[key])?.pop().flatten())
+    }
+
+    /// The values of several keys, in their order.
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.view.with(|held| match &self.space {
+            Some(space) => space.multi_get(&held.truth, keys, self.view.taken_at_ms),
+            None => Ok(vec![None; keys.len()]),
+        })
+    }
+
+    /// One page of keys.
+    pub fn scan(&self, scan: &KeyScan) -> Result<KeyPage> {
+        self.view.with(|held| match &self.space {
+            Some(space) => space.page(&held.truth, scan, self.view.taken_at_ms),
+            None => Ok(KeyPage::default()),
+        })
+    }
+}

@@ -1,0 +1,193 @@
+//! Snapshots: everything as it was at one moment.
+//!
+//! **Useful for** reports, exports and paging that must not see writes between two reads.
+//! **Not for** keeping the past: a snapshot holds on to what later writes replace, so it ends when it is too old.
+//!
+//! **Invariant:** records, files, keys and searches of one snapshot show the same batches, each whole.
+
+mod collection;
+mod keyspace;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use nuthatch_truth::OwnedSnapshot;
+use parking_lot::{Mutex, RwLock};
+
+pub use collection::SnapshotCollection;
+pub use keyspace::SnapshotKeyspace;
+
+use crate::collection::Core;
+use crate::collection::state::State;
+use crate::database::{Database, Shared};
+use crate::{Error, ErrorKind, Result};
+
+/// A consistent view of the whole database. Cheap to take and to clone; ends with its last clone, with the database, or when it
+/// is older than [`crate::Options::snapshot_age_max`].
+#[derive(Clone)]
+pub struct Snapshot {
+    pub(crate) view: Arc<View>,
+}
+
+pub(crate) struct View {
+    pub shared: Arc<Shared>,
+    pub taken_at_ms: u64,
+    held: RwLock<std::result::Result<Held, Error>>,
+}
+
+pub(crate) struct Held {
+    pub truth: OwnedSnapshot,
+    /// By name. Those that were not open then join when they are asked for.
+    collections: Mutex<HashMap<String, Arc<Pinned>>>,
+}
+
+/// A collection as it was.
+pub(crate) struct Pinned {
+    pub core: Arc<Core>,
+    pub state: RwLock<State>,
+}
+
+/// The snapshots of a database that may still be there.
+#[derive(Default)]
+pub(crate) struct Snapshots {
+    views: Mutex<Vec<Weak<View>>>,
+}
+
+impl Database {
+    /// Everything as it is now, whatever is written later.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        Ok(Snapshot { view: View::take(&self.inner.shared)? })
+    }
+}
+
+impl Snapshot {
+    /// How long ago it was taken.
+    pub fn age(&self) -> Duration {
+        self.view.age()
+    }
+
+    /// The collection of that name.
+    ///
+    /// # Errors
+    /// `NotFound` when there was none; `Closed` when the snapshot has ended.
+    pub fn collection(&self, name: &str) -> Result<SnapshotCollection> {
+        self.view.with(|held| self.view.pinned(held, name))?;
+        Ok(SnapshotCollection { view: self.view.clone(), name: name.to_string() })
+    }
+
+    /// The keyspace of that name; an empty one when there was none.
+    pub fn kv(&self, name: &str) -> Result<SnapshotKeyspace> {
+        self.view.with(|_| Ok(()))?;
+        let space = match self.view.shared.space(name, false) {
+            Ok(space) => Some(space),
+            Err(error) if error.kind == ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        Ok(SnapshotKeyspace { view: self.view.clone(), space })
+    }
+}
+
+impl View {
+    pub fn take(shared: &Arc<Shared>) -> Result<Arc<Self>> {
+        // Nobody is between writing and showing.
+        let _commit = shared.commit.write();
+        shared.check_open()?;
+        let truth = shared.owned_snapshot()?;
+        let pin = |core: &Arc<Core>| {
+            let state = RwLock::new(core.state.read().pinned());
+            (core.name.clone(), Arc::new(Pinned { core: core.clone(), state }))
+        };
+        let collections = Mutex::new(shared.open_collections().iter().map(pin).collect());
+        let taken_at_ms = shared.options.clock.now_ms();
+        let held = RwLock::new(Ok(Held { truth, collections }));
+        let view = Arc::new(Self { shared: shared.clone(), taken_at_ms, held });
+        shared.snapshots.add(&view);
+        Ok(view)
+    }
+
+    pub fn age(&self) -> Duration {
+        Duration::from_millis(self.shared.options.clock.now_ms().saturating_sub(self.taken_at_ms))
+    }
+
+    /// Reads from it, unless it has ended.
+    pub fn with<T>(&self, read: impl FnOnce(&Held) -> Result<T>) -> Result<T> {
+        self.end_if_old();
+        // Recursive: a read inside another must not wait for an end that waits for it.
+        match &*self.held.read_recursive() {
+            Ok(held) => read(held),
+            Err(why) => Err(why.clone()),
+        }
+    }
+
+    fn end_if_old(&self) {
+        let most = self.shared.options.snapshot_age_max;
+        if self.age() > most {
+            self.end(Error::new(
+                ErrorKind::Conflict,
+                format!("the snapshot is older than {} s and has ended; take another one", most.as_secs_f64()),
+            ));
+        }
+    }
+
+    /// Lets go of what it holds; every later call gets this error.
+    pub fn end(&self, why: Error) {
+        let mut held = self.held.write();
+        if held.is_ok() {
+            *held = Err(why);
+        }
+    }
+
+    /// A collection as it was, pinned now if it has not been opened before.
+    pub fn pinned(&self, held: &Held, name: &str) -> Result<Arc<Pinned>> {
+        if let Some(pinned) = held.collections.lock().get(name) {
+            return Ok(pinned.clone());
+        }
+        let (id, sequence) = collection::stored(&held.truth, name)?
+            .ok_or_else(|| Error::not_found(format!("there was no collection {name:?} when the snapshot was taken")))?;
+        let core = self.shared.existing_core(name)?;
+        if core.shard.collection != id {
+            return Err(Error::not_found(format!(
+                "collection {name:?} was dropped and made anew since the snapshot was taken; take another one"
+            )));
+        }
+        let state = {
+            let state = core.state.read();
+            match state.sequence == sequence {
+                true => state.pinned(),
+                // Written to before anybody had opened it: its records are all there, and are searched one by one.
+                false => State::unindexed("the collection was not open when the snapshot was taken"),
+            }
+        };
+        let pinned = Arc::new(Pinned { core, state: RwLock::new(state) });
+        Ok(held.collections.lock().entry(name.to_string()).or_insert(pinned).clone())
+    }
+}
+
+impl Snapshots {
+    fn add(&self, view: &Arc<View>) {
+        let mut views = self.views.lock();
+        views.retain(|view| view.strong_count() > 0);
+        views.push(Arc::downgrade(view));
+    }
+
+    fn all(&self) -> Vec<Arc<View>> {
+        self.views.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Ends those that are too old.
+    pub fn end_old(&self) {
+        self.all().iter().for_each(|view| view.end_if_old());
+    }
+
+    /// Ends them all, and waits for the reads under way.
+    pub fn close(&self) {
+        self.all().iter().for_each(|view| view.end(Error::closed()));
+    }
+
+    /// How many hold on to something, and the age of the oldest of them.
+    pub fn open(&self) -> (u64, Duration) {
+        let open: Vec<_> = self.all().into_iter().filter(|view| view.held.read_recursive().is_ok()).collect();
+        (open.len() as u64, open.iter().map(|view| view.age()).max().unwrap_or_default())
+    }
+}

@@ -1,0 +1,190 @@
+//! Writes to several keyspaces and collections that stand or fall together.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nuthatch_truth::Batch;
+
+use crate::Result;
+use crate::collection::{Core, WriteSet};
+use crate::database::{Database, Shared};
+use crate::durability::Durability;
+use crate::kv::{KvOp, Space};
+use crate::record::Record;
+
+/// What one call writes: all of it is there afterwards, or nothing. Of several changes of one key or record the last holds.
+#[derive(Clone, Debug, Default)]
+pub struct WriteBatch {
+    /// Keyspace -> key -> its last change.
+    pub(crate) keys: BTreeMap<String, BTreeMap<Vec<u8>, KvOp>>,
+    pub(crate) records: BTreeMap<String, RecordChanges>,
+    durability: Durability,
+}
+
+/// Changes of one collection's records.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RecordChanges {
+    /// `None`: deleted.
+    changes: Vec<(String, Option<Record>)>,
+    /// Id -> its place among the changes.
+    places: HashMap<String, usize>,
+}
+
+impl WriteBatch {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// When the batch counts as written; `Commit` unless this is called.
+    pub fn with_durability(self, durability: Durability) -> Self {
+        Self { durability, ..self }
+    }
+
+    /// Changes keys of a keyspace, which is made when there is none.
+    pub fn kv(&mut self, keyspace: &str, ops: Vec<KvOp>) -> &mut Self {
+        let changes = self.keys.entry(keyspace.into()).or_default();
+        changes.extend(ops.into_iter().map(|op| (op.key().to_vec(), op)));
+        self
+    }
+
+    pub fn put(&mut self, keyspace: &str, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> &mut Self {
+        self.kv(keyspace, vec![KvOp::Put { key: key.into(), value: value.into(), expires_in: None }])
+    }
+
+    pub fn put_expiring(
+        &mut self,
+        keyspace: &str,
+        key: impl Into<Vec<u8>>,
+        value: impl Into<Vec<u8>>,
+        expires_in: Duration,
+    ) -> &mut Self {
+        self.kv(keyspace, vec![KvOp::Put { key: key.into(), value: value.into(), expires_in: Some(expires_in) }])
+    }
+
+    pub fn delete(&mut self, keyspace: &str, key: impl Into<Vec<u8>>) -> &mut Self {
+        self.kv(keyspace, vec![KvOp::Delete { key: key.into() }])
+    }
+
+    /// Inserts or replaces records of a collection, which must exist.
+    pub fn upsert(&mut self, collection: &str, records: Vec<Record>) -> &mut Self {
+        let changes = self.records.entry(collection.into()).or_default();
+        records.into_iter().for_each(|record| changes.set(record.id.clone(), Some(record)));
+        self
+    }
+
+    /// Deletes records by id; unknown ones are passed over.
+    pub fn delete_records<I: Into<String>>(&mut self, collection: &str, ids: Vec<I>) -> &mut Self {
+        let changes = self.records.entry(collection.into()).or_default();
+        ids.into_iter().for_each(|id| changes.set(id.into(), None));
+        self
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.keys.values().all(BTreeMap::is_empty) && self.records.values().all(|changes| changes.changes.is_empty())
+    }
+}
+
+impl RecordChanges {
+    pub fn set(&mut self, id: String, record: Option<Record>) {
+        match self.places.get(&id) {
+            Some(at) => self.changes[*at].1 = record,
+            None => {
+                self.places.insert(id.clone(), self.changes.len());
+                self.changes.push((id, record));
+            }
+        }
+    }
+
+    /// What was last set for an id, if it was.
+    pub fn get(&self, id: &str) -> Option<&Option<Record>> {
+        self.places.get(id).map(|at| &self.changes[*at].1)
+    }
+
+    fn into_set(self) -> WriteSet {
+        let mut set = WriteSet::default();
+        for (id, record) in self.changes {
+            match record {
+                Some(record) => set.upserts.push(record),
+                None => set.deletes.push(id),
+            }
+        }
+        set
+    }
+}
+
+impl Database {
+    /// Writes a batch: all of it or nothing, in one place of the order of all writes, durable as the batch says.
+    ///
+    /// # Errors
+    /// As those of [`crate::Keyspace`] and [`crate::Collection::upsert`]; `NotFound` for a collection that there is not. Nothing
+    /// is changed then.
+    pub fn write(&self, batch: WriteBatch) -> Result<()> {
+        let shared = &self.inner.shared;
+        let durability = batch.durability;
+        Prepared::new(shared, batch)?.commit(shared, durability, || Ok(()))
+    }
+}
+
+/// A batch whose parts have been found, checked and embedded.
+pub(crate) struct Prepared {
+    keys: Vec<(Arc<Space>, Vec<KvOp>)>,
+    records: Vec<(Arc<Core>, WriteSet)>,
+}
+
+impl Prepared {
+    pub fn new(shared: &Arc<Shared>, batch: WriteBatch) -> Result<Self> {
+        let mut records = Vec::with_capacity(batch.records.len());
+        for (name, changes) in batch.records {
+            let core = shared.existing_core(&name)?;
+            let mut set = changes.into_set();
+            core.prepare(&mut set)?;
+            records.push((core, set));
+        }
+        // The order in which every batch takes its writers.
+        records.sort_by_key(|(core, _)| core.shard);
+        let mut keys = Vec::with_capacity(batch.keys.len());
+        for (name, ops) in batch.keys {
+            let ops: Vec<KvOp> = ops.into_values().collect();
+            ops.iter().try_for_each(KvOp::check)?;
+            keys.push((shared.space(&name, true)?, ops));
+        }
+        Ok(Self { keys, records })
+    }
+
+    /// Writes everything as one batch, if `check` says so once nobody else can write.
+    pub fn commit(
+        self,
+        shared: &Arc<Shared>,
+        durability: Durability,
+        check: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let (cores, sets): (Vec<Arc<Core>>, Vec<WriteSet>) = self.records.into_iter().unzip();
+        let position = {
+            let _commit = shared.commit.write();
+            check()?;
+            let mut batch = Batch::new();
+            for (space, ops) in self.keys {
+                space.check_open()?;
+                space.stage(&mut batch, ops)?;
+            }
+            let mut writers: Vec<_> = cores.iter().map(|core| core.writer.lock()).collect();
+            let mut plans = Vec::with_capacity(writers.len());
+            for ((core, set), writer) in cores.iter().zip(sets).zip(&writers) {
+                core.check_open()?;
+                plans.push(core.plan(writer, set, &mut batch)?);
+            }
+            if batch.is_empty() {
+                return Ok(());
+            }
+            let position = shared.write(batch)?;
+            for ((core, writer), plan) in cores.iter().zip(&mut writers).zip(plans) {
+                core.show(writer, plan)?;
+            }
+            position
+        };
+        shared.make_durable(position, durability)?;
+        cores.iter().for_each(|core| shared.wake_maintenance_if_due(core));
+        Ok(())
+    }
+}

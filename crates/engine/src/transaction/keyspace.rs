@@ -1,0 +1,120 @@
+//! A keyspace inside a transaction.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nuthatch_truth::Table;
+
+use crate::Result;
+use crate::kv::{KeyPage, KeyScan, KvOp, Space};
+use crate::snapshot::SnapshotKeyspace;
+use crate::transaction::{Transaction, Work};
+
+/// A keyspace as the transaction sees it: as it was when that began, and what it has written itself.
+pub struct TransactionKeyspace<'t> {
+    pub(crate) transaction: &'t Transaction,
+    pub(crate) kept: SnapshotKeyspace,
+    pub(crate) space: Arc<Space>,
+}
+
+impl TransactionKeyspace<'_> {
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        let key = key.as_ref();
+        let written = self.transaction.with(|work| {
+            let written = self.written(work, key);
+            if written.is_none() {
+                work.reads.key(Table::Kv, self.space.shard.key(key));
+            }
+            Ok(written)
+        })?;
+        match written {
+            Some(value) => Ok(value),
+            None => self.kept.get(key),
+        }
+    }
+
+    pub fn put(&self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Result<()> {
+        self.set(KvOp::Put { key: key.into(), value: value.into(), expires_in: None })
+    }
+
+    pub fn put_expiring(&self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>, expires_in: Duration) -> Result<()> {
+        self.set(KvOp::Put { key: key.into(), value: value.into(), expires_in: Some(expires_in) })
+    }
+
+    pub fn delete(&self, key: impl Into<Vec<u8>>) -> Result<()> {
+        self.set(KvOp::Delete { key: key.into() })
+    }
+
+    /// One page of keys, with what the transaction has written.
+    pub fn scan(&self, scan: &KeyScan) -> Result<KeyPage> {
+        let Some((from, to)) = self.space.bounds(scan)? else { return Ok(KeyPage::default()) };
+        let own = self.transaction.with(|work| {
+            work.reads.range(Table::Kv, from.clone(), to.clone());
+            let ops = work.batch.keys.get(&self.space.name).into_iter().flat_map(BTreeMap::values);
+            let own: BTreeMap<Vec<u8>, Option<Vec<u8>>> = ops
+                .map(|op| match op {
+                    KvOp::Put { key, value, .. } => (key.clone(), Some(value.clone())),
+                    KvOp::Delete { key } => (key.clone(), None),
+                })
+                .filter(|(key, _)| (from.as_slice()..to.as_slice()).contains(&self.space.shard.key(key).as_slice()))
+                .collect();
+            Ok(own)
+        })?;
+        if own.is_empty() {
+            return self.kept.scan(scan);
+        }
+        let comes_after = |one: &[u8], other: &[u8]| if scan.reverse { one < other } else { one > other };
+        let mut entries: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        let mut cursor = scan.cursor.clone();
+        let mut own: Vec<_> = own.into_iter().collect();
+        if scan.reverse {
+            own.reverse();
+        }
+        let mut own = own.into_iter().peekable();
+        loop {
+            let page = self.kept.scan(&KeyScan { cursor, ..scan.clone() })?;
+            cursor = page.cursor;
+            let mut add = |key: Vec<u8>, value: Option<Vec<u8>>| {
+                let value = value.map(|value| if scan.keys_only { Vec::new() } else { value });
+                entries.extend(value.map(|value| (key, value)));
+            };
+            for (key, value) in page.entries {
+                while let Some((before, written)) = own.next_if(|(before, _)| comes_after(&key, before)) {
+                    add(before, written);
+                }
+                match own.next_if(|(same, _)| *same == key) {
+                    Some((_, written)) => add(key, written),
+                    None => add(key, Some(value)),
+                }
+            }
+            if cursor.is_none() {
+                own.by_ref().for_each(|(key, written)| add(key, written));
+            }
+            if cursor.is_none() || entries.len() > scan.limit {
+                break;
+            }
+        }
+        let more = cursor.is_some() || entries.len() > scan.limit;
+        entries.truncate(scan.limit);
+        let cursor = entries.last().filter(|_| more).map(|(key, _)| crate::kv::cursor_of(key));
+        Ok(KeyPage { entries, cursor })
+    }
+
+    fn set(&self, op: KvOp) -> Result<()> {
+        op.check()?;
+        self.transaction.with(|work| {
+            work.reads.key(Table::Kv, self.space.shard.key(op.key()));
+            work.batch.kv(&self.space.name, vec![op]);
+            Ok(())
+        })
+    }
+
+    /// What the transaction has written for a key, if it has.
+    fn written(&self, work: &Work, key: &[u8]) -> Option<Option<Vec<u8>>> {
+        Some(match work.batch.keys.get(&self.space.name)?.get(key)? {
+            KvOp::Put { value, .. } => Some(value.clone()),
+            KvOp::Delete { .. } => None,
+        })
+    }
+}
