@@ -220,6 +220,10 @@ fn one_flipped_byte_in_any_file_is_found_named_and_survived() {
     let (notes, model) = filled(&db, 300);
     notes.wait_until_indexed(None).unwrap();
     db.collection("other", no_embedder()).unwrap().upsert(vec![Record::new("a").text("bird")]).unwrap();
+    let keys = db.kv("keys").unwrap();
+    let large = vec![7; 100_000];
+    keys.put("large", &large).unwrap();
+    keys.put_expiring("expires", "x", std::time::Duration::from_secs(3_600)).unwrap();
     db.close().unwrap();
 
     let mut kinds = std::collections::BTreeSet::new();
@@ -267,6 +271,15 @@ fn one_flipped_byte_in_any_file_is_found_named_and_survived() {
                 if cursor.is_none() {
                     break;
                 }
+            }
+            for (key, value) in [("large", large.as_slice()), ("expires", b"x")] {
+                // A lost catalog takes the keyspace's name, a lost table file the key: never half of a value.
+                let there = db.keyspace_names().unwrap().pop().and_then(|name| db.kv(&name).unwrap().get(key).unwrap());
+                assert!(there.is_none_or(|there| there == value), "{note}: {key}");
+                assert!(
+                    db.kv("keys").unwrap().get(key).unwrap().is_some() || !outcome.truth.is_empty(),
+                    "{note}: {key}"
+                );
             }
             let answer = notes.search(&Search::text("bird").mode(Mode::Text).limit(5)).unwrap();
             assert!(answer.degraded.is_empty(), "{note}: {:?}", answer.degraded);

@@ -96,7 +96,11 @@ fn show_repair(out: &mut Out, outcome: &RepairOutcome) -> Result<(), Failure> {
             count(outcome.records_lost, "record"),
             outcome.records
         )?;
-    } else if outcome.truth.is_empty() && outcome.rebuilt.is_empty() {
+    }
+    if outcome.keys_lost > 0 {
+        writeln!(out, "{BAD}lost{BAD:#}  {}: their values could not be read", count(outcome.keys_lost, "key"))?;
+    }
+    if outcome.truth.is_empty() && outcome.rebuilt.is_empty() {
         writeln!(out, "Nothing to repair.")?;
     }
     Ok(())
@@ -117,6 +121,7 @@ fn as_json(root: &Path, doctor: &nuthatch_engine::Doctor, repaired: Option<&Repa
             "rebuilt": outcome.rebuilt,
             "records": outcome.records,
             "records_lost": outcome.records_lost,
+            "keys_lost": outcome.keys_lost,
         })),
     })
 }

@@ -29,6 +29,8 @@ pub struct RepairOutcome {
     pub records: u64,
     /// Records that the catalog counted but that could not be saved.
     pub records_lost: u64,
+    /// Keys whose large value could not be saved.
+    pub keys_lost: u64,
 }
 
 impl Database {
@@ -52,6 +54,11 @@ impl Database {
         let database = Self::open(root, Options { background: false, ..options })?;
         if !outcome.truth.is_empty() {
             database.restore_catalog()?;
+            let shared = &database.inner.shared;
+            shared.restore_keyspaces()?;
+            for (_, shard) in shared.keyspaces()? {
+                outcome.keys_lost += shared.mend_keyspace(shard)?;
+            }
         }
         for name in database.collection_names()? {
             let lost = match outcome.truth.is_empty() {

@@ -15,13 +15,19 @@ use crate::{Error, Result};
 
 /// What the catalog knows of a keyspace.
 #[derive(Serialize, Deserialize)]
-struct Meta {
+pub(crate) struct Meta {
     /// From the same numbers as the collections': it is the second half of the keys' prefix.
     id: u32,
     created: String,
 }
 
-fn meta_key(name: &str) -> Vec<u8> {
+impl Meta {
+    pub fn new(id: u32) -> Self {
+        Self { id, created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string() }
+    }
+}
+
+pub(crate) fn meta_key(name: &str) -> Vec<u8> {
     TENANT_SHARD.key(format!("keyspace/{name}").as_bytes())
 }
 
@@ -104,8 +110,7 @@ impl Shared {
 
     fn create_keyspace(&self, name: &str) -> Result<Meta> {
         let last: u32 = meta::read(&*self.truth()?, &TENANT_SHARD.key(LAST_ID))?.unwrap_or(0);
-        let created = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-        let meta = Meta { id: last + 1, created };
+        let meta = Meta::new(last + 1);
         let mut batch = Batch::new();
         batch.put(Table::Catalog, meta_key(name), meta::encode(&meta));
         batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&meta.id));

@@ -10,6 +10,7 @@ mod catalog;
 mod expiry;
 mod page;
 mod read;
+mod repair;
 mod value;
 mod write;
 

@@ -1,0 +1,98 @@
+//! Making what is left of the keyspaces agree again, after the truth has lost a part.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use nuthatch_truth::{Batch, Direction, Reader, Shard, Table};
+
+use crate::Result;
+use crate::collection::meta::{self, LAST_ID, TENANT_SHARD};
+use crate::database::Shared;
+use crate::durability::Durability;
+use crate::kv::catalog::{Meta, meta_key};
+use crate::kv::value::{Body, Stored};
+
+/// Changes of one batch.
+const MENDED_AT_ONCE: usize = 10_000;
+
+impl Shared {
+    /// Keyspaces whose catalog entry was lost come back as `recovered-N`. No later collection or keyspace gets their number.
+    pub(crate) fn restore_keyspaces(&self) -> Result<()> {
+        let known: HashSet<u32> = self.keyspaces()?.into_iter().map(|(_, shard)| shard.collection).collect();
+        let mut last: u32 = meta::read(self, &TENANT_SHARD.key(LAST_ID))?.unwrap_or(0);
+        let mut batch = Batch::new();
+        let mut from = Vec::new();
+        loop {
+            let mut found = None;
+            self.scan(Table::Kv, &from, &[], Direction::Forward, &mut |key, _| {
+                found = Shard::of(key);
+                ControlFlow::Break(())
+            })?;
+            let Some(shard) = found else { break };
+            from = shard.end();
+            last = last.max(shard.collection);
+            if !known.contains(&shard.collection) {
+                let name = format!("recovered-{}", shard.collection);
+                batch.put(Table::Catalog, meta_key(&name), meta::encode(&Meta::new(shard.collection)));
+            }
+        }
+        batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&last));
+        let position = self.write(batch)?;
+        self.make_durable(position, Durability::Commit)
+    }
+
+    /// Removes keys whose large value was lost and large values whose key was, and makes expiring keys expire again. Says how many
+    /// keys had to go; those that a lost file took with it nobody can count.
+    pub(crate) fn mend_keyspace(&self, shard: Shard) -> Result<u64> {
+        let mut batch = Batch::new();
+        let (mut referenced, mut lost, mut failed) = (HashSet::new(), 0, None);
+        let (from, to) = (shard.prefix(), shard.end());
+        self.scan(Table::Kv, &from, &to, Direction::Forward, &mut |key, value| {
+            let mut mend = || -> Result<()> {
+                let stored = Stored::decode(value.to_vec())?;
+                if let Body::Large { number, .. } = stored.body {
+                    if self.get(Table::Blobs, &shard.number_key(number))?.is_none() {
+                        batch.delete(Table::Kv, key.to_vec());
+                        lost += 1;
+                        return Ok(());
+                    }
+                    referenced.insert(number);
+                }
+                if let Some(at) = stored.expires_at_ms {
+                    let entry = [&shard.number_key(at), Shard::suffix(key)].concat();
+                    if self.get(Table::Expiry, &entry)?.is_none() {
+                        batch.put(Table::Expiry, entry, Vec::new());
+                    }
+                }
+                Ok(())
+            };
+            match mend().and_then(|()| self.write_when_long(&mut batch)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        self.scan(Table::Blobs, &from, &to, Direction::Forward, &mut |key, _| {
+            let number = Shard::suffix(key).try_into().map(u64::from_be_bytes);
+            if !number.is_ok_and(|number| referenced.contains(&number)) {
+                batch.delete(Table::Blobs, key.to_vec());
+            }
+            ControlFlow::Continue(())
+        })?;
+        let position = self.write(batch)?;
+        self.make_durable(position, Durability::Commit)?;
+        Ok(lost)
+    }
+
+    fn write_when_long(&self, batch: &mut Batch) -> Result<()> {
+        match batch.len() < MENDED_AT_ONCE {
+            true => Ok(()),
+            false => self.write(std::mem::take(batch)).map(drop),
+        }
+    }
+}
