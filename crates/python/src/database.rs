@@ -127,6 +127,7 @@ impl Database {
             doctor.findings.into_iter().map(|finding| (finding.path, finding.what, finding.remedy)).collect();
         let dict = PyDict::new(py);
         dict.set_item("findings", findings)?;
+        dict.set_item("notes", doctor.notes)?;
         dict.set_item("degraded", doctor.degraded)?;
         dict.set_item("collections", doctor.collections)?;
         dict.set_item("records", doctor.records)?;

@@ -1,16 +1,19 @@
 //! The truth on RocksDB, in one folder, for one process.
 
+use std::io::{Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, DB, DBCompressionType, DBRecoveryMode, InfoLogger,
     LogLevel, Options, ReadOptions, WriteBatch, WriteBufferManager, WriteOptions,
 };
 
+use crate::commit_queue::CommitQueue;
+use crate::log_check::{LogHole, SyncMark, Verdict, check_logs, end_of, logs, obsolete_logs};
 use crate::{Batch, Direction, Op, Position, Reader, Result, Table, Truth, TruthError, Visit};
 
 /// How much memory the embedded truth may use.
@@ -30,38 +33,72 @@ pub struct TruthMemory {
     pub table_reader_bytes: u64,
 }
 
+/// Obsolete logs that are kept to be written over.
+const LOGS_RECYCLED_MAX: usize = 4;
+
 /// The embedded truth. One process at a time: the engine's lock file sees to that, RocksDB's own lock backs it up.
 pub struct Embedded {
     db: DB,
+    /// After `db`: what goes when the store is closed.
+    _spare_logs: SpareLogs,
     folder: PathBuf,
     cache: Cache,
+    /// Held shared by whoever may make RocksDB begin a new log.
+    turning_logs: RwLock<()>,
     written: AtomicU64,
-    synced: Mutex<u64>,
-    stopped: RwLock<Option<String>>,
+    /// RocksDB's sequence up to which the log is durable: the sync mark of the next batch.
+    synced: AtomicU64,
+    commits: CommitQueue,
+    torn_tail: Option<LogHole>,
 }
 
 impl Embedded {
-    /// Opens or creates the store in `folder`. A torn tail of the log (a crash) is cut; damage before it is refused
-    /// with the file's name, because what follows the damage was acknowledged.
+    /// Opens or creates the store in `folder`. A torn tail of the log (a crash) is cut and told by
+    /// [`torn_tail`](Self::torn_tail); damage before it is refused with the file's name, because what follows the damage was
+    /// acknowledged.
     pub fn open(folder: &Path, options: EmbeddedOptions) -> Result<Self> {
-        Self::open_with(folder, options, DBRecoveryMode::TolerateCorruptedTailRecords)
-    }
-
-    pub(crate) fn open_with(folder: &Path, options: EmbeddedOptions, recovery: DBRecoveryMode) -> Result<Self> {
+        let io = |error: std::io::Error| TruthError::Io { path: folder.to_path_buf(), what: error.to_string() };
+        let torn_tail = match check_logs(folder, None) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            verdict => match verdict.map_err(io)? {
+                Verdict::Whole => None,
+                Verdict::Torn { hole, later } => {
+                    hole.cut(&later).map_err(io)?;
+                    Some(hole)
+                }
+                Verdict::Damaged { hole, .. } => {
+                    let what = hole.describe();
+                    return Err(TruthError::Corrupt { path: hole.path, what });
+                }
+            },
+        };
         let cache = Cache::new_lru_cache(options.cache_bytes);
-        let mut db_options = db_options(&options, &cache);
-        db_options.set_wal_recovery_mode(recovery);
+        let db_options = db_options(&options, &cache);
         let tables = Table::ALL.map(|table| (table.name(), table_options(table, &options, &cache)));
         let db =
             DB::open_cf_with_opts(&db_options, folder, tables).map_err(|error| crate::verify::blame(folder, error))?;
+        let synced = AtomicU64::new(db.latest_sequence_number()); // recovery has written it to table files
         Ok(Self {
             db,
+            _spare_logs: SpareLogs(folder.to_path_buf()),
             folder: folder.to_path_buf(),
             cache,
+            turning_logs: RwLock::default(),
             written: AtomicU64::new(0),
-            synced: Mutex::new(0),
-            stopped: RwLock::new(None),
+            synced,
+            commits: CommitQueue::default(),
+            torn_tail,
         })
+    }
+
+    /// Where the log was cut at opening, because a crash had left its end unfinished. Nothing before it is missing.
+    pub fn torn_tail(&self) -> Option<&LogHole> {
+        self.torn_tail.as_ref()
+    }
+
+    /// Fsyncs of the log that writers waited for so far.
+    pub fn syncs(&self) -> u64 {
+        self.commits.syncs()
     }
 
     /// Bytes held in memory.
@@ -77,6 +114,19 @@ impl Embedded {
 
     /// Writes the write buffers to table files, so that the next open replays nothing.
     pub fn flush(&self) -> Result<()> {
+        let _turning = self.turning_logs.read();
+        self.flush_tables()
+    }
+
+    /// Flushes, and writes zeros over everything that no log needs any more: logs are recycled, and keep what they held until
+    /// new writes happen to cover it. Writers wait meanwhile. For erasing, which must leave no byte behind.
+    pub fn scrub_logs(&self) -> Result<()> {
+        let _turning = self.turning_logs.write();
+        self.flush_tables()?;
+        scrub(&self.folder).map_err(|error| TruthError::Io { path: self.folder.clone(), what: error.to_string() })
+    }
+
+    fn flush_tables(&self) -> Result<()> {
         for table in Table::ALL {
             self.db.flush_cf(self.table(table)).map_err(|error| self.error(error))?;
         }
@@ -114,6 +164,11 @@ impl Embedded {
         errors
     }
 
+    /// RocksDB's sequence of the last write: everything up to here is in the log files.
+    pub(crate) fn published(&self) -> u64 {
+        self.db.latest_sequence_number()
+    }
+
     fn table(&self, table: Table) -> &ColumnFamily {
         self.db.cf_handle(table.name()).expect("every table is opened with the store")
     }
@@ -121,19 +176,39 @@ impl Embedded {
     fn error(&self, error: rocksdb::Error) -> TruthError {
         TruthError::from_rocksdb(&self.folder, error)
     }
+}
 
-    fn refuse_when_stopped(&self) -> Result<()> {
-        match &*self.stopped.read() {
-            Some(why) => Err(TruthError::Stopped(why.clone())),
-            None => Ok(()),
+/// Removes obsolete logs when the store has been closed: only an open one writes over them.
+struct SpareLogs(PathBuf);
+
+impl Drop for SpareLogs {
+    fn drop(&mut self) {
+        // Best effort: the next opening removes what is left.
+        for log in obsolete_logs(&self.0).unwrap_or_default() {
+            std::fs::remove_file(log).ok();
         }
     }
 }
 
+/// Zeros in obsolete logs, and behind the end of the others. Nobody may write meanwhile.
+fn scrub(folder: &Path) -> std::io::Result<()> {
+    let obsolete = obsolete_logs(folder)?;
+    for (number, path) in logs(folder)? {
+        let end = if obsolete.contains(&path) { 0 } else { end_of(&path, number)? };
+        let mut file = std::fs::OpenOptions::new().write(true).open(&path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(end))?;
+        std::io::copy(&mut std::io::repeat(0).take(length.saturating_sub(end)), &mut file)?;
+        file.sync_data()?;
+    }
+    Ok(())
+}
+
 impl Truth for Embedded {
     fn write(&self, batch: Batch) -> Result<Position> {
-        self.refuse_when_stopped()?;
+        self.commits.refuse_when_stopped()?;
         let mut rocks = WriteBatch::default();
+        rocks.put_log_data(SyncMark(self.synced.load(Ordering::SeqCst)).encode());
         for op in batch.into_ops() {
             match op {
                 Op::Put { table, key, value } => rocks.put_cf(self.table(table), key, value),
@@ -142,26 +217,20 @@ impl Truth for Embedded {
             }
         }
         let mut options = WriteOptions::default();
+        let _turning = self.turning_logs.read();
         options.set_sync(false); // `sync` makes it durable, for many writers at once
         self.db.write_opt(rocks, &options).map_err(|error| self.error(error))?;
         Ok(Position(self.written.fetch_add(1, Ordering::SeqCst) + 1))
     }
 
     fn sync(&self, position: Position) -> Result<()> {
-        // Group commit: while one caller syncs, the others queue on this lock; the next in line syncs for all of them.
-        let mut synced = self.synced.lock();
-        if *synced >= position.0 {
-            return Ok(());
-        }
-        self.refuse_when_stopped()?;
-        let upto = self.written.load(Ordering::SeqCst);
-        if let Err(error) = self.db.flush_wal(true) {
-            // What the disk holds is now unknown, and a later fsync may succeed without having written it.
-            *self.stopped.write() = Some(error.to_string());
-            return Err(TruthError::Stopped(error.to_string()));
-        }
-        *synced = upto;
-        Ok(())
+        let written = || self.written.load(Ordering::SeqCst);
+        self.commits.wait(position.0, written, || {
+            let reached = self.db.latest_sequence_number();
+            self.db.flush_wal(true).map_err(|error| error.to_string())?;
+            self.synced.fetch_max(reached, Ordering::SeqCst);
+            Ok(())
+        })
     }
 
     fn snapshot(&self) -> Box<dyn Reader + '_> {
@@ -338,6 +407,10 @@ fn db_options(options: &EmbeddedOptions, cache: &Cache) -> Options {
     db.set_max_background_jobs(2);
     db.set_max_open_files(256);
     db.set_max_total_wal_size(4 * options.write_buffer_bytes as u64);
+    // Written over, a log is synced without telling the file system of its growth.
+    db.set_recycle_log_file_num(LOGS_RECYCLED_MAX);
+    // What is torn or damaged is found, and cut or refused, before RocksDB sees it: see `log_check`.
+    db.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
     db.set_max_manifest_file_size(1 << 20);
     db.set_stats_dump_period_sec(0);
     db.set_stats_persist_period_sec(0);

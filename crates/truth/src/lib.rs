@@ -9,11 +9,14 @@
 //! The trait asks for nothing that Cassandra could not give: `docs/rfcs/0002-truth.md` shows the mapping.
 
 mod batch;
+mod commit_queue;
 mod embedded;
 mod error;
 mod key;
 mod log;
+mod log_check;
 mod log_file;
+mod manifest;
 mod repair;
 mod verify;
 
@@ -24,6 +27,7 @@ pub use embedded::{Embedded, EmbeddedOptions, OwnedSnapshot, TruthMemory};
 pub use error::{Result, TruthError};
 pub use key::{Shard, Table};
 pub use log::{append_change, changes_after, trim_changes};
+pub use log_check::LogHole;
 pub use repair::{RepairReport, repair};
 pub use verify::{Damage, verify, verify_small};
 

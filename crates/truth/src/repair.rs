@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use rocksdb::{DB, DBRecoveryMode, Options};
+use rocksdb::{DB, Options};
 
+use crate::log_check::{LogHole, Verdict, check_logs};
 use crate::verify::{Damage, record_checksums, verify};
 use crate::{Embedded, EmbeddedOptions, Result, TruthError};
 
@@ -12,11 +13,13 @@ use crate::{Embedded, EmbeddedOptions, Result, TruthError};
 pub struct RepairReport {
     /// What was wrong before.
     pub damage: Vec<Damage>,
+    /// Where the log was cut, and how many intact batches went with what is behind the damage.
+    pub cut: Option<LogHole>,
     /// Copies of the damaged files.
     pub quarantined: Vec<PathBuf>,
 }
 
-/// Copies every damaged file of `folder` into `quarantine`, then makes the store open again: the log is replayed up to its
+/// Copies every damaged file of `folder` into `quarantine`, then makes the store open again: the log is cut at its
 /// damage, table files that cannot be read are left out, a lost MANIFEST is written anew from the table files.
 /// Acknowledged writes that were in the damaged part are lost; the report names the files. The store must be closed.
 pub fn repair(folder: &Path, quarantine: &Path, options: EmbeddedOptions) -> Result<RepairReport> {
@@ -36,16 +39,27 @@ pub fn repair(folder: &Path, quarantine: &Path, options: EmbeddedOptions) -> Res
             }
         }
     }
-    let mut report = RepairReport { damage, quarantined: Vec::new() };
+    let mut report = RepairReport { damage, ..RepairReport::default() };
     if report.damage.is_empty() {
         return Ok(report);
     }
     std::fs::create_dir_all(quarantine).map_err(io(quarantine))?;
+    if let Verdict::Torn { hole, later } | Verdict::Damaged { hole, later } =
+        check_logs(folder, None).map_err(io(folder))?
+    {
+        for log in later.iter().chain([&hole.path]) {
+            let copy = quarantine.join(log.file_name().unwrap_or_default());
+            std::fs::copy(log, &copy).map_err(io(log))?;
+            report.quarantined.push(copy);
+        }
+        hole.cut(&later).map_err(io(&hole.path))?;
+        report.cut = Some(hole);
+    }
     let (mut lost_structure, mut lost_tables) = (false, false);
     for found in &report.damage {
         let name = found.path.file_name().unwrap_or_default().to_string_lossy();
         let copy = quarantine.join(&*name);
-        if found.path.is_file() {
+        if found.path.is_file() && !report.quarantined.contains(&copy) {
             std::fs::copy(&found.path, &copy).map_err(io(&found.path))?;
             report.quarantined.push(copy);
         }
@@ -66,7 +80,7 @@ pub fn repair(folder: &Path, quarantine: &Path, options: EmbeddedOptions) -> Res
         plain.create_if_missing(true);
         DB::repair(&plain, folder).map_err(|error| TruthError::from_rocksdb(folder, error))?;
     }
-    let repaired = Embedded::open_with(folder, options, DBRecoveryMode::PointInTime)?;
+    let repaired = Embedded::open(folder, options)?;
     repaired.flush()?;
     drop(repaired);
     // Noted anew: files that were written again have other checksums now.

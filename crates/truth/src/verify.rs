@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use nuthatch_segment::{read_sealed, write_sealed};
 
 use crate::embedded::Embedded;
-use crate::log_file::first_bad_record;
+use crate::log_check::{Verdict, check_logs};
+use crate::log_file::{Found, walk};
 use crate::{Result, TruthError};
 
 /// A file whose bytes are not what was written.
@@ -59,7 +60,7 @@ pub(crate) fn record_checksums(folder: &Path, live: Option<&[String]>) -> Result
 /// Every damaged file in the folder. With `open`, the live blocks are read through RocksDB as well, which covers table
 /// files too young for `CHECKSUMS`.
 pub fn verify(folder: &Path, open: Option<&Embedded>) -> Result<Vec<Damage>> {
-    let mut damage = check_files(folder, open.is_some())?;
+    let mut damage = check_files(folder, open.map(Embedded::published))?;
     if let Some(truth) = open {
         for error in truth.read_everything() {
             let found = match error {
@@ -98,15 +99,23 @@ pub(crate) fn blame(folder: &Path, error: rocksdb::Error) -> TruthError {
     if matches!(said, TruthError::Full { .. }) {
         return said;
     }
-    match check_files(folder, false).ok().and_then(|all| all.into_iter().next()) {
+    match check_files(folder, None).ok().and_then(|all| all.into_iter().next()) {
         Some(Damage { path, what }) => TruthError::Corrupt { path, what },
         None => said,
     }
 }
 
-/// `live`: RocksDB is writing meanwhile, so logs end in the middle of a record now and then, and old files vanish.
-fn check_files(folder: &Path, live: bool) -> Result<Vec<Damage>> {
+/// `published`: the last sequence of a store that is open. RocksDB is writing meanwhile, so logs end in the middle of a record
+/// now and then, and old files vanish.
+fn check_files(folder: &Path, published: Option<u64>) -> Result<Vec<Damage>> {
+    let live = published.is_some();
     let mut damage = Vec::new();
+    match check_logs(folder, published).map_err(|error| io(folder, error))? {
+        Verdict::Whole => {}
+        Verdict::Torn { hole, .. } | Verdict::Damaged { hole, .. } => {
+            damage.push(Damage { what: hole.describe(), path: hole.path });
+        }
+    }
     let sums = match read_sums(folder) {
         Ok(sums) => sums,
         Err(found) => {
@@ -128,8 +137,8 @@ fn check_files(folder: &Path, live: bool) -> Result<Vec<Damage>> {
 
 /// What is wrong with one file, if anything.
 fn check_file(path: &Path, name: &str, names: &[String], sums: &Sums, live: bool) -> std::io::Result<Option<String>> {
-    if name.ends_with(".log") || name.starts_with("MANIFEST-") {
-        return log_damage(path, live);
+    if name.starts_with("MANIFEST-") {
+        return manifest_damage(path, live);
     }
     if name == "CURRENT" {
         let current = std::fs::read(path)?;
@@ -150,16 +159,21 @@ fn check_file(path: &Path, name: &str, names: &[String], sums: &Sums, live: bool
     }))
 }
 
-fn log_damage(path: &Path, live: bool) -> std::io::Result<Option<String>> {
-    // A bad record with nothing intact after it is what a crash leaves at the end of the newest log, or what a live store is
-    // just writing; RocksDB decides at the next open.
-    Ok(first_bad_record(path)?.and_then(|bad| match bad.intact_after {
-        0 if live => None,
-        0 => Some(format!("the record at byte {} is damaged, and nothing intact follows it", bad.offset)),
-        after => {
-            Some(format!("the record at byte {} is damaged, with at least {after} intact ones after it", bad.offset))
+fn manifest_damage(path: &Path, live: bool) -> std::io::Result<Option<String>> {
+    let (mut bad, mut after) = (None, 0);
+    walk(path, None, &mut |found| match found {
+        Found::Hole { offset, torn } => drop(bad.get_or_insert((offset, torn))),
+        Found::Record { .. } => after += u64::from(bad.is_some()),
+    })?;
+    Ok(match (bad, after) {
+        (Some((offset, true)), 0) if !live => {
+            Some(format!("the record at byte {offset} is damaged, and nothing intact follows it"))
         }
-    }))
+        (None, _) | (_, 0) => None, // the unwritten rest, or what is only being written
+        (Some((offset, _)), after) => {
+            Some(format!("the record at byte {offset} is damaged, with {after} intact ones after it"))
+        }
+    })
 }
 
 fn read_sums(folder: &Path) -> std::result::Result<Sums, Damage> {

@@ -211,7 +211,7 @@ fn damage_in_the_middle_of_the_log_is_refused_by_name_and_a_torn_tail_is_not() {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|e| e == "log"))
-        .max_by_key(|path| std::fs::metadata(path).unwrap().len())
+        .max()
         .unwrap();
     let good = std::fs::read(&log).unwrap();
 
@@ -230,7 +230,7 @@ fn damage_in_the_middle_of_the_log_is_refused_by_name_and_a_torn_tail_is_not() {
     match Embedded::open(copy.path(), OPTIONS) {
         Err(TruthError::Corrupt { path, what }) => {
             assert_eq!(path, log_copy);
-            assert!(what.contains("intact ones after it"), "{what}");
+            assert!(what.contains("intact batches"), "{what}");
         }
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("opened a damaged log"),

@@ -143,6 +143,7 @@ class Doctor:
 
     findings: list[Finding]
     #: Indexes that are not in use now; they are rebuilt in the background.
+    notes: list[str]
     degraded: list[str]
     collections: int
     records: int

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
-use nuthatch_engine::{Database, Error, ErrorKind, Finding, RepairOutcome};
+use nuthatch_engine::{Damage, Database, Error, ErrorKind, Finding, RepairOutcome};
 use serde_json::{Value, json};
 
 use crate::args::Globals;
@@ -21,6 +21,9 @@ pub struct Doctor {
     /// Move damaged files to `quarantine`, keep what can be read, rebuild the indexes
     #[arg(long)]
     repair: bool,
+    /// With --repair: say what is damaged in the stored records and what a repair would lose, and change nothing
+    #[arg(long, requires = "repair")]
+    dry_run: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -29,6 +32,9 @@ pub struct Doctor {
 impl Doctor {
     pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
         let root = folder::existing(globals)?;
+        if self.dry_run {
+            return self.plan(globals, &root, out);
+        }
         let (opened, repaired) = match self.repair {
             true => {
                 let (database, outcome) = Database::repair(&root, folder::options(globals))?;
@@ -55,6 +61,31 @@ impl Doctor {
     }
 }
 
+impl Doctor {
+    fn plan(&self, globals: &Globals, root: &Path, out: &mut Out) -> Result<Outcome, Failure> {
+        let damage = Database::repair_plan(root, &folder::options(globals))?;
+        match self.json {
+            true => {
+                let damaged = damage.iter().map(|d| json!({"path": d.path.to_string_lossy(), "what": d.what}));
+                output::json(out, &json!({"folder": root.to_string_lossy(), "damaged": damaged.collect::<Vec<_>>()}))?;
+            }
+            false if damage.is_empty() => writeln!(out, "A repair would lose nothing: the stored records are sound.")?,
+            false => {
+                for Damage { path, what } in &damage {
+                    writeln!(out, "{BAD}damaged{BAD:#}  {}: {}", plain(&path.to_string_lossy()), plain(what))?;
+                }
+                writeln!(
+                    out,
+                    "`nuthatch doctor --repair` would copy these to `quarantine` and lose what they held: of a log, everything from \
+                     the named byte on, intact batches after it included. Nothing was changed."
+                )?;
+            }
+        }
+        out.flush()?;
+        Ok(if damage.is_empty() { Outcome::Done } else { Outcome::Damaged })
+    }
+}
+
 /// A folder that damage keeps closed is a finding like any other; other errors are errors.
 fn unopenable(root: &Path, error: Error) -> Result<nuthatch_engine::Doctor, Error> {
     let ErrorKind::Corrupt { path } = &error.kind else {
@@ -71,6 +102,9 @@ fn show(out: &mut Out, root: &Path, doctor: &nuthatch_engine::Doctor) -> Result<
         writeln!(out, "         {}", plain(&finding.what))?;
         writeln!(out, "         {DIM}remedy:{DIM:#} {}", plain(&finding.remedy))?;
     }
+    for note in &doctor.notes {
+        writeln!(out, "{DIM}note{DIM:#}     {}", plain(note))?;
+    }
     for why in &doctor.degraded {
         writeln!(out, "{BAD}degraded{BAD:#} {}", plain(why))?;
     }
@@ -85,6 +119,10 @@ fn show(out: &mut Out, root: &Path, doctor: &nuthatch_engine::Doctor) -> Result<
 fn show_repair(out: &mut Out, outcome: &RepairOutcome) -> Result<(), Failure> {
     for damage in &outcome.truth {
         writeln!(out, "{BAD}was damaged{BAD:#}  {}: {}", plain(&damage.path.to_string_lossy()), plain(&damage.what))?;
+    }
+    if outcome.batches_cut > 0 {
+        let cut = count(outcome.batches_cut, "intact write");
+        writeln!(out, "{BAD}cut{BAD:#}  {cut} behind the damage in the log; a copy is in `quarantine`")?;
     }
     for name in &outcome.rebuilt {
         writeln!(out, "{GOOD}rebuilt{GOOD:#}  the indexes of collection {name}")?;
@@ -113,11 +151,13 @@ fn as_json(root: &Path, doctor: &nuthatch_engine::Doctor, repaired: Option<&Repa
         "folder": root.to_string_lossy(),
         "well": doctor.is_well(),
         "findings": findings.collect::<Vec<_>>(),
+        "notes": doctor.notes,
         "degraded": doctor.degraded,
         "collections": doctor.collections,
         "records": doctor.records,
         "repair": repaired.map(|outcome| json!({
             "damaged": outcome.truth.iter().map(|d| json!({"path": d.path.to_string_lossy(), "what": d.what})).collect::<Vec<_>>(),
+            "batches_cut": outcome.batches_cut,
             "rebuilt": outcome.rebuilt,
             "records": outcome.records,
             "records_lost": outcome.records_lost,

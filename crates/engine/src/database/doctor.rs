@@ -24,6 +24,8 @@ pub struct Finding {
 #[derive(Clone, Debug, Default)]
 pub struct Doctor {
     pub findings: Vec<Finding>,
+    /// What an opening has put right, and is no damage: the torn end of a log after a crash.
+    pub notes: Vec<String>,
     /// Indexes that are not in use now, one sentence each; they are rebuilt in the background.
     pub degraded: Vec<String>,
     /// Records and collections that were looked at.
@@ -54,6 +56,15 @@ impl Database {
         }
         {
             let truth = shared.truth()?;
+            doctor.notes.extend(truth.torn_tail().map(|cut| {
+                format!(
+                    "after a crash, {} ended in an unfinished record at byte {} and was cut there; {} later batches that had not been made \
+                     durable went with it, and nothing acknowledged as durable",
+                    cut.path.file_name().unwrap_or_default().to_string_lossy(),
+                    cut.offset,
+                    cut.batches_after
+                )
+            }));
             let mut found = shared.noticed.clone();
             found.extend(verify(&shared.folder.truth(), Some(&truth))?);
             found.dedup_by(|a, b| a.path == b.path);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use nuthatch_truth::{Batch, Damage, Direction, Reader, Shard, Table, Truth, repair};
+use nuthatch_truth::{Batch, Damage, Direction, Reader, Shard, Table, Truth, repair, verify};
 use nuthatch_vector::{Element, Metric};
 
 use crate::collection::CollectionOptions;
@@ -23,6 +23,8 @@ use crate::{Error, Result};
 pub struct RepairOutcome {
     /// Damaged files of the truth. Copies of them are in the quarantine folder.
     pub truth: Vec<Damage>,
+    /// Intact batches of the truth's log that lay behind the damage and went with it; copies are in the quarantine folder.
+    pub batches_cut: u64,
     /// Collections whose indexes were rebuilt.
     pub rebuilt: Vec<String>,
     /// Records that are still there, over all collections.
@@ -34,6 +36,17 @@ pub struct RepairOutcome {
 }
 
 impl Database {
+    /// What [`repair`](Self::repair) would find damaged in the truth, and what would go with it; changes nothing. Damaged indexes
+    /// are not looked at: they lose nothing.
+    pub fn repair_plan(root: &Path, options: &Options) -> Result<Vec<Damage>> {
+        let folder = Folder::at(root);
+        if !folder.truth().is_dir() {
+            return Err(Error::not_found(format!("{} is not a Nuthatch data folder", root.display())));
+        }
+        let _lock = FolderLock::take(root, &options.program)?;
+        Ok(verify(&folder.truth(), None)?)
+    }
+
     /// Repairs a folder that nobody has open: writes a damaged identity file anew, lets the truth keep what can be read,
     /// removes what points at lost records, and rebuilds damaged indexes. Damaged files are kept in `quarantine/`.
     pub fn repair(root: &Path, options: Options) -> Result<(Self, RepairOutcome)> {
@@ -50,6 +63,7 @@ impl Database {
                 folder.quarantine().join(format!("truth-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%3fZ")));
             let report = repair(&folder.truth(), &aside, Budget::split(options.memory_budget_bytes).truth)?;
             outcome.truth = report.damage;
+            outcome.batches_cut = report.cut.map_or(0, |cut| cut.batches_after);
         }
         let database = Self::open(root, Options { background: false, ..options })?;
         if !outcome.truth.is_empty() {

@@ -1,0 +1,93 @@
+//! Group commit: of the callers that wait for the log to be durable, one asks for an fsync and answers for all.
+//!
+//! **Useful for** many writers whose changes are in the log already and have to be on the disk before they are
+//! acknowledged. **Not for** deciding in which order they got there. **Invariant:** a caller returns `Ok` only after an
+//! fsync that began after its write had ended; after a failed one nobody does, ever again.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::{Result, TruthError};
+
+#[derive(Default)]
+pub(crate) struct CommitQueue {
+    state: Mutex<State>,
+    /// Waiting for the fsync under way; two, because those that came too late for it wait for the one after.
+    done: [Condvar; 2],
+    syncs: AtomicU64,
+    /// Why an fsync failed.
+    stopped: OnceLock<String>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Everything up to this write is durable.
+    synced: u64,
+    /// Where the fsync under way will bring it; `None` while there is none.
+    under_way: Option<u64>,
+    /// Number of fsyncs begun; its parity says which condition variable the next batch of waiters sits on.
+    begun: u64,
+}
+
+impl CommitQueue {
+    /// Fsyncs so far.
+    pub fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::Relaxed)
+    }
+
+    /// After a failed fsync, what the disk holds is unknown, and a later one may succeed without having written it.
+    pub fn refuse_when_stopped(&self) -> Result<()> {
+        match self.stopped.get() {
+            Some(why) => Err(TruthError::Stopped(why.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns once everything up to `position` is durable. `written` says how far writes have come, `fsync` makes that
+    /// durable; both are called by at most one caller at a time.
+    pub fn wait(
+        &self,
+        position: u64,
+        written: impl Fn() -> u64,
+        fsync: impl Fn() -> std::result::Result<(), String>,
+    ) -> Result<()> {
+        let mut state = self.lock();
+        loop {
+            if state.synced >= position {
+                return Ok(());
+            }
+            self.refuse_when_stopped()?;
+            let Some(upto) = state.under_way else { break };
+            let round = state.begun + u64::from(upto < position);
+            state = self.done[(round % 2) as usize].wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.begun += 1;
+        let round = state.begun;
+        let upto = written();
+        state.under_way = Some(upto);
+        drop(state);
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        let outcome = fsync();
+        let mut state = self.lock();
+        state.under_way = None;
+        match outcome {
+            Ok(()) => {
+                state.synced = state.synced.max(upto);
+                drop(state);
+                self.done[((round + 1) % 2) as usize].notify_one();
+                self.done[(round % 2) as usize].notify_all();
+                Ok(())
+            }
+            Err(why) => {
+                let why = self.stopped.get_or_init(|| why).clone();
+                drop(state);
+                self.done.iter().for_each(Condvar::notify_all);
+                Err(TruthError::Stopped(why))
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
