@@ -152,6 +152,29 @@ fn a_snapshot_ends_when_it_is_too_old_and_says_so() {
 }
 
 #[test]
+fn collections_are_dropped_while_they_are_written_without_anybody_waiting_for_ever() {
+    let db = Database::in_memory(Options::default()).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            let db = &db;
+            scope.spawn(move || {
+                for n in 0..60 {
+                    let record = note(&format!("{thread}-{n}"), "x", 1.0);
+                    let collection = notes(db, "short-lived").with_durability(Durability::Os);
+                    match collection.upsert(vec![record]) {
+                        Err(error) => assert_eq!(error.kind, ErrorKind::NotFound, "{error}"),
+                        Ok(_) => drop(db.snapshot().unwrap()),
+                    }
+                }
+            });
+        }
+        for _ in 0..40 {
+            db.drop_collection("short-lived").unwrap();
+        }
+    });
+}
+
+#[test]
 fn a_transaction_reads_its_own_writes_and_nobody_elses() {
     let db = memory();
     let space = db.kv("k").unwrap();

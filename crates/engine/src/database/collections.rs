@@ -76,16 +76,15 @@ impl Database {
         }
         let _merging = open.as_ref().map(|core| core.merging.lock());
         let _work = open.as_ref().map(|core| core.work.lock());
+        let commit = shared.commit.write();
         let _writer = open.as_ref().map(|core| core.writer.lock());
         let mut batch = Batch::new();
         batch.delete(Table::Catalog, meta_key(name));
         for table in Table::ALL {
             batch.delete_range(table, shard.prefix().to_vec(), shard.end());
         }
-        let position = {
-            let _commit = shared.commit.write();
-            shared.write(batch)?
-        };
+        let position = shared.write(batch)?;
+        drop(commit);
         shared.make_durable(position, Durability::Commit)?;
         let folder = shared.folder.index(0, meta.id);
         if folder.exists() {

@@ -112,7 +112,10 @@ impl View {
 
     /// Reads from it, unless it has ended.
     pub fn with<T>(&self, read: impl FnOnce(&Held) -> Result<T>) -> Result<T> {
-        self.end_if_old();
+        if let Some(why) = self.too_old() {
+            self.let_go(&why);
+            return Err(why);
+        }
         // Recursive: a read inside another must not wait for an end that waits for it.
         match &*self.held.read_recursive() {
             Ok(held) => read(held),
@@ -120,17 +123,24 @@ impl View {
         }
     }
 
-    fn end_if_old(&self) {
+    fn too_old(&self) -> Option<Error> {
         let most = self.shared.options.snapshot_age_max;
-        if self.age() > most {
-            self.end(Error::new(
-                ErrorKind::Conflict,
-                format!("the snapshot is older than {} s and has ended; take another one", most.as_secs_f64()),
-            ));
+        (self.age() > most).then(|| {
+            let why = format!("the snapshot is older than {} s and has ended; take another one", most.as_secs_f64());
+            Error::new(ErrorKind::Conflict, why)
+        })
+    }
+
+    /// Ends it, unless somebody is reading: whoever comes next does.
+    fn let_go(&self, why: &Error) {
+        if let Some(mut held) = self.held.try_write()
+            && held.is_ok()
+        {
+            *held = Err(why.clone());
         }
     }
 
-    /// Lets go of what it holds; every later call gets this error.
+    /// Lets go of what it holds once nobody reads it any more; every later call gets this error.
     pub fn end(&self, why: Error) {
         let mut held = self.held.write();
         if held.is_ok() {
@@ -177,7 +187,7 @@ impl Snapshots {
 
     /// Ends those that are too old.
     pub fn end_old(&self) {
-        self.all().iter().for_each(|view| view.end_if_old());
+        self.all().iter().for_each(|view| view.too_old().iter().for_each(|why| view.let_go(why)));
     }
 
     /// Ends them all, and waits for the reads under way.
