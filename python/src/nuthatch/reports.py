@@ -142,8 +142,9 @@ class Doctor:
     """What a check of every byte of the folder found."""
 
     findings: list[Finding]
-    #: Indexes that are not in use now; they are rebuilt in the background.
+    #: What opening has put right and is no damage, such as the torn end of a log after a crash.
     notes: list[str]
+    #: Indexes that are not in use now; they are rebuilt in the background.
     degraded: list[str]
     collections: int
     records: int
