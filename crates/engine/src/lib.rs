@@ -38,7 +38,10 @@ pub use collection::{
     Answer, BuildProgress, Collection, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion,
     Hit, Include, Leg, Legs, Mode, Page, Scan, Search, Upserted,
 };
-pub use database::{Database, DiskStats, Doctor, Finding, MemoryStats, ProcessMemory, RepairOutcome, Stats};
+pub use database::{
+    Database, DiskStats, Doctor, Erase, Finding, MemoryStats, ProcessMemory, Receipt, RemovedFile, RepairOutcome,
+    Stats, WrittenFile,
+};
 pub use durability::Durability;
 pub use error::{Error, ErrorKind, Result};
 pub use files::{AddOptions, AddReport, FileInfo, Progress, Skipped};

@@ -38,7 +38,7 @@ const LOGS_RECYCLED_MAX: usize = 4;
 
 /// The embedded truth. One process at a time: the engine's lock file sees to that, RocksDB's own lock backs it up.
 pub struct Embedded {
-    db: DB,
+    pub(crate) db: DB,
     /// After `db`: what goes when the store is closed.
     _spare_logs: SpareLogs,
     folder: PathBuf,
@@ -169,11 +169,16 @@ impl Embedded {
         self.db.latest_sequence_number()
     }
 
-    fn table(&self, table: Table) -> &ColumnFamily {
+    /// Where the store is.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn table(&self, table: Table) -> &ColumnFamily {
         self.db.cf_handle(table.name()).expect("every table is opened with the store")
     }
 
-    fn error(&self, error: rocksdb::Error) -> TruthError {
+    pub(crate) fn error(&self, error: rocksdb::Error) -> TruthError {
         TruthError::from_rocksdb(&self.folder, error)
     }
 }
@@ -186,6 +191,10 @@ impl Drop for SpareLogs {
         // Best effort: the next opening removes what is left.
         for log in obsolete_logs(&self.0).unwrap_or_default() {
             std::fs::remove_file(log).ok();
+    pub(crate) fn refuse_when_stopped(&self) -> Result<()> {
+        match &*self.stopped.read() {
+            Some(why) => Err(TruthError::Stopped(why.clone())),
+            None => Ok(()),
         }
     }
 }
@@ -412,6 +421,7 @@ fn db_options(options: &EmbeddedOptions, cache: &Cache) -> Options {
     // What is torn or damaged is found, and cut or refused, before RocksDB sees it: see `log_check`.
     db.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
     db.set_max_manifest_file_size(1 << 20);
+    db.set_max_manifest_file_size(16 << 10); // `reclaim` wants a new one now and then
     db.set_stats_dump_period_sec(0);
     db.set_stats_persist_period_sec(0);
     db.set_skip_stats_update_on_db_open(true);

@@ -20,7 +20,7 @@ const MERGE_FAN_IN: usize = 4;
 /// Share of dead rows from which a segment is rewritten, in percent.
 const DEAD_PERCENT_MAX: u64 = 25;
 /// Where the graph of a merge is kept while it is unfinished.
-const CHECKPOINT_FILE: &str = "UNFINISHED";
+pub(crate) const CHECKPOINT_FILE: &str = "UNFINISHED";
 /// Rows read from the truth at a time for the text index.
 const READ_ROWS: usize = 256;
 
@@ -317,6 +317,8 @@ pub(crate) enum Eagerness {
     Idle,
     /// On request: whatever fits together.
     All,
+    /// To be rid of deleted bytes: each segment up to this one that has a dead row, by itself.
+    Dead { upto: u64 },
 }
 
 impl Eagerness {
@@ -325,13 +327,18 @@ impl Eagerness {
         match self {
             Self::Busy => 50,
             Self::Idle => 12,
-            Self::All => 0,
+            Self::All | Self::Dead { .. } => 0,
         }
     }
 }
 
 /// A segment with too many dead rows, or the longest run of neighbours that is worth merging and no larger than `rows_max`.
 fn choose_merge(segments: &[SegmentView], rows_max: u64, eagerness: Eagerness) -> Option<std::ops::Range<usize>> {
+    if let Eagerness::Dead { upto } = eagerness {
+        let dead = segments.iter().enumerate().filter(|(_, view)| !view.dead.is_empty() && view.segment.id <= upto);
+        // The oldest first: what is rewritten gets a new number, so that everything has its turn while rows go on dying.
+        return dead.min_by_key(|(_, view)| view.segment.id).map(|(at, _)| at..at + 1);
+    }
     let decayed = segments.iter().position(|view| view.dead.len() * 100 > view.segment.rows().len() * DEAD_PERCENT_MAX);
     if let Some(at) = decayed {
         return Some(at..at + 1);

@@ -19,6 +19,7 @@ mod open;
 mod place;
 mod read;
 mod rebuild;
+mod reclaim;
 mod request;
 mod search;
 pub(crate) mod segment;

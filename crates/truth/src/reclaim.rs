@@ -1,0 +1,178 @@
+//! Writing anew whatever still holds bytes that were deleted or replaced: logs, table files, the MANIFEST.
+//!
+//! **Useful for** proving that deleted means gone, and for a store that has shrunk. **Not for** making deletions visible: they are
+//! at once. **Invariant:** when [`Embedded::reclaim`] returns, no file of the folder that was there before it is left, but for
+//! table files outside of the shard that was asked for, and none holds what was deleted before the call.
+
+use std::time::{Duration, Instant};
+
+use rocksdb::{BottommostLevelCompaction, CompactOptions};
+
+use crate::{Embedded, Result, Shard, Table, TruthError};
+
+/// How long readers of old states and open files are waited for.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(20);
+/// Key of what is written and deleted again to make the MANIFEST grow; no shard has it, because collections count from 1.
+const PADDING: Shard = Shard { tenant: u32::MAX, collection: 0 };
+/// Rounds of padding after which something else must be wrong; 40 are enough by calculation.
+const PADDING_ROUNDS_MAX: usize = 100;
+/// The least that one round adds.
+const PADDING_BYTES_MIN: usize = 2048;
+/// Table files with one deletion in so many entries are worth writing anew.
+const DELETED_ONE_IN: u64 = 4;
+/// Deletions below this number are not worth a look.
+const DELETIONS_MIN: u64 = 1000;
+/// Unflushed bytes from which an idle store flushes: its log goes with them.
+const IDLE_FLUSH_BYTES: u64 = 1 << 20;
+
+impl Embedded {
+    /// Rewrites everything of `shard` (of the whole store without one) that may hold bytes of deleted or replaced values: takes as long
+    /// as reading and writing all of it. Reads and writes go on; what is deleted meanwhile may stay until the next time.
+    ///
+    /// # Errors
+    /// [`TruthError::Held`] while a snapshot from before the call is open, or a reader keeps an old file.
+    pub fn reclaim(&self, shard: Option<Shard>) -> Result<()> {
+        self.refuse_when_stopped()?;
+        let logs_before = self.names_ending(".log")?;
+        self.wait_for_snapshots(self.db.latest_sequence_number())?;
+        // With every table flushed, the logs before have nothing to say any more.
+        self.flush()?;
+        let before = self.live_tables()?;
+        let mut options = CompactOptions::default();
+        options.set_exclusive_manual_compaction(true);
+        options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
+        for table in Table::ALL {
+            match shard.filter(|_| table != Table::Catalog) {
+                Some(shard) => {
+                    let (from, to) = (shard.prefix(), shard.end());
+                    let to = (!to.is_empty()).then_some(to);
+                    self.db.compact_range_cf_opt(self.table(table), Some(from), to, &options);
+                }
+                None => self.db.compact_range_cf_opt(self.table(table), None::<&[u8]>, None::<&[u8]>, &options),
+            }
+        }
+        // A compaction that fails says nothing here: what it left is what tells.
+        let now: Vec<String> = self.live_tables()?.into_iter().map(|file| file.name).collect();
+        let concerns = |file: &rocksdb::LiveFile| match shard {
+            Some(shard) if file.column_family_name != Table::Catalog.name() => {
+                let (from, to) = (shard.prefix(), shard.end());
+                file.end_key.as_ref().is_none_or(|end| end.as_slice() >= &from[..])
+                    && file.start_key.as_ref().is_none_or(|start| to.is_empty() || *start < to)
+            }
+            _ => true,
+        };
+        let (old, _): (Vec<_>, Vec<_>) = before.into_iter().partition(concerns);
+        if let Some(left) = old.iter().find(|file| now.contains(&file.name)) {
+            let path = self.folder().join(left.name.trim_start_matches('/'));
+            let what = "it could not be written anew; is the disk full?".to_string();
+            return Err(TruthError::Io { path, what });
+        }
+        self.renew_manifest()?;
+        let old = old.iter().map(|file| file.name.trim_start_matches('/').to_string()).chain(logs_before);
+        self.wait_until_gone(&old.collect::<Vec<_>>())
+    }
+
+    /// For a store that nobody is writing to: flushes what makes the log long, and rewrites tables with many deletions. True when
+    /// there was something to do.
+    pub fn tidy(&self) -> Result<bool> {
+        self.refuse_when_stopped()?;
+        let number = |table: Table, name: &str| -> Result<u64> {
+            let value = self.db.property_int_value_cf(self.table(table), name).map_err(|error| self.error(error))?;
+            Ok(value.unwrap_or(0))
+        };
+        let (mut unflushed, mut deleted) = (0, 0);
+        for table in Table::ALL {
+            unflushed += number(table, "rocksdb.cur-size-active-mem-table")?;
+            deleted += number(table, "rocksdb.num-deletes-active-mem-table")?;
+        }
+        let mut worked = unflushed >= IDLE_FLUSH_BYTES || deleted >= DELETIONS_MIN;
+        if worked {
+            self.flush()?;
+        }
+        for table in Table::ALL {
+            let (entries, deletions) = self.entries(table)?;
+            if deletions >= DELETIONS_MIN && deletions * DELETED_ONE_IN >= entries {
+                self.db.compact_range_cf(self.table(table), None::<&[u8]>, None::<&[u8]>);
+                worked = true;
+            }
+        }
+        Ok(worked)
+    }
+
+    /// Entries of a table's files, and how many of them are deletions.
+    fn entries(&self, table: Table) -> Result<(u64, u64)> {
+        let name = rocksdb::properties::AGGREGATED_TABLE_PROPERTIES;
+        let text = self.db.property_value_cf(self.table(table), name).map_err(|error| self.error(error))?;
+        let text = text.unwrap_or_default();
+        let field = |name: &str| -> u64 {
+            let value = text.split(';').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='));
+            value.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
+        };
+        Ok((field("# entries"), field("# deletions")))
+    }
+
+    /// A snapshot from before the deletions keeps what they deleted.
+    fn wait_for_snapshots(&self, sequence: u64) -> Result<()> {
+        let started = Instant::now();
+        loop {
+            let oldest = self.db.property_int_value("rocksdb.oldest-snapshot-sequence");
+            match oldest.map_err(|error| self.error(error))? {
+                Some(oldest) if (1..sequence).contains(&oldest) && started.elapsed() < WAIT_MAX => {
+                    std::thread::sleep(POLL);
+                }
+                Some(oldest) if (1..sequence).contains(&oldest) => {
+                    let what = "a snapshot from before the deletions is open".to_string();
+                    return Err(TruthError::Held(what));
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// The MANIFEST names the first and last key of each file that there ever was since it was begun. RocksDB begins a new one
+    /// when the old is six times as long as a new one would be, and cannot be told to: so it gets something to write.
+    fn renew_manifest(&self) -> Result<()> {
+        let current = self.folder().join("CURRENT");
+        let io = |error: std::io::Error| TruthError::Io { path: current.clone(), what: error.to_string() };
+        let named = || std::fs::read_to_string(&current).map_err(io);
+        let before = named()?;
+        let bytes = std::fs::metadata(self.folder().join(before.trim_end())).map_err(io)?.len() as usize;
+        // One round writes it four times: as first and last key, of the value and of its deletion. Small pieces, because
+        // what is left of it in the new MANIFEST counts as a part of how long that ought to be.
+        let key = PADDING.key(&vec![0; (bytes / 32).max(PADDING_BYTES_MIN)]);
+        let table = self.table(Table::Catalog);
+        for _ in 0..PADDING_ROUNDS_MAX {
+            self.db.put_cf(table, &key, []).map_err(|error| self.error(error))?;
+            self.db.flush_cf(table).map_err(|error| self.error(error))?;
+            self.db.delete_cf(table, &key).map_err(|error| self.error(error))?;
+            self.db.compact_range_cf(table, Some(&key), Some(&key));
+            if named()? != before {
+                return self.wait_until_gone(&[before.trim_end().to_string()]);
+            }
+        }
+        Err(TruthError::Io { path: current.clone(), what: "RocksDB does not begin a new MANIFEST".to_string() })
+    }
+
+    fn wait_until_gone(&self, names: &[String]) -> Result<()> {
+        let started = Instant::now();
+        loop {
+            match names.iter().find(|name| self.folder().join(name).exists()) {
+                None => return Ok(()),
+                Some(name) if started.elapsed() > WAIT_MAX => {
+                    return Err(TruthError::Held(format!("a reader has {name} open, which holds deleted bytes")));
+                }
+                Some(_) => std::thread::sleep(POLL),
+            }
+        }
+    }
+
+    fn live_tables(&self) -> Result<Vec<rocksdb::LiveFile>> {
+        self.db.live_files().map_err(|error| self.error(error))
+    }
+
+    fn names_ending(&self, ending: &str) -> Result<Vec<String>> {
+        let names = crate::verify::file_names(self.folder())?;
+        Ok(names.into_iter().filter(|name| name.ends_with(ending)).collect())
+    }
+}
