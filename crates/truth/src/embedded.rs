@@ -45,6 +45,7 @@ pub struct Embedded {
     cache: Cache,
     /// Held shared by whoever may make RocksDB begin a new log.
     turning_logs: RwLock<()>,
+    cache_bytes: usize,
     written: AtomicU64,
     /// RocksDB's sequence up to which the log is durable: the sync mark of the next batch.
     synced: AtomicU64,
@@ -84,6 +85,7 @@ impl Embedded {
             folder: folder.to_path_buf(),
             cache,
             turning_logs: RwLock::default(),
+            cache_bytes: options.cache_bytes,
             written: AtomicU64::new(0),
             synced,
             commits: CommitQueue::default(),
@@ -110,6 +112,13 @@ impl Embedded {
             write_buffer_bytes: usage.mem_table_total,
             table_reader_bytes: usage.mem_table_readers_total,
         })
+    }
+
+    /// Drops the blocks that nobody is reading; unflushed writes stay.
+    pub fn release_cache(&self) {
+        let mut cache = self.cache.clone(); // a handle on the same cache
+        cache.set_capacity(0);
+        cache.set_capacity(self.cache_bytes);
     }
 
     /// Writes the write buffers to table files, so that the next open replays nothing.

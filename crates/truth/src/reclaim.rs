@@ -74,8 +74,8 @@ impl Embedded {
     }
 
     /// For a store that nobody is writing to: flushes what makes the log long, and rewrites tables with many deletions. True when
-    /// there was something to do.
-    pub fn tidy(&self) -> Result<bool> {
+    /// there was something to do. `flush`: in any case.
+    pub fn tidy(&self, flush: bool) -> Result<bool> {
         self.refuse_when_stopped()?;
         let number = |table: Table, name: &str| -> Result<u64> {
             let value = self.db.property_int_value_cf(self.table(table), name).map_err(|error| self.error(error))?;
@@ -86,13 +86,13 @@ impl Embedded {
             unflushed += number(table, "rocksdb.cur-size-active-mem-table")?;
             deleted += number(table, "rocksdb.num-deletes-active-mem-table")?;
         }
-        let mut worked = unflushed >= IDLE_FLUSH_BYTES || deleted >= DELETIONS_MIN;
+        let mut worked = flush || unflushed >= IDLE_FLUSH_BYTES || deleted >= DELETIONS_MIN;
         if worked {
             self.flush()?;
         }
         for table in Table::ALL {
-            let (entries, deletions) = self.entries(table)?;
-            if deletions >= DELETIONS_MIN && deletions * DELETED_ONE_IN >= entries {
+            let [entries, deletions, ranges] = self.entries(table)?;
+            if ranges > 0 || deletions >= DELETIONS_MIN && deletions * DELETED_ONE_IN >= entries {
                 self.db.compact_range_cf(self.table(table), None::<&[u8]>, None::<&[u8]>);
                 worked = true;
             }
@@ -100,8 +100,8 @@ impl Embedded {
         Ok(worked)
     }
 
-    /// Entries of a table's files, and how many of them are deletions.
-    fn entries(&self, table: Table) -> Result<(u64, u64)> {
+    /// Entries of a table's files, how many of them are deletions, and how many delete whole ranges.
+    fn entries(&self, table: Table) -> Result<[u64; 3]> {
         let name = rocksdb::properties::AGGREGATED_TABLE_PROPERTIES;
         let text = self.db.property_value_cf(self.table(table), name).map_err(|error| self.error(error))?;
         let text = text.unwrap_or_default();
@@ -109,7 +109,7 @@ impl Embedded {
             let value = text.split(';').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='));
             value.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
         };
-        Ok((field("# entries"), field("# deletions")))
+        Ok(["# entries", "# deletions", "# range deletions"].map(field))
     }
 
     /// A snapshot from before the deletions keeps what they deleted.

@@ -9,9 +9,11 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 
 use crate::collection::manifest::{Manifest, SegmentEntry};
 use crate::collection::open::is_damage;
+use crate::collection::pace::Pace;
 use crate::collection::segment::{Build, FLAT_ROWS_MAX, Segment, rows_max};
 use crate::collection::state::{Frozen, Health, SegmentView, State};
 use crate::collection::{Building, Core};
+use crate::database::Breather;
 use crate::record::Row;
 use crate::{Error, Result};
 
@@ -21,8 +23,6 @@ const MERGE_FAN_IN: usize = 4;
 const DEAD_PERCENT_MAX: u64 = 25;
 /// Where the graph of a merge is kept while it is unfinished.
 pub(crate) const CHECKPOINT_FILE: &str = "UNFINISHED";
-/// Rows read from the truth at a time for the text index.
-const READ_ROWS: usize = 256;
 
 impl Core {
     /// Brings everything fresh into the indexes. Writes and searches go on meanwhile.
@@ -106,8 +106,10 @@ impl Core {
         let dim = self.writer_dim();
         let truth = self.shared.truth()?;
         let mut told = false;
+        let mut breather = Breather::default();
         let progress = &mut |progress| {
             told = true;
+            breather.breathe(&self.shared, &|| self.is_waited_for());
             self.building.lock().get_or_insert_with(|| Building::begin(progress)).update(progress);
             // A merge of what a rebuild is going to throw away is in its way.
             let unwanted = self.shared.is_stopping()
@@ -200,17 +202,23 @@ impl Core {
     ) -> impl Iterator<Item = std::result::Result<TextRow, nuthatch_text::RowsError>> + '_ {
         let mut rows = rows.into_iter();
         let mut page: std::vec::IntoIter<TextRow> = Vec::new().into_iter();
+        let mut pace = Pace::default();
+        let mut breather = Breather::default();
         std::iter::from_fn(move || {
             loop {
                 if let Some(row) = page.next() {
                     return Some(Ok(row));
                 }
-                let chunk: Vec<u64> = rows.by_ref().take(READ_ROWS).collect();
+                breather.breathe(&self.shared, &|| self.is_waited_for());
+                let chunk: Vec<u64> = rows.by_ref().take(pace.rows()).collect();
                 if chunk.is_empty() {
                     return None;
                 }
                 match self.text_page(&chunk) {
-                    Ok(texts) => page = texts.into_iter(),
+                    Ok(texts) => {
+                        pace.learn(texts.iter().map(|row| row.text.len()).sum());
+                        page = texts.into_iter();
+                    }
                     Err(error) => return Some(Err(error.into())),
                 }
             }

@@ -87,6 +87,7 @@ impl Database {
             shared.write(batch)?
         };
         shared.make_durable(position, Durability::Commit)?;
+        shared.shrunk.store(true, Ordering::SeqCst);
         let folder = shared.folder.index(0, meta.id);
         if folder.exists() {
             std::fs::remove_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;

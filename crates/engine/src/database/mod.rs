@@ -2,8 +2,10 @@
 
 mod collections;
 mod doctor;
+mod idle;
 mod maintenance;
 mod memory;
+mod pressure;
 mod reclaim;
 mod repair;
 mod shared;
@@ -19,6 +21,7 @@ use parking_lot::Mutex;
 pub(crate) use collections::check_name;
 pub use doctor::{Doctor, Finding};
 pub use memory::ProcessMemory;
+pub(crate) use pressure::Breather;
 pub use reclaim::{Erase, Receipt, RemovedFile, WrittenFile};
 pub use repair::RepairOutcome;
 pub(crate) use shared::Shared;
