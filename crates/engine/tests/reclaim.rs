@@ -135,7 +135,8 @@ fn erased_everywhere(element: Element, background: bool) {
     let receipt = db.reclaim(None).unwrap();
     assert_eq!(grep(folder.path(), &needles), vec![]);
     assert!(receipt.is_genuine() && !receipt.removed.is_empty() && !receipt.written.is_empty());
-    for (path, _) in &found {
+    // RocksDB may have removed table files by itself in between.
+    for (path, _) in found.iter().filter(|(path, _)| path.starts_with(folder.path().join("indexes"))) {
         let name = path.strip_prefix(folder.path()).unwrap().to_string_lossy();
         assert!(receipt.removed.iter().any(|file| file.path == name), "{name} should be in the receipt");
     }
