@@ -23,8 +23,10 @@ const PADDING_BYTES_MIN: usize = 2048;
 const DELETED_ONE_IN: u64 = 4;
 /// Deletions below this number are not worth a look.
 const DELETIONS_MIN: u64 = 1000;
-/// Unflushed bytes from which an idle store flushes: its log goes with them.
+/// Unflushed bytes from which an idle store flushes in any case: its log goes with them.
 const IDLE_FLUSH_BYTES: u64 = 1 << 20;
+/// Smaller amounts are not worth writing anything anew.
+const WORTH_BYTES: u64 = 256 << 10;
 
 impl Embedded {
     /// Rewrites everything of `shard` (of the whole store without one) that may hold bytes of deleted or replaced values: takes as long
@@ -73,8 +75,8 @@ impl Embedded {
         self.wait_until_gone(&old.collect::<Vec<_>>())
     }
 
-    /// For a store that nobody is writing to: flushes what makes the log long, and rewrites tables with many deletions. True when
-    /// there was something to do. `flush`: in any case.
+    /// For a store that nobody is writing to: flushes what makes the log long, and rewrites tables in which much is deleted or
+    /// overwritten. True when there was something to do. `flush`: in any case.
     pub fn tidy(&self, flush: bool) -> Result<bool> {
         self.refuse_when_stopped()?;
         let number = |table: Table, name: &str| -> Result<u64> {
@@ -86,13 +88,18 @@ impl Embedded {
             unflushed += number(table, "rocksdb.cur-size-active-mem-table")?;
             deleted += number(table, "rocksdb.num-deletes-active-mem-table")?;
         }
-        let mut worked = flush || unflushed >= IDLE_FLUSH_BYTES || deleted >= DELETIONS_MIN;
+        let stored: u64 = self.live_tables()?.iter().map(|file| file.size as u64).sum();
+        let is_long = unflushed >= WORTH_BYTES && unflushed >= stored / 4;
+        let mut worked = flush || is_long || unflushed >= IDLE_FLUSH_BYTES || deleted >= DELETIONS_MIN;
         if worked {
             self.flush()?;
         }
+        let files = self.live_tables()?;
         for table in Table::ALL {
             let [entries, deletions, ranges] = self.entries(table)?;
-            if ranges > 0 || deletions >= DELETIONS_MIN && deletions * DELETED_ONE_IN >= entries {
+            let is_worn = deletions >= DELETIONS_MIN && deletions * DELETED_ONE_IN >= entries;
+            if ranges > 0 || is_worn || is_layered(files.iter().filter(|file| file.column_family_name == table.name()))
+            {
                 self.db.compact_range_cf(self.table(table), None::<&[u8]>, None::<&[u8]>);
                 worked = true;
             }
@@ -175,4 +182,23 @@ impl Embedded {
         let names = crate::verify::file_names(self.folder())?;
         Ok(names.into_iter().filter(|name| name.ends_with(ending)).collect())
     }
+}
+
+/// True when what lies above the lowest level may be a third of a table: as much of it may be overwritten.
+fn is_layered<'f>(files: impl Iterator<Item = &'f rocksdb::LiveFile>) -> bool {
+    let (mut lowest, mut below, mut all) = (0, 0, 0);
+    for file in files {
+        let bytes = file.size as u64;
+        all += bytes;
+        below = match file.level {
+            level if level > lowest => bytes,
+            // Files of the first level overlap.
+            0 if lowest == 0 => below.max(bytes),
+            level if level == lowest => below + bytes,
+            _ => below,
+        };
+        lowest = lowest.max(file.level);
+    }
+    let above = all - below;
+    above >= WORTH_BYTES && above * 2 >= below
 }

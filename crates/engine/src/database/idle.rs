@@ -40,8 +40,8 @@ impl Idle {
             let wanted = shared.shrunk.swap(false, Ordering::SeqCst);
             if shared.truth()?.tidy(wanted)? {
                 shared.truth()?.record_checksums()?;
-                nuthatch_heap::give_back();
             }
+            nuthatch_heap::give_back();
             // Its own bookkeeping is no reason to look again.
             self.latest = shared.truth()?.latest();
             self.tidied = Some(self.latest);
@@ -66,5 +66,32 @@ impl Shared {
         self.truth()?.release_cache();
         nuthatch_heap::give_back();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::*;
+
+    #[test]
+    fn caches_are_let_go_and_filled_again() {
+        let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
+        let options = CollectionOptions { embedder: EmbedderChoice::None, ..Default::default() };
+        let notes = db.collection("notes", options).unwrap();
+        let record = |n: usize| Record::new(format!("r{n}")).text("a stone in the river");
+        notes.upsert((0..2000).map(record).collect()).unwrap();
+        notes.wait_until_indexed(None).unwrap();
+        db.inner.shared.truth().unwrap().flush().unwrap();
+        let ask = || notes.search(&Search::text("river").mode(Mode::Text)).unwrap().hits.len();
+        assert_eq!(ask(), 10);
+        let memory = || db.stats().unwrap().memory;
+        let before = memory();
+        assert!(before.block_cache_bytes > 0);
+        db.inner.shared.release_caches().unwrap();
+        let after = memory();
+        assert_eq!(after.block_cache_bytes, 0);
+        assert!(after.truth_cache_bytes < before.truth_cache_bytes, "{after:?} {before:?}");
+        assert_eq!(ask(), 10);
+        assert!(memory().block_cache_bytes > 0);
     }
 }
