@@ -98,7 +98,10 @@ impl Core {
         let started = Instant::now();
         while !text.sweep()? {
             if started.elapsed() > WAIT_MAX {
-                let message = format!("searches of collection {:?} still read old files; try again later", self.name);
+                let message = format!(
+                    "a search or a snapshot of collection {:?} still reads old files; end it, or try again later",
+                    self.name
+                );
                 return Err(Error::new(ErrorKind::Conflict, message));
             }
             std::thread::sleep(Duration::from_millis(20));
