@@ -27,6 +27,7 @@ mod error;
 mod files;
 mod folder;
 mod kv;
+mod limit;
 mod lock;
 mod options;
 mod record;

@@ -9,6 +9,7 @@ use nuthatch_engine::*;
 
 const DIM: usize = 48;
 const ROWS: usize = 1500;
+const BATCH: usize = 300;
 
 fn bytes(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -29,13 +30,13 @@ fn written(folder: &Path, times: usize) -> (Database, Collection) {
     let keys = db.kv("keys").unwrap();
     for _ in 0..times {
         let mut dice = fastrand::Rng::with_seed(6);
-        for batch in 0..ROWS / 100 {
+        for batch in 0..ROWS / BATCH {
             let mut record = |n: usize| {
                 let text: String = (0..200).map(|_| dice.lowercase()).collect();
                 let vector = (0..DIM).map(|_| dice.f32() - 0.5).collect();
-                Record::new(format!("r{}", batch * 100 + n)).text(text).vector(vector)
+                Record::new(format!("r{}", batch * BATCH + n)).text(text).vector(vector)
             };
-            let records: Vec<Record> = (0..100).map(&mut record).collect();
+            let records: Vec<Record> = (0..BATCH).map(&mut record).collect();
             let put = |record: &Record| KvOp::Put {
                 key: record.id.clone().into(),
                 value: record.text.clone().unwrap_or_default().into(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, DB, DBCompressionType, DBRecoveryMode, InfoLogger,
     LogLevel, Options, ReadOptions, WriteBatch, WriteBufferManager, WriteOptions,
@@ -44,12 +44,14 @@ pub struct Embedded {
     folder: PathBuf,
     cache: Cache,
     /// Held shared by whoever may make RocksDB begin a new log.
-    turning_logs: RwLock<()>,
+    pub(crate) turning_logs: RwLock<()>,
+    /// One at a time compacts on request: the other would wait for `turning_logs`, and writers for that.
+    pub(crate) compacting: Mutex<()>,
     cache_bytes: usize,
     written: AtomicU64,
     /// RocksDB's sequence up to which the log is durable: the sync mark of the next batch.
     synced: AtomicU64,
-    commits: CommitQueue,
+    pub(crate) commits: CommitQueue,
     torn_tail: Option<LogHole>,
 }
 
@@ -85,6 +87,7 @@ impl Embedded {
             folder: folder.to_path_buf(),
             cache,
             turning_logs: RwLock::default(),
+            compacting: Mutex::default(),
             cache_bytes: options.cache_bytes,
             written: AtomicU64::new(0),
             synced,
@@ -200,10 +203,6 @@ impl Drop for SpareLogs {
         // Best effort: the next opening removes what is left.
         for log in obsolete_logs(&self.0).unwrap_or_default() {
             std::fs::remove_file(log).ok();
-    pub(crate) fn refuse_when_stopped(&self) -> Result<()> {
-        match &*self.stopped.read() {
-            Some(why) => Err(TruthError::Stopped(why.clone())),
-            None => Ok(()),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rocksdb::{BottommostLevelCompaction, CompactOptions};
 
-use crate::{Embedded, Result, Shard, Table, TruthError};
+use crate::{Batch, Embedded, Result, Shard, Table, Truth, TruthError};
 
 /// How long readers of old states and open files are waited for.
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -35,10 +35,9 @@ impl Embedded {
     /// # Errors
     /// [`TruthError::Held`] while a snapshot from before the call is open, or a reader keeps an old file.
     pub fn reclaim(&self, shard: Option<Shard>) -> Result<()> {
-        self.refuse_when_stopped()?;
-        let logs_before = self.names_ending(".log")?;
+        self.commits.refuse_when_stopped()?;
+        let _compacting = self.compacting.lock();
         self.wait_for_snapshots(self.db.latest_sequence_number())?;
-        // With every table flushed, the logs before have nothing to say any more.
         self.flush()?;
         let before = self.live_tables()?;
         let mut options = CompactOptions::default();
@@ -49,9 +48,9 @@ impl Embedded {
                 Some(shard) => {
                     let (from, to) = (shard.prefix(), shard.end());
                     let to = (!to.is_empty()).then_some(to);
-                    self.db.compact_range_cf_opt(self.table(table), Some(from), to, &options);
+                    self.compact(table, Some(&from), to.as_deref(), &options);
                 }
-                None => self.db.compact_range_cf_opt(self.table(table), None::<&[u8]>, None::<&[u8]>, &options),
+                None => self.compact(table, None, None, &options),
             }
         }
         // A compaction that fails says nothing here: what it left is what tells.
@@ -71,14 +70,17 @@ impl Embedded {
             return Err(TruthError::Io { path, what });
         }
         self.renew_manifest()?;
-        let old = old.iter().map(|file| file.name.trim_start_matches('/').to_string()).chain(logs_before);
-        self.wait_until_gone(&old.collect::<Vec<_>>())
+        let old: Vec<String> = old.iter().map(|file| file.name.trim_start_matches('/').to_string()).collect();
+        self.wait_until_gone(&old)?;
+        // Last, because everything before it writes logs.
+        self.scrub_logs()
     }
 
     /// For a store that nobody is writing to: flushes what makes the log long, and rewrites tables in which much is deleted or
     /// overwritten. True when there was something to do. `flush`: in any case.
     pub fn tidy(&self, flush: bool) -> Result<bool> {
-        self.refuse_when_stopped()?;
+        self.commits.refuse_when_stopped()?;
+        let Some(_compacting) = self.compacting.try_lock() else { return Ok(false) };
         let number = |table: Table, name: &str| -> Result<u64> {
             let value = self.db.property_int_value_cf(self.table(table), name).map_err(|error| self.error(error))?;
             Ok(value.unwrap_or(0))
@@ -100,7 +102,7 @@ impl Embedded {
             let is_worn = deletions >= DELETIONS_MIN && deletions * DELETED_ONE_IN >= entries;
             if ranges > 0 || is_worn || is_layered(files.iter().filter(|file| file.column_family_name == table.name()))
             {
-                self.db.compact_range_cf(self.table(table), None::<&[u8]>, None::<&[u8]>);
+                self.compact(table, None, None, &CompactOptions::default());
                 worked = true;
             }
         }
@@ -117,6 +119,11 @@ impl Embedded {
             value.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
         };
         Ok(["# entries", "# deletions", "# range deletions"].map(field))
+    }
+
+    fn compact(&self, table: Table, from: Option<&[u8]>, to: Option<&[u8]>, options: &CompactOptions) {
+        let _turning = self.turning_logs.read(); // it flushes first
+        self.db.compact_range_cf_opt(self.table(table), from, to, options);
     }
 
     /// A snapshot from before the deletions keeps what they deleted.
@@ -148,12 +155,16 @@ impl Embedded {
         // One round writes it four times: as first and last key, of the value and of its deletion. Small pieces, because
         // what is left of it in the new MANIFEST counts as a part of how long that ought to be.
         let key = PADDING.key(&vec![0; (bytes / 32).max(PADDING_BYTES_MIN)]);
-        let table = self.table(Table::Catalog);
+        let (table, options) = (Table::Catalog, CompactOptions::default());
         for _ in 0..PADDING_ROUNDS_MAX {
-            self.db.put_cf(table, &key, []).map_err(|error| self.error(error))?;
-            self.db.flush_cf(table).map_err(|error| self.error(error))?;
-            self.db.delete_cf(table, &key).map_err(|error| self.error(error))?;
-            self.db.compact_range_cf(table, Some(&key), Some(&key));
+            let mut put = Batch::new();
+            put.put(table, key.clone(), Vec::new());
+            self.write(put)?;
+            self.compact(table, Some(&key), Some(&key), &options);
+            let mut delete = Batch::new();
+            delete.delete(table, key.clone());
+            self.write(delete)?;
+            self.compact(table, Some(&key), Some(&key), &options);
             if named()? != before {
                 return self.wait_until_gone(&[before.trim_end().to_string()]);
             }
@@ -176,11 +187,6 @@ impl Embedded {
 
     fn live_tables(&self) -> Result<Vec<rocksdb::LiveFile>> {
         self.db.live_files().map_err(|error| self.error(error))
-    }
-
-    fn names_ending(&self, ending: &str) -> Result<Vec<String>> {
-        let names = crate::verify::file_names(self.folder())?;
-        Ok(names.into_iter().filter(|name| name.ends_with(ending)).collect())
     }
 }
 

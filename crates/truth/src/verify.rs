@@ -190,7 +190,7 @@ fn is_immutable(name: &str) -> bool {
     name.ends_with(".sst") || name.starts_with("OPTIONS-") && !name.ends_with(".dbtmp") || name == "IDENTITY"
 }
 
-pub(crate) fn file_names(folder: &Path) -> Result<Vec<String>> {
+fn file_names(folder: &Path) -> Result<Vec<String>> {
     let entries = std::fs::read_dir(folder).map_err(|error| io(folder, error))?;
     let mut names = Vec::new();
     for entry in entries {
