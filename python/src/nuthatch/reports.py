@@ -122,6 +122,8 @@ class MemoryStats:
     heap_other_bytes: int
     #: Freed, and kept by the allocator.
     heap_free_bytes: int
+    #: What Python's own allocator, and others, have of the system.
+    foreign_bytes: int
     stack_bytes: int
     #: The program, its libraries, mapped index files.
     program_bytes: int

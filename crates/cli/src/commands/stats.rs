@@ -95,6 +95,9 @@ fn show(out: &mut Out, stats: &nuthatch_engine::Stats) -> Result<(), Failure> {
     writeln!(out, "\n{BOLD}The rest of this process{BOLD:#}")?;
     part(out, "in use otherwise", memory.heap_other_bytes)?;
     part(out, "kept by the allocator", memory.heap_free_bytes)?;
+    if memory.foreign_bytes > 0 {
+        part(out, "of other allocators", memory.foreign_bytes)?;
+    }
     part(out, "stacks", memory.stack_bytes)?;
     part(out, "program and mapped files", memory.program_bytes)?;
     part(out, "all parts together", memory.accounted_bytes)?;

@@ -79,6 +79,8 @@ pub(crate) struct Accounted {
     pub heap_other_bytes: u64,
     /// Freed, kept by the allocator, and resident.
     pub heap_free_bytes: u64,
+    /// What other allocators in the process have of the system: Python has one of its own.
+    pub foreign_bytes: u64,
     pub stack_bytes: u64,
     pub program_bytes: u64,
 }
@@ -86,10 +88,13 @@ pub(crate) struct Accounted {
 impl Accounted {
     /// `parts`: bytes of heap that the engine's parts say they hold.
     pub fn new(parts: u64, heap: HeapUsage, mappings: Mappings) -> Self {
+        // What has been freed and given back is not resident.
+        let kept = mappings.heap_bytes.saturating_sub(heap.in_use_bytes);
+        let heap_free_bytes = kept.min(heap.free_bytes);
         Self {
             heap_other_bytes: heap.in_use_bytes.saturating_sub(parts),
-            // What has been freed and given back is not resident.
-            heap_free_bytes: mappings.heap_bytes.saturating_sub(heap.in_use_bytes).min(heap.free_bytes),
+            heap_free_bytes,
+            foreign_bytes: kept - heap_free_bytes,
             stack_bytes: mappings.stack_bytes,
             program_bytes: mappings.program_bytes,
         }
@@ -117,7 +122,10 @@ mod tests {
         let heap = HeapUsage { in_use_bytes: 100, free_bytes: 50 };
         let mappings = Mappings { heap_bytes: 120, stack_bytes: 7, program_bytes: 9 };
         let told = Accounted::new(60, heap, mappings);
-        let expected = Accounted { heap_other_bytes: 40, heap_free_bytes: 20, stack_bytes: 7, program_bytes: 9 };
+        let expected =
+            Accounted { heap_other_bytes: 40, heap_free_bytes: 20, foreign_bytes: 0, stack_bytes: 7, program_bytes: 9 };
         assert_eq!(told, expected);
+        let told = Accounted::new(60, heap, Mappings { heap_bytes: 180, ..mappings });
+        assert_eq!((told.heap_free_bytes, told.foreign_bytes), (50, 30), "more than the allocator ever had");
     }
 }

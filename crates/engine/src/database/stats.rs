@@ -55,6 +55,8 @@ pub struct MemoryStats {
     pub heap_other_bytes: u64,
     /// Freed, and kept by the allocator for the next that asks.
     pub heap_free_bytes: u64,
+    /// What other allocators of the process have, Python's for one.
+    pub foreign_bytes: u64,
     /// Stacks of all threads.
     pub stack_bytes: u64,
     /// The program, its libraries and their variables; mapped index files.
@@ -129,7 +131,9 @@ impl MemoryStats {
         let rest = Accounted::new(parts, heap, mappings);
         (self.heap_other_bytes, self.heap_free_bytes) = (rest.heap_other_bytes, rest.heap_free_bytes);
         (self.stack_bytes, self.program_bytes) = (rest.stack_bytes, rest.program_bytes);
-        self.accounted_bytes += rest.heap_other_bytes + rest.heap_free_bytes + rest.stack_bytes + rest.program_bytes;
+        self.foreign_bytes = rest.foreign_bytes;
+        self.accounted_bytes += rest.heap_other_bytes + rest.heap_free_bytes + rest.foreign_bytes;
+        self.accounted_bytes += rest.stack_bytes + rest.program_bytes;
         (self.process_anonymous_bytes, self.process_file_bytes) = (process.anonymous_bytes, process.file_bytes);
     }
 }
