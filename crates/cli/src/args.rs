@@ -129,6 +129,8 @@ pub enum Command {
     Stats(commands::stats::Stats),
     /// Merge what was added piece by piece, so that searches are as fast as can be
     Optimize(commands::optimize::Optimize),
+    /// Write anew whatever holds bytes of what was deleted; print the receipt
+    Reclaim(commands::reclaim::Reclaim),
     /// Check every checksum; name what is wrong, and the remedy
     Doctor(commands::doctor::Doctor),
     /// Where the default embedding model is, and how to install it

@@ -115,6 +115,7 @@ impl From<TruthError> for Error {
             TruthError::Stopped(_) => ErrorKind::Closed,
             TruthError::Closed => return Self::closed(),
             TruthError::Io { .. } => ErrorKind::Internal,
+            TruthError::Held(_) => ErrorKind::Conflict,
         };
         Self::new(kind, error.to_string())
     }

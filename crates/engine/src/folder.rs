@@ -86,6 +86,10 @@ impl Folder {
         self.root.join("quarantine")
     }
 
+    pub fn receipts(&self) -> PathBuf {
+        self.root.join("receipts")
+    }
+
     pub fn indexes(&self) -> PathBuf {
         self.root.join("indexes")
     }
@@ -131,5 +135,8 @@ impl Folder {
 }
 
 fn is_ours(name: &str) -> bool {
-    matches!(name, "NUTHATCH" | "NUTHATCH.writing" | "LOCK" | "truth" | "indexes" | "quarantine" | "objects")
+    matches!(
+        name,
+        "NUTHATCH" | "NUTHATCH.writing" | "LOCK" | "truth" | "indexes" | "quarantine" | "objects" | "receipts"
+    )
 }

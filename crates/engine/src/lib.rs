@@ -27,6 +27,7 @@ mod error;
 mod files;
 mod folder;
 mod kv;
+mod limit;
 mod lock;
 mod options;
 mod record;
@@ -38,7 +39,10 @@ pub use collection::{
     Answer, BuildProgress, Collection, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion,
     Hit, Include, Leg, Legs, Mode, Page, Scan, Search, Upserted,
 };
-pub use database::{Database, DiskStats, Doctor, Finding, MemoryStats, ProcessMemory, RepairOutcome, Stats};
+pub use database::{
+    Database, DiskStats, Doctor, Erase, Finding, MemoryStats, ProcessMemory, Receipt, RemovedFile, RepairOutcome,
+    Stats, WrittenFile,
+};
 pub use durability::Durability;
 pub use error::{Error, ErrorKind, Result};
 pub use files::{AddOptions, AddReport, FileInfo, Progress, Skipped};

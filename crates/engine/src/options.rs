@@ -7,13 +7,14 @@ use nuthatch_segment::Access;
 use nuthatch_truth::EmbeddedOptions;
 
 use crate::clock::Clock;
+use crate::limit::usable_memory_bytes;
 
 /// The smallest budget that the parts can work in: tantivy's writer alone takes 15 MB while it commits.
 pub const MEMORY_BUDGET_MIN_BYTES: u64 = 32 << 20;
 /// The default budget.
 pub const MEMORY_BUDGET_DEFAULT_BYTES: u64 = 64 << 20;
 
-/// The default memory for building a graph.
+/// The default memory for building a graph, where a quarter of what the process may use is not less.
 pub const BUILD_MEMORY_DEFAULT_BYTES: u64 = 512 << 20;
 
 /// How a database is opened.
@@ -55,7 +56,7 @@ impl Default for Options {
             model_dirs: Vec::new(),
             program: program_name(),
             fresh_rows_max: 8192,
-            build_memory_bytes: BUILD_MEMORY_DEFAULT_BYTES,
+            build_memory_bytes: build_memory_default(),
             build_threads: std::thread::available_parallelism().map_or(1, usize::from).div_ceil(2).min(8),
             mapped: false,
             sync_interval_ms: 100,
@@ -97,6 +98,11 @@ impl Budget {
             work_bytes,
         }
     }
+}
+
+/// So that a small container is not killed by a default.
+fn build_memory_default() -> u64 {
+    usable_memory_bytes().map_or(BUILD_MEMORY_DEFAULT_BYTES, |bytes| BUILD_MEMORY_DEFAULT_BYTES.min(bytes / 4))
 }
 
 fn program_name() -> String {

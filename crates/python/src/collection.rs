@@ -80,6 +80,11 @@ impl Collection {
         Ok(engine(py, || collection.delete_where(&condition))?.deleted)
     }
 
+    fn delete_prefix(&self, py: Python<'_>, prefix: String) -> PyResult<u64> {
+        let collection = self.get(py)?;
+        Ok(engine(py, || collection.delete_prefix(&prefix))?.deleted)
+    }
+
     fn count(&self, py: Python<'_>, condition: Option<String>) -> PyResult<u64> {
         let collection = self.get(py)?;
         engine(py, || collection.count(condition.as_deref()))

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use nuthatch_engine as core;
-use nuthatch_engine::{CollectionInfo, CollectionOptions, EmbedderChoice, Options};
+use nuthatch_engine::{CollectionInfo, CollectionOptions, EmbedderChoice, Erase, Options};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -105,18 +105,47 @@ impl Database {
         engine(py, || database.drop_collection(&name))
     }
 
+    fn reclaim<'py>(&self, py: Python<'py>, collection: Option<String>) -> PyResult<Bound<'py, PyAny>> {
+        let database = self.handle.get(py)?;
+        let receipt = engine(py, || database.reclaim(collection.as_deref()))?;
+        to_python(py, serde_json::to_value(&receipt))
+    }
+
+    /// `way`: `ids`, `where`, `prefix` or `files`; the others take one text.
+    fn erase<'py>(
+        &self,
+        py: Python<'py>,
+        collection: String,
+        way: &str,
+        mut what: Vec<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let database = self.handle.get(py)?;
+        let erase = match (way, what.len()) {
+            ("ids", _) => Erase::Ids(what),
+            ("where", 1) => Erase::Where(what.remove(0)),
+            ("prefix", 1) => Erase::Prefix(what.remove(0)),
+            ("files", 1) => Erase::Files(what.remove(0)),
+            _ => return Err(invalid(py, format!("{way:?} is no way of erasing"))),
+        };
+        let receipt = engine(py, || database.erase(&collection, &erase))?;
+        to_python(py, serde_json::to_value(&receipt))
+    }
+
+    fn receipts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let database = self.handle.get(py)?;
+        let receipts = engine(py, || database.receipts())?;
+        to_python(py, serde_json::to_value(&receipts))
+    }
+
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let database = self.handle.get(py)?;
         let stats = engine(py, || database.stats())?;
-        let json = |part: serde_json::Result<serde_json::Value>| {
-            json_to_python(py, part.map_err(|error| invalid(py, error.to_string()))?)
-        };
         let dict = PyDict::new(py);
         let collections =
             stats.collections.into_iter().map(|info| info_to_python(py, info)).collect::<PyResult<Vec<_>>>()?;
         dict.set_item("collections", collections)?;
-        dict.set_item("disk", json(serde_json::to_value(stats.disk))?)?;
-        dict.set_item("memory", json(serde_json::to_value(stats.memory))?)?;
+        dict.set_item("disk", to_python(py, serde_json::to_value(&stats.disk))?)?;
+        dict.set_item("memory", to_python(py, serde_json::to_value(&stats.memory))?)?;
         Ok(dict)
     }
 
@@ -138,6 +167,10 @@ impl Database {
         let database = self.handle.get(py)?;
         engine(py, || database.close())
     }
+}
+
+fn to_python<'py>(py: Python<'py>, value: serde_json::Result<serde_json::Value>) -> PyResult<Bound<'py, PyAny>> {
+    json_to_python(py, value.map_err(|error| invalid(py, error.to_string()))?)
 }
 
 pub fn info_to_python(py: Python<'_>, info: CollectionInfo) -> PyResult<Bound<'_, PyDict>> {

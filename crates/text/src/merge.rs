@@ -1,12 +1,13 @@
 //! Keeping the number of segments and of removed rows small.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use tantivy::index::SegmentId;
 
 use crate::error::guarded;
 use crate::snapshot::Snapshot;
-use crate::{Result, TextIndex};
+use crate::{Result, TextError, TextIndex};
 
 /// So many segments of one size class become one of the next: about as many segments per class at most, and each row is
 /// rewritten once per class.
@@ -15,6 +16,8 @@ const FAN_IN: usize = 8;
 const SMALLEST_CLASS_ROWS: u64 = 2_000;
 /// Larger segments are rewritten only for their removed rows: a merge must end in minutes.
 const MERGED_ROWS_MAX: u64 = 8_000_000;
+/// Digits of a segment's id, with which the names of its files begin.
+const SEGMENT_ID_DIGITS: usize = 32;
 /// A segment is rewritten when one in this many of its rows is removed.
 const REMOVED_ONE_IN: u64 = 5;
 
@@ -22,9 +25,47 @@ impl TextIndex {
     /// Does the next merge that is due, if any, and says whether it did: call it again then. Searches go on; commits wait.
     /// Memory: a few bytes per merged row.
     pub fn merge(&self) -> Result<bool> {
+        self.merge_chosen(due)
+    }
+
+    /// Rewrites the next segment that holds a removed row, if any, and says whether it did: call it again then. Afterwards
+    /// no file holds what was removed and committed before, except those that a search has open: see [`sweep`](Self::sweep).
+    pub fn merge_removed(&self) -> Result<bool> {
+        self.merge_chosen(|snapshot| {
+            let readers = snapshot.searcher.segment_readers();
+            readers
+                .iter()
+                .find(|reader| reader.num_deleted_docs() > 0)
+                .map(|reader| reader.segment_id())
+                .into_iter()
+                .collect()
+        })
+    }
+
+    /// Removes files that no commit names. True when none is left: a search that runs keeps those that it reads.
+    pub fn sweep(&self) -> Result<bool> {
+        let mut writing = self.writing.lock();
+        guarded(&self.folder, || {
+            let from = |error| self.named(error);
+            *writing = true;
+            drop(self.writer(&mut writing)?); // it sweeps when it begins
+            *writing = false;
+            let metas = self.index.load_metas().map_err(from)?;
+            let named: HashSet<String> = metas.segments.iter().map(|segment| segment.id().uuid_string()).collect();
+            let files = std::fs::read_dir(&self.folder);
+            let files = files.map_err(|error| TextError::from_io(&self.folder, Arc::new(error)))?.flatten();
+            // Files of a segment begin with its id; what is not a segment's is replaced whole by each commit.
+            Ok(files.map(|file| file.file_name().to_string_lossy().into_owned()).all(|name| {
+                let id = name.split('.').next().unwrap_or_default();
+                id.len() != SEGMENT_ID_DIGITS || named.contains(id)
+            }))
+        })
+    }
+
+    fn merge_chosen(&self, choose: impl FnOnce(&Snapshot) -> Vec<SegmentId>) -> Result<bool> {
         let mut writing = self.writing.lock();
         let snapshot = self.snapshot();
-        let due = due(&snapshot);
+        let due = choose(&snapshot);
         if due.is_empty() {
             return Ok(false);
         }

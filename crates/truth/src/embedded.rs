@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamily, DB, DBCompressionType, DBRecoveryMode, InfoLogger,
     LogLevel, Options, ReadOptions, WriteBatch, WriteBufferManager, WriteOptions,
@@ -38,17 +38,20 @@ const LOGS_RECYCLED_MAX: usize = 4;
 
 /// The embedded truth. One process at a time: the engine's lock file sees to that, RocksDB's own lock backs it up.
 pub struct Embedded {
-    db: DB,
+    pub(crate) db: DB,
     /// After `db`: what goes when the store is closed.
     _spare_logs: SpareLogs,
     folder: PathBuf,
     cache: Cache,
     /// Held shared by whoever may make RocksDB begin a new log.
-    turning_logs: RwLock<()>,
+    pub(crate) turning_logs: RwLock<()>,
+    /// One at a time compacts on request: the other would wait for `turning_logs`, and writers for that.
+    pub(crate) compacting: Mutex<()>,
+    cache_bytes: usize,
     written: AtomicU64,
     /// RocksDB's sequence up to which the log is durable: the sync mark of the next batch.
     synced: AtomicU64,
-    commits: CommitQueue,
+    pub(crate) commits: CommitQueue,
     torn_tail: Option<LogHole>,
 }
 
@@ -84,6 +87,8 @@ impl Embedded {
             folder: folder.to_path_buf(),
             cache,
             turning_logs: RwLock::default(),
+            compacting: Mutex::default(),
+            cache_bytes: options.cache_bytes,
             written: AtomicU64::new(0),
             synced,
             commits: CommitQueue::default(),
@@ -110,6 +115,13 @@ impl Embedded {
             write_buffer_bytes: usage.mem_table_total,
             table_reader_bytes: usage.mem_table_readers_total,
         })
+    }
+
+    /// Drops the blocks that nobody is reading; unflushed writes stay.
+    pub fn release_cache(&self) {
+        let mut cache = self.cache.clone(); // a handle on the same cache
+        cache.set_capacity(0);
+        cache.set_capacity(self.cache_bytes);
     }
 
     /// Writes the write buffers to table files, so that the next open replays nothing.
@@ -169,11 +181,16 @@ impl Embedded {
         self.db.latest_sequence_number()
     }
 
-    fn table(&self, table: Table) -> &ColumnFamily {
+    /// Where the store is.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn table(&self, table: Table) -> &ColumnFamily {
         self.db.cf_handle(table.name()).expect("every table is opened with the store")
     }
 
-    fn error(&self, error: rocksdb::Error) -> TruthError {
+    pub(crate) fn error(&self, error: rocksdb::Error) -> TruthError {
         TruthError::from_rocksdb(&self.folder, error)
     }
 }
@@ -412,6 +429,7 @@ fn db_options(options: &EmbeddedOptions, cache: &Cache) -> Options {
     // What is torn or damaged is found, and cut or refused, before RocksDB sees it: see `log_check`.
     db.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
     db.set_max_manifest_file_size(1 << 20);
+    db.set_max_manifest_file_size(16 << 10); // `reclaim` wants a new one now and then
     db.set_stats_dump_period_sec(0);
     db.set_stats_persist_period_sec(0);
     db.set_skip_stats_update_on_db_open(true);

@@ -18,6 +18,9 @@ pub enum TruthError {
     /// Its owner has closed it.
     #[error("the store is closed")]
     Closed,
+    /// Someone still reads what is to go.
+    #[error("deleted bytes cannot be removed yet: {0}; close it, or try again later")]
+    Held(String),
 }
 
 pub type Result<T> = std::result::Result<T, TruthError>;

@@ -17,6 +17,7 @@ mod log;
 mod log_check;
 mod log_file;
 mod manifest;
+mod reclaim;
 mod repair;
 mod verify;
 

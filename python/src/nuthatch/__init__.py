@@ -39,8 +39,11 @@ from .reports import (
     Finding,
     MemoryStats,
     Progress,
+    Receipt,
+    RemovedFile,
     Skipped,
     Stats,
+    WrittenFile,
 )
 from .results import Hit, Leg, Legs, Results
 
@@ -70,12 +73,15 @@ __all__ = [
     "NuthatchError",
     "Page",
     "Progress",
+    "Receipt",
     "Record",
+    "RemovedFile",
     "Results",
     "Skipped",
     "Stats",
     "UnavailableError",
     "Upserted",
+    "WrittenFile",
     "__version__",
     "connect",
     "connect_async",

@@ -15,7 +15,7 @@ from .database import Database, Elements, Metric, connect
 from .embedders import EmbedderLike
 from .queries import Fusion, Mode, query
 from .records import FileInfo, Page, Record, Upserted
-from .reports import AddReport, CollectionInfo, Doctor, Progress, Stats
+from .reports import AddReport, CollectionInfo, Doctor, Progress, Receipt, Stats
 from .results import Results
 from .vectors import Vector, Vectors
 
@@ -188,6 +188,26 @@ class AsyncDatabase:
             )
         )
 
+    async def reclaim(self, collection: str | None = None) -> Receipt:
+        """As ``Database.reclaim``."""
+        return await _in_thread(self.sync.reclaim, collection)
+
+    async def erase(
+        self,
+        collection: str,
+        ids: str | Iterable[str] | None = None,
+        *,
+        where: str | None = None,
+        prefix: str | None = None,
+        files: StrPath | None = None,
+    ) -> Receipt:
+        """As ``Database.erase``."""
+        return await _in_thread(self.sync.erase, collection, ids, where=where, prefix=prefix, files=files)
+
+    async def receipts(self) -> list[Receipt]:
+        """As ``Database.receipts``."""
+        return await _in_thread(self.sync.receipts)
+
     async def stats(self) -> Stats:
         """As ``Database.stats``."""
         return await _in_thread(self.sync.stats)
@@ -249,9 +269,11 @@ class AsyncCollection:
         """As ``Collection.get``."""
         return await _in_thread(self.sync.get, ids, include=include)
 
-    async def delete(self, ids: str | Iterable[str] | None = None, *, where: str | None = None) -> int:
+    async def delete(
+        self, ids: str | Iterable[str] | None = None, *, where: str | None = None, prefix: str | None = None
+    ) -> int:
         """As ``Collection.delete``."""
-        return await _in_thread(self.sync.delete, ids, where=where)
+        return await _in_thread(self.sync.delete, ids, where=where, prefix=prefix)
 
     async def count(self, where: str | None = None) -> int:
         """As ``Collection.count``."""

@@ -92,22 +92,28 @@ class Collection:
         made = [None if parts is None else records.of_parts(parts, text, payload) for parts in found]
         return made[0] if isinstance(ids, str) else made
 
-    def delete(self, ids: str | Iterable[str] | None = None, *, where: str | None = None) -> int:
-        """Deletes by ids (unknown ones are passed over) or by a filter; says how many records went.
+    def delete(
+        self, ids: str | Iterable[str] | None = None, *, where: str | None = None, prefix: str | None = None
+    ) -> int:
+        """Deletes by ids (unknown ones are passed over), by a filter, or all whose id begins with ``prefix``; says how many went.
+
+        They are gone from every answer at once. ``Database.reclaim`` takes their bytes out of the files.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
         ...     notes = db.collection("notes", embedder="none")
-        ...     _ = notes.upsert([{"id": str(n), "payload": {"n": n}} for n in range(5)])
-        ...     notes.delete("0"), notes.delete(where="n >= 3"), notes.count()
-        (1, 2, 2)
+        ...     _ = notes.upsert([{"id": f"n{n}", "payload": {"n": n}} for n in range(15)])
+        ...     notes.delete("n0"), notes.delete(where="n >= 13"), notes.delete(prefix="n1"), notes.count()
+        (1, 2, 4, 8)
         """
-        if (ids is None) == (where is None):
+        if [ids, where, prefix].count(None) != 2:
             raise InvalidError(
-                "delete takes ids or where, one of them; to delete everything, use Database.drop_collection"
+                "delete takes ids, where or prefix, one of them; to delete everything, use Database.drop_collection"
             )
         if where is not None:
             return self._core.delete_where(arguments.text("where", where))
+        if prefix is not None:
+            return self._core.delete_prefix(arguments.text("prefix", prefix))
         return self._core.delete(arguments.ids(ids))
 
     def count(self, where: str | None = None) -> int:

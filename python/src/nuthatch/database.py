@@ -12,7 +12,7 @@ from .arguments import StrPath
 from .collection import Collection
 from .embedders import EmbedderLike, resolve
 from .errors import ClosedError, InvalidError
-from .reports import AddReport, CollectionInfo, Doctor, Progress, Stats
+from .reports import AddReport, CollectionInfo, Doctor, Progress, Receipt, Stats
 
 Metric: TypeAlias = Literal["cosine", "dot", "l2", "hamming"]
 Elements: TypeAlias = Literal["f32", "f16", "int8", "uint8", "binary"]
@@ -207,6 +207,63 @@ class Database:
             }
         )
         return reports.add_report(parts)
+
+    def reclaim(self, collection: str | None = None) -> Receipt:
+        """Writes every file anew that may hold bytes of what was deleted or replaced, and removes the old ones.
+
+        Deleting hides at once; the bytes stay in files until background work comes to them. After this call none of them is
+        left in the folder (of one ``collection``, or of everything). It takes as long as reading and writing the data; searches
+        and writes go on. The receipt names the files; it is kept in the folder, see ``receipts``.
+
+        Raises ConflictError while a snapshot from before the deletion is open.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     notes = db.collection("notes", embedder="none")
+        ...     _ = notes.upsert([{"id": "a", "text": "a secret"}, {"id": "b", "text": "no secret"}])
+        ...     _ = notes.delete("a")
+        ...     receipt = db.reclaim()
+        ...     len(receipt.removed) > 0, db.receipts() == [receipt]
+        (True, True)
+        """
+        return reports.receipt(self._core.reclaim(arguments.optional_text("collection", collection)))
+
+    def erase(
+        self,
+        collection: str,
+        ids: str | Iterable[str] | None = None,
+        *,
+        where: str | None = None,
+        prefix: str | None = None,
+        files: StrPath | None = None,
+    ) -> Receipt:
+        """Deletes records and leaves nothing of them in the folder: one way of deleting, and ``reclaim`` of the collection.
+
+        ``ids``, or a condition ``where``, or a ``prefix`` of ids, or a path of ``files`` (or a folder of them) that were added.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     notes = db.collection("notes", embedder="none")
+        ...     _ = notes.upsert([{"id": f"ann/{n}", "text": "a note"} for n in range(3)])
+        ...     db.erase("notes", prefix="ann/").deleted_records, len(notes)
+        (3, 0)
+        """
+        name = arguments.text("collection", collection)
+        if [ids, where, prefix, files].count(None) != 3:
+            raise InvalidError("erase takes ids, where, prefix or files, one of them")
+        if where is not None:
+            parts = self._core.erase(name, "where", [arguments.text("where", where)])
+        elif prefix is not None:
+            parts = self._core.erase(name, "prefix", [arguments.text("prefix", prefix)])
+        elif files is not None:
+            parts = self._core.erase(name, "files", [arguments.file_path("files", files)])
+        else:
+            parts = self._core.erase(name, "ids", arguments.ids(ids))
+        return reports.receipt(parts)
+
+    def receipts(self) -> list[Receipt]:
+        """Receipts of every ``reclaim`` and ``erase`` of this folder, oldest first."""
+        return [reports.receipt(parts) for parts in self._core.receipts()]
 
     def stats(self) -> Stats:
         """Rows, bytes on disk and bytes resident, by part."""

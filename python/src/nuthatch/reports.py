@@ -102,7 +102,7 @@ class DiskStats:
 
 @dataclass(frozen=True, slots=True)
 class MemoryStats:
-    """Resident bytes by part. ``engine_bytes`` is their sum, which ``budget_bytes`` bounds."""
+    """Resident bytes by part. ``engine_bytes`` is the sum of what ``budget_bytes`` bounds, ``accounted_bytes`` of all parts."""
 
     budget_bytes: int
     truth_cache_bytes: int
@@ -111,9 +111,23 @@ class MemoryStats:
     block_cache_bytes: int
     fresh_bytes: int
     text_index_bytes: int
+    #: Row ids and dead rows of open segments.
+    segment_bytes: int
+    #: The graph that is being built, beside the budget.
+    build_bytes: int
     #: Embedding models, beside the budget.
     embedder_bytes: int
     engine_bytes: int
+    #: In use by none of the parts above: calls under way, and the program that the engine is in.
+    heap_other_bytes: int
+    #: Freed, and kept by the allocator.
+    heap_free_bytes: int
+    #: What Python's own allocator, and others, have of the system.
+    foreign_bytes: int
+    stack_bytes: int
+    #: The program, its libraries, mapped index files.
+    program_bytes: int
+    accounted_bytes: int
     #: Heap and stacks of the whole process, as the system measures them; 0 where it does not tell.
     process_anonymous_bytes: int
     process_file_bytes: int
@@ -126,6 +140,46 @@ class Stats:
     collections: list[CollectionInfo]
     disk: DiskStats
     memory: MemoryStats
+
+
+class RemovedFile(NamedTuple):
+    """A file that is gone because it may have held what was deleted."""
+
+    #: Relative to the data folder.
+    path: str
+    bytes: int
+
+
+class WrittenFile(NamedTuple):
+    """A file that took the place of another."""
+
+    #: Relative to the data folder.
+    path: str
+    bytes: int
+    #: Of the whole file, in hex.
+    blake3: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a reclaim did: files and counts, and nothing that was in them. Kept in ``receipts/`` of the data folder."""
+
+    id: str
+    started: str
+    finished: str
+    program: str
+    #: None: the whole folder.
+    collection: str | None
+    #: Records that ``erase`` deleted first; None for a plain ``reclaim``.
+    deleted_records: int | None
+    #: By collection, the last change that the new files account for.
+    sequences: dict[str, int]
+    removed: list[RemovedFile]
+    written: list[WrittenFile]
+    bytes_before: int
+    bytes_after: int
+    #: BLAKE3 of everything else in it.
+    checksum: str
 
 
 class Finding(NamedTuple):
@@ -178,6 +232,14 @@ def stats(parts: dict[str, Any]) -> Stats:
     """From what the extension module gives."""
     collections = [info(collection) for collection in parts["collections"]]
     return Stats(collections, DiskStats(**parts["disk"]), MemoryStats(**parts["memory"]))
+
+
+def receipt(parts: dict[str, Any]) -> Receipt:
+    """From what the extension module gives."""
+    removed = [RemovedFile(**file) for file in parts["removed"]]
+    written = [WrittenFile(**file) for file in parts["written"]]
+    rest = {name: value for name, value in parts.items() if name != "version"}
+    return Receipt(**{**rest, "removed": removed, "written": written})
 
 
 def doctor(parts: dict[str, Any]) -> Doctor:

@@ -7,6 +7,7 @@ pub mod get;
 pub mod ls;
 pub mod model;
 pub mod optimize;
+pub mod reclaim;
 pub mod rm;
 pub mod search;
 pub mod stats;
@@ -25,6 +26,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Rm(args) => args.run(globals, out),
         Command::Stats(args) => args.run(globals, out),
         Command::Optimize(args) => args.run(globals, out),
+        Command::Reclaim(args) => args.run(globals, out),
         Command::Doctor(args) => args.run(globals, out),
         Command::Model(args) => args.run(out),
         Command::Completions(args) => args.run(out),

@@ -5,11 +5,11 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
-use nuthatch_engine::{Collection, Error, Result as EngineResult, Scan, Search, Value};
+use nuthatch_engine::{Collection, Error, Receipt, Result as EngineResult, Scan, Search, Value};
 use serde::Serialize;
 
 use crate::args::{COLLECTION_DEFAULT, Globals};
-use crate::commands::get;
+use crate::commands::{get, reclaim};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Out, plain};
 use crate::units::count;
@@ -21,14 +21,20 @@ const PAGE: usize = 1000;
 #[derive(Args)]
 pub struct Rm {
     /// Files, folders (with everything below), or ids of records
-    #[arg(value_name = "PATH|ID", required_unless_present_any = ["filter", "all"])]
+    #[arg(value_name = "PATH|ID", required_unless_present_any = ["filter", "prefix", "all"])]
     targets: Vec<String>,
     /// Everything whose fields pass; files that pass whole are forgotten, so that `add` takes them again
     #[arg(short, long = "where", value_name = "CONDITION", conflicts_with_all = ["targets", "all"])]
     filter: Option<String>,
+    /// Every record whose id begins so
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["targets", "filter", "all"])]
+    prefix: Option<String>,
     /// The whole collection; needs --yes
     #[arg(long, conflicts_with = "targets")]
     all: bool,
+    /// Leave nothing of it on the disk: write anew whatever still holds its bytes, as `nuthatch reclaim` does
+    #[arg(long)]
+    reclaim: bool,
     /// Really
     #[arg(long)]
     yes: bool,
@@ -46,6 +52,8 @@ struct Removed {
     /// Passages of files included.
     records: u64,
     collection: Option<String>,
+    /// What `--reclaim` wrote.
+    receipt: Option<Receipt>,
     /// Arguments that named nothing.
     unknown: Vec<String>,
 }
@@ -69,11 +77,15 @@ impl Rm {
             database.drop_collection(&self.collection)?;
             removed.collection = Some(self.collection.clone());
         } else {
-            match &self.filter {
-                Some(condition) => removed.files = remove_where(&collection, condition)?,
-                None => remove_targets(&collection, &self.targets, &mut removed)?,
+            match (&self.filter, &self.prefix) {
+                (Some(condition), _) => removed.files = remove_where(&collection, condition)?,
+                (None, Some(prefix)) => drop(collection.delete_prefix(prefix)?),
+                (None, None) => remove_targets(&collection, &self.targets, &mut removed)?,
             }
             removed.records = before - collection.len()?;
+        }
+        if self.reclaim {
+            removed.receipt = Some(database.reclaim((!self.all).then_some(&self.collection))?);
         }
         database.close()?;
         for name in &removed.unknown {
@@ -85,6 +97,9 @@ impl Rm {
                 let what =
                     removed.collection.as_ref().map_or(String::new(), |name| format!("collection {}, ", plain(name)));
                 writeln!(out, "Removed {what}{}, {}.", count(removed.files, "file"), count(removed.records, "record"))?;
+                if let Some(receipt) = &removed.receipt {
+                    reclaim::show(out, receipt)?;
+                }
             }
         }
         let nothing = removed.files + removed.records == 0 && removed.collection.is_none();

@@ -84,12 +84,25 @@ fn show(out: &mut Out, stats: &nuthatch_engine::Stats) -> Result<(), Failure> {
     part(out, "cache of index blocks", memory.block_cache_bytes)?;
     part(out, "records not in an index yet", memory.fresh_bytes)?;
     part(out, "text index", memory.text_index_bytes)?;
+    part(out, "row ids of segments", memory.segment_bytes)?;
     part(out, "together", memory.engine_bytes)?;
+    if memory.build_bytes > 0 {
+        part(out, "graph being built, beside the budget", memory.build_bytes)?;
+    }
     if memory.embedder_bytes > 0 {
         part(out, "embedding model, beside the budget", memory.embedder_bytes)?;
     }
+    writeln!(out, "\n{BOLD}The rest of this process{BOLD:#}")?;
+    part(out, "in use otherwise", memory.heap_other_bytes)?;
+    part(out, "kept by the allocator", memory.heap_free_bytes)?;
+    if memory.foreign_bytes > 0 {
+        part(out, "of other allocators", memory.foreign_bytes)?;
+    }
+    part(out, "stacks", memory.stack_bytes)?;
+    part(out, "program and mapped files", memory.program_bytes)?;
+    part(out, "all parts together", memory.accounted_bytes)?;
     writeln!(out, "\n{BOLD}This process, as the system measures{BOLD:#}")?;
     part(out, "heap and stacks", memory.process_anonymous_bytes)?;
-    part(out, "mapped program files", memory.process_file_bytes)?;
+    part(out, "mapped files", memory.process_file_bytes)?;
     Ok(())
 }

@@ -67,3 +67,37 @@ fn ls_shows_a_folder_or_the_collections() {
     assert_eq!(collections[0]["name"], "documents");
     assert_eq!(collections[0]["rows"], place.rows());
 }
+
+#[test]
+fn what_was_removed_is_in_no_file_after_a_reclaim_and_the_receipt_says_which_went() {
+    let place = Place::with_documents();
+    let holds = || {
+        let files = crate::support::files_below(&place.data());
+        let held = files.iter().filter(|file| {
+            let bytes = std::fs::read(file).unwrap_or_default();
+            bytes.windows(8).any(|at| at == b"note.txt")
+        });
+        held.count()
+    };
+    assert!(holds() > 0);
+    place.run(&["rm", "sub/note.txt"]).succeeds();
+    place.run(&["reclaim", "--list"]).ends(1);
+    let receipt = place.json(&["reclaim", "--json"]);
+    assert_eq!(holds(), 0);
+    assert!(!receipt["removed"].as_array().unwrap().is_empty());
+    assert_eq!(place.json(&["reclaim", "--list", "--json"])[0], receipt);
+    let shown = place.run(&["reclaim", "--list"]).succeeds().out;
+    assert!(shown.contains(receipt["checksum"].as_str().unwrap()), "{shown}");
+    place.run(&["reclaim", "--collection", "nothing"]).ends(4);
+}
+
+#[test]
+fn records_are_removed_by_the_beginning_of_their_ids_and_reclaimed_with_them() {
+    let place = Place::with_documents();
+    let rows = place.rows();
+    let prefix = place.path().join("alpha.md").to_string_lossy().into_owned();
+    let removed = place.json(&["rm", "--prefix", &prefix, "--reclaim", "--json"]);
+    let records = removed["records"].as_u64().unwrap();
+    assert!(records > 0 && place.rows() == rows - records, "{removed}");
+    assert_eq!(removed["receipt"]["collection"], "documents");
+}

@@ -78,21 +78,22 @@ impl Core {
         Ok(scan(&analyzer, query, &mut rows, depth, filter)?)
     }
 
-    /// Up to 512 texts from row `from` on, and the row after them; `None` at the end.
+    /// Up to 512 texts, or a MiB of them, from row `from` on, and the row after them; `None` at the end.
     #[allow(clippy::type_complexity)]
     fn texts_from(&self, reader: &dyn Reader, from: u64) -> Result<(Vec<(u64, String, bool)>, Option<u64>)> {
-        let mut texts = Vec::new();
+        let (mut texts, mut held) = (Vec::new(), 0);
         let mut after = None;
         let mut failed = None;
         let start = self.shard.number_key(from);
         reader.scan(Table::Records, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
             let row = row_of(key);
+            held += bytes.len();
             match Row::decode(bytes) {
                 Ok(stored) => texts.extend(stored.searchable().map(|text| (row, text, stored.code))),
                 Err(error) => failed = Some(error),
             }
             after = row.checked_add(1);
-            match failed.is_some() || texts.len() >= 512 {
+            match failed.is_some() || texts.len() >= 512 || held >= 1 << 20 {
                 true => ControlFlow::Break(()),
                 false => {
                     // Only a full page has something after it.

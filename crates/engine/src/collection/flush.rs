@@ -9,9 +9,11 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 
 use crate::collection::manifest::{Manifest, SegmentEntry};
 use crate::collection::open::is_damage;
+use crate::collection::pace::Pace;
 use crate::collection::segment::{Build, FLAT_ROWS_MAX, Segment, rows_max};
 use crate::collection::state::{Frozen, Health, SegmentView, State};
 use crate::collection::{Building, Core};
+use crate::database::Breather;
 use crate::record::Row;
 use crate::{Error, Result};
 
@@ -20,9 +22,7 @@ const MERGE_FAN_IN: usize = 4;
 /// Share of dead rows from which a segment is rewritten, in percent.
 const DEAD_PERCENT_MAX: u64 = 25;
 /// Where the graph of a merge is kept while it is unfinished.
-const CHECKPOINT_FILE: &str = "UNFINISHED";
-/// Rows read from the truth at a time for the text index.
-const READ_ROWS: usize = 256;
+pub(crate) const CHECKPOINT_FILE: &str = "UNFINISHED";
 
 impl Core {
     /// Brings everything fresh into the indexes. Writes and searches go on meanwhile.
@@ -106,8 +106,10 @@ impl Core {
         let dim = self.writer_dim();
         let truth = self.shared.truth()?;
         let mut told = false;
+        let mut breather = Breather::default();
         let progress = &mut |progress| {
             told = true;
+            breather.breathe(&self.shared, &|| self.is_waited_for());
             self.building.lock().get_or_insert_with(|| Building::begin(progress)).update(progress);
             // A merge of what a rebuild is going to throw away is in its way.
             let unwanted = self.shared.is_stopping()
@@ -200,17 +202,23 @@ impl Core {
     ) -> impl Iterator<Item = std::result::Result<TextRow, nuthatch_text::RowsError>> + '_ {
         let mut rows = rows.into_iter();
         let mut page: std::vec::IntoIter<TextRow> = Vec::new().into_iter();
+        let mut pace = Pace::default();
+        let mut breather = Breather::default();
         std::iter::from_fn(move || {
             loop {
                 if let Some(row) = page.next() {
                     return Some(Ok(row));
                 }
-                let chunk: Vec<u64> = rows.by_ref().take(READ_ROWS).collect();
+                breather.breathe(&self.shared, &|| self.is_waited_for());
+                let chunk: Vec<u64> = rows.by_ref().take(pace.rows()).collect();
                 if chunk.is_empty() {
                     return None;
                 }
                 match self.text_page(&chunk) {
-                    Ok(texts) => page = texts.into_iter(),
+                    Ok(texts) => {
+                        pace.learn(texts.iter().map(|row| row.text.len()).sum());
+                        page = texts.into_iter();
+                    }
                     Err(error) => return Some(Err(error.into())),
                 }
             }
@@ -317,6 +325,8 @@ pub(crate) enum Eagerness {
     Idle,
     /// On request: whatever fits together.
     All,
+    /// To be rid of deleted bytes: each segment up to this one that has a dead row, by itself.
+    Dead { upto: u64 },
 }
 
 impl Eagerness {
@@ -325,13 +335,18 @@ impl Eagerness {
         match self {
             Self::Busy => 50,
             Self::Idle => 12,
-            Self::All => 0,
+            Self::All | Self::Dead { .. } => 0,
         }
     }
 }
 
 /// A segment with too many dead rows, or the longest run of neighbours that is worth merging and no larger than `rows_max`.
 fn choose_merge(segments: &[SegmentView], rows_max: u64, eagerness: Eagerness) -> Option<std::ops::Range<usize>> {
+    if let Eagerness::Dead { upto } = eagerness {
+        let dead = segments.iter().enumerate().filter(|(_, view)| !view.dead.is_empty() && view.segment.id <= upto);
+        // The oldest first: what is rewritten gets a new number, so that everything has its turn while rows go on dying.
+        return dead.min_by_key(|(_, view)| view.segment.id).map(|(at, _)| at..at + 1);
+    }
     let decayed = segments.iter().position(|view| view.dead.len() * 100 > view.segment.rows().len() * DEAD_PERCENT_MAX);
     if let Some(at) = decayed {
         return Some(at..at + 1);

@@ -16,9 +16,11 @@ mod fusion;
 mod manifest;
 pub(crate) mod meta;
 mod open;
+mod pace;
 mod place;
 mod read;
 mod rebuild;
+mod reclaim;
 mod request;
 mod search;
 pub(crate) mod segment;
@@ -297,6 +299,14 @@ impl Core {
         self.state.read().segments_health != state::Health::Sound
     }
 
+    /// Somebody waits for background work, or soon will, because the fresh rows are many.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        !self.shared.options.background
+            || self.flush_wanted.load(Ordering::SeqCst)
+            || self.optimize_wanted.load(Ordering::SeqCst)
+            || self.shared.fresh_bytes() * 2 > self.shared.budget.fresh_bytes
+    }
+
     /// Nothing was written since this was asked last.
     pub(crate) fn is_idle(&self) -> bool {
         let now = self.state.read().sequence;
@@ -309,6 +319,12 @@ impl Core {
             return Err(Error::not_found(format!("collection {:?} was dropped", self.name)));
         }
         Ok(())
+    }
+
+    /// Bytes of memory that the graph takes that is being built.
+    pub(crate) fn build_bytes(&self) -> u64 {
+        let rows = self.building.lock().as_ref().map_or(0, |building| building.progress().total);
+        segment::build_bytes(self.writer_dim().unwrap_or(0), rows)
     }
 
     /// Components of the vectors, once settled.

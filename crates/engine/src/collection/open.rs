@@ -12,15 +12,13 @@ use parking_lot::{Mutex, RwLock};
 use crate::collection::change::Change;
 use crate::collection::manifest::Manifest;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, SCHEMA};
+use crate::collection::pace::Pace;
 use crate::collection::segment::Segment;
 use crate::collection::state::{Health, SegmentView, State};
 use crate::collection::{Core, EmbedderChoice, Writer};
 use crate::database::Shared;
 use crate::record::Row;
 use crate::{Error, Result};
-
-/// Rows fetched from the truth at a time while replaying.
-const READ_ROWS: usize = 256;
 
 impl Core {
     pub(crate) fn open(shared: Arc<Shared>, meta: Meta, embedder: EmbedderChoice) -> Result<Arc<Self>> {
@@ -159,10 +157,14 @@ impl Core {
             added.extend(change.added.into_iter().map(|row| (row, sequence)));
         })?;
         let added: Vec<(u64, u64)> = added.into_iter().collect();
-        for chunk in added.chunks(READ_ROWS) {
+        let (mut pace, mut rest) = (Pace::default(), &added[..]);
+        while !rest.is_empty() {
+            let (chunk, after) = rest.split_at(pace.rows().min(rest.len()));
+            rest = after;
             let keys: Vec<Vec<u8>> = chunk.iter().map(|(row, _)| self.shard.number_key(*row)).collect();
             let rows = self.shared.truth()?.multi_get(Table::Records, &keys)?;
             let vectors = self.shared.truth()?.multi_get(Table::Vectors, &keys)?;
+            pace.learn(rows.iter().chain(&vectors).flatten().map(Vec::len).sum());
             for (((row, sequence), stored), vector) in chunk.iter().zip(rows).zip(vectors) {
                 let Some(stored) = stored else { continue };
                 let stored = Row::decode(&stored)?;

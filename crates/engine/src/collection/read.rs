@@ -6,6 +6,7 @@ use nuthatch_filter::Filter;
 use nuthatch_truth::{Direction, Reader, Table, Truth};
 
 use crate::collection::exact::row_of;
+use crate::collection::pace::Pace;
 use crate::collection::write::row_from;
 use crate::collection::{Collection, Core};
 use crate::record::{Row, StoredRecord};
@@ -64,9 +65,14 @@ impl Collection {
         let truth = self.core.shared.truth()?;
         let rows: Vec<u64> = self.core.rows_matching(self.core.live(), &filter)?.iter().take(most).collect();
         let mut found = Vec::with_capacity(rows.len());
-        for rows in rows.chunks(256) {
+        let (mut pace, mut rest) = (Pace::default(), &rows[..]);
+        while !rest.is_empty() {
+            let (rows, after) = rest.split_at(pace.rows().min(rest.len()));
+            rest = after;
             let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.core.shard.number_key(*row)).collect();
-            for (row, stored) in rows.iter().zip(truth.multi_get(Table::Records, &keys)?) {
+            let records = truth.multi_get(Table::Records, &keys)?;
+            pace.learn(records.iter().flatten().map(Vec::len).sum());
+            for (row, stored) in rows.iter().zip(records) {
                 if let Some(stored) = stored {
                     found.push((Row::decode(&stored)?.id, *row));
                 }

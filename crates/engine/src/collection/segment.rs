@@ -18,6 +18,7 @@ use nuthatch_vector::{
 };
 use roaring::{RoaringBitmap, RoaringTreemap};
 
+use crate::collection::pace::Pace;
 use crate::record::Row;
 use crate::{Error, Result};
 
@@ -26,8 +27,6 @@ pub(crate) const FLAT_ROWS_MAX: u64 = 65_536;
 /// Bytes of memory that building a graph takes per row besides its codes: lists with their slack, and for a while the lists of
 /// the graph that it begins with.
 const BUILD_OVERHEAD_BYTES: u64 = 350;
-/// Rows read from the truth at a time while building.
-const READ_ROWS: usize = 256;
 /// Rows that the centroid is the mean of.
 const CENTROID_ROWS: u64 = 2048;
 /// Codes are rotated by a seed; one for all, so that equal rows give equal files.
@@ -65,9 +64,14 @@ pub(crate) struct Build<'a> {
     pub progress: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
 }
 
-/// Rows of one segment at most, so that its graph can be built in `build_bytes` of memory.
-pub(crate) fn rows_max(dim: usize, build_bytes: u64) -> u64 {
-    (build_bytes / (dim.next_multiple_of(64) as u64 + BUILD_OVERHEAD_BYTES)).max(FLAT_ROWS_MAX)
+/// Bytes of memory that building a graph of so many rows takes.
+pub(crate) fn build_bytes(dim: usize, rows: u64) -> u64 {
+    rows * (dim.next_multiple_of(64) as u64 + BUILD_OVERHEAD_BYTES)
+}
+
+/// Rows of one segment at most, so that its graph can be built in `memory_bytes`.
+pub(crate) fn rows_max(dim: usize, memory_bytes: u64) -> u64 {
+    (memory_bytes / build_bytes(dim, 1)).max(FLAT_ROWS_MAX)
 }
 
 impl Segment {
@@ -151,6 +155,12 @@ impl Segment {
         &self.rows
     }
 
+    /// Bytes of memory that its row ids take.
+    pub fn resident_bytes(&self) -> u64 {
+        let sets = self.rows.serialized_size() + self.vector_rows.as_ref().map_or(0, RoaringTreemap::serialized_size);
+        sets as u64
+    }
+
     /// The vectors' index; `None` when no row has one.
     pub fn index(&self) -> Option<&Index> {
         self.index.as_ref()
@@ -215,7 +225,7 @@ fn centroid(rows: &RoaringTreemap, dim: usize, build: &Build<'_>) -> Result<Vec<
     let sample: RoaringTreemap = rows.iter().step_by(step).collect();
     let mut centroid = Centroid::new(dim, build.metric)?;
     let keys: Vec<Vec<u8>> = sample.iter().map(|row| build.shard.number_key(row)).collect();
-    for keys in keys.chunks(READ_ROWS) {
+    for keys in keys.chunks(Pace::default().rows()) {
         for bytes in build.truth.multi_get(Table::Vectors, keys)?.into_iter().flatten() {
             centroid.add(&build.element.decode(&bytes, dim))?;
         }
@@ -246,11 +256,13 @@ type ForRow<'v> = dyn FnMut(u64, Row, Option<Vec<u8>>) -> Result<()> + 'v;
 
 fn for_rows(rows: &RoaringTreemap, build: &Build<'_>, visit: &mut ForRow<'_>) -> Result<()> {
     let mut rows = rows.iter().peekable();
+    let mut pace = Pace::default();
     while rows.peek().is_some() {
-        let chunk: Vec<u64> = rows.by_ref().take(READ_ROWS).collect();
+        let chunk: Vec<u64> = rows.by_ref().take(pace.rows()).collect();
         let keys: Vec<Vec<u8>> = chunk.iter().map(|row| build.shard.number_key(*row)).collect();
         let stored = build.truth.multi_get(Table::Records, &keys)?;
         let vectors = build.truth.multi_get(Table::Vectors, &keys)?;
+        pace.learn(stored.iter().chain(&vectors).flatten().map(Vec::len).sum());
         for ((row, stored), vector) in chunk.into_iter().zip(stored).zip(vectors) {
             if let Some(stored) = stored {
                 visit(row, Row::decode(&stored)?, vector)?;

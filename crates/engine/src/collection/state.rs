@@ -149,6 +149,13 @@ impl State {
         (self.active.len() + self.frozen.as_ref().map_or(0, |f| f.rows.len())).max(self.tail.len())
     }
 
+    /// Bytes of memory that stay with the open segments and with the removed rows, whatever is asked.
+    pub fn segment_bytes(&self) -> u64 {
+        let of_view = |view: &SegmentView| view.segment.resident_bytes() + view.dead.serialized_size() as u64;
+        let sets = self.gone.serialized_size() + self.tail_rows.serialized_size();
+        self.segments.iter().map(of_view).sum::<u64>() + sets as u64
+    }
+
     /// Bytes of memory that the fresh rows take.
     pub fn fresh_bytes(&self) -> u64 {
         self.active.bytes() + self.frozen.as_ref().map_or(0, |f| f.rows.bytes()) + self.tail.bytes() as u64

@@ -86,6 +86,7 @@ impl Database {
         let position = shared.write(batch)?;
         drop(commit);
         shared.make_durable(position, Durability::Commit)?;
+        shared.shrunk.store(true, Ordering::SeqCst);
         let folder = shared.folder.index(0, meta.id);
         if folder.exists() {
             std::fs::remove_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;

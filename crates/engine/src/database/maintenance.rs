@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::collection::{Core, Eagerness};
+use crate::database::idle::Idle;
 use crate::database::shared::Signal;
 use crate::database::{Shared, syncer};
 use crate::{Error, Result};
@@ -33,7 +34,7 @@ pub(crate) fn start(shared: &Arc<Shared>, threads: &mut Vec<JoinHandle<()>>) -> 
 struct Job {
     name: &'static str,
     work: fn(&Shared, &Core) -> Result<()>,
-    /// It also removes what has expired.
+    /// It also removes what has expired; the other one tidies up when nobody wants anything.
     sweeps: bool,
     /// Where its last error is kept.
     error: fn(&mut Signal) -> &mut Option<Error>,
@@ -47,6 +48,7 @@ fn run(shared: &Arc<Shared>, job: &Job) {
     let (mut failed, mut seen) = (false, 0);
     // Keys that expired while the folder was closed.
     let mut sweep_all = job.sweeps;
+    let mut idle = Idle::default();
     loop {
         {
             let mut signal = shared.signal.lock();
@@ -66,6 +68,8 @@ fn run(shared: &Arc<Shared>, job: &Job) {
             let swept = shared.sweep_expired(sweep_all);
             sweep_all &= swept.is_err();
             outcome = outcome.and(swept);
+        } else {
+            outcome = outcome.and_then(|()| idle.look(shared));
         }
         failed = outcome.is_err();
         *(job.error)(&mut shared.signal.lock()) = outcome.err();

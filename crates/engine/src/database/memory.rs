@@ -1,11 +1,16 @@
 //! What the operating system says that this process holds.
 
+use nuthatch_heap::HeapUsage;
+
+/// Mappings that are no larger than this and allow nothing guard the end of a thread's stack.
+const GUARD_BYTES_MAX: u64 = 64 << 10;
+
 /// Resident bytes of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct ProcessMemory {
     /// Heap and stacks.
     pub anonymous_bytes: u64,
-    /// Mapped files: the program itself, its libraries.
+    /// Mapped files: the program itself, its libraries, and index files when the database was opened `mapped`.
     pub file_bytes: u64,
 }
 
@@ -21,5 +26,106 @@ impl ProcessMemory {
             anonymous_bytes: kib("RssAnon:")? * 1024,
             file_bytes: (kib("RssFile:")? + kib("RssShmem:")?) * 1024,
         })
+    }
+}
+
+/// Where the resident bytes of the process are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mappings {
+    /// Anonymous memory that is no stack and no variable of the program: what the allocator has of the system.
+    pub heap_bytes: u64,
+    pub stack_bytes: u64,
+    /// The program, its libraries and their variables, and mapped index files.
+    pub program_bytes: u64,
+}
+
+impl Mappings {
+    /// Reads `/proc/self/smaps`, some milliseconds. `None` where there is none.
+    pub fn now() -> Option<Self> {
+        Some(Self::of(&std::fs::read_to_string("/proc/self/smaps").ok()?))
+    }
+
+    fn of(smaps: &str) -> Self {
+        let mut all = Self::default();
+        let (mut guarded, mut is_stack, mut is_named) = (false, false, false);
+        for line in smaps.lines() {
+            let mut words = line.split_ascii_whitespace();
+            let Some(first) = words.next() else { continue };
+            if let Some((from, to)) = first.split_once('-') {
+                let address = |text| u64::from_str_radix(text, 16).unwrap_or(0);
+                let bytes = address(to).saturating_sub(address(from));
+                let rights = words.next().unwrap_or_default();
+                let name = words.nth(3).unwrap_or_default();
+                is_stack = name == "[stack]" || name.is_empty() && guarded && rights.starts_with("rw");
+                is_named = !name.is_empty() && name != "[heap]";
+                guarded = name.is_empty() && rights.starts_with("---") && bytes <= GUARD_BYTES_MAX;
+            } else if first == "Rss:" {
+                let bytes = words.next().and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) * 1024;
+                match (is_stack, is_named) {
+                    (true, _) => all.stack_bytes += bytes,
+                    (false, true) => all.program_bytes += bytes,
+                    (false, false) => all.heap_bytes += bytes,
+                }
+            }
+        }
+        all
+    }
+}
+
+/// The whole process by part, measured in three ways that must agree: by the system, by the allocator, and by the engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Accounted {
+    /// In use, and in none of the engine's parts: buffers of calls under way, everything of the program that is not the engine.
+    pub heap_other_bytes: u64,
+    /// Freed, kept by the allocator, and resident.
+    pub heap_free_bytes: u64,
+    /// What other allocators in the process have of the system: Python has one of its own.
+    pub foreign_bytes: u64,
+    pub stack_bytes: u64,
+    pub program_bytes: u64,
+}
+
+impl Accounted {
+    /// `parts`: bytes of heap that the engine's parts say they hold.
+    pub fn new(parts: u64, heap: HeapUsage, mappings: Mappings) -> Self {
+        // What has been freed and given back is not resident.
+        let kept = mappings.heap_bytes.saturating_sub(heap.in_use_bytes);
+        let heap_free_bytes = kept.min(heap.free_bytes);
+        Self {
+            heap_other_bytes: heap.in_use_bytes.saturating_sub(parts),
+            heap_free_bytes,
+            foreign_bytes: kept - heap_free_bytes,
+            stack_bytes: mappings.stack_bytes,
+            program_bytes: mappings.program_bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_are_told_apart() {
+        let smaps = "00400000-00500000 r-xp 00000000 08:01 17 /usr/bin/program\nRss: 900 kB\n\
+                     01000000-01200000 rw-p 00000000 00:00 0 [heap]\nRss: 2000 kB\n\
+                     7f0000000000-7f0000001000 ---p 00000000 00:00 0 \nRss: 0 kB\n\
+                     7f0000001000-7f0000801000 rw-p 00000000 00:00 0 \nRss: 40 kB\n\
+                     7f0000801000-7f0001801000 rw-p 00000000 00:00 0 \nRss: 300 kB\n\
+                     7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0 [stack]\nRss: 60 kB\n";
+        let expected = Mappings { heap_bytes: 2300 << 10, stack_bytes: 100 << 10, program_bytes: 900 << 10 };
+        assert_eq!(Mappings::of(smaps), expected);
+    }
+
+    #[test]
+    fn what_was_given_back_to_the_system_is_not_counted_as_kept() {
+        let heap = HeapUsage { in_use_bytes: 100, free_bytes: 50 };
+        let mappings = Mappings { heap_bytes: 120, stack_bytes: 7, program_bytes: 9 };
+        let told = Accounted::new(60, heap, mappings);
+        let expected =
+            Accounted { heap_other_bytes: 40, heap_free_bytes: 20, foreign_bytes: 0, stack_bytes: 7, program_bytes: 9 };
+        assert_eq!(told, expected);
+        let told = Accounted::new(60, heap, Mappings { heap_bytes: 180, ..mappings });
+        assert_eq!((told.heap_free_bytes, told.foreign_bytes), (50, 30), "more than the allocator ever had");
     }
 }

@@ -2,8 +2,11 @@
 
 mod collections;
 mod doctor;
+mod idle;
 mod maintenance;
 mod memory;
+mod pressure;
+mod reclaim;
 mod repair;
 mod shared;
 mod stats;
@@ -18,6 +21,8 @@ use parking_lot::Mutex;
 pub(crate) use collections::check_name;
 pub use doctor::{Doctor, Finding};
 pub use memory::ProcessMemory;
+pub(crate) use pressure::Breather;
+pub use reclaim::{Erase, Receipt, RemovedFile, WrittenFile};
 pub use repair::RepairOutcome;
 pub(crate) use shared::Shared;
 pub use stats::{DiskStats, MemoryStats, Stats};

@@ -13,6 +13,7 @@ use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard
 
 use crate::collection::Core;
 use crate::collection::meta::EmbedderMeta;
+use crate::database::pressure::Gauge;
 use crate::database::syncer::Syncer;
 use crate::folder::Folder;
 use crate::kv::Space;
@@ -46,6 +47,11 @@ pub(crate) struct Shared {
     pub catalog: Mutex<()>,
     embedders: RwLock<HashMap<String, Arc<dyn Embedder>>>,
     closed: AtomicBool,
+    /// Somebody called since background work last looked.
+    pub used: AtomicBool,
+    /// Much was deleted at once: the truth is worth tidying.
+    pub shrunk: AtomicBool,
+    pub gauge: Gauge,
     pub signal: Mutex<Signal>,
     pub woken: Condvar,
     /// Told after every round of maintenance.
@@ -110,6 +116,9 @@ impl Shared {
             catalog: Mutex::default(),
             embedders: RwLock::default(),
             closed: AtomicBool::new(false),
+            used: AtomicBool::new(false),
+            shrunk: AtomicBool::new(false),
+            gauge: Gauge::default(),
             signal: Mutex::default(),
             woken: Condvar::new(),
             relieved: Condvar::new(),
@@ -136,6 +145,10 @@ impl Shared {
     }
 
     pub fn check_open(&self) -> Result<()> {
+        // Read first: a line of memory that many threads write would slow them all.
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
         match self.closed.load(Ordering::SeqCst) {
             true => Err(Error::closed()),
             false => Ok(()),

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::collection::CollectionInfo;
 use crate::database::Database;
-use crate::database::memory::ProcessMemory;
+use crate::database::memory::{Accounted, Mappings, ProcessMemory};
 use crate::{Error, Result};
 
 #[derive(Clone, Debug)]
@@ -43,10 +43,26 @@ pub struct MemoryStats {
     /// Rows that wait outside the indexes.
     pub fresh_bytes: u64,
     pub text_index_bytes: u64,
+    /// Row ids and dead rows of open segments.
+    pub segment_bytes: u64,
+    /// The graph that is being built: beside the budget, bounded by `build_memory`.
+    pub build_bytes: u64,
     /// Embedding models, beside the budget.
     pub embedder_bytes: u64,
     /// Sum of the parts that the budget covers.
     pub engine_bytes: u64,
+    /// In use, but by none of the parts above: calls under way, text writers, and the program that the engine is in.
+    pub heap_other_bytes: u64,
+    /// Freed, and kept by the allocator for the next that asks.
+    pub heap_free_bytes: u64,
+    /// What other allocators of the process have, Python's for one.
+    pub foreign_bytes: u64,
+    /// Stacks of all threads.
+    pub stack_bytes: u64,
+    /// The program, its libraries and their variables; mapped index files.
+    pub program_bytes: u64,
+    /// Sum of all parts: what should be equal to `process_anonymous_bytes` and `process_file_bytes` together.
+    pub accounted_bytes: u64,
     /// Heap and stacks of the whole process, as the system measures them; 0 where it does not tell.
     pub process_anonymous_bytes: u64,
     /// Mapped files of the whole process.
@@ -72,7 +88,11 @@ impl Database {
             .iter()
             .filter_map(|core| Some(core.state.read().text.as_ref()?.resident_bytes()))
             .sum();
-        let process = ProcessMemory::now().unwrap_or_default();
+        let (mut segment_bytes, mut build_bytes) = (0, 0);
+        for core in shared.open_collections() {
+            segment_bytes += core.state.read().segment_bytes();
+            build_bytes += core.build_bytes();
+        }
         let mut memory = MemoryStats {
             budget_bytes: shared.options.memory_budget_bytes,
             truth_cache_bytes: truth.cache_bytes,
@@ -81,18 +101,40 @@ impl Database {
             block_cache_bytes: shared.cache.resident_bytes(),
             fresh_bytes: shared.fresh_bytes(),
             text_index_bytes,
+            segment_bytes,
+            build_bytes,
             embedder_bytes: shared.embedder_bytes(),
-            engine_bytes: 0,
-            process_anonymous_bytes: process.anonymous_bytes,
-            process_file_bytes: process.file_bytes,
+            ..MemoryStats::default()
         };
         memory.engine_bytes = memory.truth_cache_bytes
             + memory.truth_table_reader_bytes
             + memory.block_cache_bytes
             + memory.fresh_bytes
-            + memory.text_index_bytes;
+            + memory.text_index_bytes
+            + memory.segment_bytes;
+        memory.account_for_the_rest();
         let (snapshots, snapshot_age) = shared.snapshots.open();
         Ok(Stats { collections, disk, memory, snapshots, snapshot_age })
+    }
+}
+
+impl MemoryStats {
+    /// Adds what is not the engine's own to say. Nothing where the system does not tell.
+    fn account_for_the_rest(&mut self) {
+        let parts = self.engine_bytes + self.build_bytes + self.embedder_bytes;
+        self.accounted_bytes = parts;
+        let (Some(process), Some(mappings), Some(heap)) =
+            (ProcessMemory::now(), Mappings::now(), nuthatch_heap::usage())
+        else {
+            return;
+        };
+        let rest = Accounted::new(parts, heap, mappings);
+        (self.heap_other_bytes, self.heap_free_bytes) = (rest.heap_other_bytes, rest.heap_free_bytes);
+        (self.stack_bytes, self.program_bytes) = (rest.stack_bytes, rest.program_bytes);
+        self.foreign_bytes = rest.foreign_bytes;
+        self.accounted_bytes += rest.heap_other_bytes + rest.heap_free_bytes + rest.foreign_bytes;
+        self.accounted_bytes += rest.stack_bytes + rest.program_bytes;
+        (self.process_anonymous_bytes, self.process_file_bytes) = (process.anonymous_bytes, process.file_bytes);
     }
 }
 

@@ -73,6 +73,7 @@ impl Database {
             }
             shared.write(batch)?
         };
+        shared.shrunk.store(true, Ordering::SeqCst);
         shared.make_durable(position, Durability::Commit)?;
         Ok(true)
     }

@@ -1,0 +1,51 @@
+//! How many rows to read from the truth at a time, so that what is held meanwhile is bounded in bytes, however long they are.
+
+/// Rows read at a time where they are short.
+const ROWS_MAX: usize = 256;
+/// Rows of the first read, when nothing is known of their length.
+const ROWS_FIRST: usize = 32;
+/// Bytes of one read, about: rows of one collection are of like length.
+const BYTES: usize = 1 << 20;
+
+/// Adapts to what it is told.
+pub(crate) struct Pace {
+    rows: usize,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { rows: ROWS_FIRST }
+    }
+}
+
+impl Pace {
+    /// Rows of the next read.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The last read had so many bytes.
+    pub fn learn(&mut self, bytes: usize) {
+        let fitting = self.rows.saturating_mul(BYTES) / bytes.max(1);
+        // Down at once, up step by step: long rows come in runs.
+        self.rows = fitting.clamp(1, (self.rows * 2).min(ROWS_MAX));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_rows_are_read_few_at_a_time_and_short_ones_many() {
+        let mut pace = Pace::default();
+        pace.learn(32 * 100);
+        assert_eq!(pace.rows(), 64);
+        (0..3).for_each(|_| pace.learn(1000));
+        assert_eq!(pace.rows(), ROWS_MAX);
+        pace.learn(ROWS_MAX * (2 << 20));
+        assert_eq!(pace.rows(), 1);
+        pace.learn(0);
+        assert_eq!(pace.rows(), 2);
+    }
+}

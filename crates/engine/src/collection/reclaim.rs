@@ -1,0 +1,111 @@
+//! Deleting so that nothing stays: by prefix, and a collection's index files rewritten without what is dead.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use nuthatch_truth::{Direction, Reader, Shard, Table};
+
+use crate::collection::flush::{CHECKPOINT_FILE, Eagerness};
+use crate::collection::state::Health;
+use crate::collection::write::row_from;
+use crate::collection::{Collection, Core, Deleted, WriteSet};
+use crate::{Error, ErrorKind, Result};
+
+/// Records deleted in one batch.
+const CHUNK: usize = 10_000;
+/// How long searches that read old files are waited for.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+impl Collection {
+    /// Deletes the records whose id begins with `prefix`; visible at once. Their bytes go with the next [`Database::reclaim`].
+    ///
+    /// # Errors
+    /// `Invalid` for an empty prefix: [`Database::drop_collection`] deletes everything.
+    ///
+    /// [`Database::reclaim`]: crate::Database::reclaim
+    /// [`Database::drop_collection`]: crate::Database::drop_collection
+    pub fn delete_prefix(&self, prefix: &str) -> Result<Deleted> {
+        if prefix.is_empty() {
+            return Err(Error::invalid("an empty prefix means every record; to delete them all, drop the collection"));
+        }
+        let mut deleted = Deleted::default();
+        let mut from = self.core.shard.key(prefix.as_bytes());
+        loop {
+            let (deletes, deletes_if, next) = self.core.ids_from(&from, prefix)?;
+            if !deletes.is_empty() {
+                let set = WriteSet { deletes, deletes_if: Some(deletes_if), ..WriteSet::default() };
+                deleted.deleted += self.core.apply(set, self.durability)?.1.deleted;
+            }
+            match next {
+                Some(next) => from = next,
+                None => return Ok(deleted),
+            }
+        }
+    }
+}
+
+impl Core {
+    /// Up to [`CHUNK`] ids that begin with `prefix`, from key `from` on, with their rows; and where to go on.
+    #[allow(clippy::type_complexity)]
+    fn ids_from(&self, from: &[u8], prefix: &str) -> Result<(Vec<String>, Vec<u64>, Option<Vec<u8>>)> {
+        self.check_open()?;
+        let (mut ids, mut rows, mut next) = (Vec::new(), Vec::new(), None);
+        self.shared.truth()?.scan(Table::Ids, from, &self.shard.end(), Direction::Forward, &mut |key, row| {
+            let id = Shard::suffix(key);
+            if !id.starts_with(prefix.as_bytes()) {
+                return ControlFlow::Break(());
+            }
+            if ids.len() == CHUNK {
+                next = Some(key.to_vec());
+                return ControlFlow::Break(());
+            }
+            if let (Ok(id), Some(row)) = (std::str::from_utf8(id), row_from(row)) {
+                ids.push(id.to_string());
+                rows.push(row);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok((ids, rows, next))
+    }
+
+    /// Rewrites every index file that holds something deleted before the call.
+    pub(crate) fn reclaim(&self) -> Result<()> {
+        self.rebuild_broken()?;
+        self.flush()?;
+        let upto = {
+            // What a merge under way takes along of the dead is in the segment that it makes.
+            let _merging = self.merging.lock();
+            let unfinished = self.segments_folder().join(CHECKPOINT_FILE);
+            match std::fs::remove_file(&unfinished) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::io(&unfinished, &error));
+                }
+                _ => self.state.read().next_segment,
+            }
+        };
+        while self.merge(Eagerness::Dead { upto })? {}
+        let (text, sound) = {
+            let state = self.state.read();
+            (state.text.clone(), state.segments_health == Health::Sound && state.text_health == Health::Sound)
+        };
+        if !sound {
+            let message =
+                format!("an index of collection {:?} is damaged and waits to be rebuilt; try again then", self.name);
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
+        let Some(text) = text else { return Ok(()) };
+        while text.merge_removed()? {}
+        let started = Instant::now();
+        while !text.sweep()? {
+            if started.elapsed() > WAIT_MAX {
+                let message = format!(
+                    "a search or a snapshot of collection {:?} still reads old files; end it, or try again later",
+                    self.name
+                );
+                return Err(Error::new(ErrorKind::Conflict, message));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}

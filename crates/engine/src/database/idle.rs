@@ -1,0 +1,97 @@
+//! What is done when nobody wants anything: the truth is tidied, caches are let go.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crate::Result;
+use crate::database::Shared;
+
+/// Quiet after the last write before the truth is tidied.
+const TIDY_AFTER: Duration = Duration::from_secs(2);
+/// Time without any call before the caches are let go.
+const RELEASE_AFTER: Duration = Duration::from_secs(60);
+/// Time between two releases while the system is short of memory.
+const PRESSED_EVERY: Duration = Duration::from_secs(10);
+
+/// What the idle thread remembers from one look to the next.
+pub(crate) struct Idle {
+    latest: u64,
+    written: Instant,
+    /// Sequence of the truth when it was tidied last.
+    tidied: Option<u64>,
+    used: Instant,
+    released: Option<Instant>,
+}
+
+impl Default for Idle {
+    fn default() -> Self {
+        let now = Instant::now();
+        Self { latest: 0, written: now, tidied: None, used: now, released: None }
+    }
+}
+
+impl Idle {
+    pub fn look(&mut self, shared: &Shared) -> Result<()> {
+        let latest = shared.truth()?.latest();
+        if latest != self.latest {
+            (self.latest, self.written) = (latest, Instant::now());
+        }
+        if self.written.elapsed() >= TIDY_AFTER && self.tidied != Some(latest) {
+            let wanted = shared.shrunk.swap(false, Ordering::SeqCst);
+            if shared.truth()?.tidy(wanted)? {
+                shared.truth()?.record_checksums()?;
+            }
+            nuthatch_heap::give_back();
+            // Its own bookkeeping is no reason to look again.
+            self.latest = shared.truth()?.latest();
+            self.tidied = Some(self.latest);
+        }
+        if shared.used.swap(false, Ordering::Relaxed) {
+            self.used = Instant::now();
+        }
+        let idle = self.used.elapsed() >= RELEASE_AFTER && self.released.is_none_or(|when| when < self.used);
+        let pressed = self.released.is_none_or(|when| when.elapsed() >= PRESSED_EVERY) && shared.gauge.read().memory;
+        if idle || pressed {
+            shared.release_caches()?;
+            self.released = Some(Instant::now());
+        }
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// Lets go of what can be read again.
+    pub fn release_caches(&self) -> Result<()> {
+        self.cache.clear();
+        self.truth()?.release_cache();
+        nuthatch_heap::give_back();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::*;
+
+    #[test]
+    fn caches_are_let_go_and_filled_again() {
+        let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
+        let options = CollectionOptions { embedder: EmbedderChoice::None, ..Default::default() };
+        let notes = db.collection("notes", options).unwrap();
+        let record = |n: usize| Record::new(format!("r{n}")).text("a stone in the river");
+        notes.upsert((0..2000).map(record).collect()).unwrap();
+        notes.wait_until_indexed(None).unwrap();
+        db.inner.shared.truth().unwrap().flush().unwrap();
+        let ask = || notes.search(&Search::text("river").mode(Mode::Text)).unwrap().hits.len();
+        assert_eq!(ask(), 10);
+        let memory = || db.stats().unwrap().memory;
+        let before = memory();
+        assert!(before.block_cache_bytes > 0);
+        db.inner.shared.release_caches().unwrap();
+        let after = memory();
+        assert_eq!(after.block_cache_bytes, 0);
+        assert!(after.truth_cache_bytes < before.truth_cache_bytes, "{after:?} {before:?}");
+        assert_eq!(ask(), 10);
+        assert!(memory().block_cache_bytes > 0);
+    }
+}

@@ -1,0 +1,275 @@
+//! Giving back the bytes of what was deleted, and the receipt that says which files went and which came.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use nuthatch_segment::{read_sealed, write_sealed};
+use serde::{Deserialize, Serialize};
+
+use crate::collection::meta::{self, Meta, meta_key};
+use crate::database::Database;
+use crate::{Error, ErrorKind, Result};
+
+const RECEIPT_VERSION: u32 = 1;
+/// There is one tenant.
+const TENANT: u32 = 0;
+
+/// What to erase from a collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Erase {
+    /// Records by id; ids that are not there are passed over.
+    Ids(Vec<String>),
+    /// Records whose payload passes the filter.
+    Where(String),
+    /// Records whose id begins so.
+    Prefix(String),
+    /// A file, or every file below a folder, with their passages.
+    Files(String),
+}
+
+/// What a [`Database::reclaim`] did. Kept as JSON in `receipts/`; it names files and counts, and nothing that was in them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Receipt {
+    pub version: u32,
+    /// Name of the receipt's file, without its ending.
+    pub id: String,
+    pub started: String,
+    pub finished: String,
+    pub program: String,
+    /// The one collection that it was asked for; absent for the whole folder.
+    pub collection: Option<String>,
+    /// Records that the same call deleted first; absent when it deleted none itself.
+    pub deleted_records: Option<u64>,
+    /// For each collection, the last change that the rewritten files account for.
+    pub sequences: BTreeMap<String, u64>,
+    /// Files that are gone: they may have held what was deleted.
+    pub removed: Vec<RemovedFile>,
+    /// Files that took their place.
+    pub written: Vec<WrittenFile>,
+    pub bytes_before: u64,
+    pub bytes_after: u64,
+    /// BLAKE3 of this receipt as compact JSON with an empty checksum, in hex.
+    pub checksum: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemovedFile {
+    /// Relative to the data folder.
+    pub path: String,
+    pub bytes: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrittenFile {
+    /// Relative to the data folder.
+    pub path: String,
+    pub bytes: u64,
+    /// BLAKE3 of the file, in hex.
+    pub blake3: String,
+}
+
+impl Receipt {
+    /// True when nothing in it was changed since it was written.
+    pub fn is_genuine(&self) -> bool {
+        self.checksum == self.digest()
+    }
+
+    fn digest(&self) -> String {
+        let unsigned = Self { checksum: String::new(), ..self.clone() };
+        let body = serde_json::to_vec(&unsigned).expect("names and numbers are JSON");
+        blake3::hash(&body).to_hex().to_string()
+    }
+}
+
+impl Database {
+    /// Writes every file anew that may hold bytes of what was deleted or replaced before this call (in one collection, or in
+    /// all), removes the old ones and what is in quarantine, and returns the receipt. Takes as long as reading and writing the
+    /// data; searches and writes go on.
+    ///
+    /// # Errors
+    /// `NotFound` for a collection that there is not; `Conflict` while a snapshot from before the deletion is open;
+    /// `Exhausted` when the disk has no room for the new files beside the old. Calling again goes on where it ended.
+    pub fn reclaim(&self, collection: Option<&str>) -> Result<Receipt> {
+        self.reclaim_after(collection, None)
+    }
+
+    /// Receipts of all reclaims of this folder, oldest first.
+    pub fn receipts(&self) -> Result<Vec<Receipt>> {
+        self.inner.shared.check_open()?;
+        let folder = self.inner.shared.folder.receipts();
+        let mut receipts = Vec::new();
+        for path in files_below(&folder)?.into_keys() {
+            let body = read_sealed(&path)?.unwrap_or_default();
+            let receipt: Receipt = serde_json::from_slice(&body)
+                .map_err(|error| Error::corrupt(&path, format!("{}: {error}", path.display())))?;
+            receipts.push(receipt);
+        }
+        receipts.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(receipts)
+    }
+
+    fn reclaim_after(&self, only: Option<&str>, deleted_records: Option<u64>) -> Result<Receipt> {
+        let shared = &self.inner.shared;
+        shared.check_open()?;
+        let started = jiff::Timestamp::now();
+        let only = only.map(|name| self.existing_collection(name)).transpose()?;
+        let before = files_below(shared.folder.root())?;
+        let mut sequences = BTreeMap::new();
+        let names = match &only {
+            Some(collection) => vec![collection.name().to_string()],
+            None => self.collection_names()?,
+        };
+        for name in names {
+            let core = match self.existing_collection(&name) {
+                Ok(collection) => collection.core,
+                Err(error) if error.kind == ErrorKind::NotFound => continue, // dropped meanwhile
+                Err(error) => return Err(error),
+            };
+            core.reclaim()?;
+            sequences.insert(name, core.state.read().segments_applied);
+        }
+        shared.sweep_expired(true)?;
+        self.remove_orphans()?;
+        let quarantine = shared.folder.quarantine();
+        if quarantine.exists() {
+            std::fs::remove_dir_all(&quarantine).map_err(|error| Error::io(&quarantine, &error))?;
+        }
+        shared.truth()?.reclaim(only.as_ref().map(|collection| collection.core.shard))?;
+        shared.truth()?.record_checksums()?;
+        nuthatch_heap::give_back();
+        let after = files_below(shared.folder.root())?;
+        let mut receipt = Receipt {
+            version: RECEIPT_VERSION,
+            id: format!("{}", started.strftime("%Y%m%dT%H%M%S%3fZ")),
+            started: stamp(started),
+            finished: stamp(jiff::Timestamp::now()),
+            program: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),
+            collection: only.as_ref().map(|collection| collection.name().to_string()),
+            deleted_records,
+            sequences,
+            removed: Vec::new(),
+            written: Vec::new(),
+            bytes_before: before.values().map(|file| file.bytes).sum(),
+            bytes_after: after.values().map(|file| file.bytes).sum(),
+            checksum: String::new(),
+        };
+        let root = shared.folder.root();
+        let name = |path: &Path| path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
+        for (path, file) in &before {
+            if after.get(path).is_none_or(|now| now != file && !is_in_use(path)) {
+                receipt.removed.push(RemovedFile { path: name(path), bytes: file.bytes });
+            }
+        }
+        for (path, file) in &after {
+            if before.get(path) != Some(file)
+                && !is_in_use(path)
+                && let Some((bytes, blake3)) = digest_of(path)?
+            {
+                receipt.written.push(WrittenFile { path: name(path), bytes, blake3 });
+            }
+        }
+        receipt.checksum = receipt.digest();
+        let folder = shared.folder.receipts();
+        std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
+        let body = serde_json::to_vec_pretty(&receipt).expect("names and numbers are JSON");
+        write_sealed(&folder.join(format!("{}.json", receipt.id)), &body)?;
+        Ok(receipt)
+    }
+}
+
+impl Database {
+    /// Deletes and leaves nothing behind: one of the ways of deleting, and [`reclaim`](Self::reclaim) of the collection.
+    pub fn erase(&self, collection: &str, what: &Erase) -> Result<Receipt> {
+        let records = self.existing_collection(collection)?;
+        let before = records.len()?;
+        match what {
+            Erase::Ids(ids) => drop(records.delete(ids)?),
+            Erase::Where(filter) => drop(records.delete_where(filter)?),
+            Erase::Prefix(prefix) => drop(records.delete_prefix(prefix)?),
+            Erase::Files(path) => drop(records.remove_files(path)?),
+        }
+        self.reclaim_after(Some(collection), Some(before.saturating_sub(records.len()?)))
+    }
+
+    /// Removes index folders of collections that the catalog does not know: left when a process ended while it dropped one.
+    fn remove_orphans(&self) -> Result<()> {
+        let shared = &self.inner.shared;
+        let _catalog = shared.catalog.lock();
+        let mut known = HashSet::new();
+        for name in self.collection_names()? {
+            let meta: Option<Meta> = meta::read(&*shared.truth()?, &meta_key(&name))?;
+            known.extend(meta.map(|meta| shared.folder.index(TENANT, meta.id)));
+        }
+        let tenant = shared.folder.indexes().join(TENANT.to_string());
+        let entries = match std::fs::read_dir(&tenant) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(|error| Error::io(&tenant, &error))?,
+        };
+        for entry in entries {
+            let path = entry.map_err(|error| Error::io(&tenant, &error))?.path();
+            if path.is_dir() && !known.contains(&path) {
+                std::fs::remove_dir_all(&path).map_err(|error| Error::io(&path, &error))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A file as it was when the folder was looked through.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    bytes: u64,
+    modified: Option<SystemTime>,
+}
+
+/// All files below a folder; none when it does not exist. Files that vanish meanwhile are passed over.
+fn files_below(folder: &Path) -> Result<BTreeMap<PathBuf, Seen>> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let entries = match std::fs::read_dir(&folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            entries => entries.map_err(|error| Error::io(&folder, &error))?,
+        };
+        for entry in entries.flatten() {
+            match entry.metadata() {
+                Ok(found) if found.is_dir() => folders.push(entry.path()),
+                Ok(found) if found.is_file() => {
+                    files.insert(entry.path(), Seen { bytes: found.len(), modified: found.modified().ok() });
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Written to while it is looked at: logs, and who holds the folder.
+fn is_in_use(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "log") || path.file_name().is_some_and(|name| name == "LOCK")
+}
+
+/// Length and BLAKE3 of a file; `None` when it has gone.
+fn digest_of(path: &Path) -> Result<Option<(u64, String)>> {
+    let mut file = match std::fs::File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(|error| Error::io(path, &error))?,
+    };
+    let (mut hasher, mut bytes) = (blake3::Hasher::new(), 0);
+    let mut buffer = vec![0; 256 << 10];
+    loop {
+        match file.read(&mut buffer).map_err(|error| Error::io(path, &error))? {
+            0 => return Ok(Some((bytes, hasher.finalize().to_hex().to_string()))),
+            read => {
+                hasher.update(&buffer[..read]);
+                bytes += read as u64;
+            }
+        }
+    }
+}
+
+fn stamp(when: jiff::Timestamp) -> String {
+    when.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}

@@ -1,0 +1,121 @@
+//! What is deleted goes from the files: when asked, wholly; when idle, as far as it is worth the work.
+
+use std::path::Path;
+
+use nuthatch_truth::*;
+
+const OPTIONS: EmbeddedOptions = EmbeddedOptions { cache_bytes: 4 << 20, write_buffer_bytes: 1 << 20 };
+const SHARDS: [Shard; 2] = [Shard { tenant: 0, collection: 7 }, Shard { tenant: 0, collection: 8 }];
+
+fn bytes(folder: &Path) -> u64 {
+    std::fs::read_dir(folder).unwrap().flatten().map(|file| file.metadata().unwrap().len()).sum()
+}
+
+fn holds(folder: &Path, needle: &[u8]) -> bool {
+    let files = std::fs::read_dir(folder).unwrap().flatten();
+    files.map(|file| std::fs::read(file.path()).unwrap()).any(|all| all.windows(needle.len()).any(|at| at == needle))
+}
+
+fn noise(dice: &mut fastrand::Rng, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|_| dice.u8(..)).collect()
+}
+
+fn fill(truth: &Embedded, dice: &mut fastrand::Rng, table: Table, rows: u64) {
+    for row in 0..rows {
+        let mut batch = Batch::new();
+        for shard in SHARDS {
+            batch.put(table, shard.number_key(row), noise(dice, 500));
+        }
+        truth.write(batch).unwrap();
+    }
+}
+
+#[test]
+fn a_reclaim_of_one_shard_leaves_the_tables_of_others_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let mut dice = fastrand::Rng::with_seed(1);
+    for (table, shard) in [(Table::Records, SHARDS[0]), (Table::Vectors, SHARDS[1])] {
+        let mut batch = Batch::new();
+        (0..200).for_each(|row| batch.put(table, shard.number_key(row), noise(&mut dice, 500)));
+        truth.write(batch).unwrap();
+        truth.flush().unwrap();
+    }
+    let names = || -> Vec<String> {
+        let files = std::fs::read_dir(folder.path()).unwrap().flatten();
+        let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.ends_with(".sst")).collect()
+    };
+    let before = names();
+    truth.reclaim(Some(SHARDS[0])).unwrap();
+    let after = names();
+    assert_eq!(before.iter().filter(|name| after.contains(name)).count(), 1, "{before:?} {after:?}");
+    assert_eq!(verify(folder.path(), Some(&truth)).unwrap(), vec![]);
+}
+
+#[test]
+fn an_old_snapshot_keeps_a_reclaim_from_pretending() {
+    let folder = tempfile::tempdir().unwrap();
+    let truth = std::sync::Arc::new(Embedded::open(folder.path(), OPTIONS).unwrap());
+    let mut dice = fastrand::Rng::with_seed(2);
+    let needle = noise(&mut dice, 40);
+    let mut batch = Batch::new();
+    batch.put(Table::Kv, SHARDS[0].key(b"k"), needle.clone());
+    truth.write(batch).unwrap();
+    let snapshot = truth.owned_snapshot();
+    let mut batch = Batch::new();
+    batch.delete(Table::Kv, SHARDS[0].key(b"k"));
+    truth.write(batch).unwrap();
+    let waiting = {
+        let truth = truth.clone();
+        std::thread::spawn(move || truth.reclaim(None))
+    };
+    // It cannot have ended: what the snapshot sees is still there.
+    assert_eq!(snapshot.get(Table::Kv, &SHARDS[0].key(b"k")).unwrap(), Some(needle.clone()));
+    assert!(!waiting.is_finished());
+    drop(snapshot);
+    waiting.join().unwrap().unwrap();
+    assert!(!holds(folder.path(), &needle));
+}
+
+#[test]
+fn a_manifest_is_renewed_however_often_it_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+    fill(&truth, &mut fastrand::Rng::with_seed(3), Table::Records, 500);
+    let manifest = || std::fs::read_to_string(folder.path().join("CURRENT")).unwrap();
+    let mut seen = vec![manifest()];
+    for _ in 0..6 {
+        truth.reclaim(None).unwrap();
+        let now = manifest();
+        assert!(!seen.contains(&now));
+        seen.push(now);
+    }
+    // The padding does not pile up from one time to the next.
+    let bytes = std::fs::metadata(folder.path().join(seen.pop().unwrap().trim_end())).unwrap().len();
+    assert!(bytes < 64 << 10, "{bytes}");
+}
+
+#[test]
+fn an_idle_store_gives_back_what_was_overwritten_or_deleted() {
+    for table in [Table::Kv, Table::Records] {
+        let folder = tempfile::tempdir().unwrap();
+        let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+        let mut dice = fastrand::Rng::with_seed(4);
+        for _ in 0..4 {
+            fill(&truth, &mut dice, table, 2000);
+        }
+        let written = bytes(folder.path());
+        truth.tidy(false).unwrap();
+        assert!(!truth.tidy(false).unwrap(), "there is nothing left to do");
+        let live = 2000 * 2 * 500;
+        let now = bytes(folder.path());
+        assert!(now < live * 2 && now <= written, "{now} of {written}");
+        // A whole shard goes by one entry.
+        let mut batch = Batch::new();
+        batch.delete_range(table, SHARDS[0].prefix().to_vec(), SHARDS[0].end());
+        truth.write(batch).unwrap();
+        assert!(truth.tidy(true).unwrap());
+        assert!(bytes(folder.path()) <= now / 2 + live / 4, "{} of {now}", bytes(folder.path()));
+    }
+}
