@@ -11,6 +11,7 @@ use crate::adding::{self, AddArguments, SIGNALS_EVERY};
 use crate::database::info_to_python;
 use crate::error::{engine, invalid};
 use crate::handle::Handle;
+use crate::keyspace;
 use crate::records::{self, Columns, RecordParts, Vectors};
 use crate::searching::{self, AnswerParts, Query};
 use crate::searching_many;
@@ -33,6 +34,15 @@ impl Collection {
         self.handle.get(py)?;
         Ok(&self.collection)
     }
+
+    /// To write with this durability, or with the handle's own.
+    fn write(&self, py: Python<'_>, durability: Option<&str>) -> PyResult<core::Collection> {
+        let collection = self.get(py)?;
+        Ok(match keyspace::durability(py, durability)? {
+            Some(durability) => collection.with_durability(durability),
+            None => collection.clone(),
+        })
+    }
 }
 
 #[pymethods]
@@ -52,8 +62,8 @@ impl Collection {
     }
 
     /// Inserted, replaced.
-    fn upsert(&self, py: Python<'_>, columns: Columns<'_>) -> PyResult<(u64, u64)> {
-        let collection = self.get(py)?;
+    fn upsert(&self, py: Python<'_>, columns: Columns<'_>, durability: Option<&str>) -> PyResult<(u64, u64)> {
+        let collection = self.write(py, durability)?;
         let records = columns.records(py)?;
         let upserted = engine(py, || collection.upsert(records))?;
         Ok((upserted.inserted, upserted.replaced))
@@ -70,13 +80,13 @@ impl Collection {
         found.into_iter().map(|record| record.map(|record| records::parts(py, record)).transpose()).collect()
     }
 
-    fn delete(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<u64> {
-        let collection = self.get(py)?;
+    fn delete(&self, py: Python<'_>, ids: Vec<String>, durability: Option<&str>) -> PyResult<u64> {
+        let collection = self.write(py, durability)?;
         Ok(engine(py, || collection.delete(&ids))?.deleted)
     }
 
-    fn delete_where(&self, py: Python<'_>, condition: String) -> PyResult<u64> {
-        let collection = self.get(py)?;
+    fn delete_where(&self, py: Python<'_>, condition: String, durability: Option<&str>) -> PyResult<u64> {
+        let collection = self.write(py, durability)?;
         Ok(engine(py, || collection.delete_where(&condition))?.deleted)
     }
 
@@ -126,7 +136,7 @@ impl Collection {
     }
 
     fn add<'py>(&self, py: Python<'py>, arguments: AddArguments<'py>) -> PyResult<Bound<'py, PyDict>> {
-        adding::add(py, self.get(py)?, arguments)
+        adding::add(py, &self.write(py, arguments.durability.as_deref())?, arguments)
     }
 
     fn files(&self, py: Python<'_>, prefix: String) -> PyResult<Vec<FileParts>> {

@@ -1,6 +1,7 @@
 //! The database as Python sees it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use nuthatch_engine as core;
 use nuthatch_engine::{CollectionInfo, CollectionOptions, EmbedderChoice, Options};
@@ -11,6 +12,7 @@ use crate::collection::Collection;
 use crate::embedder::Choice;
 use crate::error::{engine, invalid};
 use crate::handle::Handle;
+use crate::keyspace::{self, Keyspace};
 use crate::value::json_to_python;
 
 #[pyclass(frozen, module = "nuthatch._core")]
@@ -26,6 +28,8 @@ pub struct OpenArguments {
     mapped: bool,
     build_memory_bytes: Option<u64>,
     build_threads: Option<usize>,
+    sync_interval_ms: Option<u64>,
+    snapshot_age_seconds: Option<f64>,
     must_exist: bool,
     program: String,
     model_dirs: Vec<PathBuf>,
@@ -53,6 +57,8 @@ impl Database {
             mapped: arguments.mapped,
             build_memory_bytes: arguments.build_memory_bytes.unwrap_or(default.build_memory_bytes),
             build_threads: arguments.build_threads.unwrap_or(default.build_threads),
+            sync_interval_ms: arguments.sync_interval_ms.unwrap_or(default.sync_interval_ms),
+            snapshot_age_max: arguments.snapshot_age_seconds.map_or(default.snapshot_age_max, Duration::from_secs_f64),
             must_exist: arguments.must_exist,
             program: arguments.program,
             model_dirs: arguments.model_dirs,
@@ -103,6 +109,27 @@ impl Database {
     fn drop_collection(&self, py: Python<'_>, name: String) -> PyResult<bool> {
         let database = self.handle.get(py)?;
         engine(py, || database.drop_collection(&name))
+    }
+
+    /// Made when it is missing, if `create`.
+    fn keyspace(&self, py: Python<'_>, name: String, create: bool, durability: Option<&str>) -> PyResult<Keyspace> {
+        let database = self.handle.get(py)?;
+        let durability = keyspace::durability(py, durability)?.unwrap_or_default();
+        let keyspace = engine(py, || match create {
+            true => database.kv(&name),
+            false => database.existing_keyspace(&name),
+        })?;
+        Ok(Keyspace::new(keyspace.with_durability(durability), self.handle.clone()))
+    }
+
+    fn keyspace_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.keyspace_names())
+    }
+
+    fn drop_keyspace(&self, py: Python<'_>, name: String) -> PyResult<bool> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.drop_keyspace(&name))
     }
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -15,6 +15,7 @@ mod database;
 mod embedder;
 mod error;
 mod handle;
+mod keyspace;
 mod records;
 mod searching;
 mod searching_many;
@@ -28,5 +29,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<adding::CancelFlag>()?;
     module.add_class::<collection::Collection>()?;
     module.add_class::<database::Database>()?;
-    module.add_class::<embedder::Embedder>()
+    module.add_class::<embedder::Embedder>()?;
+    module.add_class::<keyspace::Keyspace>()
 }

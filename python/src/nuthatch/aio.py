@@ -6,21 +6,21 @@ Every method has the name, the arguments and the answer of its counterpart in ``
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
-from typing import Any, NoReturn, ParamSpec, TypeVar, overload
+from typing import Any, NoReturn, overload
 
 from . import _core
-from .arguments import StrPath
+from .aio_kv import AsyncKeyspace
+from .arguments import Durability, StrPath
 from .collection import _PAGE, Collection, Records
 from .database import Database, Elements, Metric, connect
 from .embedders import EmbedderLike
+from .kv import TimeToLive
 from .queries import Fusion, Mode, query
 from .records import FileInfo, Page, Record, Upserted
 from .reports import AddReport, CollectionInfo, Doctor, Progress, Stats
 from .results import Results
+from .threads import cancellable, in_thread
 from .vectors import Vector, Vectors
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 def connect_async(
@@ -30,6 +30,8 @@ def connect_async(
     mapped: bool = False,
     build_memory: int | str | None = None,
     build_threads: int | None = None,
+    sync_interval_ms: int | None = None,
+    snapshot_age: TimeToLive | None = None,
     create: bool = True,
     program: str | None = None,
 ) -> Connecting:
@@ -51,32 +53,12 @@ def connect_async(
             mapped=mapped,
             build_memory=build_memory,
             build_threads=build_threads,
+            sync_interval_ms=sync_interval_ms,
+            snapshot_age=snapshot_age,
             create=create,
             program=program,
         )
     )
-
-
-async def _in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    import asyncio
-
-    return await asyncio.to_thread(call, *args, **kwargs)
-
-
-async def _cancellable(call: Callable[[_core.CancelFlag], T]) -> T:
-    """``call`` in a thread. Cancelling the task sets the flag, and waits for the thread to end, which it soon does."""
-    import asyncio
-
-    cancel = _core.CancelFlag()
-    work = asyncio.ensure_future(asyncio.to_thread(call, cancel))
-    try:
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        cancel.set()
-        await asyncio.wait([work])
-        if not work.cancelled():
-            work.exception()  # what the call has come to is no longer asked for
-        raise
 
 
 class Connecting:
@@ -92,7 +74,7 @@ class Connecting:
         return self._connect().__await__()
 
     async def _connect(self) -> AsyncDatabase:
-        return AsyncDatabase(await _in_thread(self._open))
+        return AsyncDatabase(await in_thread(self._open))
 
     async def __aenter__(self) -> AsyncDatabase:
         self._database = await self._connect()
@@ -127,7 +109,7 @@ class AsyncDatabase:
         language: str | None = None,
     ) -> AsyncCollection:
         """As ``Database.collection``."""
-        made = await _in_thread(
+        made = await in_thread(
             self.sync.collection,
             name,
             dim=dim,
@@ -140,11 +122,23 @@ class AsyncDatabase:
 
     async def collections(self) -> list[CollectionInfo]:
         """As ``Database.collections``."""
-        return await _in_thread(self.sync.collections)
+        return await in_thread(self.sync.collections)
 
     async def drop_collection(self, name: str) -> bool:
         """As ``Database.drop_collection``."""
-        return await _in_thread(self.sync.drop_collection, name)
+        return await in_thread(self.sync.drop_collection, name)
+
+    async def kv(self, name: str, *, create: bool = True, durability: Durability | None = None) -> AsyncKeyspace:
+        """As ``Database.kv``."""
+        return AsyncKeyspace(await in_thread(self.sync.kv, name, create=create, durability=durability))
+
+    async def keyspaces(self) -> list[str]:
+        """As ``Database.keyspaces``."""
+        return await in_thread(self.sync.keyspaces)
+
+    async def drop_keyspace(self, name: str) -> bool:
+        """As ``Database.drop_keyspace``."""
+        return await in_thread(self.sync.drop_keyspace, name)
 
     async def add(
         self,
@@ -159,6 +153,7 @@ class AsyncDatabase:
         max_file_bytes: int | str | None = None,
         passage_chars: int | None = None,
         overlap_chars: int | None = None,
+        durability: Durability | None = None,
     ) -> AddReport:
         """As ``Database.add``. ``on_progress`` is called in the event loop; cancelling the task stops after a batch."""
         import asyncio
@@ -172,7 +167,7 @@ class AsyncDatabase:
             def tell(progress: Progress) -> None:
                 loop.call_soon_threadsafe(told, progress)
 
-        return await _cancellable(
+        return await cancellable(
             lambda cancel: self.sync._add(
                 cancel,
                 paths,
@@ -185,20 +180,21 @@ class AsyncDatabase:
                 max_file_bytes,
                 passage_chars,
                 overlap_chars,
+                durability,
             )
         )
 
     async def stats(self) -> Stats:
         """As ``Database.stats``."""
-        return await _in_thread(self.sync.stats)
+        return await in_thread(self.sync.stats)
 
     async def doctor(self) -> Doctor:
         """As ``Database.doctor``."""
-        return await _in_thread(self.sync.doctor)
+        return await in_thread(self.sync.doctor)
 
     async def close(self) -> None:
         """As ``Database.close``."""
-        await _in_thread(self.sync.close)
+        await in_thread(self.sync.close)
 
     async def __aenter__(self) -> AsyncDatabase:
         self.sync.__enter__()
@@ -235,9 +231,18 @@ class AsyncCollection:
         texts: Iterable[str | None] | None = None,
         vectors: Vectors | None = None,
         payloads: Iterable[Mapping[str, Any] | None] | None = None,
+        durability: Durability | None = None,
     ) -> Upserted:
         """As ``Collection.upsert``."""
-        return await _in_thread(self.sync.upsert, records, ids=ids, texts=texts, vectors=vectors, payloads=payloads)
+        return await in_thread(
+            self.sync.upsert,
+            records,
+            ids=ids,
+            texts=texts,
+            vectors=vectors,
+            payloads=payloads,
+            durability=durability,
+        )
 
     @overload
     async def get(self, ids: str, *, include: Sequence[str] = ...) -> Record | None: ...  # type: ignore[overload-overlap]
@@ -247,15 +252,21 @@ class AsyncCollection:
         self, ids: str | Iterable[str], *, include: Sequence[str] = ("text", "payload")
     ) -> Record | list[Record | None] | None:
         """As ``Collection.get``."""
-        return await _in_thread(self.sync.get, ids, include=include)
+        return await in_thread(self.sync.get, ids, include=include)
 
-    async def delete(self, ids: str | Iterable[str] | None = None, *, where: str | None = None) -> int:
+    async def delete(
+        self,
+        ids: str | Iterable[str] | None = None,
+        *,
+        where: str | None = None,
+        durability: Durability | None = None,
+    ) -> int:
         """As ``Collection.delete``."""
-        return await _in_thread(self.sync.delete, ids, where=where)
+        return await in_thread(self.sync.delete, ids, where=where, durability=durability)
 
     async def count(self, where: str | None = None) -> int:
         """As ``Collection.count``."""
-        return await _in_thread(self.sync.count, where)
+        return await in_thread(self.sync.count, where)
 
     async def search(
         self,
@@ -300,7 +311,7 @@ class AsyncCollection:
             )
             return self.sync._search(asked, explain)
 
-        return await _cancellable(search)
+        return await cancellable(search)
 
     async def search_many(
         self,
@@ -339,7 +350,7 @@ class AsyncCollection:
             )
             return self.sync._search_many(asked, texts, vectors, explain)
 
-        return await _cancellable(search)
+        return await cancellable(search)
 
     async def scan(
         self,
@@ -350,7 +361,7 @@ class AsyncCollection:
         include: Sequence[str] = ("text", "payload"),
     ) -> Page:
         """As ``Collection.scan``."""
-        return await _in_thread(self.sync.scan, where=where, limit=limit, cursor=cursor, include=include)
+        return await in_thread(self.sync.scan, where=where, limit=limit, cursor=cursor, include=include)
 
     async def __aiter__(self) -> AsyncIterator[Record]:
         page = await self.scan()
@@ -363,23 +374,23 @@ class AsyncCollection:
 
     async def files(self, prefix: StrPath = "") -> list[FileInfo]:
         """As ``Collection.files``."""
-        return await _in_thread(self.sync.files, prefix)
+        return await in_thread(self.sync.files, prefix)
 
     async def remove_files(self, path: StrPath) -> int:
         """As ``Collection.remove_files``."""
-        return await _in_thread(self.sync.remove_files, path)
+        return await in_thread(self.sync.remove_files, path)
 
     async def wait_until_indexed(self, timeout: float | None = None) -> bool:
         """As ``Collection.wait_until_indexed``."""
-        return await _in_thread(self.sync.wait_until_indexed, timeout)
+        return await in_thread(self.sync.wait_until_indexed, timeout)
 
     async def optimize(self, timeout: float | None = None) -> bool:
         """As ``Collection.optimize``."""
-        return await _in_thread(self.sync.optimize, timeout)
+        return await in_thread(self.sync.optimize, timeout)
 
     async def info(self) -> CollectionInfo:
         """As ``Collection.info``."""
-        return await _in_thread(self.sync.info)
+        return await in_thread(self.sync.info)
 
     def __repr__(self) -> str:
         return f"Async{self.sync!r}"

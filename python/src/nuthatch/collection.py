@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, overload
 
 from . import arguments, batch, records, reports, results
+from .arguments import Durability
 from .errors import InvalidError, NuthatchError
 from .queries import Fusion, Mode, query, several
 from .records import FileInfo, Page, Record, Upserted
@@ -53,6 +54,7 @@ class Collection:
         texts: Iterable[str | None] | None = None,
         vectors: Vectors | None = None,
         payloads: Iterable[Mapping[str, Any] | None] | None = None,
+        durability: Durability | None = None,
     ) -> Upserted:
         """Inserts records, replacing those with the same id: all or nothing, on disk when it returns.
 
@@ -64,7 +66,7 @@ class Collection:
         One call is one atomic batch, a generator included; send millions of records in several calls. Payload values are
         None, bool, int (64 bits), float (finite), str, datetime or date, and lists and dicts of these. A datetime without a
         time zone is taken as UTC; all come back aware, in UTC. Texts without a vector are embedded where the collection has
-        an embedder.
+        an embedder. ``durability`` is "commit" unless you say "interval" or "os", which return sooner and survive less.
 
         Raises InvalidError, naming the record and the field, for a wrong dimension, NaN, a repeated id, an unknown key or an
         unusable value: nothing is changed then.
@@ -77,7 +79,8 @@ class Collection:
         Upserted(inserted=2, replaced=0)
         Record(id='b', text='two', payload={'n': 2}, context=None, vector=None)
         """
-        return Upserted(*self._core.upsert(batch.columns(records, ids, texts, vectors, payloads)))
+        columns = batch.columns(records, ids, texts, vectors, payloads)
+        return Upserted(*self._core.upsert(columns, arguments.durability(durability)))
 
     @overload
     def get(self, ids: str, *, include: Sequence[str] = ...) -> Record | None: ...  # type: ignore[overload-overlap]
@@ -92,7 +95,13 @@ class Collection:
         made = [None if parts is None else records.of_parts(parts, text, payload) for parts in found]
         return made[0] if isinstance(ids, str) else made
 
-    def delete(self, ids: str | Iterable[str] | None = None, *, where: str | None = None) -> int:
+    def delete(
+        self,
+        ids: str | Iterable[str] | None = None,
+        *,
+        where: str | None = None,
+        durability: Durability | None = None,
+    ) -> int:
         """Deletes by ids (unknown ones are passed over) or by a filter; says how many records went.
 
         >>> import nuthatch
@@ -107,8 +116,8 @@ class Collection:
                 "delete takes ids or where, one of them; to delete everything, use Database.drop_collection"
             )
         if where is not None:
-            return self._core.delete_where(arguments.text("where", where))
-        return self._core.delete(arguments.ids(ids))
+            return self._core.delete_where(arguments.text("where", where), arguments.durability(durability))
+        return self._core.delete(arguments.ids(ids), arguments.durability(durability))
 
     def count(self, where: str | None = None) -> int:
         """Number of records, or of those that pass a filter such as ``"year >= 2024 and team in ('core', 'ops')"``."""

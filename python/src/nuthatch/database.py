@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable
 from typing import Literal, NoReturn, TypeAlias
 
 from . import _core, arguments, reports
-from .arguments import StrPath
+from .arguments import Durability, StrPath
 from .collection import Collection
 from .embedders import EmbedderLike, resolve
 from .errors import ClosedError, InvalidError
+from .kv import Keyspace, TimeToLive
 from .reports import AddReport, CollectionInfo, Doctor, Progress, Stats
 
 Metric: TypeAlias = Literal["cosine", "dot", "l2", "hamming"]
@@ -27,6 +28,8 @@ def connect(
     mapped: bool = False,
     build_memory: int | str | None = None,
     build_threads: int | None = None,
+    sync_interval_ms: int | None = None,
+    snapshot_age: TimeToLive | None = None,
     create: bool = True,
     program: str | None = None,
 ) -> Database:
@@ -37,6 +40,9 @@ def connect(
     them: quicker by a third, but what is mapped counts as resident; for machines with memory to spare. ``build_memory``
     (default 512 MiB) is what building the graph of a large segment may take, beside the budget: a collection of more rows has
     several graphs, and searches take longer. ``build_threads`` build it, by default half of the CPUs.
+
+    ``sync_interval_ms`` (default 100) is how long a write with ``durability="interval"`` may wait until it is on the disk.
+    ``snapshot_age`` (seconds or a timedelta; default ten minutes) is how old a snapshot or a transaction may become.
 
     ``create=False`` raises NotFoundError for a folder that is not there. ``program`` is what a refused second opener is told
     about this one.
@@ -59,6 +65,8 @@ def connect(
         "mapped": arguments.flag("mapped", mapped),
         "build_memory_bytes": arguments.optional_size_bytes("build_memory", build_memory),
         "build_threads": threads,
+        "sync_interval_ms": arguments.optional_whole("sync_interval_ms", sync_interval_ms),
+        "snapshot_age_seconds": arguments.time("snapshot_age", snapshot_age),
         "must_exist": not create,
         "program": program or _program(),
         "model_dirs": [sys.prefix],
@@ -132,6 +140,30 @@ class Database:
         """Deletes a collection with everything in it. False when there is none."""
         return self._core.drop_collection(arguments.text("name", name))
 
+    def kv(self, name: str, *, create: bool = True, durability: Durability | None = None) -> Keyspace:
+        """The keyspace of that name, made when there is none; with ``create=False`` NotFoundError is raised then.
+
+        ``durability`` is that of its writes unless they say otherwise: "commit" (default), "interval" or "os".
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     counters = db.kv("counters", durability="interval")
+        ...     counters.increment("visits"), counters.increment("visits")
+        (1, 2)
+        """
+        core = self._core.keyspace(
+            arguments.text("name", name), arguments.flag("create", create), arguments.durability(durability)
+        )
+        return Keyspace(core)
+
+    def keyspaces(self) -> list[str]:
+        """Names of all keyspaces, sorted."""
+        return self._core.keyspace_names()
+
+    def drop_keyspace(self, name: str) -> bool:
+        """Deletes a keyspace with everything in it. False when there is none."""
+        return self._core.drop_keyspace(arguments.text("name", name))
+
     def add(
         self,
         paths: StrPath | Iterable[StrPath],
@@ -145,6 +177,7 @@ class Database:
         max_file_bytes: int | str | None = None,
         passage_chars: int | None = None,
         overlap_chars: int | None = None,
+        durability: Durability | None = None,
     ) -> AddReport:
         """Adds files and folders: what is new or changed is read, split into passages, embedded and stored.
 
@@ -173,6 +206,7 @@ class Database:
             max_file_bytes,
             passage_chars,
             overlap_chars,
+            durability,
         )
 
     def _add(
@@ -188,6 +222,7 @@ class Database:
         max_file_bytes: int | str | None,
         passage_chars: int | None,
         overlap_chars: int | None,
+        durability: Durability | None,
     ) -> AddReport:
         several = arguments.paths(paths)
         into = collection if isinstance(collection, Collection) else self.collection(collection)
@@ -202,6 +237,7 @@ class Database:
                 "max_file_bytes": arguments.optional_size_bytes("max_file_bytes", max_file_bytes),
                 "target_chars": arguments.optional_whole("passage_chars", passage_chars),
                 "overlap_chars": arguments.optional_whole("overlap_chars", overlap_chars),
+                "durability": arguments.durability(durability),
                 "on_progress": None if tell is None else lambda parts: tell(reports.progress(parts)),
                 "cancel": cancel,
             }

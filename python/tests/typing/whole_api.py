@@ -109,6 +109,56 @@ def reading(notes: nuthatch.Collection) -> Iterator[str]:
         assert_type(info.building.seconds_left, float | None)
 
 
+def keys_and_values(db: nuthatch.Database, notes: nuthatch.Collection) -> Iterator[bytes]:
+    nuthatch.connect(":memory:", sync_interval_ms=50, snapshot_age=datetime.timedelta(minutes=5))
+    kv = db.kv("sessions", create=True, durability="interval")
+    assert_type(kv, nuthatch.Keyspace)
+    assert_type(db.keyspaces(), list[str])
+    assert_type(db.drop_keyspace("sessions"), bool)
+    assert_type(kv["a"], bytes)
+    kv["a"] = "text"
+    kv[b"a"] = bytearray(b"x")
+    kv["a"] = memoryview(b"x")
+    del kv["a"]
+    assert_type("a" in kv, bool)
+    assert_type(kv.get("a"), bytes | None)
+    assert_type(kv.get("a", b""), bytes)
+    assert_type(kv.get("a", 5), bytes | int)
+    assert_type(kv.get_many(["a", b"b"]), list[bytes | None])
+    kv.put("a", b"1", ttl=1.5, durability="commit")
+    kv.put("a", b"1", ttl=datetime.timedelta(days=1))
+    kv.put_many({"a": "1", "b": "2"}, ttl=5)
+    kv.put_many([("a", b"1"), (b"b", "2")])
+    assert_type(kv.delete("a"), int)
+    assert_type(kv.delete(["a", b"b"], durability="os"), int)
+    assert_type(kv.delete_prefix("a/"), int)
+    assert_type(kv.clear(), int)
+    assert_type(kv.compare_and_set("a", None, "me", ttl=5), bool)
+    assert_type(kv.increment("n", by=-1), int)
+    assert_type(kv.append("a", b"more"), int)
+    assert_type(kv.expire("a", None), bool)
+    assert_type(kv.ttl("a"), float | None)
+    page = kv.scan(prefix="a", start="b", stop="c", reverse=True, limit=5, cursor=None, keys_only=False)
+    assert_type(page, nuthatch.KeyPage)
+    assert_type(page.entries, list[tuple[bytes, bytes]])
+    assert_type(page.keys, list[bytes])
+    assert_type(page.cursor, str | None)
+    assert_type(kv.count_estimate("a"), int)
+    assert_type(dict(kv.items(prefix="a")), dict[bytes, bytes])
+    assert_type(list(kv.values()), list[bytes])
+    notes.upsert(ids=["a"], texts=["x"], durability="os")
+    notes.delete("a", durability="interval")
+    db.add("a", notes, durability="os")
+    kv.put("a", 5)  # type: ignore[arg-type]
+    kv.put("a", "x", durability="fsync")  # type: ignore[arg-type]
+    len(kv)  # type: ignore[arg-type]
+    try:
+        kv["ghost"]
+    except nuthatch.MissingKeyError:
+        pass
+    yield from kv.keys(reverse=True)
+
+
 def searching(notes: nuthatch.Collection) -> None:
     results = notes.search(
         "reset a password",
@@ -200,6 +250,16 @@ async def awaiting() -> None:
         async for record in notes:
             assert_type(record, nuthatch.Record)
         assert_type(await db.add("a", notes), nuthatch.AddReport)
+        kv = await db.kv("sessions", durability="os")
+        assert_type(kv, nuthatch.AsyncKeyspace)
+        assert_type(await kv.get("a"), bytes | None)
+        assert_type(await kv.get("a", b""), bytes)
+        assert_type(await kv.increment("n"), int)
+        assert_type(await kv.scan(), nuthatch.KeyPage)
+        async for key in kv:
+            assert_type(key, bytes)
+        async for entry in kv.items(prefix="a"):
+            assert_type(entry, tuple[bytes, bytes])
     db = await nuthatch.connect_async(":memory:")
     assert_type(await db.stats(), nuthatch.Stats)
 
