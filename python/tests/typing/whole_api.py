@@ -152,10 +152,6 @@ def keys_and_values(db: nuthatch.Database, notes: nuthatch.Collection) -> Iterat
     kv.put("a", 5)  # type: ignore[arg-type]
     kv.put("a", "x", durability="fsync")  # type: ignore[arg-type]
     len(kv)  # type: ignore[arg-type]
-    try:
-        kv["ghost"]
-    except nuthatch.MissingKeyError:
-        pass
     yield from kv.keys(reverse=True)
 
 
@@ -271,6 +267,8 @@ def failing(db: nuthatch.Database) -> None:
         print(error)
     except errors.CorruptError as error:
         assert_type(error.path, Path | None)
+    except (nuthatch.MissingKeyError, KeyError):
+        pass
     except (nuthatch.InvalidError, ValueError, nuthatch.NotFoundError, LookupError):
         pass
     except (nuthatch.ExhaustedError, nuthatch.InternalError, nuthatch.NuthatchError):
