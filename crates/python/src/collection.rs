@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use nuthatch_engine as core;
-use nuthatch_engine::Scan;
+use nuthatch_engine::{FileInfo, Scan, Search};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -14,10 +14,29 @@ use crate::handle::Handle;
 use crate::keyspace;
 use crate::records::{self, Columns, RecordParts, Vectors};
 use crate::searching::{self, AnswerParts, Query};
-use crate::searching_many;
+use crate::searching_many::search_many;
 
 /// path, bytes, mtime_ns, kind, passages
-type FileParts = (String, u64, i64, String, usize);
+pub type FileParts = (String, u64, i64, String, usize);
+
+pub fn file_parts(file: FileInfo) -> FileParts {
+    (file.path, file.bytes, file.mtime_ns, file.kind, file.passages)
+}
+
+/// A page of a listing, from its arguments.
+pub fn scan_request(
+    condition: Option<String>,
+    limit: usize,
+    cursor: Option<String>,
+    vectors: bool,
+) -> core::Result<Scan> {
+    // The engine's requests carry a parsed filter; a search is what parses one.
+    let filter = match condition {
+        Some(condition) => Search::default().filter(&condition)?.filter,
+        None => None,
+    };
+    Ok(Scan { cursor, limit, filter, vectors })
+}
 
 #[pyclass(frozen, module = "nuthatch._core")]
 pub struct Collection {
@@ -76,8 +95,7 @@ impl Collection {
         vectors: bool,
     ) -> PyResult<Vec<Option<RecordParts<'py>>>> {
         let collection = self.get(py)?;
-        let found = engine(py, || collection.get(&ids, vectors))?;
-        found.into_iter().map(|record| record.map(|record| records::parts(py, record)).transpose()).collect()
+        records::all_parts(py, engine(py, || collection.get(&ids, vectors))?)
     }
 
     fn delete(&self, py: Python<'_>, ids: Vec<String>, durability: Option<&str>) -> PyResult<u64> {
@@ -111,7 +129,8 @@ impl Collection {
         texts: Option<Bound<'py, PyList>>,
         vectors: Option<Vectors>,
     ) -> PyResult<Vec<AnswerParts<'py>>> {
-        searching_many::search_many(py, self.get(py)?, &query, count, texts, vectors)
+        let collection = self.get(py)?;
+        search_many(py, |searches| collection.search_many(searches), &query, count, texts, vectors)
     }
 
     fn scan<'py>(
@@ -123,16 +142,8 @@ impl Collection {
         vectors: bool,
     ) -> PyResult<(Vec<RecordParts<'py>>, Option<String>)> {
         let collection = self.get(py)?;
-        let page = engine(py, || {
-            // The engine's requests carry a parsed filter; a search is what parses one.
-            let filter = match condition {
-                Some(condition) => core::Search::default().filter(&condition)?.filter,
-                None => None,
-            };
-            collection.scan(&Scan { cursor, limit, filter, vectors })
-        })?;
-        let found = page.records.into_iter().map(|record| records::parts(py, record)).collect::<PyResult<_>>()?;
-        Ok((found, page.cursor))
+        let page = engine(py, || collection.scan(&scan_request(condition, limit, cursor, vectors)?))?;
+        records::page_parts(py, page)
     }
 
     fn add<'py>(&self, py: Python<'py>, arguments: AddArguments<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -141,8 +152,7 @@ impl Collection {
 
     fn files(&self, py: Python<'_>, prefix: String) -> PyResult<Vec<FileParts>> {
         let collection = self.get(py)?;
-        let files = engine(py, || collection.files(&prefix))?;
-        Ok(files.into_iter().map(|file| (file.path, file.bytes, file.mtime_ns, file.kind, file.passages)).collect())
+        Ok(engine(py, || collection.files(&prefix))?.into_iter().map(file_parts).collect())
     }
 
     fn remove_files(&self, py: Python<'_>, path: String) -> PyResult<u64> {

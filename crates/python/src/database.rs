@@ -13,7 +13,10 @@ use crate::embedder::Choice;
 use crate::error::{engine, invalid};
 use crate::handle::Handle;
 use crate::keyspace::{self, Keyspace};
+use crate::snapshot::Snapshot;
+use crate::transaction::Transaction;
 use crate::value::json_to_python;
+use crate::write_batch::WriteBatch;
 
 #[pyclass(frozen, module = "nuthatch._core")]
 pub struct Database {
@@ -132,6 +135,20 @@ impl Database {
         engine(py, || database.drop_keyspace(&name))
     }
 
+    fn batch(&self) -> WriteBatch {
+        WriteBatch::new(self.handle.clone())
+    }
+
+    fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
+        let database = self.handle.get(py)?;
+        Ok(Snapshot::new(engine(py, || database.snapshot())?, self.handle.clone()))
+    }
+
+    fn transaction(&self, py: Python<'_>) -> PyResult<Transaction> {
+        let database = self.handle.get(py)?;
+        Ok(Transaction::new(engine(py, || database.transaction())?, self.handle.clone()))
+    }
+
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let database = self.handle.get(py)?;
         let stats = engine(py, || database.stats())?;
@@ -144,6 +161,8 @@ impl Database {
         dict.set_item("collections", collections)?;
         dict.set_item("disk", json(serde_json::to_value(stats.disk))?)?;
         dict.set_item("memory", json(serde_json::to_value(stats.memory))?)?;
+        dict.set_item("snapshots", stats.snapshots)?;
+        dict.set_item("snapshot_age_seconds", stats.snapshot_age.as_secs_f64())?;
         Ok(dict)
     }
 

@@ -18,6 +18,15 @@ from . import embedders, errors
 from ._core import __version__
 from .aio import AsyncCollection, AsyncDatabase, connect_async
 from .aio_kv import AsyncKeyspace
+from .aio_transactions import (
+    AsyncBatch,
+    AsyncSnapshot,
+    AsyncSnapshotCollection,
+    AsyncSnapshotKeyspace,
+    AsyncTransaction,
+    AsyncTransactionCollection,
+    AsyncTransactionKeyspace,
+)
 from .collection import Collection
 from .database import Database, connect
 from .errors import (
@@ -32,7 +41,8 @@ from .errors import (
     NuthatchError,
     UnavailableError,
 )
-from .kv import KeyPage, Keyspace
+from .kv import Keyspace
+from .kv_reads import KeyPage
 from .records import FileInfo, Page, Record, Upserted
 from .reports import (
     AddReport,
@@ -47,12 +57,25 @@ from .reports import (
     Stats,
 )
 from .results import Hit, Leg, Legs, Results
+from .snapshots import Snapshot, SnapshotCollection, SnapshotKeyspace
+from .transactions import Transaction, TransactionCollection, TransactionKeyspace
+from .write_batch import Batch, BatchCollection, BatchKeyspace
 
 __all__ = [
     "AddReport",
+    "AsyncBatch",
     "AsyncCollection",
     "AsyncDatabase",
     "AsyncKeyspace",
+    "AsyncSnapshot",
+    "AsyncSnapshotCollection",
+    "AsyncSnapshotKeyspace",
+    "AsyncTransaction",
+    "AsyncTransactionCollection",
+    "AsyncTransactionKeyspace",
+    "Batch",
+    "BatchCollection",
+    "BatchKeyspace",
     "BuildProgress",
     "ClosedError",
     "Collection",
@@ -81,7 +104,13 @@ __all__ = [
     "Record",
     "Results",
     "Skipped",
+    "Snapshot",
+    "SnapshotCollection",
+    "SnapshotKeyspace",
     "Stats",
+    "Transaction",
+    "TransactionCollection",
+    "TransactionKeyspace",
     "UnavailableError",
     "Upserted",
     "__version__",

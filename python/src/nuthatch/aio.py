@@ -5,22 +5,27 @@ Every method has the name, the arguments and the answer of its counterpart in ``
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
-from typing import Any, NoReturn, overload
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from typing import Any, NoReturn, TypeVar
 
-from . import _core
+from . import arguments
 from .aio_kv import AsyncKeyspace
+from .aio_reads import AsyncCollectionReads
+from .aio_transactions import AsyncBatch, AsyncSnapshot, AsyncTransaction
 from .arguments import Durability, StrPath
-from .collection import _PAGE, Collection, Records
+from .collection import Collection, Records
 from .database import Database, Elements, Metric, connect
 from .embedders import EmbedderLike
-from .kv import TimeToLive
-from .queries import Fusion, Mode, query
-from .records import FileInfo, Page, Record, Upserted
+from .errors import ConflictError
+from .kv_entries import TimeToLive
+from .records import FileInfo, Upserted
 from .reports import AddReport, CollectionInfo, Doctor, Progress, Stats
-from .results import Results
-from .threads import cancellable, in_thread
-from .vectors import Vector, Vectors
+from .snapshots import Snapshot
+from .threads import Entering, cancellable, in_thread
+from .transactions import Transaction
+from .vectors import Vectors
+
+T = TypeVar("T")
 
 
 def connect_async(
@@ -140,6 +145,36 @@ class AsyncDatabase:
         """As ``Database.drop_keyspace``."""
         return await in_thread(self.sync.drop_keyspace, name)
 
+    def batch(self, *, durability: Durability | None = None) -> AsyncBatch:
+        """As ``Database.batch``, for ``async with``."""
+        return AsyncBatch(self.sync.batch(durability=durability))
+
+    def snapshot(self) -> Entering[Snapshot, AsyncSnapshot]:
+        """As ``Database.snapshot``: ``async with db.snapshot() as snapshot:``, or ``snapshot = await db.snapshot()``."""
+        return Entering(self.sync.snapshot, AsyncSnapshot)
+
+    def transaction(self, *, durability: Durability | None = None) -> Entering[Transaction, AsyncTransaction]:
+        """As ``Database.transaction``: ``async with db.transaction() as transaction:``, or ``await db.transaction()``."""
+        return Entering(lambda: self.sync.transaction(durability=durability), AsyncTransaction)
+
+    async def transact(
+        self,
+        function: Callable[[AsyncTransaction], Awaitable[T]],
+        *,
+        retries: int = 10,
+        durability: Durability | None = None,
+    ) -> T:
+        """As ``Database.transact``, with a function to be awaited."""
+        left = arguments.whole("retries", retries)
+        while True:
+            try:
+                async with self.transaction(durability=durability) as transaction:
+                    return await function(transaction)
+            except ConflictError:
+                if not left:
+                    raise
+                left -= 1
+
     async def add(
         self,
         paths: StrPath | Iterable[StrPath],
@@ -210,18 +245,15 @@ class AsyncDatabase:
         self.sync.__reduce__()
 
 
-class AsyncCollection:
+class AsyncCollection(AsyncCollectionReads):
     """A ``Collection`` whose calls are awaited. ``sync`` is the collection underneath."""
 
     __slots__ = ("sync",)
 
+    sync: Collection
+
     def __init__(self, sync: Collection) -> None:
         self.sync = sync
-
-    @property
-    def name(self) -> str:
-        """As ``Collection.name``."""
-        return self.sync.name
 
     async def upsert(
         self,
@@ -244,16 +276,6 @@ class AsyncCollection:
             durability=durability,
         )
 
-    @overload
-    async def get(self, ids: str, *, include: Sequence[str] = ...) -> Record | None: ...  # type: ignore[overload-overlap]
-    @overload
-    async def get(self, ids: Iterable[str], *, include: Sequence[str] = ...) -> list[Record | None]: ...
-    async def get(
-        self, ids: str | Iterable[str], *, include: Sequence[str] = ("text", "payload")
-    ) -> Record | list[Record | None] | None:
-        """As ``Collection.get``."""
-        return await in_thread(self.sync.get, ids, include=include)
-
     async def delete(
         self,
         ids: str | Iterable[str] | None = None,
@@ -263,114 +285,6 @@ class AsyncCollection:
     ) -> int:
         """As ``Collection.delete``."""
         return await in_thread(self.sync.delete, ids, where=where, durability=durability)
-
-    async def count(self, where: str | None = None) -> int:
-        """As ``Collection.count``."""
-        return await in_thread(self.sync.count, where)
-
-    async def search(
-        self,
-        text: str | None = None,
-        *,
-        vector: Vector | None = None,
-        like: str | None = None,
-        limit: int = 10,
-        offset: int = 0,
-        cursor: str | None = None,
-        where: str | None = None,
-        mode: Mode | None = None,
-        fusion: Fusion = "rrf",
-        weights: Mapping[str, float] | Sequence[float] | None = None,
-        include: Sequence[str] = ("text", "payload"),
-        explain: bool = False,
-        recall: float | None = None,
-        effort: int | None = None,
-        exact: bool = False,
-        timeout: float | None = None,
-    ) -> Results:
-        """As ``Collection.search``. Cancelling the task ends the search."""
-
-        def search(cancel: _core.CancelFlag) -> Results:
-            asked = query(
-                text=text,
-                vector=vector,
-                like=like,
-                limit=limit,
-                offset=offset,
-                cursor=cursor,
-                where=where,
-                mode=mode,
-                fusion=fusion,
-                weights=weights,
-                include=include,
-                recall=recall,
-                effort=effort,
-                exact=exact,
-                timeout=timeout,
-                cancel=cancel,
-            )
-            return self.sync._search(asked, explain)
-
-        return await cancellable(search)
-
-    async def search_many(
-        self,
-        texts: Iterable[str] | None = None,
-        *,
-        vectors: Vectors | None = None,
-        limit: int = 10,
-        offset: int = 0,
-        where: str | None = None,
-        mode: Mode | None = None,
-        fusion: Fusion = "rrf",
-        weights: Mapping[str, float] | Sequence[float] | None = None,
-        include: Sequence[str] = ("text", "payload"),
-        explain: bool = False,
-        recall: float | None = None,
-        effort: int | None = None,
-        exact: bool = False,
-        timeout: float | None = None,
-    ) -> list[Results]:
-        """As ``Collection.search_many``. Cancelling the task ends the searches."""
-
-        def search(cancel: _core.CancelFlag) -> list[Results]:
-            asked = query(
-                limit=limit,
-                offset=offset,
-                where=where,
-                mode=mode,
-                fusion=fusion,
-                weights=weights,
-                include=include,
-                recall=recall,
-                effort=effort,
-                exact=exact,
-                timeout=timeout,
-                cancel=cancel,
-            )
-            return self.sync._search_many(asked, texts, vectors, explain)
-
-        return await cancellable(search)
-
-    async def scan(
-        self,
-        *,
-        where: str | None = None,
-        limit: int = _PAGE,
-        cursor: str | None = None,
-        include: Sequence[str] = ("text", "payload"),
-    ) -> Page:
-        """As ``Collection.scan``."""
-        return await in_thread(self.sync.scan, where=where, limit=limit, cursor=cursor, include=include)
-
-    async def __aiter__(self) -> AsyncIterator[Record]:
-        page = await self.scan()
-        while True:
-            for record in page:
-                yield record
-            if page.cursor is None:
-                return
-            page = await self.scan(cursor=page.cursor)
 
     async def files(self, prefix: StrPath = "") -> list[FileInfo]:
         """As ``Collection.files``."""
@@ -391,9 +305,3 @@ class AsyncCollection:
     async def info(self) -> CollectionInfo:
         """As ``Collection.info``."""
         return await in_thread(self.sync.info)
-
-    def __repr__(self) -> str:
-        return f"Async{self.sync!r}"
-
-    def __reduce__(self) -> NoReturn:
-        self.sync.__reduce__()

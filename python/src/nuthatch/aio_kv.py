@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
-from typing import NoReturn, TypeVar, overload
+from collections.abc import Iterable
 
+from .aio_reads import AsyncKeyReads
 from .arguments import Durability
-from .kv import _PAGE, Bytes, Entries, KeyPage, Keyspace, TimeToLive
+from .kv import Keyspace
+from .kv_entries import Bytes, Entries, TimeToLive
 from .threads import in_thread
 
-T = TypeVar("T")
 
-
-class AsyncKeyspace:
+class AsyncKeyspace(AsyncKeyReads):
     """A ``Keyspace`` whose calls are awaited; listings are for ``async for``. ``sync`` is the keyspace underneath.
 
     >>> import asyncio, nuthatch
@@ -27,25 +26,10 @@ class AsyncKeyspace:
 
     __slots__ = ("sync",)
 
+    sync: Keyspace
+
     def __init__(self, sync: Keyspace) -> None:
         self.sync = sync
-
-    @property
-    def name(self) -> str:
-        """As ``Keyspace.name``."""
-        return self.sync.name
-
-    @overload
-    async def get(self, key: Bytes) -> bytes | None: ...
-    @overload
-    async def get(self, key: Bytes, default: T) -> bytes | T: ...
-    async def get(self, key: Bytes, default: object = None) -> object:
-        """As ``Keyspace.get``."""
-        return await in_thread(self.sync.get, key, default)
-
-    async def get_many(self, keys: Iterable[Bytes]) -> list[bytes | None]:
-        """As ``Keyspace.get_many``."""
-        return await in_thread(self.sync.get_many, keys)
 
     async def put(
         self, key: Bytes, value: Bytes, *, ttl: TimeToLive | None = None, durability: Durability | None = None
@@ -99,89 +83,6 @@ class AsyncKeyspace:
         """As ``Keyspace.ttl``."""
         return await in_thread(self.sync.ttl, key)
 
-    async def scan(
-        self,
-        *,
-        prefix: Bytes | None = None,
-        start: Bytes | None = None,
-        stop: Bytes | None = None,
-        reverse: bool = False,
-        limit: int = _PAGE,
-        cursor: str | None = None,
-        keys_only: bool = False,
-    ) -> KeyPage:
-        """As ``Keyspace.scan``."""
-        return await in_thread(
-            self.sync.scan,
-            prefix=prefix,
-            start=start,
-            stop=stop,
-            reverse=reverse,
-            limit=limit,
-            cursor=cursor,
-            keys_only=keys_only,
-        )
-
-    async def items(
-        self,
-        *,
-        prefix: Bytes | None = None,
-        start: Bytes | None = None,
-        stop: Bytes | None = None,
-        reverse: bool = False,
-    ) -> AsyncIterator[tuple[bytes, bytes]]:
-        """As ``Keyspace.items``."""
-        async for page in self._pages(prefix, start, stop, reverse, keys_only=False):
-            for entry in page:
-                yield entry
-
-    async def keys(
-        self,
-        *,
-        prefix: Bytes | None = None,
-        start: Bytes | None = None,
-        stop: Bytes | None = None,
-        reverse: bool = False,
-    ) -> AsyncIterator[bytes]:
-        """As ``Keyspace.keys``."""
-        async for page in self._pages(prefix, start, stop, reverse, keys_only=True):
-            for key, _ in page:
-                yield key
-
-    async def values(
-        self,
-        *,
-        prefix: Bytes | None = None,
-        start: Bytes | None = None,
-        stop: Bytes | None = None,
-        reverse: bool = False,
-    ) -> AsyncIterator[bytes]:
-        """As ``Keyspace.values``."""
-        async for page in self._pages(prefix, start, stop, reverse, keys_only=False):
-            for _, value in page:
-                yield value
-
-    async def _pages(
-        self, prefix: Bytes | None, start: Bytes | None, stop: Bytes | None, reverse: bool, *, keys_only: bool
-    ) -> AsyncIterator[KeyPage]:
-        cursor = None
-        while True:
-            page = await self.scan(
-                prefix=prefix, start=start, stop=stop, reverse=reverse, cursor=cursor, keys_only=keys_only
-            )
-            yield page
-            if (cursor := page.cursor) is None:
-                return
-
     async def count_estimate(self, prefix: Bytes = b"") -> int:
         """As ``Keyspace.count_estimate``."""
         return await in_thread(self.sync.count_estimate, prefix)
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self.keys()
-
-    def __repr__(self) -> str:
-        return f"Async{self.sync!r}"
-
-    def __reduce__(self) -> NoReturn:
-        self.sync.__reduce__()

@@ -5,18 +5,24 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import Literal, NoReturn, TypeAlias
+from typing import Literal, NoReturn, TypeAlias, TypeVar
 
 from . import _core, arguments, reports
 from .arguments import Durability, StrPath
 from .collection import Collection
 from .embedders import EmbedderLike, resolve
-from .errors import ClosedError, InvalidError
-from .kv import Keyspace, TimeToLive
+from .errors import ClosedError, ConflictError, InvalidError
+from .kv import Keyspace
+from .kv_entries import TimeToLive
 from .reports import AddReport, CollectionInfo, Doctor, Progress, Stats
+from .snapshots import Snapshot
+from .transactions import Transaction
+from .write_batch import Batch
 
 Metric: TypeAlias = Literal["cosine", "dot", "l2", "hamming"]
 Elements: TypeAlias = Literal["f32", "f16", "int8", "uint8", "binary"]
+
+T = TypeVar("T")
 
 MEMORY = ":memory:"
 
@@ -163,6 +169,46 @@ class Database:
     def drop_keyspace(self, name: str) -> bool:
         """Deletes a keyspace with everything in it. False when there is none."""
         return self._core.drop_keyspace(arguments.text("name", name))
+
+    def batch(self, *, durability: Durability | None = None) -> Batch:
+        """Writes to keyspaces and collections that are one atomic write at the end of a ``with`` block; see ``Batch``."""
+        return Batch(self._core.batch(), durability)
+
+    def snapshot(self) -> Snapshot:
+        """Everything as it is now, whatever is written later, for a ``with`` block; see ``Snapshot``."""
+        return Snapshot(self._core.snapshot())
+
+    def transaction(self, *, durability: Durability | None = None) -> Transaction:
+        """Reads and writes that happen as if nobody else were there, for a ``with`` block; see ``Transaction``."""
+        return Transaction(self._core.transaction(), durability)
+
+    def transact(
+        self, function: Callable[[Transaction], T], *, retries: int = 10, durability: Durability | None = None
+    ) -> T:
+        """Runs ``function`` in a transaction, commits it, and gives what it returned.
+
+        When somebody else has changed what it read, it is run again in a new transaction, up to ``retries`` times; then
+        ConflictError is raised. So it should do nothing but read and write the transaction it is given.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     def add_note(transaction):
+        ...         numbers = transaction.kv("numbers")
+        ...         number = int(numbers.get("last", b"0")) + 1
+        ...         numbers["last"] = str(number)
+        ...         return number
+        ...     db.transact(add_note), db.transact(add_note)
+        (1, 2)
+        """
+        left = arguments.whole("retries", retries)
+        while True:
+            try:
+                with self.transaction(durability=durability) as transaction:
+                    return function(transaction)
+            except ConflictError:
+                if not left:
+                    raise
+                left -= 1
 
     def add(
         self,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Generator
+from types import TracebackType
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 from . import _core
 
@@ -32,3 +33,43 @@ async def cancellable(call: Callable[[_core.CancelFlag], T]) -> T:
         if not work.cancelled():
             work.exception()  # what the call has come to is no longer asked for
         raise
+
+
+class Entered(Protocol):
+    """What ``async with`` works on."""
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exception: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ends it."""
+
+
+S = TypeVar("S")
+A = TypeVar("A", bound=Entered)
+
+
+class Entering(Generic[S, A]):
+    """What is begun when it is awaited, or entered with ``async with``."""
+
+    __slots__ = ("_begin", "_begun", "_wrap")
+
+    def __init__(self, begin: Callable[[], S], wrap: Callable[[S], A]) -> None:
+        self._begin = begin
+        self._wrap = wrap
+        self._begun: A | None = None
+
+    def __await__(self) -> Generator[Any, None, A]:
+        return self._start().__await__()
+
+    async def _start(self) -> A:
+        return self._wrap(await in_thread(self._begin))
+
+    async def __aenter__(self) -> A:
+        self._begun = await self._start()
+        return self._begun
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exception: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._begun is not None:
+            await self._begun.__aexit__(kind, exception, trace)
