@@ -155,6 +155,57 @@ def keys_and_values(db: nuthatch.Database, notes: nuthatch.Collection) -> Iterat
     yield from kv.keys(reverse=True)
 
 
+def together(db: nuthatch.Database) -> None:
+    with db.batch(durability="os") as batch:
+        assert_type(batch, nuthatch.Batch)
+        keys = batch.kv("keys")
+        assert_type(keys, nuthatch.BatchKeyspace)
+        keys["a"] = "1"
+        del keys["a"]
+        keys.put("a", b"1", ttl=5)
+        keys.put_many({"a": "1"}, ttl=datetime.timedelta(hours=1))
+        keys.delete(["a", b"b"])
+        records = batch.collection("notes")
+        assert_type(records, nuthatch.BatchCollection)
+        records.upsert([{"id": "a"}])
+        records.upsert(ids=["a"], texts=["x"])
+        records.delete("a")
+        keys["a"]  # type: ignore[index]
+    with db.snapshot() as snapshot:
+        assert_type(snapshot, nuthatch.Snapshot)
+        assert_type(snapshot.age, float)
+        assert_type(snapshot.kv("keys"), nuthatch.SnapshotKeyspace)
+        assert_type(snapshot.kv("keys")["a"], bytes)
+        assert_type(snapshot.kv("keys").get("a"), bytes | None)
+        assert_type(dict(snapshot.kv("keys").items()), dict[bytes, bytes])
+        kept = snapshot.collection("notes")
+        assert_type(kept, nuthatch.SnapshotCollection)
+        assert_type(kept.get("a"), nuthatch.Record | None)
+        assert_type(kept.search("x"), nuthatch.Results)
+        assert_type(kept.files(), list[nuthatch.FileInfo])
+        assert_type([record.id for record in kept], list[str])
+        snapshot.kv("keys")["a"] = "1"  # type: ignore[index]
+    with db.transaction(durability="interval") as transaction:
+        assert_type(transaction, nuthatch.Transaction)
+        mine = transaction.kv("keys")
+        assert_type(mine, nuthatch.TransactionKeyspace)
+        assert_type(mine["a"], bytes)
+        mine["a"] = "2"
+        assert_type(mine.scan(limit=5), nuthatch.KeyPage)
+        found = transaction.collection("notes")
+        assert_type(found, nuthatch.TransactionCollection)
+        found.upsert([{"id": "a"}])
+        assert_type(found.get(["a"]), list[nuthatch.Record | None])
+        assert_type(transaction.commit(), None)
+
+    def number(transaction: nuthatch.Transaction) -> int:
+        return int(transaction.kv("numbers").get("n", b"0"))
+
+    assert_type(db.transact(number, retries=5, durability="os"), int)
+    assert_type(db.stats().snapshots, int)
+    assert_type(db.stats().snapshot_age_seconds, float)
+
+
 def searching(notes: nuthatch.Collection) -> None:
     results = notes.search(
         "reset a password",
@@ -256,6 +307,23 @@ async def awaiting() -> None:
             assert_type(key, bytes)
         async for entry in kv.items(prefix="a"):
             assert_type(entry, tuple[bytes, bytes])
+        async with db.batch() as batch:
+            assert_type(batch, nuthatch.AsyncBatch)
+            batch.kv("keys")["a"] = "1"
+        async with db.snapshot() as snapshot:
+            assert_type(snapshot, nuthatch.AsyncSnapshot)
+            assert_type(await (await snapshot.kv("keys")).get("a"), bytes | None)
+            assert_type(await (await snapshot.collection("notes")).search("x"), nuthatch.Results)
+        async with db.transaction(durability="os") as transaction:
+            assert_type(transaction, nuthatch.AsyncTransaction)
+            await (await transaction.kv("keys")).put("a", "1")
+            await (await transaction.collection("notes")).delete("a")
+
+        async def number(transaction: nuthatch.AsyncTransaction) -> int:
+            return int(await (await transaction.kv("numbers")).get("n", b"0"))
+
+        assert_type(await db.transact(number), int)
+        assert_type(await db.snapshot(), nuthatch.AsyncSnapshot)
     db = await nuthatch.connect_async(":memory:")
     assert_type(await db.stats(), nuthatch.Stats)
 

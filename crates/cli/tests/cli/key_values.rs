@@ -109,6 +109,48 @@ fn a_script_can_count_append_and_take_a_lock() {
 }
 
 #[test]
+fn a_batch_from_standard_input_is_written_whole_or_not_at_all() {
+    let place = Place::new();
+    place.run(&["kv", "put", "old", "x"]).succeeds();
+    let lines = concat!(
+        r#"{"key": "a", "value": "1"}"#,
+        "\n\n",
+        r#"{"key_base64": "AP8=", "value_base64": "/w==", "ttl": "1h"}"#,
+        "\n",
+        r#"{"key": "old", "delete": true}"#,
+        "\n",
+        r#"{"key": "elsewhere", "value": "", "keyspace": "other"}"#,
+        "\n"
+    );
+    for (wrong, named) in [
+        (r#"{"key": "a"}"#, "line 5 of standard input: give either"),
+        (r#"{"value": "a"}"#, "no \"key\""),
+        (r#"{"key": "a", "value": "1", "delete": true}"#, "give either"),
+        (r#"{"key": "a", "key_base64": "AA==", "value": "1"}"#, "give one of them"),
+        (r#"{"key_base64": "?", "value": "1"}"#, "not base64"),
+        (r#"{"key": "a", "value": "1", "ttl": "soon"}"#, "is no time"),
+        (r#"{"key": "a", "valeu": "1"}"#, "valeu"),
+        (r#"{"key": "", "value": "1"}"#, "empty key"),
+        ("a=1", "line 5"),
+    ] {
+        let mut command = place.command(&["kv", "batch"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(format!("{lines}{wrong}\n").as_bytes()).unwrap();
+        let ran = Ran::of(child.wait_with_output().unwrap()).ends(2);
+        assert!(ran.err.contains(named), "{wrong}: {}", ran.err);
+    }
+    assert_eq!(place.run(&["kv", "scan"]).succeeds().out, "old\tx\n");
+    let (code, out) = piped(&place, &["kv", "batch"], lines.as_bytes());
+    assert_eq!((code, out), (0, b"3 keys set, 1 deleted.\n".to_vec()));
+    assert_eq!(place.run(&["kv", "scan"]).succeeds().out, "\\x00\\xff\t\\xff\na\t1\n");
+    place.run(&["kv", "get", "elsewhere", "-k", "other"]).succeeds();
+    let entries = place.json(&["kv", "scan", "--json"])["entries"].clone();
+    let again: String = entries.as_array().unwrap().iter().map(|entry| format!("{entry}\n")).collect();
+    assert_eq!(piped(&place, &["kv", "batch", "-k", "copy"], again.as_bytes()).0, 0);
+    assert_eq!(place.json(&["kv", "scan", "-k", "copy", "--json"])["entries"], entries);
+}
+
+#[test]
 fn keys_and_keyspaces_go() {
     let place = Place::new();
     for key in ["a/1", "a/2", "b"] {

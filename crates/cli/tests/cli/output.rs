@@ -7,8 +7,8 @@ use crate::support::{Place, Ran};
 
 const COMMANDS: [&str; 11] =
     ["add", "search", "get", "ls", "rm", "kv", "stats", "optimize", "doctor", "model", "completions"];
-const KV_COMMANDS: [&str; 12] =
-    ["get", "put", "del", "scan", "incr", "append", "cas", "ttl", "expire", "count", "ls", "drop"];
+const KV_COMMANDS: [&str; 13] =
+    ["get", "put", "del", "scan", "incr", "append", "cas", "batch", "ttl", "expire", "count", "ls", "drop"];
 const REFERENCE: &str = include_str!("../../../../docs/reference/cli.md");
 
 #[test]

@@ -1,5 +1,6 @@
 //! `nuthatch kv`: keys and values.
 
+mod batch;
 mod bytes;
 mod cas;
 mod count;
@@ -62,6 +63,8 @@ enum Command {
     Append(put::Append),
     /// Set a key if its value is what you expect; exit code 1 when it is not
     Cas(cas::Cas),
+    /// Set and delete many keys from standard input, all or nothing
+    Batch(batch::Batch),
     /// Print how many seconds a key has to live
     Ttl(ttl::Ttl),
     /// Change when a key expires
@@ -85,6 +88,7 @@ impl Kv {
             Command::Incr(args) => args.run(globals, common, out),
             Command::Append(args) => args.run(globals, common, out),
             Command::Cas(args) => args.run(globals, common, out),
+            Command::Batch(args) => args.run(globals, common, out),
             Command::Ttl(args) => args.run(globals, common, out),
             Command::Expire(args) => args.run(globals, common, out),
             Command::Count(args) => args.run(globals, common, out),
