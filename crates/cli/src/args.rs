@@ -125,6 +125,8 @@ pub enum Command {
     Ls(commands::ls::Ls),
     /// Remove files, records or a collection
     Rm(commands::rm::Rm),
+    /// Keys and values: get, put, scan and more
+    Kv(commands::kv::Kv),
     /// Rows, bytes on disk and bytes in memory, by part
     Stats(commands::stats::Stats),
     /// Merge what was added piece by piece, so that searches are as fast as can be

@@ -8,6 +8,7 @@
 
 mod args;
 mod commands;
+mod durability;
 mod embedder;
 mod exit;
 mod folder;

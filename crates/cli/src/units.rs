@@ -28,6 +28,25 @@ pub fn parse_seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("{text:?} is no time; write seconds above 0, for example 2 or 0.5"))
 }
 
+/// `30s`, `10m`, `12h`, `7d`, `2w`, `500ms`, or seconds: above 0, up to thirty years.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let unit = match text[digits..].trim() {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        "w" => 604_800.0,
+        _ => f64::NAN,
+    };
+    let seconds = text[..digits].parse::<f64>().ok().map(|number| number * unit);
+    seconds
+        .filter(|seconds| *seconds > 0.0 && *seconds <= 1e9)
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| format!("{text:?} is no time; write for example 30s, 10m, 12h or 7d"))
+}
+
 /// `512 B`, `3.4 KiB`, `12 MiB`.
 pub fn bytes(bytes: u64) -> String {
     let mut value = bytes as f64;
@@ -100,6 +119,17 @@ mod tests {
         assert_eq!(parse_seconds("0.5"), Ok(Duration::from_millis(500)));
         for wrong in ["", "0", "-1", "NaN", "inf", "1e300", "soon"] {
             assert!(parse_seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn durations_are_read_as_they_are_written() {
+        assert_eq!(parse_duration("10m"), Ok(Duration::from_secs(600)));
+        assert_eq!(parse_duration("1.5 h"), Ok(Duration::from_secs(5400)));
+        assert_eq!(parse_duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_duration("250ms"), Ok(Duration::from_millis(250)));
+        for wrong in ["", "0", "-1s", "soon", "10 parsecs", "1e9d", "400y", "."] {
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }
 

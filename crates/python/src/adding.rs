@@ -53,6 +53,7 @@ pub struct AddArguments<'py> {
     max_file_bytes: Option<u64>,
     target_chars: Option<usize>,
     overlap_chars: Option<usize>,
+    pub durability: Option<String>,
     on_progress: Option<Bound<'py, PyAny>>,
     cancel: Option<Bound<'py, CancelFlag>>,
 }

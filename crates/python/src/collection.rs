@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use nuthatch_engine as core;
-use nuthatch_engine::Scan;
+use nuthatch_engine::{FileInfo, Scan, Search};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -11,12 +11,32 @@ use crate::adding::{self, AddArguments, SIGNALS_EVERY};
 use crate::database::info_to_python;
 use crate::error::{engine, invalid};
 use crate::handle::Handle;
+use crate::keyspace;
 use crate::records::{self, Columns, RecordParts, Vectors};
 use crate::searching::{self, AnswerParts, Query};
-use crate::searching_many;
+use crate::searching_many::search_many;
 
 /// path, bytes, mtime_ns, kind, passages
-type FileParts = (String, u64, i64, String, usize);
+pub type FileParts = (String, u64, i64, String, usize);
+
+pub fn file_parts(file: FileInfo) -> FileParts {
+    (file.path, file.bytes, file.mtime_ns, file.kind, file.passages)
+}
+
+/// A page of a listing, from its arguments.
+pub fn scan_request(
+    condition: Option<String>,
+    limit: usize,
+    cursor: Option<String>,
+    vectors: bool,
+) -> core::Result<Scan> {
+    // The engine's requests carry a parsed filter; a search is what parses one.
+    let filter = match condition {
+        Some(condition) => Search::default().filter(&condition)?.filter,
+        None => None,
+    };
+    Ok(Scan { cursor, limit, filter, vectors })
+}
 
 #[pyclass(frozen, module = "nuthatch._core")]
 pub struct Collection {
@@ -32,6 +52,15 @@ impl Collection {
     fn get(&self, py: Python<'_>) -> PyResult<&core::Collection> {
         self.handle.get(py)?;
         Ok(&self.collection)
+    }
+
+    /// To write with this durability, or with the handle's own.
+    fn write(&self, py: Python<'_>, durability: Option<&str>) -> PyResult<core::Collection> {
+        let collection = self.get(py)?;
+        Ok(match keyspace::durability(py, durability)? {
+            Some(durability) => collection.with_durability(durability),
+            None => collection.clone(),
+        })
     }
 }
 
@@ -52,8 +81,8 @@ impl Collection {
     }
 
     /// Inserted, replaced.
-    fn upsert(&self, py: Python<'_>, columns: Columns<'_>) -> PyResult<(u64, u64)> {
-        let collection = self.get(py)?;
+    fn upsert(&self, py: Python<'_>, columns: Columns<'_>, durability: Option<&str>) -> PyResult<(u64, u64)> {
+        let collection = self.write(py, durability)?;
         let records = columns.records(py)?;
         let upserted = engine(py, || collection.upsert(records))?;
         Ok((upserted.inserted, upserted.replaced))
@@ -66,22 +95,21 @@ impl Collection {
         vectors: bool,
     ) -> PyResult<Vec<Option<RecordParts<'py>>>> {
         let collection = self.get(py)?;
-        let found = engine(py, || collection.get(&ids, vectors))?;
-        found.into_iter().map(|record| record.map(|record| records::parts(py, record)).transpose()).collect()
+        records::all_parts(py, engine(py, || collection.get(&ids, vectors))?)
     }
 
-    fn delete(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<u64> {
-        let collection = self.get(py)?;
+    fn delete(&self, py: Python<'_>, ids: Vec<String>, durability: Option<&str>) -> PyResult<u64> {
+        let collection = self.write(py, durability)?;
         Ok(engine(py, || collection.delete(&ids))?.deleted)
     }
 
-    fn delete_where(&self, py: Python<'_>, condition: String) -> PyResult<u64> {
-        let collection = self.get(py)?;
+    fn delete_where(&self, py: Python<'_>, condition: String, durability: Option<&str>) -> PyResult<u64> {
+        let collection = self.write(py, durability)?;
         Ok(engine(py, || collection.delete_where(&condition))?.deleted)
     }
 
-    fn delete_prefix(&self, py: Python<'_>, prefix: String) -> PyResult<u64> {
-        let collection = self.get(py)?;
+    fn delete_prefix(&self, py: Python<'_>, prefix: String, durability: Option<&str>) -> PyResult<u64> {
+        let collection = self.write(py, durability)?;
         Ok(engine(py, || collection.delete_prefix(&prefix))?.deleted)
     }
 
@@ -106,7 +134,8 @@ impl Collection {
         texts: Option<Bound<'py, PyList>>,
         vectors: Option<Vectors>,
     ) -> PyResult<Vec<AnswerParts<'py>>> {
-        searching_many::search_many(py, self.get(py)?, &query, count, texts, vectors)
+        let collection = self.get(py)?;
+        search_many(py, |searches| collection.search_many(searches), &query, count, texts, vectors)
     }
 
     fn scan<'py>(
@@ -118,26 +147,17 @@ impl Collection {
         vectors: bool,
     ) -> PyResult<(Vec<RecordParts<'py>>, Option<String>)> {
         let collection = self.get(py)?;
-        let page = engine(py, || {
-            // The engine's requests carry a parsed filter; a search is what parses one.
-            let filter = match condition {
-                Some(condition) => core::Search::default().filter(&condition)?.filter,
-                None => None,
-            };
-            collection.scan(&Scan { cursor, limit, filter, vectors })
-        })?;
-        let found = page.records.into_iter().map(|record| records::parts(py, record)).collect::<PyResult<_>>()?;
-        Ok((found, page.cursor))
+        let page = engine(py, || collection.scan(&scan_request(condition, limit, cursor, vectors)?))?;
+        records::page_parts(py, page)
     }
 
     fn add<'py>(&self, py: Python<'py>, arguments: AddArguments<'py>) -> PyResult<Bound<'py, PyDict>> {
-        adding::add(py, self.get(py)?, arguments)
+        adding::add(py, &self.write(py, arguments.durability.as_deref())?, arguments)
     }
 
     fn files(&self, py: Python<'_>, prefix: String) -> PyResult<Vec<FileParts>> {
         let collection = self.get(py)?;
-        let files = engine(py, || collection.files(&prefix))?;
-        Ok(files.into_iter().map(|file| (file.path, file.bytes, file.mtime_ns, file.kind, file.passages)).collect())
+        Ok(engine(py, || collection.files(&prefix))?.into_iter().map(file_parts).collect())
     }
 
     fn remove_files(&self, py: Python<'_>, path: String) -> PyResult<u64> {

@@ -1,6 +1,7 @@
 //! The database as Python sees it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use nuthatch_engine as core;
 use nuthatch_engine::{CollectionInfo, CollectionOptions, EmbedderChoice, Erase, Options};
@@ -11,7 +12,11 @@ use crate::collection::Collection;
 use crate::embedder::Choice;
 use crate::error::{engine, invalid};
 use crate::handle::Handle;
+use crate::keyspace::{self, Keyspace};
+use crate::snapshot::Snapshot;
+use crate::transaction::Transaction;
 use crate::value::json_to_python;
+use crate::write_batch::WriteBatch;
 
 #[pyclass(frozen, module = "nuthatch._core")]
 pub struct Database {
@@ -26,6 +31,8 @@ pub struct OpenArguments {
     mapped: bool,
     build_memory_bytes: Option<u64>,
     build_threads: Option<usize>,
+    sync_interval_ms: Option<u64>,
+    snapshot_age_seconds: Option<f64>,
     must_exist: bool,
     program: String,
     model_dirs: Vec<PathBuf>,
@@ -53,6 +60,8 @@ impl Database {
             mapped: arguments.mapped,
             build_memory_bytes: arguments.build_memory_bytes.unwrap_or(default.build_memory_bytes),
             build_threads: arguments.build_threads.unwrap_or(default.build_threads),
+            sync_interval_ms: arguments.sync_interval_ms.unwrap_or(default.sync_interval_ms),
+            snapshot_age_max: arguments.snapshot_age_seconds.map_or(default.snapshot_age_max, Duration::from_secs_f64),
             must_exist: arguments.must_exist,
             program: arguments.program,
             model_dirs: arguments.model_dirs,
@@ -137,6 +146,41 @@ impl Database {
         to_python(py, serde_json::to_value(&receipts))
     }
 
+    /// Made when it is missing, if `create`.
+    fn keyspace(&self, py: Python<'_>, name: String, create: bool, durability: Option<&str>) -> PyResult<Keyspace> {
+        let database = self.handle.get(py)?;
+        let durability = keyspace::durability(py, durability)?.unwrap_or_default();
+        let keyspace = engine(py, || match create {
+            true => database.kv(&name),
+            false => database.existing_keyspace(&name),
+        })?;
+        Ok(Keyspace::new(keyspace.with_durability(durability), self.handle.clone()))
+    }
+
+    fn keyspace_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.keyspace_names())
+    }
+
+    fn drop_keyspace(&self, py: Python<'_>, name: String) -> PyResult<bool> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.drop_keyspace(&name))
+    }
+
+    fn batch(&self) -> WriteBatch {
+        WriteBatch::new(self.handle.clone())
+    }
+
+    fn snapshot(&self, py: Python<'_>) -> PyResult<Snapshot> {
+        let database = self.handle.get(py)?;
+        Ok(Snapshot::new(engine(py, || database.snapshot())?, self.handle.clone()))
+    }
+
+    fn transaction(&self, py: Python<'_>) -> PyResult<Transaction> {
+        let database = self.handle.get(py)?;
+        Ok(Transaction::new(engine(py, || database.transaction())?, self.handle.clone()))
+    }
+
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let database = self.handle.get(py)?;
         let stats = engine(py, || database.stats())?;
@@ -146,6 +190,8 @@ impl Database {
         dict.set_item("collections", collections)?;
         dict.set_item("disk", to_python(py, serde_json::to_value(&stats.disk))?)?;
         dict.set_item("memory", to_python(py, serde_json::to_value(&stats.memory))?)?;
+        dict.set_item("snapshots", stats.snapshots)?;
+        dict.set_item("snapshot_age_seconds", stats.snapshot_age.as_secs_f64())?;
         Ok(dict)
     }
 

@@ -14,11 +14,16 @@ mod collection;
 mod database;
 mod embedder;
 mod error;
+mod forked;
 mod handle;
+mod keyspace;
 mod records;
 mod searching;
 mod searching_many;
+mod snapshot;
+mod transaction;
 mod value;
+mod write_batch;
 
 use pyo3::prelude::*;
 
@@ -28,5 +33,13 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<adding::CancelFlag>()?;
     module.add_class::<collection::Collection>()?;
     module.add_class::<database::Database>()?;
-    module.add_class::<embedder::Embedder>()
+    module.add_class::<embedder::Embedder>()?;
+    module.add_class::<keyspace::Keyspace>()?;
+    module.add_class::<snapshot::Snapshot>()?;
+    module.add_class::<snapshot::SnapshotCollection>()?;
+    module.add_class::<snapshot::SnapshotKeyspace>()?;
+    module.add_class::<transaction::Transaction>()?;
+    module.add_class::<transaction::TransactionCollection>()?;
+    module.add_class::<transaction::TransactionKeyspace>()?;
+    module.add_class::<write_batch::WriteBatch>()
 }

@@ -1,6 +1,6 @@
 //! Columns of a batch as records, and records as tuples.
 
-use nuthatch_engine::{Record, StoredRecord};
+use nuthatch_engine::{Page, Record, StoredRecord};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyList, PyString};
@@ -97,4 +97,15 @@ pub type RecordParts<'py> = (String, Option<String>, Bound<'py, PyAny>, Option<S
 pub fn parts<'py>(py: Python<'py>, record: StoredRecord) -> PyResult<RecordParts<'py>> {
     let payload = payload_to_python(py, record.payload)?.into_any();
     Ok((record.id, record.text, payload, record.context, record.vector))
+}
+
+/// Records that were asked for by id.
+pub fn all_parts<'py>(py: Python<'py>, found: Vec<Option<StoredRecord>>) -> PyResult<Vec<Option<RecordParts<'py>>>> {
+    found.into_iter().map(|record| record.map(|record| parts(py, record)).transpose()).collect()
+}
+
+/// A page of records, and the cursor of the next.
+pub fn page_parts<'py>(py: Python<'py>, page: Page) -> PyResult<(Vec<RecordParts<'py>>, Option<String>)> {
+    let found = page.records.into_iter().map(|record| parts(py, record)).collect::<PyResult<_>>()?;
+    Ok((found, page.cursor))
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use nuthatch_engine::{Collection, Error, Search};
+use nuthatch_engine::{Answer, Error, Result, Search};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -13,10 +13,10 @@ use crate::error::{invalid, take_raised, to_python};
 use crate::records::{Vectors, string};
 use crate::searching::{self, AnswerParts, Query};
 
-/// `query` with each of `count` texts, vectors, or both. Its time limit is one for all of them.
+/// `query` with each of `count` texts, vectors, or both, asked by `run`. Its time limit is one for all of them.
 pub fn search_many<'py>(
     py: Python<'py>,
-    collection: &Collection,
+    run: impl FnOnce(&[Search]) -> Result<Vec<Answer>> + Send,
     query: &Query<'py>,
     count: usize,
     texts: Option<Bound<'py, PyList>>,
@@ -41,7 +41,7 @@ pub fn search_many<'py>(
         let (sender, mut ended) = channel::<()>();
         let worker = scope.spawn(move || {
             let _dropped_at_the_end = sender;
-            (collection.search_many(&searches), take_raised())
+            (run(&searches), take_raised())
         });
         let heard = loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));

@@ -1,7 +1,8 @@
 """Nuthatch: an embedded memory engine. Documents, passages and vectors in one folder, found by words and by meaning.
 
 What it is: ``connect`` opens a data folder; a ``Collection`` keeps records (id, text, vector, payload) and answers hybrid
-searches; ``Database.add`` fills a collection from files. ``connect_async`` gives the same calls to be awaited.
+searches; ``Database.add`` fills a collection from files; a ``Keyspace`` keeps keys and values. ``connect_async`` gives the same
+calls to be awaited.
 What it is not: a server, or a client of one. One process at a time has a folder open.
 Invariant: a call that returned is on disk and in the next answer; a call that raised changed nothing.
 
@@ -16,6 +17,16 @@ Invariant: a call that returned is on disk and in the next answer; a call that r
 from . import embedders, errors
 from ._core import __version__
 from .aio import AsyncCollection, AsyncDatabase, connect_async
+from .aio_kv import AsyncKeyspace
+from .aio_transactions import (
+    AsyncBatch,
+    AsyncSnapshot,
+    AsyncSnapshotCollection,
+    AsyncSnapshotKeyspace,
+    AsyncTransaction,
+    AsyncTransactionCollection,
+    AsyncTransactionKeyspace,
+)
 from .collection import Collection
 from .database import Database, connect
 from .errors import (
@@ -25,10 +36,13 @@ from .errors import (
     ExhaustedError,
     InternalError,
     InvalidError,
+    MissingKeyError,
     NotFoundError,
     NuthatchError,
     UnavailableError,
 )
+from .kv import Keyspace
+from .kv_reads import KeyPage
 from .records import FileInfo, Page, Record, Upserted
 from .reports import (
     AddReport,
@@ -46,11 +60,25 @@ from .reports import (
     WrittenFile,
 )
 from .results import Hit, Leg, Legs, Results
+from .snapshots import Snapshot, SnapshotCollection, SnapshotKeyspace
+from .transactions import Transaction, TransactionCollection, TransactionKeyspace
+from .write_batch import Batch, BatchCollection, BatchKeyspace
 
 __all__ = [
     "AddReport",
+    "AsyncBatch",
     "AsyncCollection",
     "AsyncDatabase",
+    "AsyncKeyspace",
+    "AsyncSnapshot",
+    "AsyncSnapshotCollection",
+    "AsyncSnapshotKeyspace",
+    "AsyncTransaction",
+    "AsyncTransactionCollection",
+    "AsyncTransactionKeyspace",
+    "Batch",
+    "BatchCollection",
+    "BatchKeyspace",
     "BuildProgress",
     "ClosedError",
     "Collection",
@@ -66,9 +94,12 @@ __all__ = [
     "Hit",
     "InternalError",
     "InvalidError",
+    "KeyPage",
+    "Keyspace",
     "Leg",
     "Legs",
     "MemoryStats",
+    "MissingKeyError",
     "NotFoundError",
     "NuthatchError",
     "Page",
@@ -78,7 +109,13 @@ __all__ = [
     "RemovedFile",
     "Results",
     "Skipped",
+    "Snapshot",
+    "SnapshotCollection",
+    "SnapshotKeyspace",
     "Stats",
+    "Transaction",
+    "TransactionCollection",
+    "TransactionKeyspace",
     "UnavailableError",
     "Upserted",
     "WrittenFile",

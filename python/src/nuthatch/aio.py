@@ -5,21 +5,26 @@ Every method has the name, the arguments and the answer of its counterpart in ``
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
-from typing import Any, NoReturn, ParamSpec, TypeVar, overload
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from typing import Any, NoReturn, TypeVar
 
-from . import _core
-from .arguments import StrPath
-from .collection import _PAGE, Collection, Records
+from . import arguments
+from .aio_kv import AsyncKeyspace
+from .aio_reads import AsyncCollectionReads
+from .aio_transactions import AsyncBatch, AsyncSnapshot, AsyncTransaction
+from .arguments import Durability, StrPath
+from .collection import Collection, Records
 from .database import Database, Elements, Metric, connect
 from .embedders import EmbedderLike
-from .queries import Fusion, Mode, query
-from .records import FileInfo, Page, Record, Upserted
+from .errors import ConflictError
+from .kv_entries import TimeToLive
+from .records import FileInfo, Upserted
 from .reports import AddReport, CollectionInfo, Doctor, Progress, Receipt, Stats
-from .results import Results
-from .vectors import Vector, Vectors
+from .snapshots import Snapshot
+from .threads import Entering, cancellable, in_thread
+from .transactions import Transaction
+from .vectors import Vectors
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -30,6 +35,8 @@ def connect_async(
     mapped: bool = False,
     build_memory: int | str | None = None,
     build_threads: int | None = None,
+    sync_interval_ms: int | None = None,
+    snapshot_age: TimeToLive | None = None,
     create: bool = True,
     program: str | None = None,
 ) -> Connecting:
@@ -51,32 +58,12 @@ def connect_async(
             mapped=mapped,
             build_memory=build_memory,
             build_threads=build_threads,
+            sync_interval_ms=sync_interval_ms,
+            snapshot_age=snapshot_age,
             create=create,
             program=program,
         )
     )
-
-
-async def _in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    import asyncio
-
-    return await asyncio.to_thread(call, *args, **kwargs)
-
-
-async def _cancellable(call: Callable[[_core.CancelFlag], T]) -> T:
-    """``call`` in a thread. Cancelling the task sets the flag, and waits for the thread to end, which it soon does."""
-    import asyncio
-
-    cancel = _core.CancelFlag()
-    work = asyncio.ensure_future(asyncio.to_thread(call, cancel))
-    try:
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        cancel.set()
-        await asyncio.wait([work])
-        if not work.cancelled():
-            work.exception()  # what the call has come to is no longer asked for
-        raise
 
 
 class Connecting:
@@ -92,7 +79,7 @@ class Connecting:
         return self._connect().__await__()
 
     async def _connect(self) -> AsyncDatabase:
-        return AsyncDatabase(await _in_thread(self._open))
+        return AsyncDatabase(await in_thread(self._open))
 
     async def __aenter__(self) -> AsyncDatabase:
         self._database = await self._connect()
@@ -127,7 +114,7 @@ class AsyncDatabase:
         language: str | None = None,
     ) -> AsyncCollection:
         """As ``Database.collection``."""
-        made = await _in_thread(
+        made = await in_thread(
             self.sync.collection,
             name,
             dim=dim,
@@ -140,11 +127,53 @@ class AsyncDatabase:
 
     async def collections(self) -> list[CollectionInfo]:
         """As ``Database.collections``."""
-        return await _in_thread(self.sync.collections)
+        return await in_thread(self.sync.collections)
 
     async def drop_collection(self, name: str) -> bool:
         """As ``Database.drop_collection``."""
-        return await _in_thread(self.sync.drop_collection, name)
+        return await in_thread(self.sync.drop_collection, name)
+
+    async def kv(self, name: str, *, create: bool = True, durability: Durability | None = None) -> AsyncKeyspace:
+        """As ``Database.kv``."""
+        return AsyncKeyspace(await in_thread(self.sync.kv, name, create=create, durability=durability))
+
+    async def keyspaces(self) -> list[str]:
+        """As ``Database.keyspaces``."""
+        return await in_thread(self.sync.keyspaces)
+
+    async def drop_keyspace(self, name: str) -> bool:
+        """As ``Database.drop_keyspace``."""
+        return await in_thread(self.sync.drop_keyspace, name)
+
+    def batch(self, *, durability: Durability | None = None) -> AsyncBatch:
+        """As ``Database.batch``, for ``async with``."""
+        return AsyncBatch(self.sync.batch(durability=durability))
+
+    def snapshot(self) -> Entering[Snapshot, AsyncSnapshot]:
+        """As ``Database.snapshot``: ``async with db.snapshot() as snapshot:``, or ``snapshot = await db.snapshot()``."""
+        return Entering(self.sync.snapshot, AsyncSnapshot)
+
+    def transaction(self, *, durability: Durability | None = None) -> Entering[Transaction, AsyncTransaction]:
+        """As ``Database.transaction``: ``async with db.transaction() as transaction:``, or ``await db.transaction()``."""
+        return Entering(lambda: self.sync.transaction(durability=durability), AsyncTransaction)
+
+    async def transact(
+        self,
+        function: Callable[[AsyncTransaction], Awaitable[T]],
+        *,
+        retries: int = 10,
+        durability: Durability | None = None,
+    ) -> T:
+        """As ``Database.transact``, with a function to be awaited."""
+        left = arguments.whole("retries", retries)
+        while True:
+            try:
+                async with self.transaction(durability=durability) as transaction:
+                    return await function(transaction)
+            except ConflictError:
+                if not left:
+                    raise
+                left -= 1
 
     async def add(
         self,
@@ -159,6 +188,7 @@ class AsyncDatabase:
         max_file_bytes: int | str | None = None,
         passage_chars: int | None = None,
         overlap_chars: int | None = None,
+        durability: Durability | None = None,
     ) -> AddReport:
         """As ``Database.add``. ``on_progress`` is called in the event loop; cancelling the task stops after a batch."""
         import asyncio
@@ -172,7 +202,7 @@ class AsyncDatabase:
             def tell(progress: Progress) -> None:
                 loop.call_soon_threadsafe(told, progress)
 
-        return await _cancellable(
+        return await cancellable(
             lambda cancel: self.sync._add(
                 cancel,
                 paths,
@@ -185,12 +215,13 @@ class AsyncDatabase:
                 max_file_bytes,
                 passage_chars,
                 overlap_chars,
+                durability,
             )
         )
 
     async def reclaim(self, collection: str | None = None) -> Receipt:
         """As ``Database.reclaim``."""
-        return await _in_thread(self.sync.reclaim, collection)
+        return await in_thread(self.sync.reclaim, collection)
 
     async def erase(
         self,
@@ -202,23 +233,23 @@ class AsyncDatabase:
         files: StrPath | None = None,
     ) -> Receipt:
         """As ``Database.erase``."""
-        return await _in_thread(self.sync.erase, collection, ids, where=where, prefix=prefix, files=files)
+        return await in_thread(self.sync.erase, collection, ids, where=where, prefix=prefix, files=files)
 
     async def receipts(self) -> list[Receipt]:
         """As ``Database.receipts``."""
-        return await _in_thread(self.sync.receipts)
+        return await in_thread(self.sync.receipts)
 
     async def stats(self) -> Stats:
         """As ``Database.stats``."""
-        return await _in_thread(self.sync.stats)
+        return await in_thread(self.sync.stats)
 
     async def doctor(self) -> Doctor:
         """As ``Database.doctor``."""
-        return await _in_thread(self.sync.doctor)
+        return await in_thread(self.sync.doctor)
 
     async def close(self) -> None:
         """As ``Database.close``."""
-        await _in_thread(self.sync.close)
+        await in_thread(self.sync.close)
 
     async def __aenter__(self) -> AsyncDatabase:
         self.sync.__enter__()
@@ -234,18 +265,15 @@ class AsyncDatabase:
         self.sync.__reduce__()
 
 
-class AsyncCollection:
+class AsyncCollection(AsyncCollectionReads):
     """A ``Collection`` whose calls are awaited. ``sync`` is the collection underneath."""
 
     __slots__ = ("sync",)
 
+    sync: Collection
+
     def __init__(self, sync: Collection) -> None:
         self.sync = sync
-
-    @property
-    def name(self) -> str:
-        """As ``Collection.name``."""
-        return self.sync.name
 
     async def upsert(
         self,
@@ -255,156 +283,46 @@ class AsyncCollection:
         texts: Iterable[str | None] | None = None,
         vectors: Vectors | None = None,
         payloads: Iterable[Mapping[str, Any] | None] | None = None,
+        durability: Durability | None = None,
     ) -> Upserted:
         """As ``Collection.upsert``."""
-        return await _in_thread(self.sync.upsert, records, ids=ids, texts=texts, vectors=vectors, payloads=payloads)
-
-    @overload
-    async def get(self, ids: str, *, include: Sequence[str] = ...) -> Record | None: ...  # type: ignore[overload-overlap]
-    @overload
-    async def get(self, ids: Iterable[str], *, include: Sequence[str] = ...) -> list[Record | None]: ...
-    async def get(
-        self, ids: str | Iterable[str], *, include: Sequence[str] = ("text", "payload")
-    ) -> Record | list[Record | None] | None:
-        """As ``Collection.get``."""
-        return await _in_thread(self.sync.get, ids, include=include)
+        return await in_thread(
+            self.sync.upsert,
+            records,
+            ids=ids,
+            texts=texts,
+            vectors=vectors,
+            payloads=payloads,
+            durability=durability,
+        )
 
     async def delete(
-        self, ids: str | Iterable[str] | None = None, *, where: str | None = None, prefix: str | None = None
+        self,
+        ids: str | Iterable[str] | None = None,
+        *,
+        where: str | None = None,
+        prefix: str | None = None,
+        durability: Durability | None = None,
     ) -> int:
         """As ``Collection.delete``."""
-        return await _in_thread(self.sync.delete, ids, where=where, prefix=prefix)
-
-    async def count(self, where: str | None = None) -> int:
-        """As ``Collection.count``."""
-        return await _in_thread(self.sync.count, where)
-
-    async def search(
-        self,
-        text: str | None = None,
-        *,
-        vector: Vector | None = None,
-        like: str | None = None,
-        limit: int = 10,
-        offset: int = 0,
-        cursor: str | None = None,
-        where: str | None = None,
-        mode: Mode | None = None,
-        fusion: Fusion = "rrf",
-        weights: Mapping[str, float] | Sequence[float] | None = None,
-        include: Sequence[str] = ("text", "payload"),
-        explain: bool = False,
-        recall: float | None = None,
-        effort: int | None = None,
-        exact: bool = False,
-        timeout: float | None = None,
-    ) -> Results:
-        """As ``Collection.search``. Cancelling the task ends the search."""
-
-        def search(cancel: _core.CancelFlag) -> Results:
-            asked = query(
-                text=text,
-                vector=vector,
-                like=like,
-                limit=limit,
-                offset=offset,
-                cursor=cursor,
-                where=where,
-                mode=mode,
-                fusion=fusion,
-                weights=weights,
-                include=include,
-                recall=recall,
-                effort=effort,
-                exact=exact,
-                timeout=timeout,
-                cancel=cancel,
-            )
-            return self.sync._search(asked, explain)
-
-        return await _cancellable(search)
-
-    async def search_many(
-        self,
-        texts: Iterable[str] | None = None,
-        *,
-        vectors: Vectors | None = None,
-        limit: int = 10,
-        offset: int = 0,
-        where: str | None = None,
-        mode: Mode | None = None,
-        fusion: Fusion = "rrf",
-        weights: Mapping[str, float] | Sequence[float] | None = None,
-        include: Sequence[str] = ("text", "payload"),
-        explain: bool = False,
-        recall: float | None = None,
-        effort: int | None = None,
-        exact: bool = False,
-        timeout: float | None = None,
-    ) -> list[Results]:
-        """As ``Collection.search_many``. Cancelling the task ends the searches."""
-
-        def search(cancel: _core.CancelFlag) -> list[Results]:
-            asked = query(
-                limit=limit,
-                offset=offset,
-                where=where,
-                mode=mode,
-                fusion=fusion,
-                weights=weights,
-                include=include,
-                recall=recall,
-                effort=effort,
-                exact=exact,
-                timeout=timeout,
-                cancel=cancel,
-            )
-            return self.sync._search_many(asked, texts, vectors, explain)
-
-        return await _cancellable(search)
-
-    async def scan(
-        self,
-        *,
-        where: str | None = None,
-        limit: int = _PAGE,
-        cursor: str | None = None,
-        include: Sequence[str] = ("text", "payload"),
-    ) -> Page:
-        """As ``Collection.scan``."""
-        return await _in_thread(self.sync.scan, where=where, limit=limit, cursor=cursor, include=include)
-
-    async def __aiter__(self) -> AsyncIterator[Record]:
-        page = await self.scan()
-        while True:
-            for record in page:
-                yield record
-            if page.cursor is None:
-                return
-            page = await self.scan(cursor=page.cursor)
+        return await in_thread(self.sync.delete, ids, where=where, prefix=prefix, durability=durability)
 
     async def files(self, prefix: StrPath = "") -> list[FileInfo]:
         """As ``Collection.files``."""
-        return await _in_thread(self.sync.files, prefix)
+        return await in_thread(self.sync.files, prefix)
 
     async def remove_files(self, path: StrPath) -> int:
         """As ``Collection.remove_files``."""
-        return await _in_thread(self.sync.remove_files, path)
+        return await in_thread(self.sync.remove_files, path)
 
     async def wait_until_indexed(self, timeout: float | None = None) -> bool:
         """As ``Collection.wait_until_indexed``."""
-        return await _in_thread(self.sync.wait_until_indexed, timeout)
+        return await in_thread(self.sync.wait_until_indexed, timeout)
 
     async def optimize(self, timeout: float | None = None) -> bool:
         """As ``Collection.optimize``."""
-        return await _in_thread(self.sync.optimize, timeout)
+        return await in_thread(self.sync.optimize, timeout)
 
     async def info(self) -> CollectionInfo:
         """As ``Collection.info``."""
-        return await _in_thread(self.sync.info)
-
-    def __repr__(self) -> str:
-        return f"Async{self.sync!r}"
-
-    def __reduce__(self) -> NoReturn:
-        self.sync.__reduce__()
+        return await in_thread(self.sync.info)

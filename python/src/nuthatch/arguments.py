@@ -5,11 +5,19 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NoReturn, TypeAlias
+from datetime import timedelta
+from typing import Literal, NoReturn, TypeAlias
 
 from .errors import InvalidError
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
+
+Durability: TypeAlias = Literal["commit", "interval", "os"]
+"""What a write has survived when its call returns.
+
+"commit": it is on the disk. "interval": it is with the system, and on the disk within ``sync_interval_ms`` of ``connect``.
+"os": it is with the system, which writes it when it likes.
+"""
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 _INCLUDES = ("text", "payload", "vector")
@@ -56,6 +64,16 @@ def whole(name: str, number: object) -> int:
     return found
 
 
+def integer(name: str, number: object) -> int:
+    """A whole number of 64 bits."""
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        _wrong(name, number, "a whole number")
+    found = operator.index(number)
+    if not -(1 << 63) <= found < 1 << 63:
+        raise InvalidError(f"{name}={found}; give a whole number that fits 64 bits")
+    return found
+
+
 def optional_whole(name: str, number: object) -> int | None:
     """As ``whole``, or None."""
     return None if number is None else whole(name, number)
@@ -87,6 +105,16 @@ def seconds(name: str, value: object) -> float | None:
     return found
 
 
+def time(name: str, value: object) -> float | None:
+    """Seconds above 0, also as a timedelta; None for ever.
+
+    >>> from datetime import timedelta
+    >>> time("ttl", 1.5), time("ttl", timedelta(minutes=2))
+    (1.5, 120.0)
+    """
+    return seconds(name, value.total_seconds() if isinstance(value, timedelta) else value)
+
+
 def optional_real(name: str, value: object) -> float | None:
     """A number, or None."""
     return None if value is None else _real(name, value)
@@ -109,6 +137,11 @@ def text(name: str, value: object) -> str:
 def optional_text(name: str, value: object) -> str | None:
     """A string, or None."""
     return None if value is None else text(name, value)
+
+
+def durability(value: object) -> str | None:
+    """A durability, or None for that of the handle; the engine knows which there are."""
+    return optional_text("durability", value)
 
 
 def ids(value: object) -> list[str]:

@@ -5,17 +5,24 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import Literal, NoReturn, TypeAlias
+from typing import Literal, NoReturn, TypeAlias, TypeVar
 
 from . import _core, arguments, reports
-from .arguments import StrPath
+from .arguments import Durability, StrPath
 from .collection import Collection
 from .embedders import EmbedderLike, resolve
-from .errors import ClosedError, InvalidError
+from .errors import ClosedError, ConflictError, InvalidError
+from .kv import Keyspace
+from .kv_entries import TimeToLive
 from .reports import AddReport, CollectionInfo, Doctor, Progress, Receipt, Stats
+from .snapshots import Snapshot
+from .transactions import Transaction
+from .write_batch import Batch
 
 Metric: TypeAlias = Literal["cosine", "dot", "l2", "hamming"]
 Elements: TypeAlias = Literal["f32", "f16", "int8", "uint8", "binary"]
+
+T = TypeVar("T")
 
 MEMORY = ":memory:"
 
@@ -27,6 +34,8 @@ def connect(
     mapped: bool = False,
     build_memory: int | str | None = None,
     build_threads: int | None = None,
+    sync_interval_ms: int | None = None,
+    snapshot_age: TimeToLive | None = None,
     create: bool = True,
     program: str | None = None,
 ) -> Database:
@@ -37,6 +46,9 @@ def connect(
     them: quicker by a third, but what is mapped counts as resident; for machines with memory to spare. ``build_memory``
     (default 512 MiB) is what building the graph of a large segment may take, beside the budget: a collection of more rows has
     several graphs, and searches take longer. ``build_threads`` build it, by default half of the CPUs.
+
+    ``sync_interval_ms`` (default 100) is how long a write with ``durability="interval"`` may wait until it is on the disk.
+    ``snapshot_age`` (seconds or a timedelta; default ten minutes) is how old a snapshot or a transaction may become.
 
     ``create=False`` raises NotFoundError for a folder that is not there. ``program`` is what a refused second opener is told
     about this one.
@@ -59,6 +71,8 @@ def connect(
         "mapped": arguments.flag("mapped", mapped),
         "build_memory_bytes": arguments.optional_size_bytes("build_memory", build_memory),
         "build_threads": threads,
+        "sync_interval_ms": arguments.optional_whole("sync_interval_ms", sync_interval_ms),
+        "snapshot_age_seconds": arguments.time("snapshot_age", snapshot_age),
         "must_exist": not create,
         "program": program or _program(),
         "model_dirs": [sys.prefix],
@@ -132,6 +146,70 @@ class Database:
         """Deletes a collection with everything in it. False when there is none."""
         return self._core.drop_collection(arguments.text("name", name))
 
+    def kv(self, name: str, *, create: bool = True, durability: Durability | None = None) -> Keyspace:
+        """The keyspace of that name, made when there is none; with ``create=False`` NotFoundError is raised then.
+
+        ``durability`` is that of its writes unless they say otherwise: "commit" (default), "interval" or "os".
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     counters = db.kv("counters", durability="interval")
+        ...     counters.increment("visits"), counters.increment("visits")
+        (1, 2)
+        """
+        core = self._core.keyspace(
+            arguments.text("name", name), arguments.flag("create", create), arguments.durability(durability)
+        )
+        return Keyspace(core)
+
+    def keyspaces(self) -> list[str]:
+        """Names of all keyspaces, sorted."""
+        return self._core.keyspace_names()
+
+    def drop_keyspace(self, name: str) -> bool:
+        """Deletes a keyspace with everything in it. False when there is none."""
+        return self._core.drop_keyspace(arguments.text("name", name))
+
+    def batch(self, *, durability: Durability | None = None) -> Batch:
+        """Writes to keyspaces and collections that are one atomic write at the end of a ``with`` block; see ``Batch``."""
+        return Batch(self._core.batch(), durability)
+
+    def snapshot(self) -> Snapshot:
+        """Everything as it is now, whatever is written later, for a ``with`` block; see ``Snapshot``."""
+        return Snapshot(self._core.snapshot())
+
+    def transaction(self, *, durability: Durability | None = None) -> Transaction:
+        """Reads and writes that happen as if nobody else were there, for a ``with`` block; see ``Transaction``."""
+        return Transaction(self._core.transaction(), durability)
+
+    def transact(
+        self, function: Callable[[Transaction], T], *, retries: int = 10, durability: Durability | None = None
+    ) -> T:
+        """Runs ``function`` in a transaction, commits it, and gives what it returned.
+
+        When somebody else has changed what it read, it is run again in a new transaction, up to ``retries`` times; then
+        ConflictError is raised. So it should do nothing but read and write the transaction it is given.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     def add_note(transaction):
+        ...         numbers = transaction.kv("numbers")
+        ...         number = int(numbers.get("last", b"0")) + 1
+        ...         numbers["last"] = str(number)
+        ...         return number
+        ...     db.transact(add_note), db.transact(add_note)
+        (1, 2)
+        """
+        left = arguments.whole("retries", retries)
+        while True:
+            try:
+                with self.transaction(durability=durability) as transaction:
+                    return function(transaction)
+            except ConflictError:
+                if not left:
+                    raise
+                left -= 1
+
     def add(
         self,
         paths: StrPath | Iterable[StrPath],
@@ -145,6 +223,7 @@ class Database:
         max_file_bytes: int | str | None = None,
         passage_chars: int | None = None,
         overlap_chars: int | None = None,
+        durability: Durability | None = None,
     ) -> AddReport:
         """Adds files and folders: what is new or changed is read, split into passages, embedded and stored.
 
@@ -173,6 +252,7 @@ class Database:
             max_file_bytes,
             passage_chars,
             overlap_chars,
+            durability,
         )
 
     def _add(
@@ -188,6 +268,7 @@ class Database:
         max_file_bytes: int | str | None,
         passage_chars: int | None,
         overlap_chars: int | None,
+        durability: Durability | None,
     ) -> AddReport:
         several = arguments.paths(paths)
         into = collection if isinstance(collection, Collection) else self.collection(collection)
@@ -202,6 +283,7 @@ class Database:
                 "max_file_bytes": arguments.optional_size_bytes("max_file_bytes", max_file_bytes),
                 "target_chars": arguments.optional_whole("passage_chars", passage_chars),
                 "overlap_chars": arguments.optional_whole("overlap_chars", overlap_chars),
+                "durability": arguments.durability(durability),
                 "on_progress": None if tell is None else lambda parts: tell(reports.progress(parts)),
                 "cancel": cancel,
             }

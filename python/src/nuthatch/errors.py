@@ -22,7 +22,15 @@ class InvalidError(NuthatchError, ValueError):
 
 
 class NotFoundError(NuthatchError, LookupError):
-    """No such collection, file or folder."""
+    """No such collection, keyspace, file or folder."""
+
+
+class MissingKeyError(NotFoundError, KeyError):
+    """No such key in a keyspace; a KeyError, as of any mapping."""
+
+    def __str__(self) -> str:
+        # KeyError would put the sentence into quotes.
+        return Exception.__str__(self)
 
 
 class CorruptError(NuthatchError):

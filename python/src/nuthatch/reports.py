@@ -140,6 +140,10 @@ class Stats:
     collections: list[CollectionInfo]
     disk: DiskStats
     memory: MemoryStats
+    #: Snapshots and transactions that hold on to what has been replaced since.
+    snapshots: int
+    #: How old the oldest of them is.
+    snapshot_age_seconds: float
 
 
 class RemovedFile(NamedTuple):
@@ -231,7 +235,13 @@ def info(parts: dict[str, Any]) -> CollectionInfo:
 def stats(parts: dict[str, Any]) -> Stats:
     """From what the extension module gives."""
     collections = [info(collection) for collection in parts["collections"]]
-    return Stats(collections, DiskStats(**parts["disk"]), MemoryStats(**parts["memory"]))
+    return Stats(
+        collections,
+        DiskStats(**parts["disk"]),
+        MemoryStats(**parts["memory"]),
+        parts["snapshots"],
+        parts["snapshot_age_seconds"],
+    )
 
 
 def receipt(parts: dict[str, Any]) -> Receipt:

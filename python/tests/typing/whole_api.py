@@ -109,6 +109,103 @@ def reading(notes: nuthatch.Collection) -> Iterator[str]:
         assert_type(info.building.seconds_left, float | None)
 
 
+def keys_and_values(db: nuthatch.Database, notes: nuthatch.Collection) -> Iterator[bytes]:
+    nuthatch.connect(":memory:", sync_interval_ms=50, snapshot_age=datetime.timedelta(minutes=5))
+    kv = db.kv("sessions", create=True, durability="interval")
+    assert_type(kv, nuthatch.Keyspace)
+    assert_type(db.keyspaces(), list[str])
+    assert_type(db.drop_keyspace("sessions"), bool)
+    assert_type(kv["a"], bytes)
+    kv["a"] = "text"
+    kv[b"a"] = bytearray(b"x")
+    kv["a"] = memoryview(b"x")
+    del kv["a"]
+    assert_type("a" in kv, bool)
+    assert_type(kv.get("a"), bytes | None)
+    assert_type(kv.get("a", b""), bytes)
+    assert_type(kv.get("a", 5), bytes | int)
+    assert_type(kv.get_many(["a", b"b"]), list[bytes | None])
+    kv.put("a", b"1", ttl=1.5, durability="commit")
+    kv.put("a", b"1", ttl=datetime.timedelta(days=1))
+    kv.put_many({"a": "1", "b": "2"}, ttl=5)
+    kv.put_many([("a", b"1"), (b"b", "2")])
+    assert_type(kv.delete("a"), int)
+    assert_type(kv.delete(["a", b"b"], durability="os"), int)
+    assert_type(kv.delete_prefix("a/"), int)
+    assert_type(kv.clear(), int)
+    assert_type(kv.compare_and_set("a", None, "me", ttl=5), bool)
+    assert_type(kv.increment("n", by=-1), int)
+    assert_type(kv.append("a", b"more"), int)
+    assert_type(kv.expire("a", None), bool)
+    assert_type(kv.ttl("a"), float | None)
+    page = kv.scan(prefix="a", start="b", stop="c", reverse=True, limit=5, cursor=None, keys_only=False)
+    assert_type(page, nuthatch.KeyPage)
+    assert_type(page.entries, list[tuple[bytes, bytes]])
+    assert_type(page.keys, list[bytes])
+    assert_type(page.cursor, str | None)
+    assert_type(kv.count_estimate("a"), int)
+    assert_type(dict(kv.items(prefix="a")), dict[bytes, bytes])
+    assert_type(list(kv.values()), list[bytes])
+    notes.upsert(ids=["a"], texts=["x"], durability="os")
+    notes.delete("a", durability="interval")
+    db.add("a", notes, durability="os")
+    kv.put("a", 5)  # type: ignore[arg-type]
+    kv.put("a", "x", durability="fsync")  # type: ignore[arg-type]
+    len(kv)  # type: ignore[arg-type]
+    yield from kv.keys(reverse=True)
+
+
+def together(db: nuthatch.Database) -> None:
+    with db.batch(durability="os") as batch:
+        assert_type(batch, nuthatch.Batch)
+        keys = batch.kv("keys")
+        assert_type(keys, nuthatch.BatchKeyspace)
+        keys["a"] = "1"
+        del keys["a"]
+        keys.put("a", b"1", ttl=5)
+        keys.put_many({"a": "1"}, ttl=datetime.timedelta(hours=1))
+        keys.delete(["a", b"b"])
+        records = batch.collection("notes")
+        assert_type(records, nuthatch.BatchCollection)
+        records.upsert([{"id": "a"}])
+        records.upsert(ids=["a"], texts=["x"])
+        records.delete("a")
+        keys["a"]  # type: ignore[index]
+    with db.snapshot() as snapshot:
+        assert_type(snapshot, nuthatch.Snapshot)
+        assert_type(snapshot.age, float)
+        assert_type(snapshot.kv("keys"), nuthatch.SnapshotKeyspace)
+        assert_type(snapshot.kv("keys")["a"], bytes)
+        assert_type(snapshot.kv("keys").get("a"), bytes | None)
+        assert_type(dict(snapshot.kv("keys").items()), dict[bytes, bytes])
+        kept = snapshot.collection("notes")
+        assert_type(kept, nuthatch.SnapshotCollection)
+        assert_type(kept.get("a"), nuthatch.Record | None)
+        assert_type(kept.search("x"), nuthatch.Results)
+        assert_type(kept.files(), list[nuthatch.FileInfo])
+        assert_type([record.id for record in kept], list[str])
+        snapshot.kv("keys")["a"] = "1"  # type: ignore[index]
+    with db.transaction(durability="interval") as transaction:
+        assert_type(transaction, nuthatch.Transaction)
+        mine = transaction.kv("keys")
+        assert_type(mine, nuthatch.TransactionKeyspace)
+        assert_type(mine["a"], bytes)
+        mine["a"] = "2"
+        assert_type(mine.scan(limit=5), nuthatch.KeyPage)
+        found = transaction.collection("notes")
+        assert_type(found, nuthatch.TransactionCollection)
+        found.upsert([{"id": "a"}])
+        assert_type(found.get(["a"]), list[nuthatch.Record | None])
+        assert_type(transaction.commit(), None)
+
+    def number(transaction: nuthatch.Transaction) -> int:
+        return int(transaction.kv("numbers").get("n", b"0"))
+
+    assert_type(db.transact(number, retries=5, durability="os"), int)
+    assert_type(db.stats().snapshots, int)
+    assert_type(db.stats().snapshot_age_seconds, float)
+
+
 def searching(notes: nuthatch.Collection) -> None:
     results = notes.search(
         "reset a password",
@@ -200,6 +297,33 @@ async def awaiting() -> None:
         async for record in notes:
             assert_type(record, nuthatch.Record)
         assert_type(await db.add("a", notes), nuthatch.AddReport)
+        kv = await db.kv("sessions", durability="os")
+        assert_type(kv, nuthatch.AsyncKeyspace)
+        assert_type(await kv.get("a"), bytes | None)
+        assert_type(await kv.get("a", b""), bytes)
+        assert_type(await kv.increment("n"), int)
+        assert_type(await kv.scan(), nuthatch.KeyPage)
+        async for key in kv:
+            assert_type(key, bytes)
+        async for entry in kv.items(prefix="a"):
+            assert_type(entry, tuple[bytes, bytes])
+        async with db.batch() as batch:
+            assert_type(batch, nuthatch.AsyncBatch)
+            batch.kv("keys")["a"] = "1"
+        async with db.snapshot() as snapshot:
+            assert_type(snapshot, nuthatch.AsyncSnapshot)
+            assert_type(await (await snapshot.kv("keys")).get("a"), bytes | None)
+            assert_type(await (await snapshot.collection("notes")).search("x"), nuthatch.Results)
+        async with db.transaction(durability="os") as transaction:
+            assert_type(transaction, nuthatch.AsyncTransaction)
+            await (await transaction.kv("keys")).put("a", "1")
+            await (await transaction.collection("notes")).delete("a")
+
+        async def number(transaction: nuthatch.AsyncTransaction) -> int:
+            return int(await (await transaction.kv("numbers")).get("n", b"0"))
+
+        assert_type(await db.transact(number), int)
+        assert_type(await db.snapshot(), nuthatch.AsyncSnapshot)
     db = await nuthatch.connect_async(":memory:")
     assert_type(await db.stats(), nuthatch.Stats)
 
@@ -211,6 +335,8 @@ def failing(db: nuthatch.Database) -> None:
         print(error)
     except errors.CorruptError as error:
         assert_type(error.path, Path | None)
+    except (nuthatch.MissingKeyError, KeyError):
+        pass
     except (nuthatch.InvalidError, ValueError, nuthatch.NotFoundError, LookupError):
         pass
     except (nuthatch.ExhaustedError, nuthatch.InternalError, nuthatch.NuthatchError):

@@ -9,6 +9,7 @@ use nuthatch_engine::{AddOptions, AddReport, Error, ProcessMemory, WalkOptions};
 use serde_json::json;
 
 use crate::args::{COLLECTION_DEFAULT, Globals};
+use crate::durability::DurabilityArgs;
 use crate::embedder::EmbedderArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, BAD, BOLD, DIM, Out};
@@ -46,6 +47,8 @@ pub struct Add {
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
+    durability: DurabilityArgs,
+    #[command(flatten)]
     embedder: EmbedderArgs,
 }
 
@@ -70,7 +73,7 @@ impl Add {
         let started = Instant::now();
         let options = self.embedder.options()?;
         let database = folder::create(globals)?;
-        let collection = database.collection(&self.collection, options)?;
+        let collection = database.collection(&self.collection, options)?.with_durability(self.durability.durability);
         let cancel = interrupt::flag("Stopping after this batch")?;
         let mut meter = Meter::new(self.quiet);
         let walk = WalkOptions {

@@ -4,6 +4,7 @@ pub mod add;
 pub mod completions;
 pub mod doctor;
 pub mod get;
+pub mod kv;
 pub mod ls;
 pub mod model;
 pub mod optimize;
@@ -22,6 +23,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Add(args) => args.run(globals, out),
         Command::Search(args) => args.run(globals, out),
         Command::Get(args) => args.run(globals, out),
+        Command::Kv(args) => args.run(globals, out),
         Command::Ls(args) => args.run(globals, out),
         Command::Rm(args) => args.run(globals, out),
         Command::Stats(args) => args.run(globals, out),

@@ -5,6 +5,7 @@ mod doctor;
 mod embedders;
 mod folders;
 mod interrupted;
+mod key_values;
 mod optimizing;
 mod output;
 mod removing;

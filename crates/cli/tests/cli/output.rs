@@ -5,8 +5,10 @@ use std::process::Stdio;
 
 use crate::support::{Place, Ran};
 
-const COMMANDS: [&str; 10] =
-    ["add", "search", "get", "ls", "rm", "stats", "optimize", "doctor", "model", "completions"];
+const COMMANDS: [&str; 11] =
+    ["add", "search", "get", "ls", "rm", "kv", "stats", "optimize", "doctor", "model", "completions"];
+const KV_COMMANDS: [&str; 13] =
+    ["get", "put", "del", "scan", "incr", "append", "cas", "batch", "ttl", "expire", "count", "ls", "drop"];
 const REFERENCE: &str = include_str!("../../../../docs/reference/cli.md");
 
 #[test]
@@ -97,9 +99,16 @@ fn version_names_the_format() {
 #[test]
 fn the_reference_lists_every_command_option_and_exit_code() {
     let place = Place::new();
-    for command in COMMANDS {
-        assert!(REFERENCE.contains(&format!("## `nuthatch {command}")), "{command} has no chapter");
-        let help = place.run(&[command, "--help"]).succeeds().out;
+    let commands = COMMANDS.iter().map(|command| vec![*command]);
+    let kv_commands = KV_COMMANDS.iter().map(|command| vec!["kv", *command]);
+    for words in commands.chain(kv_commands) {
+        let command = words.join(" ");
+        let is_named = match words.len() {
+            1 => REFERENCE.contains(&format!("## `nuthatch {command}")),
+            _ => REFERENCE.contains(&format!("`{}", words[1])),
+        };
+        assert!(is_named, "{command} has no place");
+        let help = place.run(&[&words[..], &["--help"]].concat()).succeeds().out;
         let options =
             help.lines().filter_map(|line| line.trim_start().strip_prefix('-')).map(|line| format!("-{line}"));
         for line in options {

@@ -67,6 +67,11 @@ impl Snapshot {
         self.view.age()
     }
 
+    /// Ends it for all its clones, keyspaces and collections, which say `Closed` from here on.
+    pub fn close(&self) {
+        self.view.end(Error::new(ErrorKind::Closed, "the snapshot is closed; take another one"));
+    }
+
     /// The collection of that name.
     ///
     /// # Errors

@@ -1,0 +1,214 @@
+//! A transaction as Python sees it.
+
+use std::sync::Arc;
+
+use nuthatch_engine as core;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyList};
+
+use crate::collection::scan_request;
+use crate::error::engine;
+use crate::forked::Forked;
+use crate::handle::Handle;
+use crate::keyspace::{self, PageParts, ScanArguments, time_to_live};
+use crate::records::{self, Columns, RecordParts, Vectors};
+use crate::searching::{self, AnswerParts, Query};
+use crate::searching_many::search_many;
+
+#[pyclass(frozen, module = "nuthatch._core")]
+pub struct Transaction {
+    transaction: Arc<Forked<core::Transaction>>,
+    handle: Handle,
+}
+
+#[pyclass(frozen, module = "nuthatch._core")]
+pub struct TransactionKeyspace {
+    transaction: Arc<Forked<core::Transaction>>,
+    name: String,
+    handle: Handle,
+}
+
+#[pyclass(frozen, module = "nuthatch._core")]
+pub struct TransactionCollection {
+    transaction: Arc<Forked<core::Transaction>>,
+    name: String,
+    handle: Handle,
+}
+
+impl Transaction {
+    pub fn new(transaction: core::Transaction, handle: Handle) -> Self {
+        Self { transaction: Arc::new(Forked::new(transaction)), handle }
+    }
+
+    fn get(&self, py: Python<'_>) -> PyResult<&core::Transaction> {
+        self.handle.get(py)?;
+        Ok(self.transaction.get())
+    }
+}
+
+#[pymethods]
+impl Transaction {
+    fn kv(&self, py: Python<'_>, name: String) -> PyResult<TransactionKeyspace> {
+        let transaction = self.get(py)?;
+        engine(py, || transaction.kv(&name).map(drop))?;
+        Ok(TransactionKeyspace { transaction: self.transaction.clone(), name, handle: self.handle.clone() })
+    }
+
+    fn collection(&self, py: Python<'_>, name: String) -> PyResult<TransactionCollection> {
+        let transaction = self.get(py)?;
+        engine(py, || transaction.collection(&name).map(drop))?;
+        Ok(TransactionCollection { transaction: self.transaction.clone(), name, handle: self.handle.clone() })
+    }
+
+    fn commit(&self, py: Python<'_>, durability: Option<&str>) -> PyResult<()> {
+        let transaction = self.get(py)?;
+        let durability = keyspace::durability(py, durability)?.unwrap_or_default();
+        engine(py, || transaction.commit(durability))
+    }
+
+    fn rollback(&self, py: Python<'_>) -> PyResult<()> {
+        let transaction = self.get(py)?;
+        engine(py, || {
+            transaction.rollback();
+            Ok(())
+        })
+    }
+}
+
+impl TransactionKeyspace {
+    /// Asks or writes the keyspace.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(core::TransactionKeyspace<'_>) -> core::Result<T> + Send,
+    ) -> PyResult<T> {
+        self.handle.get(py)?;
+        let transaction = self.transaction.get();
+        engine(py, || call(transaction.kv(&self.name)?))
+    }
+}
+
+#[pymethods]
+impl TransactionKeyspace {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn get_value<'py>(&self, py: Python<'py>, key: PyBackedBytes) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let found = self.with(py, |keyspace| keyspace.get(&key))?;
+        Ok(found.map(|value| PyBytes::new(py, &value)))
+    }
+
+    fn get_many<'py>(&self, py: Python<'py>, keys: Vec<PyBackedBytes>) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
+        let found = self.with(py, |keyspace| keys.iter().map(|key| keyspace.get(key)).collect())?;
+        Ok(keyspace::values(py, found))
+    }
+
+    fn contains(&self, py: Python<'_>, key: PyBackedBytes) -> PyResult<bool> {
+        Ok(self.with(py, |keyspace| keyspace.get(&key))?.is_some())
+    }
+
+    fn scan<'py>(&self, py: Python<'py>, arguments: ScanArguments) -> PyResult<PageParts<'py>> {
+        let scan = arguments.scan();
+        Ok(keyspace::page_parts(py, self.with(py, |keyspace| keyspace.scan(&scan))?))
+    }
+
+    fn put_many(
+        &self,
+        py: Python<'_>,
+        entries: Vec<(PyBackedBytes, PyBackedBytes)>,
+        ttl_seconds: Option<f64>,
+    ) -> PyResult<()> {
+        let expires_in = time_to_live(py, ttl_seconds)?;
+        self.with(py, |keyspace| {
+            entries.iter().try_for_each(|(key, value)| match expires_in {
+                Some(expires_in) => keyspace.put_expiring(&key[..], &value[..], expires_in),
+                None => keyspace.put(&key[..], &value[..]),
+            })
+        })
+    }
+
+    fn delete(&self, py: Python<'_>, keys: Vec<PyBackedBytes>) -> PyResult<()> {
+        self.with(py, |keyspace| keys.iter().try_for_each(|key| keyspace.delete(&key[..])))
+    }
+}
+
+impl TransactionCollection {
+    /// Asks or writes the collection.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(core::TransactionCollection<'_>) -> core::Result<T> + Send,
+    ) -> PyResult<T> {
+        self.handle.get(py)?;
+        let transaction = self.transaction.get();
+        engine(py, || call(transaction.collection(&self.name)?))
+    }
+}
+
+#[pymethods]
+impl TransactionCollection {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn get_records<'py>(
+        &self,
+        py: Python<'py>,
+        ids: Vec<String>,
+        vectors: bool,
+    ) -> PyResult<Vec<Option<RecordParts<'py>>>> {
+        records::all_parts(py, self.with(py, |collection| collection.get(&ids, vectors))?)
+    }
+
+    fn count(&self, py: Python<'_>, condition: Option<String>) -> PyResult<u64> {
+        self.with(py, |collection| collection.count(condition.as_deref()))
+    }
+
+    fn search<'py>(&self, py: Python<'py>, query: Query<'py>) -> PyResult<AnswerParts<'py>> {
+        let search = query.search(py)?;
+        let answer = self.with(py, |collection| collection.search(&search?))?;
+        searching::parts(py, answer)
+    }
+
+    fn search_many<'py>(
+        &self,
+        py: Python<'py>,
+        query: Query<'py>,
+        count: usize,
+        texts: Option<Bound<'py, PyList>>,
+        vectors: Option<Vectors>,
+    ) -> PyResult<Vec<AnswerParts<'py>>> {
+        self.handle.get(py)?;
+        let transaction = self.transaction.get();
+        let run = |searches: &[core::Search]| {
+            let collection = transaction.collection(&self.name)?;
+            searches.iter().map(|search| collection.search(search)).collect()
+        };
+        search_many(py, run, &query, count, texts, vectors)
+    }
+
+    fn scan<'py>(
+        &self,
+        py: Python<'py>,
+        condition: Option<String>,
+        limit: usize,
+        cursor: Option<String>,
+        vectors: bool,
+    ) -> PyResult<(Vec<RecordParts<'py>>, Option<String>)> {
+        let scan = || scan_request(condition, limit, cursor, vectors);
+        records::page_parts(py, self.with(py, |collection| collection.scan(&scan()?))?)
+    }
+
+    fn upsert(&self, py: Python<'_>, columns: Columns<'_>) -> PyResult<()> {
+        let records = columns.records(py)?;
+        self.with(py, |collection| collection.upsert(records))
+    }
+
+    fn delete(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<()> {
+        self.with(py, |collection| collection.delete(&ids))
+    }
+}

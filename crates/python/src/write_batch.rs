@@ -1,0 +1,92 @@
+//! A batch of writes as Python sees it.
+
+use std::sync::{Mutex, PoisonError};
+
+use nuthatch_engine as core;
+use nuthatch_engine::KvOp;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+
+use crate::error::engine;
+use crate::handle::Handle;
+use crate::keyspace::{self, time_to_live};
+use crate::records::Columns;
+
+/// Writes to several keyspaces and collections, kept until they are committed together.
+#[pyclass(frozen, module = "nuthatch._core")]
+pub struct WriteBatch {
+    /// Absent once it is over.
+    batch: Mutex<Option<core::WriteBatch>>,
+    handle: Handle,
+}
+
+impl WriteBatch {
+    pub fn new(handle: Handle) -> Self {
+        Self { batch: Mutex::new(Some(core::WriteBatch::new())), handle }
+    }
+
+    fn with(&self, py: Python<'_>, add: impl FnOnce(&mut core::WriteBatch) + Send) -> PyResult<()> {
+        self.handle.get(py)?;
+        engine(py, || {
+            let mut batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
+            add(batch.as_mut().ok_or_else(over)?);
+            Ok(())
+        })
+    }
+}
+
+#[pymethods]
+impl WriteBatch {
+    fn put_many(
+        &self,
+        py: Python<'_>,
+        keyspace: &str,
+        entries: Vec<(PyBackedBytes, PyBackedBytes)>,
+        ttl_seconds: Option<f64>,
+    ) -> PyResult<()> {
+        let expires_in = time_to_live(py, ttl_seconds)?;
+        self.with(py, |batch| {
+            let ops = entries.iter().map(|(key, value)| keyspace::put(key, value, expires_in));
+            batch.kv(keyspace, ops.collect());
+        })
+    }
+
+    fn delete(&self, py: Python<'_>, keyspace: &str, keys: Vec<PyBackedBytes>) -> PyResult<()> {
+        self.with(py, |batch| {
+            batch.kv(keyspace, keys.iter().map(|key| KvOp::Delete { key: key.to_vec() }).collect());
+        })
+    }
+
+    fn upsert(&self, py: Python<'_>, collection: &str, columns: Columns<'_>) -> PyResult<()> {
+        let records = columns.records(py)?;
+        self.with(py, |batch| {
+            batch.upsert(collection, records);
+        })
+    }
+
+    fn delete_records(&self, py: Python<'_>, collection: &str, ids: Vec<String>) -> PyResult<()> {
+        self.with(py, |batch| {
+            batch.delete_records(collection, ids);
+        })
+    }
+
+    /// It is over then, whatever the outcome.
+    fn commit(&self, py: Python<'_>, durability: Option<&str>) -> PyResult<()> {
+        let database = self.handle.get(py)?;
+        let durability = keyspace::durability(py, durability)?.unwrap_or_default();
+        engine(py, || {
+            let taken = self.batch.lock().unwrap_or_else(PoisonError::into_inner).take();
+            database.write(taken.ok_or_else(over)?.with_durability(durability))
+        })
+    }
+
+    fn rollback(&self, py: Python<'_>) -> PyResult<()> {
+        self.handle.get(py)?;
+        *self.batch.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        Ok(())
+    }
+}
+
+fn over() -> core::Error {
+    core::Error::new(core::ErrorKind::Closed, "the batch is over; begin another one")
+}

@@ -1,0 +1,264 @@
+"""Reading keys and records, to be awaited: the names, arguments and answers of ``KeyReads`` and ``CollectionReads``."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import NoReturn, TypeVar, overload
+
+from . import _core
+from .collection_reads import _PAGE as _RECORDS
+from .collection_reads import CollectionReads
+from .kv_entries import Bytes
+from .kv_reads import _PAGE, KeyPage, KeyReads
+from .queries import Fusion, Mode, query
+from .records import Page, Record
+from .results import Results
+from .threads import cancellable, in_thread
+from .vectors import Vector, Vectors
+
+T = TypeVar("T")
+
+
+class AsyncKeyReads:
+    """``KeyReads`` whose calls are awaited; listings are for ``async for``. ``sync`` is what is underneath."""
+
+    __slots__ = ()
+
+    sync: KeyReads
+
+    @property
+    def name(self) -> str:
+        """As ``Keyspace.name``."""
+        return self.sync.name
+
+    @overload
+    async def get(self, key: Bytes) -> bytes | None: ...
+    @overload
+    async def get(self, key: Bytes, default: T) -> bytes | T: ...
+    async def get(self, key: Bytes, default: object = None) -> object:
+        """As ``Keyspace.get``."""
+        return await in_thread(self.sync.get, key, default)
+
+    async def get_many(self, keys: Iterable[Bytes]) -> list[bytes | None]:
+        """As ``Keyspace.get_many``."""
+        return await in_thread(self.sync.get_many, keys)
+
+    async def scan(
+        self,
+        *,
+        prefix: Bytes | None = None,
+        start: Bytes | None = None,
+        stop: Bytes | None = None,
+        reverse: bool = False,
+        limit: int = _PAGE,
+        cursor: str | None = None,
+        keys_only: bool = False,
+    ) -> KeyPage:
+        """As ``Keyspace.scan``."""
+        return await in_thread(
+            self.sync.scan,
+            prefix=prefix,
+            start=start,
+            stop=stop,
+            reverse=reverse,
+            limit=limit,
+            cursor=cursor,
+            keys_only=keys_only,
+        )
+
+    async def items(
+        self,
+        *,
+        prefix: Bytes | None = None,
+        start: Bytes | None = None,
+        stop: Bytes | None = None,
+        reverse: bool = False,
+    ) -> AsyncIterator[tuple[bytes, bytes]]:
+        """As ``Keyspace.items``."""
+        async for page in self._pages(prefix, start, stop, reverse, keys_only=False):
+            for entry in page:
+                yield entry
+
+    async def keys(
+        self,
+        *,
+        prefix: Bytes | None = None,
+        start: Bytes | None = None,
+        stop: Bytes | None = None,
+        reverse: bool = False,
+    ) -> AsyncIterator[bytes]:
+        """As ``Keyspace.keys``."""
+        async for page in self._pages(prefix, start, stop, reverse, keys_only=True):
+            for key, _ in page:
+                yield key
+
+    async def values(
+        self,
+        *,
+        prefix: Bytes | None = None,
+        start: Bytes | None = None,
+        stop: Bytes | None = None,
+        reverse: bool = False,
+    ) -> AsyncIterator[bytes]:
+        """As ``Keyspace.values``."""
+        async for page in self._pages(prefix, start, stop, reverse, keys_only=False):
+            for _, value in page:
+                yield value
+
+    async def _pages(
+        self, prefix: Bytes | None, start: Bytes | None, stop: Bytes | None, reverse: bool, *, keys_only: bool
+    ) -> AsyncIterator[KeyPage]:
+        cursor = None
+        while True:
+            page = await self.scan(
+                prefix=prefix, start=start, stop=stop, reverse=reverse, cursor=cursor, keys_only=keys_only
+            )
+            yield page
+            if (cursor := page.cursor) is None:
+                return
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self.keys()
+
+    def __repr__(self) -> str:
+        return f"Async{self.sync!r}"
+
+    def __reduce__(self) -> NoReturn:
+        self.sync.__reduce__()
+
+
+class AsyncCollectionReads:
+    """``CollectionReads`` whose calls are awaited. ``sync`` is what is underneath."""
+
+    __slots__ = ()
+
+    sync: CollectionReads
+
+    @property
+    def name(self) -> str:
+        """As ``Collection.name``."""
+        return self.sync.name
+
+    @overload
+    async def get(self, ids: str, *, include: Sequence[str] = ...) -> Record | None: ...  # type: ignore[overload-overlap]
+    @overload
+    async def get(self, ids: Iterable[str], *, include: Sequence[str] = ...) -> list[Record | None]: ...
+    async def get(
+        self, ids: str | Iterable[str], *, include: Sequence[str] = ("text", "payload")
+    ) -> Record | list[Record | None] | None:
+        """As ``Collection.get``."""
+        return await in_thread(self.sync.get, ids, include=include)
+
+    async def count(self, where: str | None = None) -> int:
+        """As ``Collection.count``."""
+        return await in_thread(self.sync.count, where)
+
+    async def search(
+        self,
+        text: str | None = None,
+        *,
+        vector: Vector | None = None,
+        like: str | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        cursor: str | None = None,
+        where: str | None = None,
+        mode: Mode | None = None,
+        fusion: Fusion = "rrf",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        include: Sequence[str] = ("text", "payload"),
+        explain: bool = False,
+        recall: float | None = None,
+        effort: int | None = None,
+        exact: bool = False,
+        timeout: float | None = None,
+    ) -> Results:
+        """As ``Collection.search``. Cancelling the task ends the search."""
+
+        def search(cancel: _core.CancelFlag) -> Results:
+            asked = query(
+                text=text,
+                vector=vector,
+                like=like,
+                limit=limit,
+                offset=offset,
+                cursor=cursor,
+                where=where,
+                mode=mode,
+                fusion=fusion,
+                weights=weights,
+                include=include,
+                recall=recall,
+                effort=effort,
+                exact=exact,
+                timeout=timeout,
+                cancel=cancel,
+            )
+            return self.sync._search(asked, explain)
+
+        return await cancellable(search)
+
+    async def search_many(
+        self,
+        texts: Iterable[str] | None = None,
+        *,
+        vectors: Vectors | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        where: str | None = None,
+        mode: Mode | None = None,
+        fusion: Fusion = "rrf",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        include: Sequence[str] = ("text", "payload"),
+        explain: bool = False,
+        recall: float | None = None,
+        effort: int | None = None,
+        exact: bool = False,
+        timeout: float | None = None,
+    ) -> list[Results]:
+        """As ``Collection.search_many``. Cancelling the task ends the searches."""
+
+        def search(cancel: _core.CancelFlag) -> list[Results]:
+            asked = query(
+                limit=limit,
+                offset=offset,
+                where=where,
+                mode=mode,
+                fusion=fusion,
+                weights=weights,
+                include=include,
+                recall=recall,
+                effort=effort,
+                exact=exact,
+                timeout=timeout,
+                cancel=cancel,
+            )
+            return self.sync._search_many(asked, texts, vectors, explain)
+
+        return await cancellable(search)
+
+    async def scan(
+        self,
+        *,
+        where: str | None = None,
+        limit: int = _RECORDS,
+        cursor: str | None = None,
+        include: Sequence[str] = ("text", "payload"),
+    ) -> Page:
+        """As ``Collection.scan``."""
+        return await in_thread(self.sync.scan, where=where, limit=limit, cursor=cursor, include=include)
+
+    async def __aiter__(self) -> AsyncIterator[Record]:
+        page = await self.scan()
+        while True:
+            for record in page:
+                yield record
+            if page.cursor is None:
+                return
+            page = await self.scan(cursor=page.cursor)
+
+    def __repr__(self) -> str:
+        return f"Async{self.sync!r}"
+
+    def __reduce__(self) -> NoReturn:
+        self.sync.__reduce__()

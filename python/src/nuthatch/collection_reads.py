@@ -1,0 +1,226 @@
+"""What may be asked of records: of a collection as it is, in a snapshot, in a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
+
+from . import arguments, records, results
+from .queries import Fusion, Mode, query, several
+from .records import Page, Record, RecordParts
+from .results import AnswerParts, Results
+from .vectors import Vector, VectorColumn, Vectors
+
+if TYPE_CHECKING:
+    from . import _core as extension
+
+#: Records that an iteration reads at once.
+_PAGE = 1000
+
+
+class Source(Protocol):
+    """Where records are read: one of the extension module's classes."""
+
+    @property
+    def name(self) -> str:
+        """The collection's name."""
+
+    def get_records(self, ids: list[str], vectors: bool) -> list[RecordParts | None]:
+        """Records by id."""
+
+    def count(self, condition: str | None) -> int:
+        """Number of records."""
+
+    def search(self, query: extension.Query) -> AnswerParts:
+        """One search."""
+
+    def search_many(
+        self, query: extension.Query, count: int, texts: list[Any] | None, vectors: VectorColumn | None
+    ) -> list[AnswerParts]:
+        """Several searches."""
+
+    def scan(
+        self, condition: str | None, limit: int, cursor: str | None, vectors: bool
+    ) -> tuple[list[RecordParts], str | None]:
+        """A page, and its cursor."""
+
+
+class CollectionReads:
+    """Reading records: the common part of ``Collection``, ``SnapshotCollection`` and ``TransactionCollection``."""
+
+    __slots__ = ()
+
+    _core: Source
+
+    @property
+    def name(self) -> str:
+        """The collection's name."""
+        return self._core.name
+
+    @overload
+    def get(self, ids: str, *, include: Sequence[str] = ...) -> Record | None: ...  # type: ignore[overload-overlap]
+    @overload
+    def get(self, ids: Iterable[str], *, include: Sequence[str] = ...) -> list[Record | None]: ...
+    def get(
+        self, ids: str | Iterable[str], *, include: Sequence[str] = ("text", "payload")
+    ) -> Record | list[Record | None] | None:
+        """The record with this id, or None. For several ids a list in their order."""
+        text, payload, vector = arguments.include(include)
+        found = self._core.get_records(arguments.ids(ids), vector)
+        made = [None if parts is None else records.of_parts(parts, text, payload) for parts in found]
+        return made[0] if isinstance(ids, str) else made
+
+    def count(self, where: str | None = None) -> int:
+        """Number of records, or of those that pass a filter such as ``"year >= 2024 and team in ('core', 'ops')"``."""
+        return self._core.count(arguments.optional_text("where", where))
+
+    def search(
+        self,
+        text: str | None = None,
+        *,
+        vector: Vector | None = None,
+        like: str | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        cursor: str | None = None,
+        where: str | None = None,
+        mode: Mode | None = None,
+        fusion: Fusion = "rrf",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        include: Sequence[str] = ("text", "payload"),
+        explain: bool = False,
+        recall: float | None = None,
+        effort: int | None = None,
+        exact: bool = False,
+        timeout: float | None = None,
+    ) -> Results:
+        """The best ``limit`` records for a text, a vector, or both: that many whenever that many match.
+
+        ``like`` is the id of a record whose vector is searched with, instead of ``vector``; it is not among the hits itself.
+        ``where`` filters both legs alike. ``mode`` is "hybrid", "text" or "vector"; left out, every leg that the query and
+        the collection allow. ``fusion`` makes one ranking of two legs: "rrf" (by rank), "weighted" (raw scores) or
+        "normalised" (scores mapped to 0..1); ``weights`` is (text, vector) or a dict of these. ``offset`` skips hits;
+        ``cursor``, of the page before with the same query, does the same. ``include`` names what hits carry: "text",
+        "payload", "vector".
+
+        How good the vector leg has to be in large collections is one of ``recall`` (0.5 to 0.999, the share of the true
+        nearest that is found on average; default 0.99), ``effort`` (1 to 100,000, how many rows a walk of the graph keeps in
+        view) and ``exact=True`` (every row is compared). ``timeout`` in seconds ends the search with UnavailableError.
+
+        A write is in the next answer. When an index is damaged or missing, the answer is made from the stored records, right
+        but slower, and ``Results.degraded`` says so.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     notes = db.collection("notes", embedder="none")
+        ...     _ = notes.upsert([{"id": "a", "text": "red fish", "vector": [1, 0]}, {"id": "b", "text": "blue", "vector": [0, 1]}])
+        ...     hit = notes.search("fish", vector=[1, 0.1], limit=1)[0]
+        ...     hit.id, hit.legs.text.rank, hit.legs.vector.rank
+        ...     [hit.id for hit in notes.search(like="a", exact=True)]
+        ('a', 1, 1)
+        ['b']
+        """
+        asked = query(
+            text=text,
+            vector=vector,
+            like=like,
+            limit=limit,
+            offset=offset,
+            cursor=cursor,
+            where=where,
+            mode=mode,
+            fusion=fusion,
+            weights=weights,
+            include=include,
+            recall=recall,
+            effort=effort,
+            exact=exact,
+            timeout=timeout,
+        )
+        return self._search(asked, explain)
+
+    def _search(self, asked: extension.Query, explain: bool) -> Results:
+        return results.of_parts(self._core.search(asked), explain)
+
+    def search_many(
+        self,
+        texts: Iterable[str] | None = None,
+        *,
+        vectors: Vectors | None = None,
+        limit: int = 10,
+        offset: int = 0,
+        where: str | None = None,
+        mode: Mode | None = None,
+        fusion: Fusion = "rrf",
+        weights: Mapping[str, float] | Sequence[float] | None = None,
+        include: Sequence[str] = ("text", "payload"),
+        explain: bool = False,
+        recall: float | None = None,
+        effort: int | None = None,
+        exact: bool = False,
+        timeout: float | None = None,
+    ) -> list[Results]:
+        """A search for each of ``texts``, of ``vectors``, or of both side by side, on all CPUs; the answers in their order.
+
+        ``vectors`` is a numpy matrix or a list. The other arguments are those of ``search`` and hold for every search;
+        ``timeout`` is for all of them together. The first error ends the call.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     points = db.collection("points", metric="l2", embedder="none")
+        ...     _ = points.upsert(ids=["a", "b", "c"], vectors=[[0, 0], [3, 4], [8, 9]])
+        ...     [[hit.id for hit in found] for found in points.search_many(vectors=[[1, 1], [9, 9]], limit=2)]
+        [['a', 'b'], ['c', 'b']]
+        """
+        asked = query(
+            limit=limit,
+            offset=offset,
+            where=where,
+            mode=mode,
+            fusion=fusion,
+            weights=weights,
+            include=include,
+            recall=recall,
+            effort=effort,
+            exact=exact,
+            timeout=timeout,
+        )
+        return self._search_many(asked, texts, vectors, explain)
+
+    def _search_many(self, asked: extension.Query, texts: object, vectors: object, explain: bool) -> list[Results]:
+        answers = self._core.search_many(asked, *several(texts, vectors))
+        return [results.of_parts(parts, explain) for parts in answers]
+
+    def scan(
+        self,
+        *,
+        where: str | None = None,
+        limit: int = _PAGE,
+        cursor: str | None = None,
+        include: Sequence[str] = ("text", "payload"),
+    ) -> Page:
+        """One page of all records, in the order in which they were last written; ``Page.cursor`` asks for the next.
+
+        A record that is replaced between two pages comes again, at the end; none is left out.
+        """
+        text, payload, vector = arguments.include(include)
+        found, next_cursor = self._core.scan(
+            arguments.optional_text("where", where),
+            arguments.whole("limit", limit),
+            arguments.optional_text("cursor", cursor),
+            vector,
+        )
+        return Page([records.of_parts(parts, text, payload) for parts in found], next_cursor)
+
+    def __iter__(self) -> Iterator[Record]:
+        page = self.scan()
+        yield from page
+        while page.cursor is not None:
+            page = self.scan(cursor=page.cursor)
+            yield from page
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled or copied: it belongs to the process that opened it; "
+            "send the folder's path and the name, and connect there"
+        )

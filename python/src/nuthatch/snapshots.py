@@ -1,0 +1,96 @@
+"""Snapshots: everything as it was at one moment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from . import arguments
+from .collection_reads import CollectionReads
+from .kv_reads import KeyReads
+from .records import FileInfo
+
+if TYPE_CHECKING:
+    from . import _core as extension
+
+
+class Snapshot:
+    """All keyspaces and collections as they were when it was taken. Made by ``Database.snapshot``; ends with its block.
+
+    It holds on to what later writes replace, so it ends when it is older than ``snapshot_age`` of ``connect`` (ten minutes
+    unless you say otherwise): from then on it raises ConflictError. Safe to share between threads.
+
+    >>> import nuthatch
+    >>> with nuthatch.connect(":memory:") as db:
+    ...     stock = db.kv("stock")
+    ...     stock["apples"] = "5"
+    ...     with db.snapshot() as snapshot:
+    ...         stock["apples"] = "3"
+    ...         snapshot.kv("stock")["apples"], stock["apples"]
+    (b'5', b'3')
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: extension.Snapshot) -> None:
+        self._core = core
+
+    def kv(self, name: str) -> SnapshotKeyspace:
+        """The keyspace of that name, as it was; an empty one when there was none."""
+        return SnapshotKeyspace(self._core.kv(arguments.text("name", name)))
+
+    def collection(self, name: str) -> SnapshotCollection:
+        """The collection of that name, as it was. Raises NotFoundError when there was none."""
+        return SnapshotCollection(self._core.collection(arguments.text("name", name)))
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was taken."""
+        return self._core.age_seconds()
+
+    def close(self) -> None:
+        """Ends it and everything that was got from it, and lets go of what it holds. The end of the block does it."""
+        self._core.close()
+
+    def __enter__(self) -> Snapshot:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.age:.1f} s old)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Snapshot cannot be pickled or copied: it belongs to the process that took it")
+
+
+class SnapshotKeyspace(KeyReads):
+    """A keyspace as it was. What had not expired then is there for as long as the snapshot."""
+
+    __slots__ = ("_core",)
+
+    _core: extension.SnapshotKeyspace
+
+    def __init__(self, core: extension.SnapshotKeyspace) -> None:
+        self._core = core
+
+    def __repr__(self) -> str:
+        return f"SnapshotKeyspace({self.name!r})"
+
+
+class SnapshotCollection(CollectionReads):
+    """A collection as it was: records, searches, counts, listings and files."""
+
+    __slots__ = ("_core",)
+
+    _core: extension.SnapshotCollection
+
+    def __init__(self, core: extension.SnapshotCollection) -> None:
+        self._core = core
+
+    def files(self, prefix: arguments.StrPath = "") -> list[FileInfo]:
+        """Files that had been added at or below ``prefix`` (an absolute path; all when left out)."""
+        return [FileInfo(*parts) for parts in self._core.files(arguments.file_path("prefix", prefix))]
+
+    def __repr__(self) -> str:
+        return f"SnapshotCollection({self.name!r})"

@@ -1,0 +1,75 @@
+"""Calls of the awaited API, in threads: the event loop runs on while the engine works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from types import TracebackType
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
+
+from . import _core
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+async def in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """``call`` in a thread."""
+    import asyncio
+
+    return await asyncio.to_thread(call, *args, **kwargs)
+
+
+async def cancellable(call: Callable[[_core.CancelFlag], T]) -> T:
+    """``call`` in a thread. Cancelling the task sets the flag, and waits for the thread to end, which it soon does."""
+    import asyncio
+
+    cancel = _core.CancelFlag()
+    work = asyncio.ensure_future(asyncio.to_thread(call, cancel))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        cancel.set()
+        await asyncio.wait([work])
+        if not work.cancelled():
+            work.exception()  # what the call has come to is no longer asked for
+        raise
+
+
+class Entered(Protocol):
+    """What ``async with`` works on."""
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exception: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Ends it."""
+
+
+S = TypeVar("S")
+A = TypeVar("A", bound=Entered)
+
+
+class Entering(Generic[S, A]):
+    """What is begun when it is awaited, or entered with ``async with``."""
+
+    __slots__ = ("_begin", "_begun", "_wrap")
+
+    def __init__(self, begin: Callable[[], S], wrap: Callable[[S], A]) -> None:
+        self._begin = begin
+        self._wrap = wrap
+        self._begun: A | None = None
+
+    def __await__(self) -> Generator[Any, None, A]:
+        return self._start().__await__()
+
+    async def _start(self) -> A:
+        return self._wrap(await in_thread(self._begin))
+
+    async def __aenter__(self) -> A:
+        self._begun = await self._start()
+        return self._begun
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exception: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._begun is not None:
+            await self._begun.__aexit__(kind, exception, trace)

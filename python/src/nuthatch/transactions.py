@@ -1,0 +1,145 @@
+"""Transactions: reads and writes that happen as if nobody else had been there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from . import arguments, batch
+from .arguments import Durability
+from .collection import Records
+from .collection_reads import CollectionReads
+from .kv_entries import Bytes, Entries, TimeToLive, as_bytes, one_or_several_keys, pairs
+from .kv_reads import KeyReads
+from .vectors import Vectors
+
+if TYPE_CHECKING:
+    from . import _core as extension
+
+
+class Transaction:
+    """Reads everything as it was when it began, and its own writes; what it writes is one atomic write at the end of the block.
+
+    Nothing is locked meanwhile. When somebody else has changed what it has read or is about to write, the end of the block
+    raises ConflictError and nothing is written: begin anew, or let ``Database.transact`` do that. When the block raises,
+    nothing is written. One that only reads never conflicts.
+
+    Made by ``Database.transaction``. It ends when it is older than ``snapshot_age`` of ``connect``, with ConflictError.
+
+    >>> import nuthatch
+    >>> with nuthatch.connect(":memory:") as db:
+    ...     db.kv("accounts").put_many({"anna": "10", "ben": "0"})
+    ...     with db.transaction() as transaction:
+    ...         accounts = transaction.kv("accounts")
+    ...         accounts["anna"] = str(int(accounts["anna"]) - 4)
+    ...         accounts["ben"] = str(int(accounts["ben"]) + 4)
+    ...     dict(db.kv("accounts").items())
+    {b'anna': b'6', b'ben': b'4'}
+    """
+
+    __slots__ = ("_core", "_durability", "_is_over")
+
+    def __init__(self, core: extension.Transaction, durability: Durability | None) -> None:
+        self._core = core
+        self._durability = arguments.durability(durability)
+        self._is_over = False
+
+    def kv(self, name: str) -> TransactionKeyspace:
+        """The keyspace of that name, made when there is none."""
+        return TransactionKeyspace(self._core.kv(arguments.text("name", name)))
+
+    def collection(self, name: str) -> TransactionCollection:
+        """The collection of that name. Raises NotFoundError when there was none as the transaction began."""
+        return TransactionCollection(self._core.collection(arguments.text("name", name)))
+
+    def commit(self) -> None:
+        """Writes everything, or raises and writes nothing. The end of the block does it; the transaction is over then."""
+        self._is_over = True
+        self._core.commit(self._durability)
+
+    def rollback(self) -> None:
+        """Forgets everything; the transaction is over then."""
+        self._is_over = True
+        self._core.rollback()
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(self, kind: object, *exception: object) -> None:
+        if self._is_over:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.rollback()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Transaction cannot be pickled or copied: it belongs to the process that began it")
+
+
+class TransactionKeyspace(KeyReads):
+    """A keyspace in a transaction: as it was when that began, with what the transaction has written."""
+
+    __slots__ = ("_core",)
+
+    _core: extension.TransactionKeyspace
+
+    def __init__(self, core: extension.TransactionKeyspace) -> None:
+        self._core = core
+
+    def put(self, key: Bytes, value: Bytes, *, ttl: TimeToLive | None = None) -> None:
+        """Sets a key, for ever or for ``ttl`` (seconds, or a timedelta) from the commit on."""
+        self._core.put_many([(as_bytes("key", key), as_bytes("value", value))], arguments.time("ttl", ttl))
+
+    def put_many(self, entries: Entries, *, ttl: TimeToLive | None = None) -> None:
+        """Sets several keys from a mapping or from pairs."""
+        self._core.put_many(pairs(entries), arguments.time("ttl", ttl))
+
+    def delete(self, keys: Bytes | Iterable[Bytes]) -> None:
+        """Deletes one key or several; unknown ones are passed over."""
+        self._core.delete(one_or_several_keys(keys))
+
+    def __setitem__(self, key: Bytes, value: Bytes) -> None:
+        self.put(key, value)
+
+    def __delitem__(self, key: Bytes) -> None:
+        if key not in self:
+            self._missing(key)
+        self.delete([key])
+
+    def __repr__(self) -> str:
+        return f"TransactionKeyspace({self.name!r})"
+
+
+class TransactionCollection(CollectionReads):
+    """A collection in a transaction.
+
+    What the transaction has written itself is seen by ``get``. Searches, counts and listings are of the moment when it began,
+    and conflict with any change of the collection since.
+    """
+
+    __slots__ = ("_core",)
+
+    _core: extension.TransactionCollection
+
+    def __init__(self, core: extension.TransactionCollection) -> None:
+        self._core = core
+
+    def upsert(
+        self,
+        records: Records | None = None,
+        *,
+        ids: Iterable[str] | None = None,
+        texts: Iterable[str | None] | None = None,
+        vectors: Vectors | None = None,
+        payloads: Iterable[Mapping[str, Any] | None] | None = None,
+    ) -> None:
+        """Inserts records, replacing those with the same id; as ``Collection.upsert``. Texts are embedded by the commit."""
+        self._core.upsert(batch.columns(records, ids, texts, vectors, payloads))
+
+    def delete(self, ids: str | Iterable[str]) -> None:
+        """Deletes records by id; unknown ones are passed over."""
+        self._core.delete(arguments.ids(ids))
+
+    def __repr__(self) -> str:
+        return f"TransactionCollection({self.name!r})"

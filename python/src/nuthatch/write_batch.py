@@ -1,0 +1,136 @@
+"""Writes to several keyspaces and collections that stand or fall together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from . import arguments, batch
+from .arguments import Durability
+from .collection import Records
+from .kv_entries import Bytes, Entries, TimeToLive, as_bytes, one_or_several_keys, pairs
+from .vectors import Vectors
+
+if TYPE_CHECKING:
+    from . import _core
+
+
+class Batch:
+    """Writes that are kept until the block ends, and then are one atomic write. Made by ``Database.batch``.
+
+    When the block raises, nothing is written. Nothing can be read in it: that is what a transaction is for. Of several changes
+    of one key or record the last holds.
+
+    >>> import nuthatch
+    >>> with nuthatch.connect(":memory:") as db:
+    ...     notes = db.collection("notes", embedder="none")
+    ...     with db.batch() as batch:
+    ...         batch.kv("owners").put("a1", "anna")
+    ...         batch.collection("notes").upsert([{"id": "a1", "text": "how to reset a password"}])
+    ...     db.kv("owners")["a1"], notes.count()
+    (b'anna', 1)
+    """
+
+    __slots__ = ("_core", "_durability", "_is_over")
+
+    def __init__(self, core: _core.WriteBatch, durability: Durability | None) -> None:
+        self._core = core
+        self._durability = arguments.durability(durability)
+        self._is_over = False
+
+    def kv(self, name: str) -> BatchKeyspace:
+        """To write to the keyspace of that name, which is made when there is none."""
+        return BatchKeyspace(self._core, arguments.text("name", name))
+
+    def collection(self, name: str) -> BatchCollection:
+        """To write to the collection of that name. ``commit`` raises NotFoundError when there is none."""
+        return BatchCollection(self._core, arguments.text("name", name))
+
+    def commit(self) -> None:
+        """Writes everything, or raises and writes nothing. The end of the block does it."""
+        self._is_over = True
+        self._core.commit(self._durability)
+
+    def rollback(self) -> None:
+        """Forgets everything."""
+        self._is_over = True
+        self._core.rollback()
+
+    def __enter__(self) -> Batch:
+        return self
+
+    def __exit__(self, kind: object, *exception: object) -> None:
+        if self._is_over:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.rollback()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Batch cannot be pickled or copied: what it holds is written by the process that began it")
+
+
+class BatchKeyspace:
+    """The keys of one keyspace that a batch writes."""
+
+    __slots__ = ("_core", "_name")
+
+    def __init__(self, core: _core.WriteBatch, name: str) -> None:
+        self._core = core
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The keyspace's name."""
+        return self._name
+
+    def put(self, key: Bytes, value: Bytes, *, ttl: TimeToLive | None = None) -> None:
+        """Sets a key, for ever or for ``ttl`` (seconds, or a timedelta) from the commit on."""
+        pair = (as_bytes("key", key), as_bytes("value", value))
+        self._core.put_many(self._name, [pair], arguments.time("ttl", ttl))
+
+    def put_many(self, entries: Entries, *, ttl: TimeToLive | None = None) -> None:
+        """Sets several keys from a mapping or from pairs."""
+        self._core.put_many(self._name, pairs(entries), arguments.time("ttl", ttl))
+
+    def delete(self, keys: Bytes | Iterable[Bytes]) -> None:
+        """Deletes one key or several; unknown ones are passed over."""
+        self._core.delete(self._name, one_or_several_keys(keys))
+
+    def __setitem__(self, key: Bytes, value: Bytes) -> None:
+        self.put(key, value)
+
+    def __delitem__(self, key: Bytes) -> None:
+        self.delete([key])
+
+
+class BatchCollection:
+    """The records of one collection that a batch writes."""
+
+    __slots__ = ("_core", "_name")
+
+    def __init__(self, core: _core.WriteBatch, name: str) -> None:
+        self._core = core
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The collection's name."""
+        return self._name
+
+    def upsert(
+        self,
+        records: Records | None = None,
+        *,
+        ids: Iterable[str] | None = None,
+        texts: Iterable[str | None] | None = None,
+        vectors: Vectors | None = None,
+        payloads: Iterable[Mapping[str, Any] | None] | None = None,
+    ) -> None:
+        """Inserts records, replacing those with the same id; as ``Collection.upsert``. Texts are embedded by the commit."""
+        self._core.upsert(self._name, batch.columns(records, ids, texts, vectors, payloads))
+
+    def delete(self, ids: str | Iterable[str]) -> None:
+        """Deletes records by id; unknown ones are passed over."""
+        self._core.delete_records(self._name, arguments.ids(ids))
