@@ -1,7 +1,7 @@
 // YCSB's core workloads over Pebble: keys, values, distributions, phases and figures are those of crates/truth/examples/ycsb, number for
 // number, so that the engines can be compared.
 //
-//	PROGRAM load|run|micro|cold FOLDER name=value…
+//	PROGRAM load|settle|run|micro|cold FOLDER name=value…
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 type settings struct {
 	keys          uint64
 	cacheMB       int // all of the store's memory: blocks, memtables, indexes and filters
-	writeBufferMB int // of these, at most so many for memtables
+	writeBufferMB int // of these, at most so many for memtables; a half when nothing is said
 	workload      string
 	clients       int
 	durability    string // commit: synced before it returns; os: handed to the system
@@ -29,14 +29,16 @@ type settings struct {
 
 func main() {
 	if len(os.Args) < 3 {
-		panic("write: load|run|micro|cold FOLDER name=value…")
+		panic("write: load|settle|run|micro|cold FOLDER name=value…")
 	}
 	s := parse(os.Args[3:])
 	before := usageNow()
 	db := open(os.Args[2], s)
 	switch os.Args[1] {
 	case "load":
-		load(db, os.Args[2], s, before)
+		load(db, s, before)
+	case "settle":
+		settle()
 	case "run":
 		run(db, s)
 	case "micro":
@@ -44,13 +46,14 @@ func main() {
 	case "cold":
 		cold(db, s)
 	default:
-		panic(os.Args[1] + " is none of load, run, micro, cold")
+		panic(os.Args[1] + " is none of load, settle, run, micro, cold")
 	}
+	must(db.Flush()) // what the others do when they close
 	must(db.Close())
 }
 
 func parse(args []string) settings {
-	s := settings{2_000_000, 64, 32, "c", 8, "commit", 1, 4, 1}
+	s := settings{2_000_000, 64, 0, "c", 8, "commit", 1, 4, 1}
 	for _, arg := range args {
 		name, value, _ := strings.Cut(arg, "=")
 		number, err := strconv.ParseFloat(value, 64)
@@ -82,13 +85,16 @@ func parse(args []string) settings {
 			panic(name + " is no setting")
 		}
 	}
+	if s.writeBufferMB == 0 {
+		s.writeBufferMB = s.cacheMB / 2
+	}
 	return s
 }
 
 const loadBatch = 1024
 
 // load writes all records in the order of their numbers, so that keys come in random order; 1,024 a durable batch.
-func load(db *pebble.DB, folder string, s settings, before usage) {
+func load(db *pebble.DB, s settings, before usage) {
 	key, value := make([]byte, keyBytes), make([]byte, valueBytes)
 	started := usageNow()
 	for first := uint64(0); first < s.keys; first += loadBatch {
@@ -100,7 +106,6 @@ func load(db *pebble.DB, folder string, s settings, before usage) {
 		must(batch.Close())
 	}
 	loaded := usageNow()
-	must(db.Flush())
 	settle()
 	settled := usageNow()
 	wall := loaded.at.Sub(started.at).Seconds()
@@ -109,7 +114,7 @@ func load(db *pebble.DB, folder string, s settings, before usage) {
 		"what": "load", "keys": s.keys, "cache_mb": s.cacheMB, "seed": s.seed, "wall_s": wall, "ops_s": float64(s.keys) / wall,
 		"cpu_s": loaded.cpuSeconds - before.cpuSeconds, "cpu_settled_s": settled.cpuSeconds - before.cpuSeconds,
 		"settled_s": settled.at.Sub(started.at).Seconds(), "written_mb": float64(settled.writtenBytes-before.writtenBytes) / 1e6,
-		"disk_mb": diskMB(folder), "rss_mb": rss, "peak_rss_mb": peak, "load_average": loadAverage(),
+		"rss_mb": rss, "peak_rss_mb": peak, "load_average": loadAverage(),
 	})
 }
 

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"io/fs"
 	"math"
 	"math/bits"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -115,19 +113,4 @@ func field(text, name string) uint64 {
 		}
 	}
 	return 0
-}
-
-// diskMB counts allocated blocks.
-func diskMB(folder string) float64 {
-	blocks := int64(0)
-	must(filepath.WalkDir(folder, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return nil // a file may be deleted meanwhile
-		}
-		if info, err := entry.Info(); err == nil {
-			blocks += info.Sys().(*syscall.Stat_t).Blocks
-		}
-		return nil
-	}))
-	return float64(blocks*512) / 1e6
 }

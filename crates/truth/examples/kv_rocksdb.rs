@@ -42,6 +42,8 @@ fn open(folder: &Path, settings: &Settings) -> Outcome<RocksDb> {
     ));
     options.set_write_buffer_size(settings.write_buffer_bytes / 2);
     options.set_max_background_jobs(2);
+    // Left alone, a database with transactions keeps as many flushed memtables as unflushed ones, to look for conflicts in.
+    options.set_max_write_buffer_size_to_maintain(1 << 20);
     options.set_recycle_log_file_num(2);
     options.set_bytes_per_sync(1 << 20);
     options.set_target_file_size_base(16 << 20);
@@ -86,8 +88,8 @@ impl Store for RocksDb {
         Ok(seen)
     }
 
-    fn snapshot_get(&self, key: &[u8], see: &mut See<'_>) -> Outcome<bool> {
-        Ok(self.0.snapshot().get_pinned(key)?.map(|value| see(&value)).is_some())
+    fn snapshot_get(&self, key: &[u8], see: &mut See<'_>) -> Outcome<Option<bool>> {
+        Ok(Some(self.0.snapshot().get_pinned(key)?.map(|value| see(&value)).is_some()))
     }
 
     fn transact(&self, keys: &[Vec<u8>], pairs: &[Pair]) -> Outcome<bool> {
@@ -102,7 +104,7 @@ impl Store for RocksDb {
         Ok(true)
     }
 
-    fn flush(&self) -> Outcome {
+    fn close(self) -> Outcome {
         Ok(self.0.flush()?)
     }
 }

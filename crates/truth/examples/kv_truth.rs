@@ -16,7 +16,7 @@ use nuthatch_truth::{Batch, Direction, Embedded, EmbeddedOptions, Reader, Shard,
 use ycsb::{Durability, Outcome, Pair, See, Settings, Store};
 
 const SHARD: Shard = Shard { tenant: 0, collection: 1 };
-const TABLE: Table = Table::Ids;
+const TABLE: Table = Table::Kv;
 
 struct TheTruth(Embedded);
 
@@ -67,8 +67,8 @@ impl Store for TheTruth {
         Ok(seen)
     }
 
-    fn snapshot_get(&self, key: &[u8], see: &mut See<'_>) -> Outcome<bool> {
-        Ok(self.0.snapshot().get(TABLE, &SHARD.key(key))?.map(|value| see(&value)).is_some())
+    fn snapshot_get(&self, key: &[u8], see: &mut See<'_>) -> Outcome<Option<bool>> {
+        Ok(Some(self.0.snapshot().get(TABLE, &SHARD.key(key))?.map(|value| see(&value)).is_some()))
     }
 
     /// Transactions are the engine's.
@@ -76,7 +76,7 @@ impl Store for TheTruth {
         Ok(false)
     }
 
-    fn flush(&self) -> Outcome {
+    fn close(self) -> Outcome {
         Ok(self.0.flush()?)
     }
 }

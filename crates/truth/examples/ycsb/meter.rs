@@ -1,7 +1,5 @@
 //! What a cell cost: latencies, CPU time, memory, bytes written, the load of the machine.
 
-use std::path::Path;
-
 use super::Outcome;
 
 /// Counts of latencies in classes that are 3 % wide.
@@ -98,17 +96,4 @@ fn field(text: &str, name: &str) -> u64 {
 
 pub fn load_average() -> Outcome<f64> {
     Ok(std::fs::read_to_string("/proc/loadavg")?.split(' ').next().ok_or("empty")?.parse()?)
-}
-
-/// Allocated blocks of all files.
-pub fn disk_bytes(folder: &Path) -> Outcome<u64> {
-    use std::os::unix::fs::MetadataExt;
-    let mut bytes = 0;
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        // A file may be deleted meanwhile.
-        let Ok(metadata) = entry.metadata() else { continue };
-        bytes += if metadata.is_dir() { disk_bytes(&entry.path())? } else { metadata.blocks() * 512 };
-    }
-    Ok(bytes)
 }

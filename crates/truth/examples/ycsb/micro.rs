@@ -22,8 +22,15 @@ pub fn warm(engine: &str, store: &impl Store, settings: &Settings) -> Outcome {
         let mut right = false;
         let mut see = |bytes: &[u8]| right = data::is_value_of(record, bytes);
         let key = data::key(record);
-        let found = if through_snapshot { store.snapshot_get(&key, &mut see) } else { store.get(&key, &mut see) }?;
-        if found && right { Ok(true) } else { Err(format!("record {record}: not found, or another's value").into()) }
+        let found = match through_snapshot {
+            false => Some(store.get(&key, &mut see)?),
+            true => store.snapshot_get(&key, &mut see)?,
+        };
+        match found {
+            Some(true) if right => Ok(true),
+            Some(_) => Err(format!("record {record}: not found, or another's value").into()),
+            None => Ok(false),
+        }
     };
     let repeat = |name: &str, call: &mut dyn FnMut(&mut Random) -> Outcome<bool>| {
         repeat(engine, name, settings, usize::MAX, call)

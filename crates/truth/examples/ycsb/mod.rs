@@ -8,6 +8,7 @@
 //!
 //! ```text
 //! PROGRAM load  DIR [keys=2000000] [cache_mb=64] [seed=1]
+//! PROGRAM settle DIR [cache_mb=…]      (opens, waits for compactions to end, closes)
 //! PROGRAM run   DIR workload=a..f [clients=8] [durability=commit|os] [seconds=4] [warmup=1] [keys=…] [cache_mb=…] [seed=…]
 //! PROGRAM micro DIR [seconds=1] [keys=…] [cache_mb=…] [seed=…]
 //! PROGRAM cold  DIR [keys=…] [cache_mb=…] [seed=…]
@@ -38,29 +39,31 @@ pub trait Store: Sync {
     fn put_batch(&self, pairs: &[Pair], durability: Durability) -> Outcome;
     /// Shows up to `limit` values of the keys from `from` on; how many there were.
     fn scan(&self, from: &[u8], limit: usize, see: &mut See<'_>) -> Outcome<usize>;
-    /// A snapshot, one read through it, and its end.
-    fn snapshot_get(&self, key: &[u8], see: &mut See<'_>) -> Outcome<bool>;
+    /// A snapshot, one read through it, and its end; `None` when the store has no snapshots here.
+    fn snapshot_get(&self, key: &[u8], see: &mut See<'_>) -> Outcome<Option<bool>>;
     /// Reads `keys` and writes `pairs` in one durable transaction; false when the store has no transactions here.
     fn transact(&self, keys: &[Vec<u8>], pairs: &[Pair]) -> Outcome<bool>;
-    /// Write buffers to files.
-    fn flush(&self) -> Outcome;
+    /// Leaves the folder as an orderly end of the program does.
+    fn close(self) -> Outcome;
 }
 
 /// The program: `open` gets the folder and the settings.
 pub fn main<S: Store>(engine: &str, open: impl FnOnce(&Path, &Settings) -> Outcome<S>) -> Outcome {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [what, folder, rest @ ..] = &args[..] else {
-        return Err("write: load|run|micro|cold DIR name=value…".into());
+        return Err("write: load|settle|run|micro|cold DIR name=value…".into());
     };
     let folder = Path::new(folder);
     let settings = Settings::parse(rest)?;
     let before = meter::Usage::now()?;
     let store = open(folder, &settings)?;
     match what.as_str() {
-        "load" => load::load(engine, &store, folder, &settings, before),
-        "run" => clients::run(engine, &store, &settings),
-        "micro" => micro::warm(engine, &store, &settings),
-        "cold" => micro::cold(engine, &store, &settings),
-        _ => Err(format!("{what} is none of load, run, micro, cold").into()),
+        "load" => load::load(engine, &store, &settings, before)?,
+        "settle" => load::settle()?,
+        "run" => clients::run(engine, &store, &settings)?,
+        "micro" => micro::warm(engine, &store, &settings)?,
+        "cold" => micro::cold(engine, &store, &settings)?,
+        _ => return Err(format!("{what} is none of load, settle, run, micro, cold").into()),
     }
+    store.close()
 }

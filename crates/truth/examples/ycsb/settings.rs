@@ -16,7 +16,7 @@ pub struct Settings {
     pub keys: u64,
     /// All of the store's memory: blocks, write buffers, and what of indexes and filters it keeps in its cache.
     pub cache_bytes: usize,
-    /// Of these, at most so many for unflushed writes.
+    /// Of these, at most so many for unflushed writes; a half when nothing is said.
     pub write_buffer_bytes: usize,
     pub workload: char,
     pub clients: usize,
@@ -31,7 +31,7 @@ impl Settings {
         let mut settings = Self {
             keys: 2_000_000,
             cache_bytes: 64 << 20,
-            write_buffer_bytes: 32 << 20,
+            write_buffer_bytes: 0,
             workload: 'c',
             clients: 8,
             durability: Durability::Commit,
@@ -59,6 +59,9 @@ impl Settings {
                 "seed" => settings.seed = value.parse()?,
                 _ => return Err(format!("{name} is no setting").into()),
             }
+        }
+        if settings.write_buffer_bytes == 0 {
+            settings.write_buffer_bytes = settings.cache_bytes / 2;
         }
         Ok(settings)
     }
