@@ -10,22 +10,26 @@
 
 mod ycsb;
 
-use std::path::Path;
-
 use rocksdb::{
-    BlockBasedOptions, Cache, DBCompressionType, OptimisticTransactionDB, Options, ReadOptions,
+    BlockBasedOptions, Cache, DB, DBCompressionType, OptimisticTransactionDB, Options, WriteBatch,
     WriteBatchWithTransaction, WriteBufferManager, WriteOptions,
 };
 use ycsb::{Durability, Outcome, Pair, See, Settings, Store};
 
-/// The type has transactions; without one, its calls are those of a plain database.
-struct RocksDb(OptimisticTransactionDB);
-
 fn main() -> Outcome {
-    ycsb::main("rocksdb", open)
+    // A database with transactions keeps 40 MB of locks and some flushed memtables; one without is what is compared.
+    match std::env::args().nth(1).as_deref() {
+        Some("micro") => ycsb::main("rocksdb", |folder, settings| {
+            Ok(WithTransactions(OptimisticTransactionDB::open(&options(settings), folder)?))
+        }),
+        _ => ycsb::main("rocksdb", |folder, settings| Ok(Plain(DB::open(&options(settings), folder)?))),
+    }
 }
 
-fn open(folder: &Path, settings: &Settings) -> Outcome<RocksDb> {
+struct Plain(DB);
+struct WithTransactions(OptimisticTransactionDB);
+
+fn options(settings: &Settings) -> Options {
     let cache = Cache::new_lru_cache(settings.cache_bytes);
     let mut blocks = BlockBasedOptions::default();
     blocks.set_block_cache(&cache);
@@ -42,14 +46,12 @@ fn open(folder: &Path, settings: &Settings) -> Outcome<RocksDb> {
     ));
     options.set_write_buffer_size(settings.write_buffer_bytes / 2);
     options.set_max_background_jobs(2);
-    // Left alone, a database with transactions keeps as many flushed memtables as unflushed ones, to look for conflicts in.
-    options.set_max_write_buffer_size_to_maintain(1 << 20);
     options.set_recycle_log_file_num(2);
     options.set_bytes_per_sync(1 << 20);
     options.set_target_file_size_base(16 << 20);
     options.set_max_bytes_for_level_base(64 << 20);
     options.set_stats_dump_period_sec(0);
-    Ok(RocksDb(OptimisticTransactionDB::open(&options, folder)?))
+    options
 }
 
 fn write_options(durability: Durability) -> WriteOptions {
@@ -58,53 +60,65 @@ fn write_options(durability: Durability) -> WriteOptions {
     options
 }
 
-impl Store for RocksDb {
-    fn get(&self, key: &[u8], see: &mut See<'_>) -> Outcome<bool> {
-        Ok(self.0.get_pinned(key)?.map(|value| see(&value)).is_some())
-    }
+/// The calls are the same, the types are not.
+macro_rules! store {
+    ($store:ty, $batch:ty, $transact:expr) => {
+        impl Store for $store {
+            fn get(&self, key: &[u8], see: &mut See<'_>) -> Outcome<bool> {
+                Ok(self.0.get_pinned(key)?.map(|value| see(&value)).is_some())
+            }
 
-    fn put(&self, key: &[u8], value: &[u8], durability: Durability) -> Outcome {
-        Ok(self.0.put_opt(key, value, &write_options(durability))?)
-    }
+            fn put(&self, key: &[u8], value: &[u8], durability: Durability) -> Outcome {
+                Ok(self.0.put_opt(key, value, &write_options(durability))?)
+            }
 
-    fn put_batch(&self, pairs: &[Pair], durability: Durability) -> Outcome {
-        let mut batch = WriteBatchWithTransaction::<true>::default();
-        pairs.iter().for_each(|(key, value)| batch.put(key, value));
-        Ok(self.0.write_opt(batch, &write_options(durability))?)
-    }
+            fn put_batch(&self, pairs: &[Pair], durability: Durability) -> Outcome {
+                let mut batch = <$batch>::default();
+                pairs.iter().for_each(|(key, value)| batch.put(key, value));
+                Ok(self.0.write_opt(batch, &write_options(durability))?)
+            }
 
-    fn scan(&self, from: &[u8], limit: usize, see: &mut See<'_>) -> Outcome<usize> {
-        let mut rows = self.0.raw_iterator_opt(ReadOptions::default());
-        rows.seek(from);
-        let mut seen = 0;
-        while seen < limit
-            && let Some((_, value)) = rows.item()
-        {
-            see(value);
-            seen += 1;
-            rows.next();
+            fn scan(&self, from: &[u8], limit: usize, see: &mut See<'_>) -> Outcome<usize> {
+                let mut rows = self.0.raw_iterator();
+                rows.seek(from);
+                let mut seen = 0;
+                while seen < limit
+                    && let Some((_, value)) = rows.item()
+                {
+                    see(value);
+                    seen += 1;
+                    rows.next();
+                }
+                rows.status()?;
+                Ok(seen)
+            }
+
+            fn snapshot_get(&self, key: &[u8], see: &mut See<'_>) -> Outcome<Option<bool>> {
+                Ok(Some(self.0.snapshot().get_pinned(key)?.map(|value| see(&value)).is_some()))
+            }
+
+            fn transact(&self, keys: &[Vec<u8>], pairs: &[Pair]) -> Outcome<bool> {
+                $transact(&self.0, keys, pairs)
+            }
+
+            fn close(self) -> Outcome {
+                Ok(self.0.flush()?)
+            }
         }
-        rows.status()?;
-        Ok(seen)
-    }
+    };
+}
 
-    fn snapshot_get(&self, key: &[u8], see: &mut See<'_>) -> Outcome<Option<bool>> {
-        Ok(Some(self.0.snapshot().get_pinned(key)?.map(|value| see(&value)).is_some()))
-    }
+store!(Plain, WriteBatch, |_, _, _| Ok(false));
+store!(WithTransactions, WriteBatchWithTransaction<true>, optimistic);
 
-    fn transact(&self, keys: &[Vec<u8>], pairs: &[Pair]) -> Outcome<bool> {
-        let transaction = self.0.transaction_opt(&write_options(Durability::Commit), &Default::default());
-        for key in keys {
-            transaction.get_for_update(key, true)?;
-        }
-        for (key, value) in pairs {
-            transaction.put(key, value)?;
-        }
-        transaction.commit()?;
-        Ok(true)
+fn optimistic(db: &OptimisticTransactionDB, keys: &[Vec<u8>], pairs: &[Pair]) -> Outcome<bool> {
+    let transaction = db.transaction_opt(&write_options(Durability::Commit), &Default::default());
+    for key in keys {
+        transaction.get_for_update(key, true)?;
     }
-
-    fn close(self) -> Outcome {
-        Ok(self.0.flush()?)
+    for (key, value) in pairs {
+        transaction.put(key, value)?;
     }
+    transaction.commit()?;
+    Ok(true)
 }
