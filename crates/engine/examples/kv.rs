@@ -19,6 +19,7 @@ use ycsb::{Outcome, Pair, See, Settings, Store};
 
 /// Shares of `memory_budget` of which the store of record has three: `crates/engine/src/options.rs`.
 const BUDGET_SHARES: u64 = 16;
+const KEYSPACE: &str = "usertable";
 
 struct Engine {
     db: Database,
@@ -34,7 +35,7 @@ fn open(folder: &Path, settings: &Settings) -> Outcome<Engine> {
     let options =
         Options { memory_budget_bytes: settings.cache_bytes as u64 * BUDGET_SHARES / 3, ..Options::default() };
     let db = Database::open(folder, options)?;
-    let commit = db.kv("usertable")?;
+    let commit = db.kv(KEYSPACE)?;
     let os = commit.with_durability(nuthatch_engine::Durability::Os);
     Ok(Engine { db, commit, os })
 }
@@ -68,12 +69,20 @@ impl Store for Engine {
         Ok(page.entries.len())
     }
 
-    fn snapshot_get(&self, _key: &[u8], _see: &mut See<'_>) -> Outcome<Option<bool>> {
-        Ok(None)
+    fn snapshot_get(&self, key: &[u8], see: &mut See<'_>) -> Outcome<Option<bool>> {
+        let value = self.db.snapshot()?.kv(KEYSPACE)?.get(key)?;
+        Ok(Some(value.map(|value| see(&value)).is_some()))
     }
 
-    fn transact(&self, _keys: &[Vec<u8>], _pairs: &[Pair]) -> Outcome<bool> {
-        Ok(false)
+    fn transact(&self, keys: &[Vec<u8>], pairs: &[Pair]) -> Outcome<bool> {
+        self.db.transact(3, |transaction| {
+            let table = transaction.kv(KEYSPACE)?;
+            for key in keys {
+                table.get(key)?;
+            }
+            pairs.iter().try_for_each(|(key, value)| table.put(key.clone(), value.clone()))
+        })?;
+        Ok(true)
     }
 
     fn close(self) -> Outcome {
