@@ -116,6 +116,10 @@ bench: check-tools $(LIBCLANG_STAMP) ## Run the measurements behind the document
 bench-vector: check-tools ## Measure the vector index against its peers (bench/README.md; wants a quiet machine)
 	@scripts/bench-vector.sh
 
+.PHONY: bench-kv
+bench-kv: check-tools $(LIBCLANG_STAMP) ## Measure key-value against Pebble and RocksDB (over an hour; QUICK=1: minutes)
+	@scripts/bench-kv.sh
+
 .PHONY: env
 env: ## Print the environment of cargo here: eval "$(make env)", then use cargo by hand
 	@for name in CARGO_TARGET_DIR LIBCLANG_PATH BINDGEN_EXTRA_CLANG_ARGS PYO3_PYTHON VIRTUAL_ENV PATH; do \

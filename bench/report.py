@@ -1,10 +1,9 @@
 """`docs/benchmarks/vector.md` and its pictures, from the kept results alone: `python -m bench.report`."""
 
 import json
-import platform
-from pathlib import Path
 
 from bench import paths, plots, results
+from bench.machine import machine
 
 TITLES = {
     "text50k": ("50,000 x 384, cosine", "documentation passages embedded by all-MiniLM-L6-v2"),
@@ -91,15 +90,6 @@ def main() -> None:
         parts.extend(low_memory(name))
     parts.append(absent())
     (paths.REPORTS / "vector.md").write_text("\n".join(parts))
-
-
-def machine() -> str:
-    model = next(
-        (line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), ":"
-    )
-    size = int(Path("/proc/meminfo").read_text().split()[1]) / (1 << 20)
-    cores = Path("/proc/cpuinfo").read_text().count("processor\t")
-    return f"{cores} virtual cores ({model.partition(':')[2].strip()}), {size:.0f} GiB, Linux {platform.release().split('-')[0]}."
 
 
 def table(columns: list[str], rows: list[list[str]]) -> str:

@@ -48,6 +48,8 @@ pub struct Embedded {
     /// One at a time compacts on request: the other would wait for `turning_logs`, and writers for that.
     pub(crate) compacting: Mutex<()>,
     cache_bytes: usize,
+    /// How the live state is read; made once, because each one is an allocation.
+    live: ReadOptions,
     written: AtomicU64,
     /// RocksDB's sequence up to which the log is durable: the sync mark of the next batch.
     synced: AtomicU64,
@@ -75,7 +77,8 @@ impl Embedded {
                 }
             },
         };
-        let cache = Cache::new_lru_cache(options.cache_bytes);
+        // A lookup takes no lock; a read makes four, for index, filters and block.
+        let cache = Cache::new_hyper_clock_cache(options.cache_bytes, 0);
         let db_options = db_options(&options, &cache);
         let tables = Table::ALL.map(|table| (table.name(), table_options(table, &options, &cache)));
         let db =
@@ -89,6 +92,7 @@ impl Embedded {
             turning_logs: RwLock::default(),
             compacting: Mutex::default(),
             cache_bytes: options.cache_bytes,
+            live: ReadOptions::default(),
             written: AtomicU64::new(0),
             synced,
             commits: CommitQueue::default(),
@@ -257,11 +261,11 @@ impl Truth for Embedded {
 
 impl Reader for Embedded {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.read(ReadOptions::default(), table, key)
+        self.read(&self.live, table, key)
     }
 
     fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.read_many(ReadOptions::default(), table, keys)
+        self.read_many(&self.live, table, keys)
     }
 
     fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
@@ -326,11 +330,11 @@ impl OwnedSnapshot {
 
 impl Reader for OwnedSnapshot {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.cell.with_dependent(|truth, snapshot| truth.read(at(snapshot), table, key))
+        self.cell.with_dependent(|truth, snapshot| truth.read(&at(snapshot), table, key))
     }
 
     fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.cell.with_dependent(|truth, snapshot| truth.read_many(at(snapshot), table, keys))
+        self.cell.with_dependent(|truth, snapshot| truth.read_many(&at(snapshot), table, keys))
     }
 
     fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
@@ -352,11 +356,11 @@ fn at(snapshot: &RocksSnapshot<'_>) -> ReadOptions {
 
 impl Reader for Snapshot<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.truth.read(at(&self.snapshot), table, key)
+        self.truth.read(&at(&self.snapshot), table, key)
     }
 
     fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.truth.read_many(at(&self.snapshot), table, keys)
+        self.truth.read_many(&at(&self.snapshot), table, keys)
     }
 
     fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
@@ -365,14 +369,14 @@ impl Reader for Snapshot<'_> {
 }
 
 impl Embedded {
-    fn read(&self, options: ReadOptions, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.db.get_cf_opt(self.table(table), key, &options).map_err(|error| self.error(error))
+    fn read(&self, options: &ReadOptions, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.db.get_cf_opt(self.table(table), key, options).map_err(|error| self.error(error))
     }
 
-    fn read_many(&self, options: ReadOptions, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
+    fn read_many(&self, options: &ReadOptions, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
         let sorted = keys.is_sorted();
         self.db
-            .batched_multi_get_cf_opt(self.table(table), keys, sorted, &options)
+            .batched_multi_get_cf_opt(self.table(table), keys, sorted, options)
             .into_iter()
             .map(|value| match value {
                 Ok(value) => Ok(value.map(|bytes| bytes.to_vec())),
@@ -463,6 +467,10 @@ pub(crate) fn table_options(table: Table, budget: &EmbeddedOptions, cache: &Cach
             options.set_bottommost_compression_type(DBCompressionType::Zstd);
         }
         Table::Ids | Table::Kv => {
+            if table == Table::Kv {
+                // Keys that are asked for often lie among others that are not: of small blocks more of the former fit.
+                blocks.set_block_size(2 << 10);
+            }
             blocks.set_bloom_filter(10.0, false);
             blocks.set_partition_filters(true);
             options.set_compression_type(DBCompressionType::Lz4);
