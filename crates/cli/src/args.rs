@@ -131,6 +131,10 @@ pub enum Command {
     Optimize(commands::optimize::Optimize),
     /// Check every checksum; name what is wrong, and the remedy
     Doctor(commands::doctor::Doctor),
+    /// Back everything up while others read and write; list, check and delete backups
+    Backup(commands::backup::Backup),
+    /// Make a data folder of a backup
+    Restore(commands::restore::Restore),
     /// Where the default embedding model is, and how to install it
     Model(commands::model::Model),
     /// Print a completion script for a shell

@@ -19,6 +19,7 @@
 //! # Ok::<(), nuthatch_engine::Error>(())
 //! ```
 
+mod backup;
 mod clock;
 mod collection;
 mod database;
@@ -33,6 +34,10 @@ mod record;
 mod snapshot;
 mod transaction;
 
+pub use backup::{
+    BackedUpCollection, BackupCheck, BackupInfo, BackupOptions, BackupProgress, BackupReport, Backups, BackupsDeleted,
+    DamagedObject, RestoreOptions, RestoreReport,
+};
 pub use clock::Clock;
 pub use collection::{
     Answer, BuildProgress, Collection, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion,

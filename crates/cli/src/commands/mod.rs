@@ -1,12 +1,14 @@
 //! One file a command: its arguments, what it asks of the engine, and how it shows the answer.
 
 pub mod add;
+pub mod backup;
 pub mod completions;
 pub mod doctor;
 pub mod get;
 pub mod ls;
 pub mod model;
 pub mod optimize;
+pub mod restore;
 pub mod rm;
 pub mod search;
 pub mod stats;
@@ -26,6 +28,8 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Stats(args) => args.run(globals, out),
         Command::Optimize(args) => args.run(globals, out),
         Command::Doctor(args) => args.run(globals, out),
+        Command::Backup(args) => args.run(globals, out),
+        Command::Restore(args) => args.run(globals, out),
         Command::Model(args) => args.run(out),
         Command::Completions(args) => args.run(out),
     }

@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 
 pub(crate) use collections::check_name;
 pub use doctor::{Doctor, Finding};
+pub(crate) use maintenance::yield_to_others;
 pub use memory::ProcessMemory;
 pub use repair::RepairOutcome;
 pub(crate) use shared::Shared;
