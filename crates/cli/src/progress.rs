@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use nuthatch_engine::{BackupProgress, BuildProgress, ProcessMemory, Progress};
+use nuthatch_engine::{BackupProgress, BuildProgress, ProcessMemory, Progress, TransferProgress};
 
 use crate::units::{bytes, count, duration, rate, thousands};
 use crate::{output, paths};
@@ -66,6 +66,15 @@ impl Meter {
         let of = if progress.bytes_total > 0 { format!(" of {}", bytes(progress.bytes_total)) } else { String::new() };
         let line = format!("{}{of}, {}", bytes(progress.bytes_done), duration(progress.elapsed));
         self.tell(progress.bytes_done, progress.bytes_total, &line, "");
+    }
+
+    /// Where an export or an import stands.
+    pub fn show_transfer(&mut self, progress: &TransferProgress) {
+        if !self.is_due() {
+            return;
+        }
+        let line = format!("{}: {}", output::plain(&progress.name), thousands(progress.done));
+        self.tell(progress.done, progress.total, &line, "");
     }
 
     fn is_due(&mut self) -> bool {

@@ -33,6 +33,7 @@ mod options;
 mod record;
 mod snapshot;
 mod transaction;
+mod transfer;
 
 pub use backup::{
     BackedUpCollection, BackupCheck, BackupInfo, BackupOptions, BackupProgress, BackupReport, Backups, BackupsDeleted,
@@ -43,7 +44,9 @@ pub use collection::{
     Answer, BuildProgress, Collection, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion,
     Hit, Include, Leg, Legs, Mode, Page, Scan, Search, Upserted,
 };
-pub use database::{Database, DiskStats, Doctor, Finding, MemoryStats, ProcessMemory, RepairOutcome, Stats};
+pub use database::{
+    Database, DiskStats, Doctor, Finding, MemoryStats, Migration, MigrationStep, ProcessMemory, RepairOutcome, Stats,
+};
 pub use durability::Durability;
 pub use error::{Error, ErrorKind, Result};
 pub use files::{AddOptions, AddReport, FileInfo, Progress, Skipped};
@@ -59,3 +62,4 @@ pub use options::{BUILD_MEMORY_DEFAULT_BYTES, MEMORY_BUDGET_DEFAULT_BYTES, MEMOR
 pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};
 pub use snapshot::{Snapshot, SnapshotCollection, SnapshotKeyspace};
 pub use transaction::{Transaction, TransactionCollection, TransactionKeyspace, WriteBatch};
+pub use transfer::{EXPORT_FORMAT_VERSION, ExportOptions, ExportReport, ImportOptions, ImportReport, TransferProgress};

@@ -241,7 +241,7 @@ fn a_damaged_object_is_named_by_the_check_and_by_restoring() {
     fill(&notes, &mut Model::new(), &mut fastrand::Rng::with_seed(15), 0..100);
     let report = db.backup(place.path(), BackupOptions::default()).unwrap();
     let backups = Backups::at(place.path());
-    for object in find(&place.path().join("objects"), "") {
+    for object in find(&place.path().join("objects"), "").into_iter().step_by(4) {
         let sound = std::fs::read(&object).unwrap();
         damage(&object, sound.len() / 3);
         let check = backups.verify(&[], None, None).unwrap();

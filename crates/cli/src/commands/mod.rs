@@ -4,8 +4,11 @@ pub mod add;
 pub mod backup;
 pub mod completions;
 pub mod doctor;
+pub mod export;
 pub mod get;
+pub mod import;
 pub mod ls;
+pub mod migrate;
 pub mod model;
 pub mod optimize;
 pub mod restore;
@@ -30,6 +33,9 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Doctor(args) => args.run(globals, out),
         Command::Backup(args) => args.run(globals, out),
         Command::Restore(args) => args.run(globals, out),
+        Command::Export(args) => args.run(globals, out),
+        Command::Import(args) => args.run(globals, out),
+        Command::Migrate(args) => args.run(globals, out),
         Command::Model(args) => args.run(out),
         Command::Completions(args) => args.run(out),
     }

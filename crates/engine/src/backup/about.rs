@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::backup::capture::Capture;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, TENANT_SHARD, meta_key};
 use crate::folder::Identity;
+use crate::kv::keyspaces;
 use crate::{Error, Result};
 
 /// Stored in the manifest.
@@ -22,6 +23,7 @@ pub(crate) struct About {
     pub folder: String,
     pub written_by: String,
     pub collections: Vec<BackedUpCollection>,
+    pub keyspaces: Vec<String>,
     /// Indexes that are not in it, and why, one sentence each.
     pub left_out: Vec<String>,
 }
@@ -47,6 +49,7 @@ pub struct BackupInfo {
     pub folder: String,
     pub format: u32,
     pub collections: Vec<BackedUpCollection>,
+    pub keyspaces: Vec<String>,
     pub files: u64,
     pub bytes: u64,
     /// Of these, bytes that no earlier backup there had.
@@ -66,6 +69,7 @@ impl About {
             folder: std::path::absolute(root).unwrap_or_else(|_| root.to_path_buf()).to_string_lossy().into_owned(),
             written_by: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),
             collections: collections(capture.truth())?,
+            keyspaces: keyspaces(capture.truth())?.into_iter().map(|(name, _)| name).collect(),
             left_out: capture.left_out().to_vec(),
         })
     }
@@ -89,6 +93,7 @@ impl BackupInfo {
             folder: about.folder,
             format: about.format,
             collections: about.collections,
+            keyspaces: about.keyspaces,
             files: manifest.files.len() as u64,
             bytes: manifest.bytes,
             new_bytes: manifest.new_bytes,
@@ -104,6 +109,7 @@ impl BackupInfo {
             folder: String::new(),
             format: 0,
             collections: Vec::new(),
+            keyspaces: Vec::new(),
             files: 0,
             bytes: 0,
             new_bytes: 0,

@@ -20,7 +20,7 @@ use crate::{Error, Result};
 pub struct RestoreOptions<'a> {
     /// Left out: the newest.
     pub backup: Option<String>,
-    /// Only this collection.
+    /// Only this collection, and no keyspace.
     pub collection: Option<String>,
     /// Leave the indexes of the backup; they are built again.
     pub without_indexes: bool,
@@ -184,6 +184,9 @@ fn settle(folder: &Path, about: &About, only: Option<&str>, options: Options) ->
             Some(only) if only != collection.name => drop(database.drop_collection(&collection.name)?),
             _ => rows += collection.rows,
         }
+    }
+    for name in about.keyspaces.iter().filter(|_| only.is_some()) {
+        database.drop_keyspace(name)?;
     }
     database.close()?;
     Ok(rows)
