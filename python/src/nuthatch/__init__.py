@@ -13,9 +13,10 @@ Invariant: a call that returned is on disk and in the next answer; a call that r
 ['a1']
 """
 
-from . import embedders, errors
+from . import backups, embedders, errors, importers
 from ._core import __version__
 from .aio import AsyncCollection, AsyncDatabase, connect_async
+from .backups import Backup, BackupCheck, BackupProgress, BackupReport, BackupsDeleted, RestoreReport, restore
 from .collection import Collection
 from .database import Database, connect
 from .errors import (
@@ -43,11 +44,17 @@ from .reports import (
     Stats,
 )
 from .results import Hit, Leg, Legs, Results
+from .transfer import ExportReport, ImportReport, TransferProgress
 
 __all__ = [
     "AddReport",
     "AsyncCollection",
     "AsyncDatabase",
+    "Backup",
+    "BackupCheck",
+    "BackupProgress",
+    "BackupReport",
+    "BackupsDeleted",
     "BuildProgress",
     "ClosedError",
     "Collection",
@@ -58,9 +65,11 @@ __all__ = [
     "DiskStats",
     "Doctor",
     "ExhaustedError",
+    "ExportReport",
     "FileInfo",
     "Finding",
     "Hit",
+    "ImportReport",
     "InternalError",
     "InvalidError",
     "Leg",
@@ -71,14 +80,19 @@ __all__ = [
     "Page",
     "Progress",
     "Record",
+    "RestoreReport",
     "Results",
     "Skipped",
     "Stats",
+    "TransferProgress",
     "UnavailableError",
     "Upserted",
     "__version__",
+    "backups",
     "connect",
     "connect_async",
     "embedders",
     "errors",
+    "importers",
+    "restore",
 ]

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar, overload
 
 from . import _core
 from .arguments import StrPath
+from .backups import BackupProgress, BackupReport
 from .collection import _PAGE, Collection, Records
 from .database import Database, Elements, Metric, connect
 from .embedders import EmbedderLike
@@ -17,6 +18,7 @@ from .queries import Fusion, Mode, query
 from .records import FileInfo, Page, Record, Upserted
 from .reports import AddReport, CollectionInfo, Doctor, Progress, Stats
 from .results import Results
+from .transfer import ExportFormat, ExportReport, ImportReport, TransferProgress
 from .vectors import Vector, Vectors
 
 P = ParamSpec("P")
@@ -195,6 +197,43 @@ class AsyncDatabase:
     async def doctor(self) -> Doctor:
         """As ``Database.doctor``."""
         return await _in_thread(self.sync.doctor)
+
+    async def backup(
+        self,
+        place: StrPath,
+        *,
+        indexes: bool = True,
+        rate: int | str | None = None,
+        on_progress: Callable[[BackupProgress], object] | None = None,
+    ) -> BackupReport:
+        """As ``Database.backup``. ``on_progress`` is called in a thread of its own."""
+        return await _in_thread(self.sync.backup, place, indexes=indexes, rate=rate, on_progress=on_progress)
+
+    async def export_to(
+        self,
+        folder: StrPath,
+        *,
+        format: ExportFormat = "jsonl",
+        collection: str | None = None,
+        on_progress: Callable[[TransferProgress], object] | None = None,
+    ) -> ExportReport:
+        """As ``Database.export_to``. ``on_progress`` is called in a thread of its own."""
+        return await _in_thread(
+            self.sync.export_to, folder, format=format, collection=collection, on_progress=on_progress
+        )
+
+    async def import_from(
+        self,
+        folder: StrPath,
+        *,
+        collection: str | None = None,
+        merge: bool = False,
+        on_progress: Callable[[TransferProgress], object] | None = None,
+    ) -> ImportReport:
+        """As ``Database.import_from``. ``on_progress`` is called in a thread of its own."""
+        return await _in_thread(
+            self.sync.import_from, folder, collection=collection, merge=merge, on_progress=on_progress
+        )
 
     async def close(self) -> None:
         """As ``Database.close``."""
