@@ -71,6 +71,7 @@ def restore(
     indexes: bool,
     on_progress: Callable[..., object] | None,
 ) -> dict[str, Any]: ...
+
 @final
 class CancelFlag:
     def __init__(self) -> None: ...

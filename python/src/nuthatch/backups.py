@@ -145,9 +145,7 @@ def delete(place: StrPath, ids: str | Iterable[str] = (), *, keep: int | None = 
     asked = arguments.ids(ids)
     if bool(asked) == (keep is not None):
         raise InvalidError("delete got neither or both of ids and keep; give one of them")
-    return BackupsDeleted(
-        *_core.delete_backups(folder("place", place), asked, arguments.optional_whole("keep", keep))
-    )
+    return BackupsDeleted(*_core.delete_backups(folder("place", place), asked, arguments.optional_whole("keep", keep)))
 
 
 def restore(
@@ -198,10 +196,7 @@ def telling(on_progress: Callable[[BackupProgress], object] | None) -> Callable[
 
 def folder(name: str, path: StrPath) -> str:
     """A folder, with ``~`` resolved."""
-    try:
-        given = os.fspath(path)
-    except TypeError:
-        given = None  # type: ignore[assignment]
+    given = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(given, str) or not given:
         raise InvalidError(f"{name}={path!r} names no folder; give one")
     if "://" in given:

@@ -94,7 +94,12 @@ def export_parquet(folder: Path, write_lines: Callable[[str], dict[str, Any]], f
         for entry in manifest["collections"]:
             place = folder / entry["folder"]
             place.mkdir(parents=True)
-            _write(place / "records.parquet", _record_schema(entry, fields(entry["name"])), _records, lines / entry["folder"] / "records.jsonl")
+            _write(
+                place / "records.parquet",
+                _record_schema(entry, fields(entry["name"])),
+                _records,
+                lines / entry["folder"] / "records.jsonl",
+            )
             _write(place / "files.parquet", _file_schema(), _files, lines / entry["folder"] / "files.jsonl")
         for entry in manifest["keyspaces"]:
             path = folder / Path(entry["file"]).with_suffix(".parquet")
@@ -114,9 +119,6 @@ def export_parquet(folder: Path, write_lines: Callable[[str], dict[str, Any]], f
         report.bytes,
         report.elapsed_seconds,
     )
-
-
-
 
 
 def is_parquet(folder: Path) -> bool:
@@ -241,9 +243,9 @@ def _keys(schema: pyarrow.Schema, rows: list[dict[str, Any]]) -> list[pyarrow.Ar
 
     def plain(row: dict[str, Any], name: str) -> bytes:
         coded = row.get(f"{name}_base64")
-        return row[name].encode() if coded is None else b64decode(coded)  # type: ignore[no-any-return]
+        return str(row[name]).encode() if coded is None else b64decode(coded)
 
-    columns = [[plain(row, "key") for row in rows], [plain(row, "value") for row in rows]]
+    columns: list[list[Any]] = [[plain(row, "key") for row in rows], [plain(row, "value") for row in rows]]
     columns.append([row.get("expires_at_ms") for row in rows])
     return [_pyarrow().array(column, field.type) for column, field in zip(columns, schema, strict=True)]
 

@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use nuthatch_truth::{Direction, Reader, Shard, Table};
 use parking_lot::Mutex;
 
-pub(crate) use page::cursor_of;
 pub(crate) use catalog::keyspaces;
+pub(crate) use page::cursor_of;
 pub use page::{KeyPage, KeyScan};
 pub use write::{KEY_BYTES_MAX, KvOp, VALUE_BYTES_MAX};
 
