@@ -120,6 +120,10 @@ bench-vector: check-tools ## Measure the vector index against its peers (bench/R
 bench-kv: check-tools $(LIBCLANG_STAMP) ## Measure key-value against Pebble and RocksDB (over an hour; QUICK=1: minutes)
 	@scripts/bench-kv.sh
 
+.PHONY: compat-fixture
+compat-fixture: check-tools $(LIBCLANG_STAMP) ## Make the folder of this format that later builds must open (tests/compat) anew
+	@$(STEP) "The fixture of this format" cargo test $(CARGO_SCOPE) --test compat -- --ignored make_the_fixture
+
 .PHONY: env
 env: ## Print the environment of cargo here: eval "$(make env)", then use cargo by hand
 	@for name in CARGO_TARGET_DIR LIBCLANG_PATH BINDGEN_EXTRA_CLANG_ARGS PYO3_PYTHON VIRTUAL_ENV PATH; do \

@@ -135,6 +135,16 @@ pub enum Command {
     Reclaim(commands::reclaim::Reclaim),
     /// Check every checksum; name what is wrong, and the remedy
     Doctor(commands::doctor::Doctor),
+    /// Back everything up while others read and write; list, check and delete backups
+    Backup(commands::backup::Backup),
+    /// Make a data folder of a backup
+    Restore(commands::restore::Restore),
+    /// Write everything as JSON lines
+    Export(commands::export::Export),
+    /// Read what `export` wrote
+    Import(commands::import::Import),
+    /// Bring the folder to the layout that this program writes, or say what that would change
+    Migrate(commands::migrate::Migrate),
     /// Where the default embedding model is, and how to install it
     Model(commands::model::Model),
     /// Print a completion script for a shell

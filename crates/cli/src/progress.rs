@@ -4,9 +4,9 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use nuthatch_engine::{BuildProgress, ProcessMemory, Progress};
+use nuthatch_engine::{BackupProgress, BuildProgress, ProcessMemory, Progress, TransferProgress};
 
-use crate::units::{count, duration, rate, thousands};
+use crate::units::{bytes, count, duration, rate, thousands};
 use crate::{output, paths};
 
 /// Between two lines where there is no terminal.
@@ -56,6 +56,25 @@ impl Meter {
             }
             None => self.tell(0, 1, &format!("{collection}: reading and writing rows"), ""),
         }
+    }
+
+    /// Where a backup, a check or a restore stands.
+    pub fn show_backup(&mut self, progress: &BackupProgress) {
+        if !self.is_due() {
+            return;
+        }
+        let of = if progress.bytes_total > 0 { format!(" of {}", bytes(progress.bytes_total)) } else { String::new() };
+        let line = format!("{}{of}, {}", bytes(progress.bytes_done), duration(progress.elapsed));
+        self.tell(progress.bytes_done, progress.bytes_total, &line, "");
+    }
+
+    /// Where an export or an import stands.
+    pub fn show_transfer(&mut self, progress: &TransferProgress) {
+        if !self.is_due() {
+            return;
+        }
+        let line = format!("{}: {}", output::plain(&progress.name), thousands(progress.done));
+        self.tell(progress.done, progress.total, &line, "");
     }
 
     fn is_due(&mut self) -> bool {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use nuthatch_backup::BackupError;
 use nuthatch_embed::EmbedError;
 use nuthatch_extract::ExtractError;
 use nuthatch_filter::FilterError;
@@ -126,6 +127,18 @@ impl From<SegmentError> for Error {
         match &error {
             SegmentError::Corrupt { path, .. } => Self::corrupt(path, error.to_string()),
             SegmentError::Io { path, source } => Self::io(path, source),
+        }
+    }
+}
+
+impl From<BackupError> for Error {
+    fn from(error: BackupError) -> Self {
+        match &error {
+            BackupError::Io { path, source } => Self::io(path, source),
+            BackupError::Corrupt { path, .. } => Self::corrupt(path, error.to_string()),
+            BackupError::NotFound(_) => Self::not_found(error.to_string()),
+            BackupError::Invalid(_) => Self::invalid(error.to_string()),
+            BackupError::Held(_) => Self::new(ErrorKind::Conflict, error.to_string()),
         }
     }
 }

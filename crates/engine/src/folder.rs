@@ -12,12 +12,24 @@ pub const FORMAT_VERSION: u32 = 1;
 /// The oldest layout that this program opens.
 pub const FORMAT_OLDEST_READABLE: u32 = 1;
 
-#[derive(Serialize, Deserialize)]
-struct Identity {
-    format: u32,
-    created: String,
-    uuid: String,
-    written_by: String,
+/// What `NUTHATCH` says of its folder.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    pub format: u32,
+    pub created: String,
+    pub uuid: String,
+    pub written_by: String,
+}
+
+impl Identity {
+    fn new() -> Self {
+        Self {
+            format: FORMAT_VERSION,
+            created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            uuid: uuid::Uuid::new_v4().to_string(),
+            written_by: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),
+        }
+    }
 }
 
 /// Paths inside one data folder.
@@ -90,6 +102,11 @@ impl Folder {
         self.root.join("receipts")
     }
 
+    /// Links to what a backup is copying; there only while it is.
+    pub fn backing_up(&self) -> PathBuf {
+        self.root.join("backing-up")
+    }
+
     pub fn indexes(&self) -> PathBuf {
         self.root.join("indexes")
     }
@@ -99,22 +116,12 @@ impl Folder {
     }
 
     pub fn write_identity(&self) -> Result<()> {
-        let identity = Identity {
-            format: FORMAT_VERSION,
-            created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-            uuid: uuid::Uuid::new_v4().to_string(),
-            written_by: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),
-        };
-        let body = serde_json::to_vec_pretty(&identity).expect("plain fields are JSON");
-        Ok(write_sealed(&self.identity(), &body)?)
+        self.seal_identity(Identity::new())
     }
 
     /// Refuses folders that this program cannot read, with both versions.
     pub fn check_identity(&self) -> Result<()> {
-        let path = self.identity();
-        let body = read_sealed(&path)?.ok_or_else(|| Error::not_found(format!("{} is missing", path.display())))?;
-        let identity: Identity = serde_json::from_slice(&body)
-            .map_err(|error| Error::corrupt(&path, format!("{}: {error}", path.display())))?;
+        let identity = self.read_identity()?;
         if !(FORMAT_OLDEST_READABLE..=FORMAT_VERSION).contains(&identity.format) {
             return Err(Error::invalid(format!(
                 "{} has format {} (written by {}), this program reads {FORMAT_OLDEST_READABLE} to {FORMAT_VERSION}; use a newer Nuthatch",
@@ -126,6 +133,22 @@ impl Folder {
         Ok(())
     }
 
+    pub fn read_identity(&self) -> Result<Identity> {
+        let path = self.identity();
+        let body = read_sealed(&path)?.ok_or_else(|| Error::not_found(format!("{} is missing", path.display())))?;
+        serde_json::from_slice(&body).map_err(|error| Error::corrupt(&path, format!("{}: {error}", path.display())))
+    }
+
+    /// Makes the folder that of a copy: the format is that of what was copied, the identity its own.
+    pub fn write_identity_of_copy(&self, format: u32) -> Result<()> {
+        self.seal_identity(Identity { format, ..Identity::new() })
+    }
+
+    fn seal_identity(&self, identity: Identity) -> Result<()> {
+        let body = serde_json::to_vec_pretty(&identity).expect("plain fields are JSON");
+        Ok(write_sealed(&self.identity(), &body)?)
+    }
+
     fn with_parts(self) -> Result<Self> {
         for part in [self.truth(), self.indexes()] {
             std::fs::create_dir_all(&part).map_err(|error| Error::io(&part, &error))?;
@@ -134,9 +157,17 @@ impl Folder {
     }
 }
 
-fn is_ours(name: &str) -> bool {
+pub(crate) fn is_ours(name: &str) -> bool {
     matches!(
         name,
-        "NUTHATCH" | "NUTHATCH.writing" | "LOCK" | "truth" | "indexes" | "quarantine" | "objects" | "receipts"
+        "NUTHATCH"
+            | "NUTHATCH.writing"
+            | "LOCK"
+            | "truth"
+            | "indexes"
+            | "quarantine"
+            | "objects"
+            | "receipts"
+            | "backing-up"
     )
 }

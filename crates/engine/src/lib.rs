@@ -19,6 +19,7 @@
 //! # Ok::<(), nuthatch_engine::Error>(())
 //! ```
 
+mod backup;
 mod clock;
 mod collection;
 mod database;
@@ -33,15 +34,20 @@ mod options;
 mod record;
 mod snapshot;
 mod transaction;
+mod transfer;
 
+pub use backup::{
+    BackedUpCollection, BackupCheck, BackupInfo, BackupOptions, BackupProgress, BackupReport, Backups, BackupsDeleted,
+    DamagedObject, RestoreOptions, RestoreReport,
+};
 pub use clock::Clock;
 pub use collection::{
     Answer, BuildProgress, Collection, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion,
     Hit, Include, Leg, Legs, Mode, Page, Scan, Search, Upserted,
 };
 pub use database::{
-    Database, DiskStats, Doctor, Erase, Finding, MemoryStats, ProcessMemory, Receipt, RemovedFile, RepairOutcome,
-    Stats, WrittenFile,
+    Database, DiskStats, Doctor, Erase, Finding, MemoryStats, Migration, MigrationStep, ProcessMemory, Receipt,
+    RemovedFile, RepairOutcome, Stats, WrittenFile,
 };
 pub use durability::Durability;
 pub use error::{Error, ErrorKind, Result};
@@ -58,3 +64,4 @@ pub use options::{BUILD_MEMORY_DEFAULT_BYTES, MEMORY_BUDGET_DEFAULT_BYTES, MEMOR
 pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};
 pub use snapshot::{Snapshot, SnapshotCollection, SnapshotKeyspace};
 pub use transaction::{Transaction, TransactionCollection, TransactionKeyspace, WriteBatch};
+pub use transfer::{EXPORT_FORMAT_VERSION, ExportOptions, ExportReport, ImportOptions, ImportReport, TransferProgress};

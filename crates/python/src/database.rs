@@ -8,6 +8,7 @@ use nuthatch_engine::{CollectionInfo, CollectionOptions, EmbedderChoice, Erase, 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::backup;
 use crate::collection::Collection;
 use crate::embedder::Choice;
 use crate::error::{engine, invalid};
@@ -207,6 +208,38 @@ impl Database {
         dict.set_item("collections", doctor.collections)?;
         dict.set_item("records", doctor.records)?;
         Ok(dict)
+    }
+
+    fn backup<'py>(
+        &self,
+        py: Python<'py>,
+        place: PathBuf,
+        indexes: bool,
+        rate_bytes_per_second: Option<u64>,
+        on_progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        backup::backup(py, self.handle.get(py)?, place, indexes, rate_bytes_per_second, on_progress)
+    }
+
+    fn export<'py>(
+        &self,
+        py: Python<'py>,
+        folder: PathBuf,
+        collection: Option<String>,
+        on_progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        backup::export(py, self.handle.get(py)?, folder, collection, on_progress)
+    }
+
+    fn import_<'py>(
+        &self,
+        py: Python<'py>,
+        folder: PathBuf,
+        collection: Option<String>,
+        merge: bool,
+        on_progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        backup::import(py, self.handle.get(py)?, folder, collection, merge, on_progress)
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {

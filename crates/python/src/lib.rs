@@ -10,6 +10,7 @@
 //! a Python embedder that the engine calls back can take it.
 
 mod adding;
+mod backup;
 mod collection;
 mod database;
 mod embedder;
@@ -31,6 +32,10 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<adding::CancelFlag>()?;
+    module.add_function(wrap_pyfunction!(backup::list_backups, module)?)?;
+    module.add_function(wrap_pyfunction!(backup::verify_backups, module)?)?;
+    module.add_function(wrap_pyfunction!(backup::delete_backups, module)?)?;
+    module.add_function(wrap_pyfunction!(backup::restore, module)?)?;
     module.add_class::<collection::Collection>()?;
     module.add_class::<database::Database>()?;
     module.add_class::<embedder::Embedder>()?;

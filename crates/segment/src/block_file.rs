@@ -26,35 +26,12 @@ impl BlockFile {
         let io = |source| SegmentError::io(path, source);
         let file = File::open(path).map_err(io)?;
         let file_bytes = file.metadata().map_err(io)?.len();
-        let corrupt = |what: &str| SegmentError::corrupt(path, what);
         if file_bytes < TRAILER_BYTES as u64 {
-            return Err(corrupt("shorter than its trailer"));
+            return Err(SegmentError::corrupt(path, "shorter than its trailer"));
         }
-        let mut trailer = [0; TRAILER_BYTES];
-        pread(&file, file_bytes - TRAILER_BYTES as u64, &mut trailer).map_err(io)?;
-        if &trailer[..8] != MAGIC {
-            return Err(corrupt("its trailer does not begin with NUTBLOCK"));
-        }
-        let version = u32_at(&trailer, 8);
-        if version != BLOCK_FILE_VERSION {
-            return Err(corrupt(&format!("block file version {version}, this program reads {BLOCK_FILE_VERSION}")));
-        }
-        let data_bytes = u64::from_le_bytes(trailer[16..24].try_into().expect("eight bytes"));
-        let blocks = data_bytes.div_ceil(BLOCK_BYTES as u64);
-        let expected = blocks
-            .checked_mul(4)
-            .and_then(|table| table.checked_add(data_bytes))
-            .and_then(|bytes| bytes.checked_add(TRAILER_BYTES as u64));
-        if u32_at(&trailer, 12) as usize != BLOCK_BYTES || expected != Some(file_bytes) {
-            return Err(corrupt("its length does not match its trailer"));
-        }
-        let mut table = vec![0; blocks as usize * 4];
-        pread(&file, data_bytes, &mut table).map_err(io)?;
-        let checksum = crc32c::crc32c_append(crc32c::crc32c(&table), &trailer[..24]);
-        if checksum != u32_at(&trailer, 24) {
-            return Err(corrupt("the checksum of its trailer is wrong"));
-        }
-        let checksums = table.chunks_exact(4).map(|bytes| u32_at(bytes, 0)).collect();
+        let trailer = Trailer::read(path, &file, file_bytes)?
+            .ok_or_else(|| SegmentError::corrupt(path, "its trailer does not begin with NUTBLOCK"))?;
+        let (data_bytes, checksums) = (trailer.data_bytes, trailer.checksums.into_boxed_slice());
         cache.count_file(data_bytes);
         Ok(Arc::new(Self {
             path: path.to_path_buf(),
@@ -159,6 +136,57 @@ impl Drop for BlockFile {
 impl std::fmt::Debug for BlockFile {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "BlockFile({})", self.path.display())
+    }
+}
+
+/// The end of a block file: the checksums of its blocks, and the trailer itself.
+pub(crate) struct Trailer {
+    pub data_bytes: u64,
+    pub checksums: Vec<u32>,
+    bytes: [u8; TRAILER_BYTES],
+}
+
+impl Trailer {
+    /// Reads and checks it; `None` when the file does not end like a block file.
+    pub fn read(path: &Path, file: &File, file_bytes: u64) -> Result<Option<Self>> {
+        let io = |source| SegmentError::io(path, source);
+        let corrupt = |what: &str| SegmentError::corrupt(path, what);
+        if file_bytes < TRAILER_BYTES as u64 {
+            return Ok(None);
+        }
+        let mut bytes = [0; TRAILER_BYTES];
+        pread(file, file_bytes - TRAILER_BYTES as u64, &mut bytes).map_err(io)?;
+        if &bytes[..8] != MAGIC {
+            return Ok(None);
+        }
+        let version = u32_at(&bytes, 8);
+        if version != BLOCK_FILE_VERSION {
+            return Err(corrupt(&format!("block file version {version}, this program reads {BLOCK_FILE_VERSION}")));
+        }
+        let data_bytes = u64::from_le_bytes(bytes[16..24].try_into().expect("eight bytes"));
+        let blocks = data_bytes.div_ceil(BLOCK_BYTES as u64);
+        let expected = blocks
+            .checked_mul(4)
+            .and_then(|table| table.checked_add(data_bytes))
+            .and_then(|bytes| bytes.checked_add(TRAILER_BYTES as u64));
+        if u32_at(&bytes, 12) as usize != BLOCK_BYTES || expected != Some(file_bytes) {
+            return Err(corrupt("its length does not match its trailer"));
+        }
+        let mut table = vec![0; blocks as usize * 4];
+        pread(file, data_bytes, &mut table).map_err(io)?;
+        let checksum = crc32c::crc32c_append(crc32c::crc32c(&table), &bytes[..24]);
+        if checksum != u32_at(&bytes, 24) {
+            return Err(corrupt("the checksum of its trailer is wrong"));
+        }
+        let checksums = table.chunks_exact(4).map(|bytes| u32_at(bytes, 0)).collect();
+        Ok(Some(Self { data_bytes, checksums, bytes }))
+    }
+
+    /// What follows the data, as it is in the file.
+    pub fn tail(&self) -> Vec<u8> {
+        let mut tail: Vec<u8> = self.checksums.iter().flat_map(|checksum| checksum.to_le_bytes()).collect();
+        tail.extend_from_slice(&self.bytes);
+        tail
     }
 }
 

@@ -16,13 +16,15 @@ mod handle;
 mod pread;
 mod records;
 mod sealed;
+mod stream;
 mod writer;
 
 pub use block_file::BlockFile;
 pub use cache::BlockCache;
 pub use error::{Result, SegmentError};
 pub use records::{Access, ReadStats, RecordFile, RecordFileWriter, RecordReader, Route, Visit};
-pub use sealed::{read_sealed, sync_folder, verify_sealed, write_sealed};
+pub use sealed::{read_sealed, seal, sync_folder, unseal, verify_sealed, write_sealed};
+pub use stream::StreamVerifier;
 pub use writer::BlockFileWriter;
 
 /// Version of the block file layout drawn in `docs/internals/data-folder.md`.

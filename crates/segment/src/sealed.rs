@@ -9,14 +9,14 @@ use std::path::Path;
 use crate::{Result, SegmentError};
 
 const HEAD: &str = "nuthatch-sealed 1 ";
-const HEAD_BYTES: usize = HEAD.len() + 9;
+pub(crate) const HEAD_BYTES: usize = HEAD.len() + 9;
 
 /// Replaces `path` atomically and durably: written beside, synced, renamed, folder synced.
 pub fn write_sealed(path: &Path, body: &[u8]) -> Result<()> {
     let beside = path.with_extension("writing");
     let write = || -> std::io::Result<()> {
         let mut file = File::create(&beside)?;
-        writeln!(file, "{HEAD}{:08x}", crc32c::crc32c(body))?;
+        file.write_all(&head(crc32c::crc32c(body)))?;
         file.write_all(body)?;
         file.sync_all()?;
         std::fs::rename(&beside, path)
@@ -27,17 +27,37 @@ pub fn write_sealed(path: &Path, body: &[u8]) -> Result<()> {
 
 /// Reads and verifies a sealed file; `None` when there is none.
 pub fn read_sealed(path: &Path) -> Result<Option<Vec<u8>>> {
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(SegmentError::io(path, source)),
-    };
-    let body = bytes.get(HEAD_BYTES..).unwrap_or_default();
-    let head = format!("{HEAD}{:08x}\n", crc32c::crc32c(body));
-    if bytes.get(..HEAD_BYTES) != Some(head.as_bytes()) {
-        return Err(SegmentError::corrupt(path, "its checksum is wrong"));
+    match std::fs::read(path) {
+        Ok(bytes) => unseal(path, &bytes).map(Some),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(SegmentError::io(path, source)),
     }
-    Ok(Some(body.to_vec()))
+}
+
+/// The bytes of a sealed file, for those who write it by themselves.
+pub fn seal(body: &[u8]) -> Vec<u8> {
+    let mut bytes = head(crc32c::crc32c(body));
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// The body of the bytes of a sealed file; `path` is for the error.
+pub fn unseal(path: &Path, bytes: &[u8]) -> Result<Vec<u8>> {
+    let body = bytes.get(HEAD_BYTES..).unwrap_or_default();
+    match bytes.get(..HEAD_BYTES) == Some(&head(crc32c::crc32c(body))) {
+        true => Ok(body.to_vec()),
+        false => Err(SegmentError::corrupt(path, "its checksum is wrong")),
+    }
+}
+
+/// Whether a file that begins so means to be a sealed one.
+pub(crate) fn is_head(bytes: &[u8]) -> bool {
+    bytes.starts_with(HEAD.as_bytes())
+}
+
+/// What stands before a body of that CRC-32C.
+pub(crate) fn head(body: u32) -> Vec<u8> {
+    format!("{HEAD}{body:08x}\n").into_bytes()
 }
 
 /// Like [`read_sealed`], for checks that do not want the body.

@@ -5,9 +5,13 @@ use std::sync::Arc;
 
 use nuthatch_segment::{BlockCache, BlockFile, SegmentError, read_sealed};
 
+use tantivy::index::SegmentMeta;
+
 use crate::index::META;
 use crate::{Result, TextError, TextIndex};
 
+/// tantivy's list of the files that it has made.
+const MANAGED: &str = ".managed.json";
 /// What a segment consists of; one of these without a manifest means that the manifest was lost.
 const SEGMENT_EXTENSIONS: [&str; 6] = ["idx", "term", "fast", "fieldnorm", "store", "pos"];
 
@@ -28,18 +32,33 @@ impl TextIndex {
             Err(_) if !damaged.is_empty() => return Ok(damaged), // the manifest is among them
             Err(error) => return Err(TextError::from_tantivy(&self.folder, error)),
         };
-        let mut named = Vec::new();
-        for meta in metas {
-            let name = meta.id().uuid_string();
-            named.extend(SEGMENT_EXTENSIONS.map(|extension| self.folder.join(format!("{name}.{extension}"))));
-            named.extend(meta.delete_opstamp().map(|opstamp| self.folder.join(format!("{name}.{opstamp}.del"))));
-        }
+        let named = self.files_of(metas);
         // A kill leaves files that no manifest names: nobody reads them, and the next commit removes them.
         let is_sealed = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
         damaged.retain(|file| is_sealed(&file.path) || named.contains(&file.path));
         let missing = named.into_iter().filter(|path| !path.exists());
         damaged.extend(missing.map(|path| DamagedFile { path, what: "it is missing".into() }));
         Ok(damaged)
+    }
+
+    /// The files of what is committed: a copy of them is a copy of the index. Only while nothing is being committed.
+    pub fn files(&self) -> Result<Vec<PathBuf>> {
+        let _writing = self.writing.lock();
+        let metas = self.index.searchable_segment_metas();
+        let metas = metas.map_err(|error| TextError::from_tantivy(&self.folder, error))?;
+        let mut files = self.files_of(metas);
+        files.extend([META, MANAGED].map(|name| self.folder.join(name)));
+        Ok(files)
+    }
+
+    fn files_of(&self, metas: Vec<SegmentMeta>) -> Vec<PathBuf> {
+        let mut named = Vec::new();
+        for meta in metas {
+            let name = meta.id().uuid_string();
+            named.extend(SEGMENT_EXTENSIONS.map(|extension| self.folder.join(format!("{name}.{extension}"))));
+            named.extend(meta.delete_opstamp().map(|opstamp| self.folder.join(format!("{name}.{opstamp}.del"))));
+        }
+        named
     }
 
     /// The checksums of a folder's files, without opening the index (which a damaged one may refuse). Cannot tell that a file

@@ -185,6 +185,10 @@ impl Embedded {
         self.db.latest_sequence_number()
     }
 
+    pub(crate) fn db(&self) -> &DB {
+        &self.db
+    }
+
     /// Where the store is.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
@@ -387,33 +391,45 @@ impl Embedded {
 
     fn scan_with(
         &self,
-        mut options: ReadOptions,
+        options: ReadOptions,
         table: Table,
         from: &[u8],
         to: &[u8],
         direction: Direction,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        options.set_iterate_lower_bound(from);
-        if !to.is_empty() {
-            options.set_iterate_upper_bound(to);
-        }
-        let mut rows = self.db.raw_iterator_cf_opt(self.table(table), options);
-        match direction {
-            Direction::Forward => rows.seek_to_first(),
-            Direction::Reverse => rows.seek_to_last(),
-        }
-        while let Some((key, value)) = rows.item() {
-            if let ControlFlow::Break(()) = visit(key, value) {
-                return Ok(());
-            }
-            match direction {
-                Direction::Forward => rows.next(),
-                Direction::Reverse => rows.prev(),
-            }
-        }
-        rows.status().map_err(|error| self.error(error))
+        scan_rows(&self.db, self.table(table), options, from, to, direction, visit).map_err(|error| self.error(error))
     }
+}
+
+pub(crate) fn scan_rows(
+    db: &DB,
+    table: &ColumnFamily,
+    mut options: ReadOptions,
+    from: &[u8],
+    to: &[u8],
+    direction: Direction,
+    visit: &mut Visit<'_>,
+) -> std::result::Result<(), rocksdb::Error> {
+    options.set_iterate_lower_bound(from);
+    if !to.is_empty() {
+        options.set_iterate_upper_bound(to);
+    }
+    let mut rows = db.raw_iterator_cf_opt(table, options);
+    match direction {
+        Direction::Forward => rows.seek_to_first(),
+        Direction::Reverse => rows.seek_to_last(),
+    }
+    while let Some((key, value)) = rows.item() {
+        if let ControlFlow::Break(()) = visit(key, value) {
+            return Ok(());
+        }
+        match direction {
+            Direction::Forward => rows.next(),
+            Direction::Reverse => rows.prev(),
+        }
+    }
+    rows.status()
 }
 
 fn db_options(options: &EmbeddedOptions, cache: &Cache) -> Options {
@@ -439,9 +455,13 @@ fn db_options(options: &EmbeddedOptions, cache: &Cache) -> Options {
     db.set_skip_stats_update_on_db_open(true);
     db.set_compaction_readahead_size(256 << 10);
     db.set_bytes_per_sync(1 << 20);
-    // RocksDB would write a diary (LOG) beside the data that nobody checks; what it has to say comes back as errors.
-    db.set_info_logger(InfoLogger::new_callback_logger(LogLevel::Fatal, |_, _| {}));
+    quiet(&mut db);
     db
+}
+
+/// RocksDB would write a diary (LOG) beside the data that nobody checks; what it has to say comes back as errors.
+pub(crate) fn quiet(db: &mut Options) {
+    db.set_info_logger(InfoLogger::new_callback_logger(LogLevel::Fatal, |_, _| {}));
 }
 
 pub(crate) fn table_options(table: Table, budget: &EmbeddedOptions, cache: &Cache) -> Options {

@@ -9,6 +9,7 @@
 //! The trait asks for nothing that Cassandra could not give: `docs/rfcs/0002-truth.md` shows the mapping.
 
 mod batch;
+mod checkpoint;
 mod commit_queue;
 mod embedded;
 mod error;
@@ -24,6 +25,7 @@ mod verify;
 use std::ops::ControlFlow;
 
 pub use batch::{Batch, Op};
+pub use checkpoint::Checkpoint;
 pub use embedded::{Embedded, EmbeddedOptions, OwnedSnapshot, TruthMemory};
 pub use error::{Result, TruthError};
 pub use key::{Shard, Table};

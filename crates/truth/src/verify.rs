@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use nuthatch_segment::{read_sealed, write_sealed};
+use nuthatch_segment::{read_sealed, seal, write_sealed};
 
 use crate::embedded::Embedded;
 use crate::log_check::{Verdict, check_logs};
@@ -22,9 +22,9 @@ pub struct Damage {
     pub what: String,
 }
 
-const CHECKSUMS: &str = "CHECKSUMS";
+pub(crate) const CHECKSUMS: &str = "CHECKSUMS";
 
-type Sums = BTreeMap<String, (u64, u32)>;
+pub(crate) type Sums = BTreeMap<String, (u64, u32)>;
 
 /// Notes the checksums of files that have become immutable since the last call. Cheap when there are none.
 ///
@@ -52,9 +52,22 @@ pub(crate) fn record_checksums(folder: &Path, live: Option<&[String]>) -> Result
     if known == before {
         return Ok(());
     }
-    let body = serde_json::to_vec_pretty(&known).expect("names and numbers are always JSON");
-    write_sealed(&folder.join(CHECKSUMS), &body)
+    write_sealed(&folder.join(CHECKSUMS), &body_of(&known))
         .map_err(|error| TruthError::Io { path: folder.join(CHECKSUMS), what: error.to_string() })
+}
+
+fn body_of(sums: &Sums) -> Vec<u8> {
+    serde_json::to_vec_pretty(sums).expect("names and numbers are always JSON")
+}
+
+/// The bytes of a `CHECKSUMS` file.
+pub(crate) fn sealed_sums(sums: &Sums) -> Vec<u8> {
+    seal(&body_of(sums))
+}
+
+/// What is noted of a folder; nothing when that is damaged.
+pub(crate) fn known_sums(folder: &Path) -> Sums {
+    read_sums(folder).unwrap_or_default()
 }
 
 /// Every damaged file in the folder. With `open`, the live blocks are read through RocksDB as well, which covers table
@@ -107,7 +120,7 @@ pub(crate) fn blame(folder: &Path, error: rocksdb::Error) -> TruthError {
 
 /// `published`: the last sequence of a store that is open. RocksDB is writing meanwhile, so logs end in the middle of a record
 /// now and then, and old files vanish.
-fn check_files(folder: &Path, published: Option<u64>) -> Result<Vec<Damage>> {
+pub(crate) fn check_files(folder: &Path, published: Option<u64>) -> Result<Vec<Damage>> {
     let live = published.is_some();
     let mut damage = Vec::new();
     match check_logs(folder, published).map_err(|error| io(folder, error))? {
@@ -186,7 +199,7 @@ fn read_sums(folder: &Path) -> std::result::Result<Sums, Damage> {
     }
 }
 
-fn is_immutable(name: &str) -> bool {
+pub(crate) fn is_immutable(name: &str) -> bool {
     name.ends_with(".sst") || name.starts_with("OPTIONS-") && !name.ends_with(".dbtmp") || name == "IDENTITY"
 }
 

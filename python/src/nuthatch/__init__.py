@@ -14,7 +14,7 @@ Invariant: a call that returned is on disk and in the next answer; a call that r
 ['a1']
 """
 
-from . import embedders, errors
+from . import backups, embedders, errors, importers
 from ._core import __version__
 from .aio import AsyncCollection, AsyncDatabase, connect_async
 from .aio_kv import AsyncKeyspace
@@ -27,6 +27,7 @@ from .aio_transactions import (
     AsyncTransactionCollection,
     AsyncTransactionKeyspace,
 )
+from .backups import Backup, BackupCheck, BackupProgress, BackupReport, BackupsDeleted, RestoreReport, restore
 from .collection import Collection
 from .database import Database, connect
 from .errors import (
@@ -62,6 +63,7 @@ from .reports import (
 from .results import Hit, Leg, Legs, Results
 from .snapshots import Snapshot, SnapshotCollection, SnapshotKeyspace
 from .transactions import Transaction, TransactionCollection, TransactionKeyspace
+from .transfer import ExportReport, ImportReport, TransferProgress
 from .write_batch import Batch, BatchCollection, BatchKeyspace
 
 __all__ = [
@@ -76,6 +78,11 @@ __all__ = [
     "AsyncTransaction",
     "AsyncTransactionCollection",
     "AsyncTransactionKeyspace",
+    "Backup",
+    "BackupCheck",
+    "BackupProgress",
+    "BackupReport",
+    "BackupsDeleted",
     "Batch",
     "BatchCollection",
     "BatchKeyspace",
@@ -89,9 +96,11 @@ __all__ = [
     "DiskStats",
     "Doctor",
     "ExhaustedError",
+    "ExportReport",
     "FileInfo",
     "Finding",
     "Hit",
+    "ImportReport",
     "InternalError",
     "InvalidError",
     "KeyPage",
@@ -107,6 +116,7 @@ __all__ = [
     "Receipt",
     "Record",
     "RemovedFile",
+    "RestoreReport",
     "Results",
     "Skipped",
     "Snapshot",
@@ -116,12 +126,16 @@ __all__ = [
     "Transaction",
     "TransactionCollection",
     "TransactionKeyspace",
+    "TransferProgress",
     "UnavailableError",
     "Upserted",
     "WrittenFile",
     "__version__",
+    "backups",
     "connect",
     "connect_async",
     "embedders",
     "errors",
+    "importers",
+    "restore",
 ]

@@ -70,6 +70,20 @@ class AddArguments(TypedDict):
     on_progress: Callable[[dict[str, Any]], object] | None
     cancel: CancelFlag | None
 
+def list_backups(place: str) -> list[dict[str, Any]]: ...
+def verify_backups(
+    place: str, ids: list[str], on_progress: Callable[..., object] | None
+) -> tuple[int, int, int, list[tuple[Any, str, list[str]]]]: ...
+def delete_backups(place: str, ids: list[str], keep: int | None) -> tuple[list[str], int, int]: ...
+def restore(
+    place: str,
+    target: str,
+    backup: str | None,
+    collection: str | None,
+    indexes: bool,
+    on_progress: Callable[..., object] | None,
+) -> dict[str, Any]: ...
+
 @final
 class CancelFlag:
     def __init__(self) -> None: ...
@@ -123,6 +137,19 @@ class Database:
     def transaction(self) -> Transaction: ...
     def stats(self) -> dict[str, Any]: ...
     def doctor(self) -> dict[str, Any]: ...
+    def backup(
+        self,
+        place: str,
+        indexes: bool,
+        rate_bytes_per_second: int | None,
+        on_progress: Callable[..., object] | None,
+    ) -> dict[str, Any]: ...
+    def export(
+        self, folder: str, collection: str | None, on_progress: Callable[..., object] | None
+    ) -> dict[str, Any]: ...
+    def import_(
+        self, folder: str, collection: str | None, merge: bool, on_progress: Callable[..., object] | None
+    ) -> dict[str, Any]: ...
     def close(self) -> None: ...
 
 @final

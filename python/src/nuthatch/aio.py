@@ -13,6 +13,7 @@ from .aio_kv import AsyncKeyspace
 from .aio_reads import AsyncCollectionReads
 from .aio_transactions import AsyncBatch, AsyncSnapshot, AsyncTransaction
 from .arguments import Durability, StrPath
+from .backups import BackupProgress, BackupReport
 from .collection import Collection, Records
 from .database import Database, Elements, Metric, connect
 from .embedders import EmbedderLike
@@ -23,6 +24,7 @@ from .reports import AddReport, CollectionInfo, Doctor, Progress, Receipt, Stats
 from .snapshots import Snapshot
 from .threads import Entering, cancellable, in_thread
 from .transactions import Transaction
+from .transfer import ExportFormat, ExportReport, ImportReport, TransferProgress
 from .vectors import Vectors
 
 T = TypeVar("T")
@@ -246,6 +248,43 @@ class AsyncDatabase:
     async def doctor(self) -> Doctor:
         """As ``Database.doctor``."""
         return await in_thread(self.sync.doctor)
+
+    async def backup(
+        self,
+        place: StrPath,
+        *,
+        indexes: bool = True,
+        rate: int | str | None = None,
+        on_progress: Callable[[BackupProgress], object] | None = None,
+    ) -> BackupReport:
+        """As ``Database.backup``. ``on_progress`` is called in a thread of its own."""
+        return await in_thread(self.sync.backup, place, indexes=indexes, rate=rate, on_progress=on_progress)
+
+    async def export_to(
+        self,
+        folder: StrPath,
+        *,
+        format: ExportFormat = "jsonl",
+        collection: str | None = None,
+        on_progress: Callable[[TransferProgress], object] | None = None,
+    ) -> ExportReport:
+        """As ``Database.export_to``. ``on_progress`` is called in a thread of its own."""
+        return await in_thread(
+            self.sync.export_to, folder, format=format, collection=collection, on_progress=on_progress
+        )
+
+    async def import_from(
+        self,
+        folder: StrPath,
+        *,
+        collection: str | None = None,
+        merge: bool = False,
+        on_progress: Callable[[TransferProgress], object] | None = None,
+    ) -> ImportReport:
+        """As ``Database.import_from``. ``on_progress`` is called in a thread of its own."""
+        return await in_thread(
+            self.sync.import_from, folder, collection=collection, merge=merge, on_progress=on_progress
+        )
 
     async def close(self) -> None:
         """As ``Database.close``."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import Literal, NoReturn, TypeAlias, TypeVar
+from pathlib import Path
+from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
-from . import _core, arguments, reports
+from . import _core, arguments, backups, reports, transfer
 from .arguments import Durability, StrPath
+from .backups import BackupProgress, BackupReport
 from .collection import Collection
 from .embedders import EmbedderLike, resolve
 from .errors import ClosedError, ConflictError, InvalidError
@@ -17,6 +19,7 @@ from .kv_entries import TimeToLive
 from .reports import AddReport, CollectionInfo, Doctor, Progress, Receipt, Stats
 from .snapshots import Snapshot
 from .transactions import Transaction
+from .transfer import ExportFormat, ExportReport, ImportReport, TransferProgress
 from .write_batch import Batch
 
 Metric: TypeAlias = Literal["cosine", "dot", "l2", "hamming"]
@@ -354,6 +357,105 @@ class Database:
     def doctor(self) -> Doctor:
         """Reads every byte of the folder against its checksums; says what is wrong and the remedy."""
         return reports.doctor(self._core.doctor())
+
+    def backup(
+        self,
+        place: StrPath,
+        *,
+        indexes: bool = True,
+        rate: int | str | None = None,
+        on_progress: Callable[[BackupProgress], object] | None = None,
+    ) -> BackupReport:
+        """Backs everything up to the folder ``place`` (made when missing), as it is at one moment. Only what no earlier backup
+        there has is stored; reads and writes go on meanwhile. Nothing is listed there before all of it is durable.
+
+        ``indexes=False`` leaves the indexes out: smaller, and they are built again after restoring. ``rate`` ("50MB", or bytes)
+        bounds what is read in a second. ``nuthatch.backups`` lists, checks and deletes; ``nuthatch.restore`` restores.
+
+        Raises CorruptError when stored records are damaged, naming the file; ConflictError while another backup is under way here
+        or there; InvalidError when ``place`` has other files in it.
+
+        >>> import nuthatch, tempfile
+        >>> with tempfile.TemporaryDirectory() as place, nuthatch.connect(":memory:") as db:
+        ...     _ = db.collection("notes", embedder="none").upsert([{"id": "a", "text": "hello"}])
+        ...     report = db.backup(place)
+        ...     report.backup.rows, report.backup.left_out
+        (1, [])
+        """
+        parts = self._core.backup(
+            backups.folder("place", place),
+            arguments.flag("indexes", indexes),
+            arguments.optional_size_bytes("rate", rate),
+            backups.telling(on_progress),
+        )
+        return backups.report(parts)
+
+    def export_to(
+        self,
+        folder: StrPath,
+        *,
+        format: ExportFormat = "jsonl",
+        collection: str | None = None,
+        on_progress: Callable[[TransferProgress], object] | None = None,
+    ) -> ExportReport:
+        """Writes everything, or one collection, into ``folder`` (new or empty) in an open format, as it is at one moment.
+
+        "jsonl" is a line of JSON a record; "parquet" needs pyarrow and has vectors as lists of float32 of fixed size, and payload
+        fields of one kind as columns of their own beside the whole payload in JSON. It needs the space of both while it works.
+
+        >>> import nuthatch, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, nuthatch.connect(":memory:") as db:
+        ...     notes = db.collection("notes", embedder="none")
+        ...     _ = notes.upsert([{"id": "a", "text": "hello", "vector": [1, 0.5], "payload": {"year": 2025}}])
+        ...     report = db.export_to(pathlib.Path(folder, "export"))
+        ...     print(pathlib.Path(folder, "export/collections/000-notes/records.jsonl").read_text().strip())
+        {"id":"a","text":"hello","vector":[1.0,0.5],"payload":{"year":2025}}
+        """
+        name = arguments.optional_text("collection", collection)
+        target = backups.folder("folder", folder)
+        if format not in ("jsonl", "parquet"):
+            raise InvalidError(f'format={format!r}; give "jsonl" or "parquet"')
+
+        def lines(place: str) -> dict[str, Any]:
+            return self._core.export(place, name, transfer.telling(on_progress))
+
+        if format == "jsonl":
+            return transfer.export_report(lines(target))
+        return transfer.export_parquet(
+            Path(target), lines, lambda name: reports.info(self._core.existing_collection(name).info()).fields
+        )
+
+    def import_from(
+        self,
+        folder: StrPath,
+        *,
+        collection: str | None = None,
+        merge: bool = False,
+        on_progress: Callable[[TransferProgress], object] | None = None,
+    ) -> ImportReport:
+        """Reads what ``export_to`` wrote, in either format. Vectors are taken as they are; nothing is embedded. Collections and
+        keyspaces that are there already are refused; with ``merge`` what has the same id or key is replaced.
+
+        >>> import nuthatch, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     target = pathlib.Path(folder, "export")
+        ...     with nuthatch.connect(":memory:") as db:
+        ...         _ = db.collection("notes", embedder="none").upsert([{"id": "a", "text": "hello"}])
+        ...         _ = db.export_to(target)
+        ...     with nuthatch.connect(":memory:") as other:
+        ...         other.import_from(target).records, other.collection("notes").get("a").text
+        (1, 'hello')
+        """
+        name = arguments.optional_text("collection", collection)
+        source = backups.folder("folder", folder)
+        arguments.flag("merge", merge)
+
+        def lines(place: str) -> dict[str, Any]:
+            return self._core.import_(place, name, merge, transfer.telling(on_progress))
+
+        if transfer.is_parquet(Path(source)):
+            return transfer.import_parquet(Path(source), lines)
+        return transfer.import_report(lines(source))
 
     def close(self) -> None:
         """Finishes background work and lets the folder go. Calling it again does nothing."""

@@ -328,6 +328,21 @@ async def awaiting() -> None:
     assert_type(await db.stats(), nuthatch.Stats)
 
 
+def backing_up(db: nuthatch.Database) -> None:
+    report = db.backup("place", indexes=False, rate="50MB", on_progress=lambda progress: print(progress.bytes_done))
+    assert_type(report, nuthatch.BackupReport)
+    assert_type(report.backup, nuthatch.Backup)
+    assert_type(nuthatch.backups.list("place"), list[nuthatch.Backup])
+    assert_type(nuthatch.backups.verify("place").is_well, bool)
+    assert_type(nuthatch.backups.delete("place", keep=3), nuthatch.BackupsDeleted)
+    assert_type(nuthatch.restore("place", Path("again"), collection="notes").rows, int)
+    assert_type(db.export_to("folder", format="parquet"), nuthatch.ExportReport)
+    assert_type(db.import_from("folder", merge=True), nuthatch.ImportReport)
+    assert_type(nuthatch.importers.chroma("folder", db), list[nuthatch.importers.Imported])
+    assert_type(nuthatch.importers.lancedb("folder", db, tables=["a"], metric="l2"), list[nuthatch.importers.Imported])
+    assert_type(nuthatch.importers.qdrant("folder", db, vector="a"), list[nuthatch.importers.Imported])
+
+
 def failing(db: nuthatch.Database) -> None:
     try:
         db.collection("x")

@@ -1,14 +1,19 @@
 //! One file a command: its arguments, what it asks of the engine, and how it shows the answer.
 
 pub mod add;
+pub mod backup;
 pub mod completions;
 pub mod doctor;
+pub mod export;
 pub mod get;
+pub mod import;
 pub mod kv;
 pub mod ls;
+pub mod migrate;
 pub mod model;
 pub mod optimize;
 pub mod reclaim;
+pub mod restore;
 pub mod rm;
 pub mod search;
 pub mod stats;
@@ -30,6 +35,11 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Optimize(args) => args.run(globals, out),
         Command::Reclaim(args) => args.run(globals, out),
         Command::Doctor(args) => args.run(globals, out),
+        Command::Backup(args) => args.run(globals, out),
+        Command::Restore(args) => args.run(globals, out),
+        Command::Export(args) => args.run(globals, out),
+        Command::Import(args) => args.run(globals, out),
+        Command::Migrate(args) => args.run(globals, out),
         Command::Model(args) => args.run(out),
         Command::Completions(args) => args.run(out),
     }

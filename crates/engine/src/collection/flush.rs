@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use nuthatch_text::{Tail, TextRow};
 use nuthatch_truth::{Batch, Reader, Table, trim_changes};
@@ -246,7 +247,7 @@ impl Core {
                 _ => return Ok(()), // a rebuild decides
             }
         };
-        if applied > 0 {
+        if applied > 0 && self.shared.log_pins.load(Ordering::SeqCst) == 0 {
             let mut batch = Batch::new();
             trim_changes(&mut batch, self.shard, applied);
             self.shared.write(batch)?;

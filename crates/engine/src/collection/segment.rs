@@ -170,6 +170,11 @@ impl Segment {
         self.index.as_ref().is_some_and(Index::has_graph)
     }
 
+    /// Its columns are readable, but of an earlier version than what is written now.
+    pub fn has_old_columns(&self) -> bool {
+        self.columns.version() < nuthatch_filter::COLUMNS_VERSION
+    }
+
     /// Rows that have a vector, in the order of their slots.
     fn with_vector(&self) -> &RoaringTreemap {
         self.vector_rows.as_ref().unwrap_or(&self.rows)

@@ -39,6 +39,8 @@ pub(crate) struct WriteSet {
     pub deletes: Vec<String>,
     /// The rows that `deletes` mean, one each: an id that has another row by now has been written again, and stays.
     pub deletes_if: Option<Vec<u64>>,
+    /// Texts without vectors stay so, whether or not the collection embeds.
+    pub as_given: bool,
     /// Rows of the files table: path, and what is stored for it.
     pub files: Vec<(String, Option<Vec<u8>>)>,
 }
@@ -115,7 +117,9 @@ impl Core {
     pub(crate) fn prepare(&self, set: &mut WriteSet) -> Result<()> {
         self.check_open()?;
         check_records(&set.upserts)?;
-        self.embed_missing(&mut set.upserts)?;
+        if !set.as_given {
+            self.embed_missing(&mut set.upserts)?;
+        }
         self.shared.wait_for_room(self)
     }
 

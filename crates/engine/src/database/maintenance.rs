@@ -78,7 +78,7 @@ fn run(shared: &Arc<Shared>, job: &Job) {
 }
 
 /// Threads that this one starts inherit it.
-fn yield_to_others() {
+pub(crate) fn yield_to_others() {
     // Where that is not allowed the work is as right, only less polite.
     #[cfg(target_os = "linux")]
     rustix::process::setpriority_process(None, NICENESS).ok();

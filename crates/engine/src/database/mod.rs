@@ -5,6 +5,7 @@ mod doctor;
 mod idle;
 mod maintenance;
 mod memory;
+mod migrate;
 mod pressure;
 mod reclaim;
 mod repair;
@@ -20,7 +21,9 @@ use parking_lot::Mutex;
 
 pub(crate) use collections::check_name;
 pub use doctor::{Doctor, Finding};
+pub(crate) use maintenance::yield_to_others;
 pub use memory::ProcessMemory;
+pub use migrate::{Migration, MigrationStep};
 pub(crate) use pressure::Breather;
 pub use reclaim::{Erase, Receipt, RemovedFile, WrittenFile};
 pub use repair::RepairOutcome;

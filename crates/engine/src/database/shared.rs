@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use nuthatch_embed::Embedder;
@@ -59,6 +59,10 @@ pub(crate) struct Shared {
     pub syncer: Syncer,
     pub snapshots: Snapshots,
     lock: Mutex<Option<FolderLock>>,
+    /// One backup at a time.
+    pub backing_up: Mutex<()>,
+    /// While above 0, no change is trimmed from any log: a backup needs those that its copies of the indexes lack.
+    pub log_pins: AtomicUsize,
 }
 
 /// What maintenance waits for.
@@ -101,6 +105,7 @@ impl Shared {
         // The folder's identity is read before the lock is written, so that a foreign folder stays as it was.
         let folder = Folder::open(root, options.must_exist)?;
         let lock = FolderLock::take(root, &options.program)?;
+        crate::backup::remove_leftovers(&folder)?;
         let noticed = verify_small(&folder.truth())?;
         let truth = Embedded::open(&folder.truth(), budget.truth)?;
         Ok(Self {
@@ -125,6 +130,8 @@ impl Shared {
             syncer: Syncer::default(),
             snapshots: Snapshots::default(),
             lock: Mutex::new(Some(lock)),
+            backing_up: Mutex::new(()),
+            log_pins: AtomicUsize::new(0),
         })
     }
 

@@ -10,4 +10,5 @@ mod add;
 mod entry;
 
 pub use add::{AddOptions, AddReport, Progress, Skipped};
+pub(crate) use entry::FileEntry;
 pub use entry::FileInfo;

@@ -122,23 +122,7 @@ impl Shared {
 
     /// Names and shards of all keyspaces, by name.
     pub(crate) fn keyspaces(&self) -> Result<Vec<(String, Shard)>> {
-        let from = meta_key("");
-        let to = TENANT_SHARD.key(b"keyspace0"); // '0' follows '/'
-        let (mut found, mut failed) = (Vec::new(), None);
-        self.truth()?.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, value| {
-            match serde_json::from_slice::<Meta>(value) {
-                Ok(meta) => {
-                    let name = String::from_utf8_lossy(&key[from.len()..]).into_owned();
-                    found.push((name, Shard { tenant: 0, collection: meta.id }));
-                    ControlFlow::Continue(())
-                }
-                Err(error) => {
-                    failed = Some(Error::internal(format!("a catalog entry does not decode: {error}")));
-                    ControlFlow::Break(())
-                }
-            }
-        })?;
-        failed.map_or(Ok(found), Err)
+        keyspaces(&*self.truth()?)
     }
 
     /// Removes what has expired, in every keyspace. `all`: also in those that nobody has opened yet.
@@ -158,4 +142,29 @@ impl Shared {
         let spaces: Vec<_> = self.spaces.lock().values().cloned().collect();
         spaces.iter().try_for_each(|space| space.sweep().map(drop))
     }
+}
+
+/// Names and shards of all keyspaces that a reader sees, by name.
+pub(crate) fn keyspaces(reader: &dyn Reader) -> Result<Vec<(String, Shard)>> {
+    let from = meta_key("");
+    let to = TENANT_SHARD.key(b"keyspace0"); // '0' follows '/'
+    let (mut found, mut failed) = (Vec::new(), None);
+    reader.scan(
+        Table::Catalog,
+        &from,
+        &to,
+        Direction::Forward,
+        &mut |key, value| match serde_json::from_slice::<Meta>(value) {
+            Ok(meta) => {
+                let name = String::from_utf8_lossy(&key[from.len()..]).into_owned();
+                found.push((name, Shard { tenant: 0, collection: meta.id }));
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                failed = Some(Error::internal(format!("a catalog entry does not decode: {error}")));
+                ControlFlow::Break(())
+            }
+        },
+    )?;
+    failed.map_or(Ok(found), Err)
 }

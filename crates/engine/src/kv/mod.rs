@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use nuthatch_truth::{Direction, Reader, Shard, Table};
 use parking_lot::Mutex;
 
+pub(crate) use catalog::keyspaces;
 pub(crate) use page::cursor_of;
 pub use page::{KeyPage, KeyScan};
 pub use write::{KEY_BYTES_MAX, KvOp, VALUE_BYTES_MAX};
@@ -102,6 +103,15 @@ impl Space {
         match self.dropped.load(Ordering::SeqCst) {
             true => Err(Error::not_found(format!("keyspace {:?} was dropped", self.name))),
             false => Ok(()),
+        }
+    }
+
+    /// A stored value as others may have it, and when it expires; `None` when it has.
+    pub fn exported(&self, reader: &dyn Reader, stored: &[u8], now_ms: u64) -> Result<Option<(Vec<u8>, Option<u64>)>> {
+        let stored = value::Stored::decode(stored.to_vec())?;
+        match stored.is_expired(now_ms) {
+            true => Ok(None),
+            false => Ok(Some((self.whole(reader, stored.body)?, stored.expires_at_ms))),
         }
     }
 

@@ -19,6 +19,7 @@ use crate::{Filter, FilterError};
 /// names, holds them while it runs and keeps nothing.
 pub struct Columns {
     tests: Box<dyn Tests>,
+    version: u32,
 }
 
 impl Columns {
@@ -39,7 +40,8 @@ impl Columns {
             return Err(corrupt("the footer is not one of a columns file"));
         }
         let rows = u32_at(&footer, 24);
-        let tests: Box<dyn Tests> = match u32_at(&footer, 28) {
+        let version = u32_at(&footer, 28);
+        let tests: Box<dyn Tests> = match version {
             1 => Box::new(Version1::open(body, &footer, rows)?),
             COLUMNS_VERSION => {
                 let body = Section::new(body);
@@ -57,7 +59,12 @@ impl Columns {
             }
             version => return Err(corrupt(format!("version {version}, this build reads 1 to {COLUMNS_VERSION}"))),
         };
-        Ok(Self { tests })
+        Ok(Self { tests, version })
+    }
+
+    /// The version of its layout.
+    pub fn version(&self) -> u32 {
+        self.version
     }
 
     /// How many rows there are; their ordinals are `0..rows`.

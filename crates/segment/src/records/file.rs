@@ -36,15 +36,11 @@ impl RecordFile {
         let io = |source| SegmentError::io(path, source);
         let file = File::open(path).map_err(io)?;
         let file_bytes = file.metadata().map_err(io)?.len();
-        let Some(trailer_at) = file_bytes.checked_sub(TRAILER_BYTES as u64) else {
+        if file_bytes < TRAILER_BYTES as u64 {
             return Err(SegmentError::corrupt(path, "shorter than its trailer"));
-        };
-        let mut bytes = [0; TRAILER_BYTES];
-        pread(&file, trailer_at, &mut bytes).map_err(io)?;
-        let trailer = Trailer::decode(path, bytes, file_bytes)?;
-        let mut meta = vec![0; trailer.meta_bytes].into_boxed_slice();
-        pread(&file, trailer_at - meta.len() as u64, &mut meta).map_err(io)?;
-        trailer.verify(path, &meta)?;
+        }
+        let (trailer, meta) = Trailer::read(path, &file, file_bytes)?
+            .ok_or_else(|| SegmentError::corrupt(path, "its trailer does not begin with NUTRECRD"))?;
         let Trailer { record_bytes, records, .. } = trailer;
         page_cache::expect_random(&file);
         let mapping = match access {
@@ -57,7 +53,7 @@ impl RecordFile {
             mapping,
             record_bytes,
             records,
-            meta,
+            meta: meta.into_boxed_slice(),
             pace: Pace::default(),
             untold: AtomicBool::new(false),
         }))

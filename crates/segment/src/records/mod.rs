@@ -44,6 +44,7 @@ mod writer;
 
 pub use file::RecordFile;
 pub use reader::{ReadStats, RecordReader, Visit};
+pub(crate) use trailer::Trailer as RecordTrailer;
 pub use writer::RecordFileWriter;
 
 /// How the records of a file are reached.
@@ -66,7 +67,7 @@ pub enum Route {
 }
 
 /// Bytes of a record's CRC-32C, the last of the record.
-const CHECKSUM_BYTES: usize = 4;
+pub(crate) const CHECKSUM_BYTES: usize = 4;
 /// Largest record: a reader holds up to [`RecordReader::BATCH_MAX`] of them.
 const RECORD_BYTES_MAX: usize = 1 << 16;
 const META_BYTES_MAX: usize = 1 << 20;
@@ -74,6 +75,6 @@ const META_BYTES_MAX: usize = 1 << 20;
 /// CRC-32C of a record's bytes, begun with its number instead of 0. The register after n bytes is an invertible linear map of
 /// the one before them, so the same bytes under two numbers never have the same checksum.
 #[inline]
-fn checksum(number: u32, bytes: &[u8]) -> u32 {
+pub(crate) fn checksum(number: u32, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(number, bytes)
 }

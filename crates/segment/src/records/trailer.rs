@@ -1,8 +1,10 @@
 //! The last 32 bytes of a record file.
 
+use std::fs::File;
 use std::path::Path;
 
 use super::{CHECKSUM_BYTES, META_BYTES_MAX, RECORD_BYTES_MAX};
+use crate::pread::pread;
 use crate::{RECORD_FILE_VERSION, Result, SegmentError};
 
 /// magic 8, version 4, record bytes 4, records 8, meta bytes 4, CRC-32C of the meta and the preceding 28 bytes 4.
@@ -10,7 +12,7 @@ pub(super) const TRAILER_BYTES: usize = 32;
 const MAGIC: &[u8; 8] = b"NUTRECRD";
 
 /// What the trailer says, before the meta has been checked against it.
-pub(super) struct Trailer {
+pub(crate) struct Trailer {
     pub record_bytes: usize,
     pub records: u64,
     pub meta_bytes: usize,
@@ -30,6 +32,27 @@ pub(super) fn encode(record_bytes: usize, records: u64, meta: &[u8]) -> [u8; TRA
 }
 
 impl Trailer {
+    /// Reads and checks it with its meta; `None` when the file does not end like a record file.
+    pub fn read(path: &Path, file: &File, file_bytes: u64) -> Result<Option<(Self, Vec<u8>)>> {
+        let io = |source| SegmentError::io(path, source);
+        let Some(trailer_at) = file_bytes.checked_sub(TRAILER_BYTES as u64) else { return Ok(None) };
+        let mut bytes = [0; TRAILER_BYTES];
+        pread(file, trailer_at, &mut bytes).map_err(io)?;
+        if &bytes[..8] != MAGIC {
+            return Ok(None);
+        }
+        let trailer = Self::decode(path, bytes, file_bytes)?;
+        let mut meta = vec![0; trailer.meta_bytes];
+        pread(file, trailer_at - meta.len() as u64, &mut meta).map_err(io)?;
+        trailer.verify(path, &meta)?;
+        Ok(Some((trailer, meta)))
+    }
+
+    /// As it is in the file.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Checks the trailer against the file's length; nothing that it says is believed before.
     pub fn decode(path: &Path, bytes: [u8; TRAILER_BYTES], file_bytes: u64) -> Result<Self> {
         let corrupt = |what: &str| SegmentError::corrupt(path, what);

@@ -1,0 +1,44 @@
+//! What backups ask of the place that they are kept in: few enough calls for a folder and for object storage.
+
+use std::path::PathBuf;
+
+use crate::Result;
+
+/// Keys with bytes. A key is a path with slashes; values are 4 MiB at most, except manifests.
+pub trait Store: Send + Sync {
+    /// Bytes of a value; `None` when there is none.
+    fn size(&self, key: &str) -> Result<Option<u64>>;
+
+    /// A value; `None` when there is none.
+    fn get(&self, key: &str) -> Result<Option<Vec<u8>>>;
+
+    /// Stores a value, whole or not at all. Durable once [`sync`](Self::sync) has returned.
+    fn put(&self, key: &str, bytes: &[u8]) -> Result<()>;
+
+    /// Makes everything put so far durable.
+    fn sync(&self) -> Result<()>;
+
+    /// Keys that begin with `prefix/`, sorted. What an interrupted `put` left is not among them.
+    fn list(&self, prefix: &str) -> Result<Vec<String>>;
+
+    /// Forgets a value; a missing one is fine.
+    fn remove(&self, key: &str) -> Result<()>;
+
+    /// Removes what interrupted calls of `put` left. Only while [`Access::Change`] is held.
+    fn tidy(&self) -> Result<()>;
+
+    /// Keeps others from changing what is there, until the answer is dropped. `None`: somebody holds it.
+    fn hold(&self, access: Access) -> Result<Option<Box<dyn Send + Sync>>>;
+
+    /// How a key is named to people.
+    fn place(&self, key: &str) -> PathBuf;
+}
+
+/// What a holder means to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Many at a time.
+    Read,
+    /// One, and no reader.
+    Change,
+}

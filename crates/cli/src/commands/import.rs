@@ -1,0 +1,84 @@
+//! `nuthatch import`: what `nuthatch export` wrote.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use clap::Args;
+use nuthatch_engine::ImportOptions;
+use serde_json::json;
+
+use crate::args::Globals;
+use crate::exit::{Failure, Outcome};
+use crate::output::{self, BOLD, GOOD, Out};
+use crate::progress::Meter;
+use crate::units::{count, duration};
+use crate::{folder, interrupt};
+
+#[derive(Args)]
+pub struct Import {
+    /// The folder that `nuthatch export` wrote
+    #[arg(value_name = "DIR")]
+    source: PathBuf,
+    /// Only this collection
+    #[arg(long, value_name = "NAME")]
+    collection: Option<String>,
+    /// Also into collections and keyspaces that there are: what has the same id or key is replaced
+    #[arg(long)]
+    merge: bool,
+    /// Print what was imported as JSON
+    #[arg(long)]
+    json: bool,
+    /// No progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+impl Import {
+    pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        let database = folder::create(globals)?;
+        let cancel = interrupt::flag("Stopping")?;
+        let mut meter = Meter::new(self.quiet);
+        let mut tell = |progress: &_| meter.show_transfer(progress);
+        let imported = database.import(
+            &self.source,
+            ImportOptions {
+                collection: self.collection.clone(),
+                merge: self.merge,
+                on_progress: Some(&mut tell),
+                cancel: Some(cancel),
+            },
+        );
+        meter.finish();
+        if imported.is_err() && cancel.load(Ordering::SeqCst) {
+            database.close()?;
+            output::note("Interrupted. What was imported stays; `--merge` does the rest.");
+            return Ok(Outcome::Interrupted);
+        }
+        let report = imported?;
+        match self.json {
+            true => output::json(
+                out,
+                &json!({
+                    "collections": report.collections,
+                    "keyspaces": report.keyspaces,
+                    "records": report.records,
+                    "files": report.files,
+                    "keys": report.keys,
+                    "seconds": report.elapsed.as_secs_f64(),
+                }),
+            )?,
+            false => writeln!(
+                out,
+                "{GOOD}imported{GOOD:#}  {BOLD}{}{BOLD:#}  {}, {}, {}",
+                [&report.collections[..], &report.keyspaces[..]].concat().join(", "),
+                count(report.records, "record"),
+                count(report.keys, "key"),
+                duration(report.elapsed)
+            )?,
+        }
+        out.flush()?;
+        database.close()?;
+        Ok(Outcome::Done)
+    }
+}

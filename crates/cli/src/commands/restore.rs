@@ -1,0 +1,92 @@
+//! `nuthatch restore`: a data folder from a backup, beside the one that it was.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use clap::Args;
+use nuthatch_engine::{Backups, RestoreOptions};
+use serde_json::json;
+
+use crate::args::Globals;
+use crate::commands::backup::info_json;
+use crate::exit::{Failure, Outcome};
+use crate::output::{self, BOLD, GOOD, Out};
+use crate::progress::Meter;
+use crate::units::{bytes, count, duration};
+use crate::{folder, interrupt};
+
+#[derive(Args)]
+pub struct Restore {
+    /// The place with the backups
+    #[arg(value_name = "SOURCE")]
+    place: PathBuf,
+    /// The data folder to make: new, or empty
+    #[arg(value_name = "DEST")]
+    target: PathBuf,
+    /// Which backup, as `nuthatch backup --list` names it; left out, the newest
+    #[arg(long, value_name = "ID")]
+    backup: Option<String>,
+    /// Only this collection
+    #[arg(long, value_name = "NAME")]
+    collection: Option<String>,
+    /// Leave the indexes of the backup; they are built again
+    #[arg(long)]
+    without_indexes: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// No progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+impl Restore {
+    pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        let cancel = interrupt::flag("Stopping")?;
+        let mut meter = Meter::new(self.quiet);
+        let mut tell = |progress: &_| meter.show_backup(progress);
+        let restored = Backups::at(&self.place).restore(
+            &self.target,
+            RestoreOptions {
+                backup: self.backup.clone(),
+                collection: self.collection.clone(),
+                without_indexes: self.without_indexes,
+                options: folder::options(globals),
+                on_progress: Some(&mut tell),
+                cancel: Some(cancel),
+            },
+        );
+        meter.finish();
+        if restored.is_err() && cancel.load(Ordering::SeqCst) {
+            output::note("Interrupted. Nothing was restored.");
+            return Ok(Outcome::Interrupted);
+        }
+        let report = restored?;
+        match self.json {
+            true => output::json(
+                out,
+                &json!({
+                    "folder": report.folder.to_string_lossy(),
+                    "backup": info_json(&report.backup),
+                    "collections": report.collections,
+                    "rows": report.rows,
+                    "files": report.files,
+                    "bytes": report.bytes,
+                    "seconds": report.elapsed.as_secs_f64(),
+                }),
+            )?,
+            false => writeln!(
+                out,
+                "{GOOD}restored{GOOD:#}  {BOLD}{}{BOLD:#}  backup {}, {}, {} in {}, {}",
+                report.folder.display(),
+                report.backup.id,
+                count(report.rows, "record"),
+                bytes(report.bytes),
+                count(report.files, "file"),
+                duration(report.elapsed)
+            )?,
+        }
+        Ok(Outcome::Done)
+    }
+}

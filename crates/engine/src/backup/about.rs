@@ -1,0 +1,144 @@
+//! What a backup says of itself, beside the list of its files.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use nuthatch_backup::Manifest;
+use nuthatch_truth::{Direction, Reader, Shard, Table};
+use serde::{Deserialize, Serialize};
+
+use crate::backup::capture::Capture;
+use crate::collection::meta::{self, COUNTERS, Counters, Meta, TENANT_SHARD, meta_key};
+use crate::folder::Identity;
+use crate::kv::keyspaces;
+use crate::{Error, Result};
+
+/// Stored in the manifest.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct About {
+    /// Format of the data folder.
+    pub format: u32,
+    /// The data folder's: tells backups of one folder from those of another in the same place.
+    pub uuid: String,
+    pub folder: String,
+    pub written_by: String,
+    pub collections: Vec<BackedUpCollection>,
+    pub keyspaces: Vec<String>,
+    /// Indexes that are not in it, and why, one sentence each.
+    pub left_out: Vec<String>,
+}
+
+/// A collection in a backup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackedUpCollection {
+    pub tenant: u32,
+    /// Its number in the data folder.
+    pub id: u32,
+    pub name: String,
+    pub rows: u64,
+    pub vectors: u64,
+}
+
+/// A backup, for listings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackupInfo {
+    pub id: String,
+    /// UTC, RFC 3339.
+    pub created: String,
+    /// The data folder that was backed up.
+    pub folder: String,
+    pub format: u32,
+    pub collections: Vec<BackedUpCollection>,
+    pub keyspaces: Vec<String>,
+    pub files: u64,
+    pub bytes: u64,
+    /// Of these, bytes that no earlier backup there had.
+    pub new_bytes: u64,
+    /// Indexes that are not in it, and why.
+    pub left_out: Vec<String>,
+    /// Why it cannot be restored, when its manifest is damaged. All else but the id is empty then.
+    pub damaged: Option<String>,
+}
+
+impl About {
+    /// Reads the collections of the moment from the checkpoint itself.
+    pub fn of(capture: &Capture, root: &Path, identity: &Identity) -> Result<Self> {
+        Ok(Self {
+            format: identity.format,
+            uuid: identity.uuid.clone(),
+            folder: std::path::absolute(root).unwrap_or_else(|_| root.to_path_buf()).to_string_lossy().into_owned(),
+            written_by: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),
+            collections: collections(capture.truth())?,
+            keyspaces: keyspaces(capture.truth())?.into_iter().map(|(name, _)| name).collect(),
+            left_out: capture.left_out().to_vec(),
+        })
+    }
+
+    pub fn from_manifest(manifest: &Manifest) -> Result<Self> {
+        serde_json::from_value(manifest.about.clone())
+            .map_err(|error| Error::invalid(format!("backup {} is not one of a database: {error}", manifest.id)))
+    }
+
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::to_value(self).expect("strings and numbers are JSON")
+    }
+}
+
+impl BackupInfo {
+    pub(crate) fn from_manifest(manifest: &Manifest) -> Result<Self> {
+        let about = About::from_manifest(manifest)?;
+        Ok(Self {
+            id: manifest.id.clone(),
+            created: manifest.created.clone(),
+            folder: about.folder,
+            format: about.format,
+            collections: about.collections,
+            keyspaces: about.keyspaces,
+            files: manifest.files.len() as u64,
+            bytes: manifest.bytes,
+            new_bytes: manifest.new_bytes,
+            left_out: about.left_out,
+            damaged: None,
+        })
+    }
+
+    pub(crate) fn damaged(id: &str, why: String) -> Self {
+        Self {
+            id: id.to_string(),
+            created: String::new(),
+            folder: String::new(),
+            format: 0,
+            collections: Vec::new(),
+            keyspaces: Vec::new(),
+            files: 0,
+            bytes: 0,
+            new_bytes: 0,
+            left_out: Vec::new(),
+            damaged: Some(why),
+        }
+    }
+
+    /// Records over all collections.
+    pub fn rows(&self) -> u64 {
+        self.collections.iter().map(|collection| collection.rows).sum()
+    }
+}
+
+fn collections(truth: &dyn Reader) -> Result<Vec<BackedUpCollection>> {
+    let from = meta_key("");
+    let to = TENANT_SHARD.key(b"collection0"); // '0' follows '/'
+    let mut stored = Vec::new();
+    truth.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |_, bytes| {
+        stored.push(bytes.to_vec());
+        ControlFlow::Continue(())
+    })?;
+    let one = |bytes: Vec<u8>| {
+        let meta: Meta = serde_json::from_slice(&bytes)
+            .map_err(|error| Error::internal(format!("a catalog entry does not decode: {error}")))?;
+        let shard = Shard { tenant: TENANT_SHARD.tenant, collection: meta.id };
+        let counters: Counters = meta::read(truth, &shard.key(COUNTERS))?.unwrap_or_default();
+        let Counters { rows, vectors, .. } = counters;
+        Ok(BackedUpCollection { tenant: shard.tenant, id: meta.id, name: meta.name, rows, vectors })
+    };
+    stored.into_iter().map(one).collect()
+}

@@ -1,0 +1,269 @@
+//! The moment: the whole database as links to its immutable files, in a folder of its own inside the data folder.
+//!
+//! Indexes are linked first, each under the lock that keeps it still; the truth's checkpoint comes last, and until then no change is
+//! trimmed from the log. So each index stands at or before the truth, and what it lacks is in the log: opening replays it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use nuthatch_truth::Checkpoint;
+
+use crate::collection::Core;
+use crate::database::{Database, Shared};
+use crate::{Error, ErrorKind, Result};
+
+/// How long a collection's sealing or rebuilding is waited for. A rebuild takes minutes, and leaves nothing to take along anyway.
+const WORK_WAIT_MAX: Duration = Duration::from_secs(10);
+/// A log may end in the middle of a record that is just being written: another moment is likely to do better.
+const ATTEMPTS: usize = 3;
+
+pub(crate) struct Capture {
+    folder: PathBuf,
+    truth: Checkpoint,
+    files: Vec<CapturedFile>,
+    indexes: Vec<CapturedIndex>,
+    left_out: Vec<String>,
+    moment: Duration,
+}
+
+/// A file of the moment.
+#[derive(Clone, Debug)]
+pub(crate) struct CapturedFile {
+    /// Relative to the data folder, with slashes.
+    pub path: String,
+    pub bytes: u64,
+    pub mtime_ns: i64,
+}
+
+/// An index whose files were linked.
+pub(crate) struct CapturedIndex {
+    pub core: Arc<Core>,
+    /// `indexes/<tenant>/<collection>/<kind>`
+    pub path: String,
+    pub is_segments: bool,
+}
+
+impl Capture {
+    pub fn take(database: &Database, with_indexes: bool) -> Result<Self> {
+        let shared = &database.inner.shared;
+        let folder = shared.folder.backing_up();
+        remove(&folder)?;
+        let made = Self::take_in(database, with_indexes, &folder);
+        if made.is_err() {
+            remove(&folder)?;
+        }
+        made
+    }
+
+    fn take_in(database: &Database, with_indexes: bool, folder: &Path) -> Result<Self> {
+        let shared = &database.inner.shared;
+        std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, &error))?;
+        let (mut indexes, mut left_out) = (Vec::new(), Vec::new());
+        let (mut truth, mut moment) = (Err(Error::internal("no checkpoint was made")), Duration::ZERO);
+        {
+            let _pinned = Pinned::new(shared);
+            match with_indexes {
+                true => {
+                    for name in database.collection_names()? {
+                        let core = match database.existing_collection(&name) {
+                            Ok(collection) => collection.core,
+                            // Dropped since the names were listed.
+                            Err(error) if error.kind == ErrorKind::NotFound => continue,
+                            Err(error) => return Err(error),
+                        };
+                        let started = Instant::now();
+                        link_indexes(&core, folder, &mut indexes, &mut left_out)?;
+                        moment = moment.max(started.elapsed());
+                    }
+                }
+                false => left_out.push("indexes were not asked for; they are built again after restoring".into()),
+            }
+            let original = shared.folder.truth();
+            let place = folder.join("truth");
+            for _ in 0..ATTEMPTS {
+                remove(&place)?;
+                shared.truth()?.checkpoint(&place)?;
+                truth = Checkpoint::open(&place, &original).map_err(Error::from);
+                if truth.is_ok() {
+                    break;
+                }
+            }
+        }
+        let truth = truth?;
+        let mut files = Vec::new();
+        list(folder, folder, &mut files)?;
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(Self { folder: folder.to_path_buf(), truth, files, indexes, left_out, moment })
+    }
+
+    pub fn truth(&self) -> &Checkpoint {
+        &self.truth
+    }
+
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    pub fn indexes(&self) -> &[CapturedIndex] {
+        &self.indexes
+    }
+
+    pub fn all_files(&self) -> &[CapturedFile] {
+        &self.files
+    }
+
+    /// The folder of the links.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The data folder.
+    pub fn root(&self) -> &Path {
+        self.folder.parent().unwrap_or(&self.folder)
+    }
+
+    /// Where a file of the moment lies.
+    pub fn place(&self, file: &CapturedFile) -> PathBuf {
+        self.folder.join(&file.path)
+    }
+
+    pub fn files(&self) -> u64 {
+        self.files.len() as u64
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+
+    pub fn moment(&self) -> Duration {
+        self.moment
+    }
+
+    /// Lets the links go. A kill before that leaves them to the next opening.
+    pub fn remove(self) -> Result<()> {
+        let folder = self.folder.clone();
+        drop(self);
+        remove(&folder)
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        // After an error; what cannot be removed now is removed at the next backup or opening.
+        remove(&self.folder).ok();
+    }
+}
+
+/// While it lives no change is trimmed from any collection's log.
+struct Pinned<'s>(&'s Shared);
+
+impl<'s> Pinned<'s> {
+    fn new(shared: &'s Shared) -> Self {
+        shared.log_pins.fetch_add(1, Ordering::SeqCst);
+        Self(shared)
+    }
+}
+
+impl Drop for Pinned<'_> {
+    fn drop(&mut self) {
+        self.0.log_pins.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Removes what a backup that was killed left in a data folder.
+pub(crate) fn remove(folder: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(folder, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// Links the files of a collection's indexes as they are now. What is out of use is left out, with a word.
+fn link_indexes(
+    core: &Arc<Core>,
+    folder: &Path,
+    indexes: &mut Vec<CapturedIndex>,
+    left_out: &mut Vec<String>,
+) -> Result<()> {
+    // Held: nothing is sealed, committed or rebuilt meanwhile. Merging goes on; what it swaps, the state's lock guards.
+    let Some(_work) = core.work.try_lock_for(WORK_WAIT_MAX) else {
+        left_out.push(format!("the indexes of collection {:?} are being rebuilt", core.name));
+        return Ok(());
+    };
+    if core.is_dropped() {
+        return Ok(());
+    }
+    let inside = format!("indexes/{}/{}", core.shard.tenant, core.shard.collection);
+    link(&core.index_folder().join("COLLECTION"), &folder.join(&inside).join("COLLECTION"))?;
+    let state = core.state.read();
+    let mut files: Vec<(bool, PathBuf)> = Vec::new();
+    match state.segments_health.broken() {
+        Some(why) => left_out.push(format!("the segments of collection {:?} are out of use: {why}", core.name)),
+        None => {
+            let segments = core.segments_folder();
+            files.push((true, segments.join("MANIFEST")));
+            for view in &state.segments {
+                let place = segments.join(view.segment.id.to_string());
+                let entries = std::fs::read_dir(&place).map_err(|error| Error::io(&place, &error))?;
+                for entry in entries {
+                    files.push((true, entry.map_err(|error| Error::io(&place, &error))?.path()));
+                }
+            }
+        }
+    }
+    match (&state.text, state.text_health.broken()) {
+        (Some(text), None) => files.extend(text.files()?.into_iter().map(|path| (false, path))),
+        (_, why) => left_out.push(format!(
+            "the text index of collection {:?} is out of use: {}",
+            core.name,
+            why.unwrap_or("it is being rebuilt")
+        )),
+    }
+    let root = core.index_folder();
+    for (_, path) in &files {
+        let name = path.strip_prefix(&root).unwrap_or(path);
+        link(path, &folder.join(&inside).join(name))?;
+    }
+    drop(state);
+    for (is_segments, kind) in [(true, "segments"), (false, "text")] {
+        if files.iter().any(|(of_segments, _)| *of_segments == is_segments) {
+            indexes.push(CapturedIndex { core: core.clone(), path: format!("{inside}/{kind}"), is_segments });
+        }
+    }
+    Ok(())
+}
+
+/// A hard link, or a copy where the file system has none. A missing file is no file of the moment: a manifest that was never written.
+fn link(from: &Path, to: &Path) -> Result<()> {
+    let parent = to.parent().unwrap_or(to);
+    std::fs::create_dir_all(parent).map_err(|error| Error::io(parent, &error))?;
+    match std::fs::hard_link(from, to) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(_) => std::fs::copy(from, to).map(drop).map_err(|error| Error::io(from, &error)),
+    }
+}
+
+fn list(root: &Path, folder: &Path, files: &mut Vec<CapturedFile>) -> Result<()> {
+    let io = |error: std::io::Error| Error::io(folder, &error);
+    for entry in std::fs::read_dir(folder).map_err(io)? {
+        let entry = entry.map_err(io)?;
+        let metadata = entry.metadata().map_err(io)?;
+        if metadata.is_dir() {
+            list(root, &entry.path(), files)?;
+            continue;
+        }
+        let path = entry.path();
+        let parts: Vec<_> =
+            path.strip_prefix(root).unwrap_or(&path).iter().map(|part| part.to_string_lossy()).collect();
+        let changed = metadata.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+        files.push(CapturedFile {
+            path: parts.join("/"),
+            bytes: metadata.len(),
+            mtime_ns: changed.map_or(0, |at| at.as_nanos() as i64),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! Online backups: the whole database as it is at one moment, in a place where each content is kept once.
+//!
+//! **Useful for** `Database::backup` while others read and write, and for listing, checking, deleting and restoring what was
+//! backed up ([`Backups`]).
+//! **Not for** how objects and manifests are kept (the crate `backup`), and not for open formats (`transfer`).
+//!
+//! **Invariant:** what a backup lists was read with its checksums and is durable there; damage in the truth ends it, with the
+//! file's name; damage in an index leaves that index out, and the backup says so.
+
+mod about;
+mod capture;
+mod check;
+mod copy;
+mod places;
+mod restore;
+mod watch;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use nuthatch_backup::Repository;
+
+pub use about::{BackedUpCollection, BackupInfo};
+pub use places::{BackupCheck, Backups, BackupsDeleted, DamagedObject};
+pub use restore::{RestoreOptions, RestoreReport};
+pub use watch::BackupProgress;
+
+use crate::backup::about::About;
+use crate::backup::capture::Capture;
+use crate::backup::watch::Watch;
+use crate::database::Database;
+use crate::{Error, ErrorKind, Result};
+
+/// How a backup is made.
+pub struct BackupOptions<'a> {
+    /// Take the indexes along: a restored folder then answers quickly at once, and the backup is larger. They are derived, and are
+    /// built again where they are missing.
+    pub indexes: bool,
+    /// Bytes a second to read at most.
+    pub rate_bytes_per_second: Option<u64>,
+    /// Told after each piece.
+    pub on_progress: Option<&'a mut (dyn FnMut(&BackupProgress) + Send)>,
+    /// Set to end it; nothing of it is listed then.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+impl Default for BackupOptions<'_> {
+    fn default() -> Self {
+        Self { indexes: true, rate_bytes_per_second: None, on_progress: None, cancel: None }
+    }
+}
+
+/// What a backup did.
+#[derive(Clone, Debug)]
+pub struct BackupReport {
+    pub backup: BackupInfo,
+    pub files: u64,
+    /// Of these, files that were not read because the backup before has them.
+    pub files_unchanged: u64,
+    pub read_bytes: u64,
+    /// Objects that were not there yet, and their bytes.
+    pub new_objects: u64,
+    pub new_bytes: u64,
+    /// How long sealing waited, which is the time that the moment itself took. Writers waited for less.
+    pub moment: Duration,
+    pub elapsed: Duration,
+}
+
+impl Database {
+    /// Backs the database up to the folder `place` (made when missing), as it is at one moment: records, vectors, files and indexes.
+    /// Only what no earlier backup there has is stored. Reads and writes go on meanwhile. Nothing is listed there before all of it
+    /// is durable.
+    ///
+    /// # Errors
+    /// `Corrupt` when stored records are damaged, with the file's name; `Conflict` when another backup is under way here or there;
+    /// `Invalid` when `place` has other files in it; `Unavailable` when it was cancelled.
+    pub fn backup(&self, place: impl AsRef<std::path::Path>, options: BackupOptions<'_>) -> Result<BackupReport> {
+        let place = place.as_ref();
+        let shared = &self.inner.shared;
+        shared.check_open()?;
+        check_place(place, shared.folder.root())?;
+        // Its own thread, so that it can yield to whatever else there is to do.
+        std::thread::scope(|scope| {
+            let work = || {
+                crate::database::yield_to_others();
+                self.back_up(place, options)
+            };
+            let thread = std::thread::Builder::new().name("nuthatch-backup".into()).spawn_scoped(scope, work);
+            let thread = thread.map_err(|error| Error::internal(format!("starting nuthatch-backup: {error}")))?;
+            thread
+                .join()
+                .unwrap_or_else(|_| Err(Error::internal("the backup panicked; this is a defect, please report it")))
+        })
+    }
+
+    fn back_up(&self, place: &std::path::Path, options: BackupOptions<'_>) -> Result<BackupReport> {
+        let started = Instant::now();
+        let shared = &self.inner.shared;
+        let Some(_one_at_a_time) = shared.backing_up.try_lock() else {
+            return Err(Error::new(ErrorKind::Conflict, "a backup of this database is under way; wait until it ends"));
+        };
+        let repository = Repository::create(place)?;
+        let identity = shared.folder.read_identity()?;
+        let capture = Capture::take(self, options.indexes)?;
+        shared.crash_point("backup");
+        let mut watch = Watch::new(options.on_progress, options.cancel, options.rate_bytes_per_second);
+        watch.expect(capture.files(), capture.bytes());
+        let mut about = About::of(&capture, shared.folder.root(), &identity)?;
+        let mut writer =
+            repository.begin(&|manifest| About::from_manifest(manifest).is_ok_and(|it| it.uuid == about.uuid))?;
+        capture.copy_into(&mut writer, &mut about, &mut |bytes| {
+            shared.check_open()?;
+            watch.step(bytes)
+        })?;
+        let stored = writer.stored();
+        let manifest = writer.finish(about.to_json())?;
+        let moment = capture.moment();
+        capture.remove()?;
+        Ok(BackupReport {
+            backup: BackupInfo::from_manifest(&manifest)?,
+            files: stored.files,
+            files_unchanged: stored.files_unchanged,
+            read_bytes: stored.read_bytes,
+            new_objects: stored.new_objects,
+            new_bytes: stored.new_bytes,
+            moment,
+            elapsed: started.elapsed(),
+        })
+    }
+}
+
+/// A place inside the data folder would be backed up into itself, and be lost with it.
+fn check_place(place: &std::path::Path, root: &std::path::Path) -> Result<()> {
+    let absolute = |path: &std::path::Path| {
+        path.ancestors().find_map(|known| Some((known, known.canonicalize().ok()?))).map_or_else(
+            || path.to_path_buf(),
+            |(known, real)| match path.strip_prefix(known) {
+                Ok(rest) => real.join(rest),
+                Err(_) => real,
+            },
+        )
+    };
+    let place_is = std::path::absolute(place).map_err(|error| Error::io(place, &error))?;
+    match absolute(&place_is).starts_with(absolute(root)) {
+        true => Err(Error::invalid(format!(
+            "{} is inside the data folder {}; choose a place outside, best on another disk",
+            place.display(),
+            root.display()
+        ))),
+        false => Ok(()),
+    }
+}
+
+pub(crate) fn is_cancelled(cancel: Option<&AtomicBool>) -> bool {
+    cancel.is_some_and(|cancel| cancel.load(Ordering::SeqCst))
+}
+
+/// Removes the links of a backup that was killed. Only under the folder's lock.
+pub(crate) fn remove_leftovers(folder: &crate::folder::Folder) -> Result<()> {
+    capture::remove(&folder.backing_up())
+}

@@ -1,0 +1,245 @@
+//! Reading an export.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use nuthatch_truth::{Batch, Table};
+
+use crate::collection::meta::{self, LAST_ID, Meta, TENANT_SHARD, meta_key};
+use crate::collection::{Collection, CollectionOptions, WriteSet};
+use crate::database::{Database, check_name};
+use crate::durability::Durability;
+use crate::kv::KvOp;
+use crate::transfer::key::{FileLine, KeyLine};
+use crate::transfer::manifest::{CollectionEntry, Manifest};
+use crate::transfer::record::Line;
+use crate::transfer::{OnProgress, TransferProgress, bad_line, refuse_when_cancelled};
+use crate::{Error, Result};
+
+/// Lines of one batch, and bytes of them after which it ends, however few.
+const BATCH_LINES: usize = 1000;
+const BATCH_BYTES: usize = 8 << 20;
+
+/// What is imported.
+#[derive(Default)]
+pub struct ImportOptions<'a> {
+    /// Only this collection, and no keyspace.
+    pub collection: Option<String>,
+    /// Import into collections and keyspaces that there are: what has the same id or key is replaced. Without it they are refused.
+    pub merge: bool,
+    pub on_progress: OnProgress<'a>,
+    /// Set to end it after a batch; what was imported stays.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+/// What was imported.
+#[derive(Clone, Debug, Default)]
+pub struct ImportReport {
+    pub collections: Vec<String>,
+    pub keyspaces: Vec<String>,
+    pub records: u64,
+    pub files: u64,
+    pub keys: u64,
+    pub elapsed: Duration,
+}
+
+impl Database {
+    /// Reads an export of JSON lines. Vectors are taken as they are; nothing is embedded. It may be ended and run again with `merge`.
+    ///
+    /// # Errors
+    /// `Invalid` when a collection or keyspace is there already (unless `merge`), or a line is not what an export writes: its file and
+    /// number are named, and what came before stays.
+    pub fn import(&self, folder: impl AsRef<Path>, mut options: ImportOptions<'_>) -> Result<ImportReport> {
+        let (folder, started) = (folder.as_ref(), Instant::now());
+        self.inner.shared.check_open()?;
+        let mut manifest = Manifest::read(folder)?;
+        if let Some(only) = &options.collection {
+            let names: Vec<String> = manifest.collections.iter().map(|entry| entry.name.clone()).collect();
+            manifest.collections.retain(|entry| entry.name == *only);
+            manifest.keyspaces.clear();
+            if manifest.collections.is_empty() {
+                return Err(Error::not_found(format!("no collection {only:?} in it; there are: {}", names.join(", "))));
+            }
+        }
+        let (known, spaces) = (self.collection_names()?, self.keyspace_names()?);
+        let there = manifest.collections.iter().map(|entry| &entry.name).filter(|name| known.contains(name));
+        let mut there =
+            there.chain(manifest.keyspaces.iter().map(|entry| &entry.name).filter(|name| spaces.contains(name)));
+        if let (Some(name), false) = (there.next(), options.merge) {
+            return Err(Error::invalid(format!(
+                "{name:?} is there already; import into another data folder, drop it first, or merge (records of the same id are replaced)"
+            )));
+        }
+        let mut report = ImportReport::default();
+        for entry in &manifest.collections {
+            let collection = self.collection_for(entry)?;
+            let place = inside(folder, &entry.folder)?;
+            report.records += import_records(&collection, &place.join("records.jsonl"), entry, &mut options)?;
+            report.files += import_files(&collection, &place.join("files.jsonl"))?;
+            report.collections.push(entry.name.clone());
+        }
+        for entry in &manifest.keyspaces {
+            report.keys += self.import_keys(&inside(folder, &entry.file)?, &entry.name, entry.keys, &mut options)?;
+            report.keyspaces.push(entry.name.clone());
+        }
+        self.inner.shared.truth()?.sync_all()?;
+        report.elapsed = started.elapsed();
+        Ok(report)
+    }
+
+    /// The collection of an entry, made with exactly its options when there is none.
+    fn collection_for(&self, entry: &CollectionEntry) -> Result<Collection> {
+        let shared = &self.inner.shared;
+        check_name("collection", &entry.name)?;
+        {
+            let _catalog = shared.catalog.lock();
+            let truth = shared.truth()?;
+            if meta::read::<Meta>(&*truth, &meta_key(&entry.name))?.is_none() {
+                let last: u32 = meta::read(&*truth, &TENANT_SHARD.key(LAST_ID))?.unwrap_or(0);
+                let meta = Meta {
+                    id: last + 1,
+                    name: entry.name.clone(),
+                    dim: entry.dim,
+                    metric: entry.metric.clone(),
+                    element: entry.elements.clone(),
+                    language: entry.language.clone(),
+                    embeds: entry.embeds,
+                    embedder: entry.embedder.clone(),
+                    created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+                    more: Default::default(),
+                };
+                // Words that no collection can have are refused before they are stored.
+                (meta.metric()?, meta.element()?, nuthatch_text::Analyzer::new(&meta.language)?);
+                let mut batch = Batch::new();
+                batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
+                batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&meta.id));
+                let position = shared.write(batch)?;
+                shared.make_durable(position, Durability::Commit)?;
+            }
+        }
+        let options = CollectionOptions {
+            dim: entry.dim,
+            metric: Some(entry.metric.parse()?),
+            element: Some(entry.elements.parse()?),
+            language: Some(entry.language.clone()),
+            ..CollectionOptions::default()
+        };
+        self.collection(&entry.name, options)
+    }
+
+    fn import_keys(&self, path: &Path, name: &str, total: u64, options: &mut ImportOptions<'_>) -> Result<u64> {
+        let space = self.kv(name)?.with_durability(Durability::Os);
+        let now_ms = self.inner.shared.options.clock.now_ms();
+        let mut done = 0;
+        batches(path, &mut |lines| {
+            let mut ops = Vec::with_capacity(lines.len());
+            for (number, line) in lines {
+                let wrong = |error: &dyn std::fmt::Display| bad_line(path, *number, error);
+                let line: KeyLine = serde_json::from_str(line).map_err(|error| wrong(&error))?;
+                let expires_in = match line.expires_at_ms {
+                    None => None,
+                    // Expired since the export.
+                    Some(at) if at <= now_ms => continue,
+                    Some(at) => Some(Duration::from_millis(at - now_ms)),
+                };
+                let (key, value) = line.into_parts().map_err(|error| wrong(&error))?;
+                ops.push(KvOp::Put { key, value, expires_in });
+            }
+            done += ops.len() as u64;
+            if !ops.is_empty() {
+                space.multi_put(ops)?;
+            }
+            tell(options, name, done, total)
+        })?;
+        Ok(done)
+    }
+}
+
+fn import_records(
+    collection: &Collection,
+    path: &Path,
+    entry: &CollectionEntry,
+    options: &mut ImportOptions<'_>,
+) -> Result<u64> {
+    let mut done = 0;
+    batches(path, &mut |lines| {
+        let mut upserts = Vec::with_capacity(lines.len());
+        for (number, line) in lines {
+            let line: Line<'_> = serde_json::from_str(line).map_err(|error| bad_line(path, *number, error))?;
+            upserts.push(line.into_record().map_err(|error| bad_line(path, *number, error))?);
+        }
+        done += upserts.len() as u64;
+        let set = WriteSet { upserts, as_given: true, ..WriteSet::default() };
+        let first = lines.first().map_or(0, |(number, _)| *number);
+        collection.core.apply(set, Durability::Os).map_err(|error| {
+            Error::new(error.kind, format!("{}, lines from {first} on: {}", path.display(), error.message))
+        })?;
+        tell(options, &entry.name, done, entry.records)
+    })?;
+    Ok(done)
+}
+
+fn import_files(collection: &Collection, path: &Path) -> Result<u64> {
+    let mut done = 0;
+    batches(path, &mut |lines| {
+        let mut files = Vec::with_capacity(lines.len());
+        for (number, line) in lines {
+            let line: FileLine = serde_json::from_str(line).map_err(|error| bad_line(path, *number, error))?;
+            let (path, entry) = line.into_parts().map_err(|error| bad_line(path, *number, error))?;
+            files.push((path, Some(entry.encode())));
+        }
+        done += files.len() as u64;
+        collection.core.apply(WriteSet { files, ..WriteSet::default() }, Durability::Os)?;
+        Ok(())
+    })?;
+    Ok(done)
+}
+
+/// Takes lines with their numbers, which begin at 1.
+type ForLines<'v> = dyn FnMut(&[(u64, String)]) -> Result<()> + 'v;
+
+fn batches(path: &Path, visit: &mut ForLines<'_>) -> Result<()> {
+    let io = |error: std::io::Error| Error::io(path, &error);
+    let mut source = BufReader::with_capacity(1 << 18, File::open(path).map_err(io)?);
+    let (mut lines, mut bytes) = (Vec::new(), 0);
+    for number in 1.. {
+        let mut line = String::new();
+        let read = source.read_line(&mut line).map_err(|error| match error.kind() {
+            std::io::ErrorKind::InvalidData => bad_line(path, number, "it is not UTF-8"),
+            _ => io(error),
+        })?;
+        if read > 0 && !line.trim().is_empty() {
+            bytes += read;
+            lines.push((number, line));
+        }
+        if !lines.is_empty() && (read == 0 || lines.len() == BATCH_LINES || bytes > BATCH_BYTES) {
+            visit(&lines)?;
+            lines.clear();
+            bytes = 0;
+        }
+        if read == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn tell(options: &mut ImportOptions<'_>, name: &str, done: u64, total: u64) -> Result<()> {
+    refuse_when_cancelled(options.cancel)?;
+    if let Some(tell) = &mut options.on_progress {
+        tell(&TransferProgress { name: name.to_string(), done, total });
+    }
+    Ok(())
+}
+
+/// A place in the export; one that leads out of it is refused.
+fn inside(folder: &Path, path: &str) -> Result<PathBuf> {
+    let relative = Path::new(path);
+    match !path.is_empty() && relative.components().all(|part| matches!(part, Component::Normal(_))) {
+        true => Ok(folder.join(relative)),
+        false => Err(Error::invalid(format!("the export names {path:?}, which leads out of its folder"))),
+    }
+}

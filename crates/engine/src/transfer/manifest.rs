@@ -1,0 +1,107 @@
+//! `export.json`: what an export holds, and the options of its collections.
+
+use std::path::Path;
+
+use nuthatch_segment::sync_folder;
+use serde::{Deserialize, Serialize};
+
+use crate::collection::meta::EmbedderMeta;
+use crate::transfer::EXPORT_FORMAT_VERSION;
+use crate::{Error, Result};
+
+const FILE: &str = "export.json";
+/// What this program writes and reads; the Python package knows Parquet as well.
+pub(crate) const JSONL: &str = "jsonl";
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    /// Version of the layout.
+    pub nuthatch_export: u32,
+    /// `jsonl` or `parquet`.
+    pub format: String,
+    pub created: String,
+    pub written_by: String,
+    pub collections: Vec<CollectionEntry>,
+    pub keyspaces: Vec<KeyspaceEntry>,
+}
+
+/// A collection's options, as `Database::collection` takes them, and where its records are.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct CollectionEntry {
+    pub name: String,
+    /// Relative, with `records.jsonl` and `files.jsonl` in it.
+    pub folder: String,
+    pub dim: Option<usize>,
+    pub metric: String,
+    pub elements: String,
+    pub language: String,
+    /// False: the caller brings every vector.
+    pub embeds: bool,
+    pub embedder: Option<EmbedderMeta>,
+    pub records: u64,
+    pub vectors: u64,
+    pub files: u64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct KeyspaceEntry {
+    pub name: String,
+    /// Relative.
+    pub file: String,
+    pub keys: u64,
+}
+
+impl Manifest {
+    pub fn new(collections: Vec<CollectionEntry>, keyspaces: Vec<KeyspaceEntry>) -> Self {
+        Self {
+            nuthatch_export: EXPORT_FORMAT_VERSION,
+            format: JSONL.into(),
+            created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            written_by: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),
+            collections,
+            keyspaces,
+        }
+    }
+
+    /// Written last: from here on the folder is an export.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        let path = folder.join(FILE);
+        let beside = path.with_extension("writing");
+        let body = serde_json::to_vec_pretty(self).expect("strings and numbers are JSON");
+        std::fs::write(&beside, body)
+            .and_then(|()| std::fs::File::open(&beside)?.sync_all())
+            .and_then(|()| std::fs::rename(&beside, &path))
+            .map_err(|error| Error::io(&path, &error))?;
+        Ok(sync_folder(folder)?)
+    }
+
+    pub fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(FILE);
+        let body = match std::fs::read(&path) {
+            Ok(body) => body,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(Error::not_found(format!("{} is no export: it has no {FILE}", folder.display())));
+            }
+            Err(error) => return Err(Error::io(&path, &error)),
+        };
+        let manifest: Self = serde_json::from_slice(&body)
+            .map_err(|error| Error::invalid(format!("{} is not the manifest of an export: {error}", path.display())))?;
+        if manifest.nuthatch_export != EXPORT_FORMAT_VERSION {
+            return Err(Error::invalid(format!(
+                "{} has export format {} (written by {}), this program reads {EXPORT_FORMAT_VERSION}; use a newer Nuthatch",
+                folder.display(),
+                manifest.nuthatch_export,
+                manifest.written_by
+            )));
+        }
+        if manifest.format != JSONL {
+            return Err(Error::invalid(format!(
+                "{} holds {}, which the Python package reads: `python -c \"import nuthatch; nuthatch.connect('FOLDER').import_from('{}')\"`",
+                folder.display(),
+                manifest.format,
+                folder.display()
+            )));
+        }
+        Ok(manifest)
+    }
+}

@@ -1,0 +1,51 @@
+//! Everything in an open format, out and in again: JSON lines and a small manifest.
+//!
+//! **Useful for** moving to another program or another version, and for reading with whatever reads JSON. The Python package makes
+//! Parquet of the same files, and takes it back.
+//! **Not for** backups (`backup` is faster, incremental, and keeps the indexes).
+//!
+//! **Invariant:** importing an export gives equal records, files, keys and options; row ids and change sequences are new. An export
+//! is one moment. A folder without its manifest is no export.
+
+mod export;
+mod import;
+mod key;
+mod manifest;
+mod record;
+
+pub use export::{ExportOptions, ExportReport};
+pub use import::{ImportOptions, ImportReport};
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use crate::backup::is_cancelled;
+use crate::{Error, ErrorKind, Result};
+
+/// Version of the layout of exports.
+pub const EXPORT_FORMAT_VERSION: u32 = 1;
+
+/// Where an export or an import stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TransferProgress {
+    /// The collection or keyspace at hand.
+    pub name: String,
+    /// Records, files and keys so far, and how many there are.
+    pub done: u64,
+    pub total: u64,
+}
+
+/// Told after each batch.
+pub(crate) type OnProgress<'a> = Option<&'a mut (dyn FnMut(&TransferProgress) + Send)>;
+
+fn refuse_when_cancelled(cancel: Option<&AtomicBool>) -> Result<()> {
+    match is_cancelled(cancel) {
+        true => Err(Error::new(ErrorKind::Unavailable, "cancelled")),
+        false => Ok(()),
+    }
+}
+
+/// A line that is not what an export writes.
+fn bad_line(path: &Path, number: u64, what: impl std::fmt::Display) -> Error {
+    Error::invalid(format!("{}, line {number}: {what}", path.display()))
+}

@@ -1,0 +1,146 @@
+//! A record as a line of JSON, without loss.
+//!
+//! Payloads are plain JSON, which has no datetimes: those are RFC 3339 strings, and `datetimes` lists where they are, as dotted paths
+//! (`events.0.at`), so that they come back as what they were.
+
+use std::borrow::Cow;
+
+use nuthatch_filter::{Payload, Value, parse_datetime, payload_from_json};
+use serde::{Deserialize, Serialize};
+use serde_json::Map;
+
+use crate::record::{Record, Row};
+use crate::{Error, Result};
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Line<'l> {
+    #[serde(borrow)]
+    pub id: Cow<'l, str>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Cow<'l, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Cow<'l, str>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub code: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vector: Option<Vec<f32>>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub payload: Map<String, serde_json::Value>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub datetimes: Vec<String>,
+}
+
+impl<'l> Line<'l> {
+    pub fn of(row: &'l Row, vector: Option<Vec<f32>>) -> Result<Self> {
+        let payload = row.payload()?;
+        let mut datetimes = Vec::new();
+        for (name, value) in &payload {
+            find_datetimes(name, value, &mut datetimes);
+        }
+        Ok(Self {
+            id: Cow::Borrowed(&row.id),
+            text: row.text.as_deref().map(Cow::Borrowed),
+            context: row.context.as_deref().map(Cow::Borrowed),
+            code: row.code,
+            vector,
+            payload: nuthatch_filter::payload_to_json(&payload),
+            datetimes,
+        })
+    }
+
+    pub fn into_record(self) -> Result<Record> {
+        let mut payload = payload_from_json(serde_json::Value::Object(self.payload))?;
+        for path in &self.datetimes {
+            make_datetime(&mut payload, path)?;
+        }
+        Ok(Record {
+            id: self.id.into_owned(),
+            text: self.text.map(Cow::into_owned),
+            context: self.context.map(Cow::into_owned),
+            code: self.code,
+            vector: self.vector,
+            payload,
+        })
+    }
+}
+
+fn find_datetimes(path: &str, value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Datetime(_) => found.push(path.to_string()),
+        Value::Array(values) => {
+            for (at, value) in values.iter().enumerate() {
+                find_datetimes(&format!("{path}.{at}"), value, found);
+            }
+        }
+        Value::Map(map) => {
+            for (name, value) in map {
+                find_datetimes(&format!("{path}.{name}"), value, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn make_datetime(payload: &mut Payload, path: &str) -> Result<()> {
+    let wrong = || Error::invalid(format!("`datetimes` names {path:?}, where no datetime is"));
+    let mut parts = path.split('.');
+    let mut value = parts.next().and_then(|name| payload.get_mut(name)).ok_or_else(wrong)?;
+    for part in parts {
+        value = match value {
+            Value::Map(map) => map.get_mut(part),
+            Value::Array(values) => part.parse::<usize>().ok().and_then(|at| values.get_mut(at)),
+            _ => None,
+        }
+        .ok_or_else(wrong)?;
+    }
+    *value = match value {
+        Value::Text(text) => Value::Datetime(parse_datetime(text).ok_or_else(wrong)?),
+        // Outside of the years that RFC 3339 can write.
+        Value::Int(micros) => Value::Datetime(*micros),
+        _ => return Err(wrong()),
+    };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_comes_back_with_every_kind_of_value() {
+        let inner = Payload::from([("at".to_string(), Value::Datetime(1_735_689_600_000_001))]);
+        let payload = Payload::from([
+            ("when".to_string(), Value::Datetime(i64::MIN)),
+            ("looks".to_string(), Value::Text("2025-01-01T00:00:00Z".into())),
+            ("many".to_string(), Value::Array(vec![Value::Map(inner), Value::Null, Value::Bool(true)])),
+            ("exact".to_string(), Value::Float(0.1 + 0.2)),
+            ("small".to_string(), Value::Float(5e-324)),
+            ("whole".to_string(), Value::Float(3.0)),
+            ("int".to_string(), Value::Int(i64::MAX)),
+        ]);
+        let row = Row {
+            id: "a \"quoted\" \u{1}id".into(),
+            text: Some("line\nline".into()),
+            context: Some(String::new()),
+            code: true,
+            has_vector: true,
+            payload: nuthatch_filter::encode(&payload),
+        };
+        let vector = vec![0.1, -0.0, f32::MIN_POSITIVE / 3.0, f32::MAX, 1.0 / 3.0];
+        let line = serde_json::to_string(&Line::of(&row, Some(vector.clone())).unwrap()).unwrap();
+        let record = serde_json::from_str::<Line<'_>>(&line).unwrap().into_record().unwrap();
+        assert_eq!((record.id, record.text, record.context, record.code), (row.id, row.text, row.context, true));
+        assert_eq!(record.payload, payload);
+        let bits = |vector: &[f32]| vector.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&record.vector.unwrap()), bits(&vector));
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_is_named() {
+        for path in ["b", "a.0", "a.b", ""] {
+            let line = format!(r#"{{"id": "x", "payload": {{"a": "2025-01-01T00:00:00Z"}}, "datetimes": [{path:?}]}}"#);
+            let error = serde_json::from_str::<Line<'_>>(&line).unwrap().into_record().unwrap_err();
+            assert!(error.message.contains(&format!("{path:?}")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The store as it is at one moment, in a folder beside it, for a backup to read from while writing goes on.
+//!
+//! Table files are hard links, so the moment costs no copying; what RocksDB writes for it (MANIFEST, log, options) is small.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rocksdb::checkpoint::Checkpoint as RocksCheckpoint;
+use rocksdb::{Cache, DB, Options, ReadOptions};
+
+use crate::embedded::{quiet, scan_rows, table_options};
+use crate::verify::{CHECKSUMS, Sums, check_files, is_immutable, known_sums, sealed_sums};
+use crate::{Damage, Direction, Embedded, EmbeddedOptions, Reader, Result, Table, TruthError, Visit};
+
+/// Memory for reading a checkpoint: it is read once, from end to end.
+const READING: EmbeddedOptions = EmbeddedOptions { cache_bytes: 4 << 20, write_buffer_bytes: 4 << 20 };
+
+/// An opened checkpoint. Nothing writes to it.
+pub struct Checkpoint {
+    db: DB,
+    folder: PathBuf,
+    /// Of the table files that were old enough to have one.
+    sums: Sums,
+}
+
+impl Embedded {
+    /// Makes a checkpoint in `folder`, which must not exist. Writers wait for moments: the write buffers are written out before,
+    /// which is background work, and only the switch to a new log is not.
+    pub fn checkpoint(&self, folder: &Path) -> Result<()> {
+        RocksCheckpoint::new(self.db())
+            .and_then(|checkpoint| checkpoint.create_checkpoint(folder))
+            .map_err(|error| TruthError::from_rocksdb(self.folder(), error))
+    }
+}
+
+impl Checkpoint {
+    /// Opens the checkpoint in `folder` of the store in `original`, and checks the small files that a store is opened with.
+    ///
+    /// # Errors
+    /// `Corrupt`, naming the original's file, when one of them is damaged.
+    pub fn open(folder: &Path, original: &Path) -> Result<Self> {
+        let in_original = |path: &Path| match path.strip_prefix(folder) {
+            Ok(inside) => original.join(inside),
+            Err(_) => path.to_path_buf(),
+        };
+        if let Some(Damage { path, what }) = check_files(folder, None)?.into_iter().next() {
+            return Err(TruthError::Corrupt { path: in_original(&path), what });
+        }
+        let cache = Cache::new_lru_cache(READING.cache_bytes);
+        let mut options = Options::default();
+        quiet(&mut options);
+        options.set_max_open_files(64);
+        let tables = Table::ALL.map(|table| (table.name(), table_options(table, &READING, &cache)));
+        let db = DB::open_cf_with_opts_for_read_only(&options, folder, tables, false)
+            .map_err(|error| TruthError::from_rocksdb(folder, error))?;
+        Ok(Self { db, folder: folder.to_path_buf(), sums: known_sums(original) })
+    }
+
+    /// Bytes and CRC-32C of a table file, where they were noted when it was young.
+    pub fn checksum(&self, name: &str) -> Option<(u64, u32)> {
+        self.sums.get(name).copied()
+    }
+
+    /// Reads every block of these table files, so that RocksDB checks it. The error names the file.
+    pub fn verify_tables(&self, names: &[String], on_row: &mut dyn FnMut() -> bool) -> Result<()> {
+        let files = self.db.live_files().map_err(|error| self.error(error))?;
+        for table in Table::ALL {
+            // Ranges of keys that overlap are read once.
+            let mut ranges: Vec<(Vec<u8>, Vec<u8>)> = files
+                .iter()
+                .filter(|file| file.column_family_name == table.name())
+                .filter(|file| names.iter().any(|name| name == file.name.trim_start_matches('/')))
+                .filter_map(|file| Some((file.start_key.clone()?, file.end_key.clone()?)))
+                .collect();
+            ranges.sort();
+            let mut read_upto: Option<Vec<u8>> = None;
+            for (from, to) in ranges {
+                let from = match read_upto.take() {
+                    Some(upto) if upto > from => upto,
+                    _ => from,
+                };
+                self.verify_range(table, &from, &to, on_row)?;
+                read_upto = Some(to.max(from));
+            }
+        }
+        Ok(())
+    }
+
+    /// The file of checksums that belongs beside these immutable files, by name with bytes and CRC-32C.
+    pub fn checksums_file(sums: &BTreeMap<String, (u64, u32)>) -> (&'static str, Vec<u8>) {
+        let immutable = sums.iter().filter(|(name, _)| is_immutable(name)).map(|(name, sum)| (name.clone(), *sum));
+        (CHECKSUMS, sealed_sums(&immutable.collect()))
+    }
+
+    fn verify_range(&self, table: Table, from: &[u8], to: &[u8], on_row: &mut dyn FnMut() -> bool) -> Result<()> {
+        let mut options = ReadOptions::default();
+        options.set_verify_checksums(true);
+        options.fill_cache(false);
+        let mut rows = self.db.raw_iterator_cf_opt(self.column(table), options);
+        rows.seek(from);
+        while rows.key().is_some_and(|key| key <= to) {
+            if !on_row() {
+                return Ok(());
+            }
+            rows.next();
+        }
+        rows.status().map_err(|error| self.error(error))
+    }
+
+    fn column(&self, table: Table) -> &rocksdb::ColumnFamily {
+        self.db.cf_handle(table.name()).expect("every table is opened with the store")
+    }
+
+    fn error(&self, error: rocksdb::Error) -> TruthError {
+        TruthError::from_rocksdb(&self.folder, error)
+    }
+}
+
+impl Reader for Checkpoint {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.db.get_cf(self.column(table), key).map_err(|error| self.error(error))
+    }
+
+    fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
+        keys.iter().map(|key| self.get(table, key)).collect()
+    }
+
+    fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
+        scan_rows(&self.db, self.column(table), ReadOptions::default(), from, to, direction, visit)
+            .map_err(|error| self.error(error))
+    }
+}
