@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use nuthatch_segment::{BlockCache, BlockFile};
+use nuthatch_distance::BLOCK_ROWS;
+use nuthatch_segment::{BLOCK_BYTES, BlockCache, BlockFile};
 
 use crate::layout::{Header, Width};
 use crate::{Metric, Result, Rotation};
@@ -39,6 +40,11 @@ impl Codes {
 
     pub fn metric(&self) -> Metric {
         self.header.metric
+    }
+
+    /// Rows whose 1-bit codes lie in one block of their file.
+    pub(crate) fn rows_of_block(&self) -> u32 {
+        (BLOCK_BYTES / Width::One.unit_bytes(self.header.padded_dim()) * BLOCK_ROWS) as u32
     }
 
     /// Reads both files from end to end and checks every checksum.

@@ -26,6 +26,7 @@ mod gather;
 mod graph;
 mod index;
 mod layout;
+mod members;
 mod metric;
 mod pages;
 mod prepared;

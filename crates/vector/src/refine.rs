@@ -1,7 +1,7 @@
 //! The second look: 4-bit codes of the rows that the first could not rule out.
 
 use crate::gather::Gather;
-use crate::pages::Pages;
+use crate::pages::{Expected, Pages};
 use crate::prepared::Prepared;
 use crate::{Result, VectorError};
 
@@ -14,14 +14,14 @@ pub(crate) struct Refine<'a> {
     query: &'a Prepared,
     gather: Gather,
     stop: &'a dyn Fn() -> bool,
-    waiting: Vec<u32>,
+    waiting: Expected,
     /// Slots not to be gathered twice, ascending.
     done: Vec<u32>,
 }
 
 impl<'a> Refine<'a> {
     pub(crate) fn new(pages: Pages<'a>, query: &'a Prepared, limit: usize, stop: &'a dyn Fn() -> bool) -> Self {
-        Self { pages, query, gather: Gather::new(limit), stop, waiting: Vec::with_capacity(BATCH), done: Vec::new() }
+        Self { pages, query, gather: Gather::new(limit), stop, waiting: Expected::default(), done: Vec::new() }
     }
 
     /// Takes `slots`, which ascend, at once, and ignores them when they come again.
@@ -43,8 +43,7 @@ impl<'a> Refine<'a> {
         if self.done.binary_search(&slot).is_ok() {
             return Ok(());
         }
-        self.pages.expect_row(slot)?;
-        self.waiting.push(slot);
+        self.pages.expect_row(slot, &mut self.waiting)?;
         if self.waiting.len() == BATCH { self.look_up() } else { Ok(()) }
     }
 
@@ -57,11 +56,9 @@ impl<'a> Refine<'a> {
         if (self.stop)() {
             return Err(VectorError::Stopped);
         }
-        for slot in self.waiting.drain(..) {
-            let (codes, factors) = self.pages.row(slot)?;
+        self.pages.rows(&mut self.waiting, |slot, codes, factors| {
             let (similarity, error) = self.query.estimate(codes, factors);
             self.gather.push(slot, similarity, error);
-        }
-        Ok(())
+        })
     }
 }

@@ -30,10 +30,20 @@ impl Rows<'_> {
     }
 
     /// Calls `take` with every slot that counts, ascending.
-    pub(crate) fn try_for_each<E>(self, rows: u32, take: impl FnMut(u32) -> Result<(), E>) -> Result<(), E> {
+    pub(crate) fn try_for_each<E>(self, rows: u32, mut take: impl FnMut(u32) -> Result<(), E>) -> Result<(), E> {
         match self {
             Self::All => (0..rows).try_for_each(take),
-            Self::Only(only) => only.iter().take_while(|slot| *slot < rows).try_for_each(take),
+            Self::Only(only) => {
+                let (mut slots, mut some) = (only.iter(), [0; 256]);
+                loop {
+                    let taken = slots.next_many(&mut some);
+                    let last = taken.last().is_none_or(|slot| *slot >= rows);
+                    taken.iter().take_while(|slot| **slot < rows).try_for_each(|slot| take(*slot))?;
+                    if last {
+                        return Ok(());
+                    }
+                }
+            }
             Self::Except(except) => {
                 // Few may be left of many: taking sets apart container by container beats asking for each slot.
                 let mut left = RoaringBitmap::new();

@@ -8,6 +8,7 @@ use nuthatch_distance::{BLOCK_ROWS, scan_block};
 
 use crate::best::Best;
 use crate::layout::Width;
+use crate::members::Members;
 use crate::pages::Pages;
 use crate::prepared::Prepared;
 use crate::refine::Refine;
@@ -36,7 +37,7 @@ const STOP_BLOCKS: u32 = 512;
 const SAMPLE: usize = 16;
 
 /// Whether so few rows match that their 4-bit codes are read without a scan.
-pub(crate) fn reads_directly(matching: u64, rows: u32) -> bool {
+fn reads_directly(matching: u64, rows: u32) -> bool {
     matching <= (u64::from(rows) / DIRECT_SHARE).max(DIRECT_ROWS)
 }
 
@@ -51,15 +52,17 @@ impl Codes {
             return Ok(Vec::new());
         }
         let query = Prepared::new(query, self.metric(), &self.header.centroid, &self.rotation);
-        self.search_prepared(&query, rows, limit, &|| false)
+        self.search_prepared(&query, rows, limit, reads_directly(matching, self.rows()), &|| false)
     }
 
-    /// [`search`](Self::search) for a query that was prepared for these codes; `stop` ends it.
+    /// [`search`](Self::search) for a query that was prepared for these codes, by a scan or by looking up every row that matches
+    /// (`directly`); `stop` ends it.
     pub(crate) fn search_prepared(
         &self,
         query: &Prepared,
         rows: Rows<'_>,
         limit: usize,
+        directly: bool,
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Candidate>> {
         let matching = rows.count(self.rows());
@@ -69,9 +72,10 @@ impl Codes {
             limit,
             stop,
         );
-        if reads_directly(matching, self.rows()) || matching <= limit as u64 {
+        if directly || matching <= limit as u64 {
             rows.try_for_each(self.rows(), |slot| refine.take(slot))?;
         } else {
+            let rows = &Members::new(rows, self.rows());
             // What the sample gives is kept, so `limit` rows are gathered even if the scan should rule some of them out.
             refine.begin_with(self.best_of_sample(query, rows, limit, stop)?)?;
             self.scan(query, rows, (1, stop), &mut refine, Refine::threshold, |refine, slot, _| refine.take(slot))?;
@@ -89,7 +93,7 @@ impl Codes {
     fn best_of_sample(
         &self,
         query: &Prepared,
-        rows: Rows<'_>,
+        rows: &Members<'_>,
         limit: usize,
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<u32>> {
@@ -107,7 +111,7 @@ impl Codes {
     fn scan<T>(
         &self,
         query: &Prepared,
-        rows: Rows<'_>,
+        rows: &Members<'_>,
         (step, stop): (usize, &dyn Fn() -> bool),
         state: &mut T,
         threshold: impl Fn(&T) -> f32,
@@ -119,6 +123,10 @@ impl Codes {
         for (block, existing) in blocks(self.rows()).step_by(step) {
             if block % STOP_BLOCKS == 0 && stop() {
                 return Err(VectorError::Stopped);
+            }
+            let existing = existing & rows.of_block(block);
+            if existing == 0 {
+                continue;
             }
             let (codes, factors) = pages.unit(block)?;
             let mut above = scan_block(codes, factors, table, threshold(state), &mut uppers) & existing;

@@ -38,6 +38,8 @@ struct Outcome {
     walked: usize,
     /// Queries whose walk was given up.
     given_up: usize,
+    /// Records that walks read, mean.
+    hops: f64,
 }
 
 /// Checks what holds for every single answer, and returns how good all of them were. `filter` makes one for each query.
@@ -61,6 +63,7 @@ fn ask(accuracy: Accuracy, filter: impl Fn(&[f32]) -> (bool, RoaringBitmap)) -> 
         outcome.recall += if wanted == 0 { 1.0 } else { share } / queries.len() as f64;
         let walked = matches!(found.plan, Plan::Walk { .. });
         outcome.walked += usize::from(walked);
+        outcome.hops += found.walk.hops as f64 / queries.len() as f64;
         outcome.given_up += usize::from(!walked && found.walk.hops > 0);
     }
     println!("{accuracy:?}: {outcome:?}");
@@ -87,6 +90,38 @@ fn a_filter_that_half_of_the_rows_pass_is_walked_and_one_that_few_pass_is_not() 
         let bitmap = random(per_ten_thousand);
         assert_eq!(ask(Accuracy::Effort(32), |_| (true, bitmap.clone())).walked, walked);
     }
+}
+
+#[test]
+fn a_filtered_walk_reads_few_more_records_than_an_unfiltered_one() {
+    let effort = Accuracy::Effort(64);
+    let everything = ask(effort, |_| (false, RoaringBitmap::new()));
+    for (per_ten_thousand, times) in [(9000, 1.5), (5000, 1.7), (2000, 2.5), (1000, 4.0)] {
+        let bitmap = random(per_ten_thousand);
+        let filtered = ask(effort, |_| (true, bitmap.clone()));
+        assert_eq!((filtered.walked, filtered.given_up), (50, 0), "{per_ten_thousand}");
+        assert!(filtered.hops <= times * everything.hops, "{per_ten_thousand}: {filtered:?}, {everything:?}");
+        assert!(filtered.recall >= everything.recall - 0.01, "{per_ten_thousand}: {filtered:?}, {everything:?}");
+    }
+}
+
+#[test]
+fn rows_around_the_query_are_found_as_quickly_as_without_a_filter() {
+    let effort = Accuracy::Effort(64);
+    let everything = ask(effort, |_| (false, RoaringBitmap::new()));
+    let filtered = ask(effort, |query| (true, clusters_beside(query, true, 8)));
+    assert_eq!((filtered.walked, filtered.given_up), (50, 0));
+    assert!(filtered.hops <= 1.5 * everything.hops, "{filtered:?}, {everything:?}");
+}
+
+#[test]
+fn a_walk_that_meets_next_to_nothing_of_what_matches_is_given_up_early() {
+    let effort = Accuracy::Effort(64);
+    let everything = ask(effort, |_| (false, RoaringBitmap::new()));
+    let filtered = ask(effort, |query| (true, clusters_beside(query, false, 16)));
+    assert_eq!((filtered.walked, filtered.given_up), (0, 50));
+    assert!(filtered.hops <= 1.2 * everything.hops, "{filtered:?}, {everything:?}");
+    assert!(filtered.recall >= 0.98, "{filtered:?}");
 }
 
 #[test]

@@ -13,6 +13,7 @@
 
 pub mod build;
 mod edge_coder;
+mod front;
 mod layout;
 mod pool;
 mod walk;
@@ -29,9 +30,10 @@ use self::layout::{GraphHeader, RecordLayout};
 use self::walk::Scratch;
 use crate::{Codes, Element, Result};
 
+pub(crate) use front::Reach;
 pub use layout::{GRAPH_FORMAT_OLDEST_READABLE, GRAPH_FORMAT_VERSION};
-pub(crate) use walk::Bounds;
 pub use walk::WalkStats;
+pub(crate) use walk::{Bounds, Extent};
 
 pub(crate) const GRAPH_FILE: &str = "graph";
 /// One search in so many walks a graph that was cold before.

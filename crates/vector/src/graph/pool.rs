@@ -6,6 +6,7 @@ use crate::best::{ordered, unordered};
 ///
 /// A node that several neighbours lead to is in it several times. Keeping one estimate each (the greatest, the last, the mean)
 /// makes a pool of the same size find more, but at the same number of hops it finds less: measured, not guessed.
+#[derive(Default)]
 pub(crate) struct Pool {
     capacity: usize,
     /// Nearness in the upper half (see [`ordered`]), the node below it, and in the lowest bit whether it was expanded.
@@ -17,11 +18,17 @@ pub(crate) struct Pool {
 
 const EXPANDED: u64 = 1;
 
-impl Pool {
-    pub(crate) fn new() -> Self {
-        Self { capacity: 0, entries: Vec::new(), next: 0 }
-    }
+/// What a pool remembers of a node that was not expanded: the greater, the nearer. `node` is below 2^31.
+pub(super) fn entry_of(node: u32, nearness: f32) -> u64 {
+    u64::from(ordered(nearness)) << 32 | u64::from(node) << 1
+}
 
+/// The node of an entry.
+pub(super) fn node_of(entry: u64) -> u32 {
+    entry as u32 >> 1
+}
+
+impl Pool {
     pub(crate) fn begin(&mut self, capacity: usize) {
         self.capacity = capacity.max(1);
         self.entries.clear();
@@ -41,36 +48,47 @@ impl Pool {
         }
     }
 
-    /// `node` is below 2^31.
-    pub(crate) fn push(&mut self, node: u32, nearness: f32) {
+    /// Returns what has no room any more and was not expanded: another node, or this one.
+    pub(crate) fn push(&mut self, node: u32, nearness: f32) -> Option<u64> {
+        let entry = entry_of(node, nearness);
         if nearness <= self.bar() {
-            return;
+            return Some(entry);
         }
-        let entry = u64::from(ordered(nearness)) << 32 | u64::from(node) << 1;
         let at = self.entries.partition_point(|other| *other > entry);
-        if self.entries.len() == self.capacity {
-            self.entries.pop();
-        }
+        let left = if self.entries.len() == self.capacity { self.entries.pop() } else { None };
         self.entries.insert(at, entry);
         self.next = self.next.min(at);
+        left.filter(|left| *left & EXPANDED == 0)
     }
 
     /// The nearest node that has not been expanded, which it is from now on.
     pub(crate) fn pop(&mut self) -> Option<u32> {
-        while let Some(entry) = self.entries.get_mut(self.next) {
-            self.next += 1;
+        let entry = self.first()?;
+        self.entries[self.next] |= EXPANDED;
+        self.next += 1;
+        Some(node_of(entry))
+    }
+
+    /// The entry of the node that [`pop`](Self::pop) would give.
+    pub(super) fn first(&mut self) -> Option<u64> {
+        while let Some(entry) = self.entries.get(self.next) {
             if *entry & EXPANDED == 0 {
-                *entry |= EXPANDED;
-                return Some(*entry as u32 >> 1);
+                return Some(*entry);
             }
+            self.next += 1;
         }
         None
+    }
+
+    /// The entry of this rank; less than any where there is none.
+    pub(super) fn at(&self, rank: usize) -> u64 {
+        self.entries.get(rank).copied().unwrap_or(0)
     }
 
     /// The node that [`pop`](Self::pop) would give.
     pub(crate) fn peek(&self) -> Option<u32> {
         let entry = self.entries[self.next.min(self.entries.len())..].iter().find(|entry| **entry & EXPANDED == 0);
-        entry.map(|entry| *entry as u32 >> 1)
+        entry.map(|entry| node_of(*entry))
     }
 }
 
@@ -139,9 +157,11 @@ mod tests {
 
     #[test]
     fn a_pool_keeps_the_nearest_and_hands_each_out_once_nearest_first() {
-        let mut pool = Pool::new();
+        let mut pool = Pool::default();
         pool.begin(3);
-        [(1, 0.1), (2, 0.5), (3, 0.3)].into_iter().for_each(|(node, nearness)| pool.push(node, nearness));
+        [(1, 0.1), (2, 0.5), (3, 0.3)].into_iter().for_each(|(node, nearness)| {
+            pool.push(node, nearness);
+        });
         assert_eq!((pool.peek(), pool.pop()), (Some(2), Some(2)));
         pool.push(4, 0.4);
         pool.push(5, 0.2); // not among the best three

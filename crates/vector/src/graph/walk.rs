@@ -9,9 +9,11 @@ use nuthatch_distance::{BLOCK_ROWS, scan_edges};
 use nuthatch_segment::RecordReader;
 
 use super::Graph;
+use super::front::{Beside, Everything, Filtered, Front, Reach};
 use super::layout::Own;
 use super::pool::{Pool, Seen};
 use crate::gather::Gather;
+use crate::members::Members;
 use crate::prepared::Prepared;
 use crate::quantiser::Factors;
 use crate::{Candidate, Exact, Metric, Result, Rows, VectorError};
@@ -20,8 +22,6 @@ use crate::{Candidate, Exact, Metric, Result, Rows, VectorError};
 const BEAM_WARM: usize = 1;
 /// Records read at once when they come from the disk: more waste reads, fewer leave it idle.
 const BEAM_COLD: usize = 8;
-/// Nearest entries that a search begins at.
-const ENTRIES_TAKEN: usize = 4;
 
 /// What one walk did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,50 +36,84 @@ pub struct WalkStats {
     pub matching: usize,
 }
 
+/// What a walk keeps.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Extent {
+    /// A pool of this size, whatever matches.
+    Effort(usize),
+    /// As far as it takes to come to what matches.
+    Reach(Reach),
+}
+
+impl Extent {
+    /// Size of the pool.
+    pub(crate) fn effort(self) -> usize {
+        match self {
+            Self::Effort(effort) | Self::Reach(Reach { effort, .. }) => effort,
+        }
+    }
+}
+
+/// What a walk found.
+pub(crate) struct Walked {
+    /// Those that can be among the best.
+    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) stats: WalkStats,
+    /// False where the rows asked for lie elsewhere than the query: others may be nearer.
+    pub(crate) is_dependable: bool,
+}
+
 /// What a walk is limited by.
 pub(crate) struct Bounds<'a> {
     pub(crate) rows: Rows<'a>,
     pub(crate) limit: usize,
-    /// Size of the pool.
-    pub(crate) effort: usize,
+    pub(crate) extent: Extent,
     pub(crate) stop: &'a dyn Fn() -> bool,
 }
 
 /// Memory of one walk, used again by the next.
 pub(crate) struct Scratch {
     pool: Pool,
+    beside: Beside,
     seen: Seen,
     reader: RecordReader,
 }
 
 impl Scratch {
     pub(crate) fn new(reader: RecordReader) -> Self {
-        Self { pool: Pool::new(), seen: Seen::new(), reader }
+        Self { pool: Pool::default(), beside: Beside::default(), seen: Seen::new(), reader }
     }
 }
 
 impl Graph {
     /// Walks towards `query` (prepared; raw beside it) and gathers the candidates that can be among the `limit` best of `rows`.
-    pub(crate) fn walk(
-        &self,
-        raw: &[f32],
-        query: &Prepared,
-        bounds: &Bounds<'_>,
-    ) -> Result<(Vec<Candidate>, WalkStats)> {
+    pub(crate) fn walk(&self, raw: &[f32], query: &Prepared, bounds: &Bounds<'_>) -> Result<Walked> {
         let mut scratch = self.scratch();
-        let outcome = self.walk_with(&mut scratch, raw, query, bounds);
+        let Scratch { pool, beside, seen, reader } = &mut scratch;
+        let members = Members::new(bounds.rows, self.header.rows);
+        let outcome = match bounds.extent {
+            Extent::Effort(effort) => {
+                let mut front = Everything::new(pool, members, effort);
+                self.walk_with(&mut front, (seen, reader), raw, query, bounds)
+            }
+            Extent::Reach(reach) => {
+                let mut front = Filtered::new(pool, beside, members, reach);
+                self.walk_with(&mut front, (seen, reader), raw, query, bounds)
+            }
+        };
+        scratch.beside.trim();
         self.keep(scratch);
         outcome
     }
 
     fn walk_with(
         &self,
-        scratch: &mut Scratch,
+        front: &mut impl Front,
+        (seen, reader): (&mut Seen, &mut RecordReader),
         raw: &[f32],
         query: &Prepared,
         bounds: &Bounds<'_>,
-    ) -> Result<(Vec<Candidate>, WalkStats)> {
-        let Scratch { pool, seen, reader } = scratch;
+    ) -> Result<Walked> {
         seen.begin();
         let table = query.edge_table(self.layout.scanned);
         let nearness = Nearness::new(self.header.metric, raw, self.header.lift_max_squared);
@@ -88,19 +122,12 @@ impl Graph {
         let mut estimates = [0.0; BLOCK_ROWS];
         let before = reader.stats();
 
-        pool.begin(bounds.effort.min(ENTRIES_TAKEN));
         for (block, nodes) in self.entry_blocks() {
             let (codes, factors) = block.split_at(self.layout.code_bytes());
             scan_edges(codes, self.layout.planes, factors, &table, -query.norm_squared(), &mut estimates);
-            let mut bar = pool.bar();
-            for (estimate, node) in estimates.iter().zip(nodes) {
-                if *estimate > bar {
-                    pool.push(*node, *estimate);
-                    bar = pool.bar();
-                }
-            }
+            nodes.iter().zip(&estimates).for_each(|(node, estimate)| front.enter(*node, *estimate));
         }
-        pool.grow(bounds.effort);
+        front.begin();
         let mut stats = WalkStats::default();
         let mut beam = [0u32; BEAM_COLD];
         loop {
@@ -110,7 +137,7 @@ impl Graph {
             let width = if reader.cold() { BEAM_COLD } else { BEAM_WARM };
             let mut taken = 0;
             while taken < width
-                && let Some(node) = pool.pop()
+                && let Some(node) = front.pop()
             {
                 // A node comes in again when another neighbour estimates it nearer.
                 if seen.insert(node) {
@@ -123,7 +150,7 @@ impl Graph {
             }
             stats.hops += taken;
             // The record after these is most likely this one: it arrives while they are looked at.
-            if let Some(next) = pool.peek() {
+            if let Some(next) = front.peek() {
                 reader.prefetch(next);
             }
             reader.read(&beam[..taken], &mut |at, bytes| {
@@ -137,32 +164,24 @@ impl Graph {
                         (similarity + query.base, error)
                     }
                 };
-                if bounds.rows.contains(node) {
+                if front.matches(node) {
                     stats.matching += 1;
                     gather.push(node, similarity, error);
                 }
                 let base = nearness.of(similarity);
                 scan_edges(record.codes, self.layout.planes, record.factors, &table, base, &mut estimates);
-                let mut bar = pool.bar();
-                for (edge, estimate) in estimates.iter().enumerate().take(record.degree()) {
-                    if *estimate > bar {
-                        let neighbour = record.neighbour(edge);
-                        if neighbour < self.header.rows && !seen.contains(neighbour) {
-                            pool.push(neighbour, *estimate);
-                            bar = pool.bar();
-                        }
-                    }
-                }
+                let neighbours = (0..record.degree()).map(|edge| (record.neighbour(edge), estimates[edge]));
+                front.offer(neighbours.filter(|(neighbour, _)| *neighbour < self.header.rows), seen);
                 Ok::<(), VectorError>(())
             })?;
-            if let Some(next) = pool.peek() {
+            if let Some(next) = front.peek() {
                 reader.prefetch(next);
             }
         }
         let after = reader.stats();
         stats.rounds = (after.rounds - before.rounds) as usize;
         stats.cold = (after.cold - before.cold) as usize;
-        Ok((gather.into_sorted(), stats))
+        Ok(Walked { candidates: gather.into_sorted(), stats, is_dependable: front.is_dependable() })
     }
 }
 

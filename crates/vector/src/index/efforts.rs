@@ -8,7 +8,7 @@ use std::path::Path;
 use nuthatch_segment::{SegmentError, read_sealed, write_sealed};
 
 use super::Index;
-use crate::graph::Bounds;
+use crate::graph::{Bounds, Extent};
 use crate::prepared::Prepared;
 use crate::rotation::splitmix64;
 use crate::{Result, Rows, validate};
@@ -97,8 +97,8 @@ pub(crate) fn measure(index: &Index) -> Result<Efforts> {
         while target < RECALLS.len() && effort <= EFFORT_TRIED_MAX && !index.scans_rather_than(effort) {
             let mut found = 0;
             for (prepared, query, reach) in &queries {
-                let bounds = Bounds { rows: Rows::All, limit, effort, stop: &|| false };
-                let (candidates, _) = graph.walk(query, prepared, &bounds)?;
+                let bounds = Bounds { rows: Rows::All, limit, extent: Extent::Effort(effort), stop: &|| false };
+                let candidates = graph.walk(query, prepared, &bounds)?.candidates;
                 let slots: Vec<u32> = candidates.iter().map(|candidate| candidate.slot).collect();
                 let similarities = index.compare(query, &slots)?;
                 found += similarities.iter().filter(|similarity| *similarity >= reach).count().min(limit);

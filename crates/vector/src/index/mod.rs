@@ -166,25 +166,25 @@ impl Index {
             Accuracy::Exact => Choice::Exact,
             _ => {
                 let cold_share = self.graph.as_ref().map_or(0.0, Graph::cold_share);
-                shape.choose(matching, effort.filter(|_| self.graph.is_some()), cold_share)
+                shape.choose(matching, limit, effort.filter(|_| self.graph.is_some()), cold_share)
             }
         };
         let prepared = OnceCell::new();
         let prepared = || prepared.get_or_init(|| self.prepare(query));
         let mut walk = WalkStats::default();
-        if let (Choice::Walk { pool }, Some(graph)) = (choice, &self.graph) {
-            let (candidates, stats) = graph.walk(query, prepared(), &Bounds { rows, limit, effort: pool, stop })?;
-            if stats.matching as u64 >= shape.matching_min(matching, stats.hops, limit) {
-                return found(candidates, Plan::Walk { effort: pool }, stats);
+        if let (Choice::Walk(extent), Some(graph)) = (choice, &self.graph) {
+            let walked = graph.walk(query, prepared(), &Bounds { rows, limit, extent, stop })?;
+            if walked.is_dependable && walked.stats.matching as u64 >= matching.min(limit as u64) {
+                return found(walked.candidates, Plan::Walk { effort: extent.effort() }, walked.stats);
             }
             // The rows asked for lie elsewhere than the query.
-            walk = stats;
-            choice = shape.choose(matching, None, 0.0);
+            walk = walked.stats;
+            choice = shape.choose(matching, limit, None, 0.0);
         }
         if choice == Choice::Exact {
             return found(self.compare_all(query, rows, limit, stop)?, Plan::Exact, walk);
         }
-        let candidates = self.codes.search_prepared(prepared(), rows, limit, stop)?;
+        let candidates = self.codes.search_prepared(prepared(), rows, limit, choice == Choice::RowCodes, stop)?;
         found(candidates, Plan::Codes, walk)
     }
 
@@ -209,7 +209,7 @@ impl Index {
     /// Whether a walk with so large a pool costs more than scanning the codes.
     fn scans_rather_than(&self, effort: usize) -> bool {
         let shape = Shape { uncached_one: 0, four_is_cached: true, mapped: true, ..self.shape() };
-        !matches!(shape.choose(u64::from(self.rows()), Some(effort), 0.0), Choice::Walk { .. })
+        !matches!(shape.choose(u64::from(self.rows()), 1, Some(effort), 0.0), Choice::Walk(_))
     }
 
     /// What the choice of a plan depends on, now.
@@ -219,6 +219,7 @@ impl Index {
             dim: self.dim(),
             mapped: self.mapped,
             uncached_one: self.uncached_one,
+            rows_of_block: self.codes.rows_of_block(),
             four_is_cached: !self.codes.four.is_crowded(),
         }
     }

@@ -1,15 +1,19 @@
 //! Which way of searching a segment is the cheapest.
 //!
-//! Four ways: walk the graph, with a pool as much larger as fewer rows match; scan everybody's 1-bit codes; read the 4-bit
-//! codes of the rows that match; compare the stored vectors of the rows that match. The costs are nanoseconds of one core,
-//! measured with `examples/graph.rs`; only their ratios matter.
+//! Five ways: walk the graph; walk on to the rows that match, as much farther as fewer do; scan everybody's 1-bit codes; read the 4-bit codes of the
+//! rows that match; compare the stored vectors of the rows that match. The costs are nanoseconds of one core, measured with
+//! `examples/graph.rs`; only their ratios matter.
+
+use nuthatch_distance::BLOCK_ROWS;
+
+use crate::graph::{Extent, Reach};
 
 /// How a segment was searched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Plan {
     /// Nothing matches.
     Nothing,
-    /// A walk over the graph with a pool of this size.
+    /// A walk over the graph with a pool of this size; where rows are filtered, it went on to what matches.
     Walk { effort: usize },
     /// A scan of the 1-bit codes, or of the matching rows' 4-bit codes.
     Codes,
@@ -30,12 +34,19 @@ impl Plan {
 
 /// Stored vectors read together.
 pub(crate) const COMPARE_AT_ONCE: usize = 256;
-/// When less than this part of the rows that should match by their share do, a walk has met another part of the data than the
-/// filter asks for.
-const MATCHING_PART: u64 = 4;
-
-/// What a filtered walk's pool is larger by, beside the share of rows that match: matching rows are not spread evenly.
-const FILTER_MARGIN: f64 = 1.25;
+/// What a filtered walk counts matching nodes by: nodes nearer than so many of them, estimates of some coming several times, are
+/// expanded. Twice the limit, and this part of the effort: the more, the greater the recall that is aimed at.
+const RANK_LIMITS: usize = 2;
+const RANK_EFFORT_PART: usize = 15;
+/// Matching nodes that it expands at least, for each of the limit.
+const MATCHING_LIMITS: usize = 10;
+/// Hops of a filtered walk beyond its pool, for each matching node that it counts by, at a share of one; and these.
+const BEYOND_RANK: f64 = 0.43;
+const BEYOND_MIN: f64 = 40.0;
+/// It gives up after so many times the hops that were expected.
+const BEYOND_MARGIN: f64 = 3.0;
+/// What a hop of a filtered walk costs more.
+const FILTERED_HOP_NS: f64 = 150.0;
 
 /// Hops of a walk: so much of its pool, which holds some nodes several times, and these.
 const HOPS_SHARE: f64 = 0.6;
@@ -43,7 +54,9 @@ const HOPS_MIN: f64 = 10.0;
 /// Reading one block of a code file that the block cache does not hold, and checking it.
 const BLOCK_NS: f64 = 15_000.0;
 /// Reading the 4-bit codes of one row by itself.
-const ROW_NS: f64 = 1_300.0;
+const ROW_NS: f64 = 650.0;
+/// Noting a row that matches.
+const NOTED_NS: f64 = 2.0;
 /// Rows whose 4-bit codes a scan looks up, about.
 const REFINED_ROWS: f64 = 300.0;
 /// Reading a record from the disk, eight at a time.
@@ -55,8 +68,9 @@ pub(crate) struct Shape {
     pub(crate) rows: u32,
     pub(crate) dim: usize,
     pub(crate) mapped: bool,
-    /// Blocks of the 1-bit codes that the block cache has no room for.
+    /// Blocks of the 1-bit codes that the block cache has no room for, and rows of one.
     pub(crate) uncached_one: u64,
+    pub(crate) rows_of_block: u32,
     /// Whether 4-bit codes are read by blocks, which stay in the cache; else row by row.
     pub(crate) four_is_cached: bool,
 }
@@ -64,56 +78,78 @@ pub(crate) struct Shape {
 /// What to do first.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Choice {
-    /// With a pool of this size.
-    Walk {
-        pool: usize,
-    },
+    Walk(Extent),
+    /// All 1-bit codes.
     Codes,
+    /// The 4-bit codes of the rows that match.
+    RowCodes,
     Exact,
 }
 
 impl Shape {
-    /// The cheapest way to the `effort` (`None`: there is no graph) among `matching` rows.
+    /// The cheapest way to the `effort` (`None`: there is no graph) for `limit` of `matching` rows.
     /// `cold_share`: of the graph's records, those that come from the disk.
-    pub(crate) fn choose(&self, matching: u64, effort: Option<usize>, cold_share: f64) -> Choice {
+    pub(crate) fn choose(&self, matching: u64, limit: usize, effort: Option<usize>, cold_share: f64) -> Choice {
         let dim = self.dim as f64;
         let exact = matching as f64 * if self.mapped { 250.0 + dim * 0.4 } else { 1300.0 + dim * 0.6 };
-        let codes = self.codes(matching);
+        let (scan, rows) = (self.scan(matching, limit), self.row_codes(matching));
+        let codes = scan.min(rows);
         if let Some(effort) = effort {
-            // Some deleted rows are no filter.
-            let filtered = matching < u64::from(self.rows) / 100 * 95;
-            let pool = match filtered {
-                true => (effort as f64 * FILTER_MARGIN * f64::from(self.rows) / matching as f64).ceil(),
-                false => effort as f64,
-            };
+            let (extent, hops) = self.extent(matching, limit, effort);
             let hop = match self.mapped {
                 true => 750.0 + dim * 0.75,
                 false => 1750.0 + dim * 0.85 + cold_share * COLD_READ_NS,
             };
-            if (pool * HOPS_SHARE + HOPS_MIN) * hop <= codes.min(exact) {
-                return Choice::Walk { pool: pool as usize };
+            let filtering = if matches!(extent, Extent::Reach(_)) { FILTERED_HOP_NS } else { 0.0 };
+            if hops * (hop + filtering) <= codes.min(exact) {
+                return Choice::Walk(extent);
             }
         }
-        if exact <= codes { Choice::Exact } else { Choice::Codes }
-    }
-
-    /// Fewer expanded rows that match are no answer of a walk over `hops` nodes.
-    pub(crate) fn matching_min(&self, matching: u64, hops: usize, limit: usize) -> u64 {
-        let expected = hops as u64 * matching / u64::from(self.rows).max(1);
-        matching.min((expected / MATCHING_PART).max(limit as u64))
-    }
-
-    /// What [`crate::Codes`] takes: a scan of the 1-bit codes, or the 4-bit codes of few rows.
-    fn codes(&self, matching: u64) -> f64 {
-        let dim = self.dim as f64;
-        // A filter is asked for only where the 1-bit codes let a row pass, so a scan costs the same whatever matches.
-        let scan = 20_000.0 + f64::from(self.rows) * (1.3 + dim * 0.0031) + self.uncached_one as f64 * BLOCK_NS;
-        let direct = matching as f64 * (25.0 + dim * 0.06);
-        let refined = if self.four_is_cached { 0.0 } else { ROW_NS };
-        match crate::search::reads_directly(matching, self.rows) {
-            true => direct + matching as f64 * refined,
-            false => scan + REFINED_ROWS * refined,
+        match exact <= codes {
+            true => Choice::Exact,
+            false if rows <= scan => Choice::RowCodes,
+            false => Choice::Codes,
         }
+    }
+
+    /// How far a walk goes, and the hops that it takes.
+    fn extent(&self, matching: u64, limit: usize, effort: usize) -> (Extent, f64) {
+        let pool_hops = effort as f64 * HOPS_SHARE + HOPS_MIN;
+        // Some deleted rows are no filter.
+        if matching >= u64::from(self.rows) / 100 * 95 {
+            return (Extent::Effort(effort), pool_hops);
+        }
+        let share = matching as f64 / f64::from(self.rows);
+        let rank = limit.saturating_mul(RANK_LIMITS).saturating_add(effort / RANK_EFFORT_PART);
+        let nearest = limit.saturating_mul(MATCHING_LIMITS).min(effort + effort / 2);
+        let nearest = nearest.max((effort as f64 * share.sqrt()) as usize);
+        let beyond = rank as f64 * BEYOND_RANK / share + BEYOND_MIN;
+        let beyond_max = (beyond * BEYOND_MARGIN) as usize;
+        let hops = pool_hops.max(beyond) + nearest as f64 * HOPS_SHARE * (1.0 - share);
+        (Extent::Reach(Reach { effort, rank, matching: nearest, enough: limit + limit / 2, beyond_max, share }), hops)
+    }
+
+    /// Scanning the 1-bit codes of the blocks that have a row that matches.
+    fn scan(&self, matching: u64, limit: usize) -> f64 {
+        // So few rows give the scan no bar to rule the others out by.
+        if matching <= limit as u64 {
+            return f64::INFINITY;
+        }
+        let (rows, dim) = (f64::from(self.rows), self.dim as f64);
+        let lacking = 1.0 - matching as f64 / rows;
+        let scanned = rows * (1.3 + dim * 0.0031) * (1.0 - lacking.powi(BLOCK_ROWS as i32));
+        let read = self.uncached_one as f64 * (1.0 - lacking.powi(self.rows_of_block as i32)) * BLOCK_NS;
+        // Where few rows match, they are noted one by one first.
+        20_000.0 + scanned + read + rows.min(matching as f64 * NOTED_NS) + REFINED_ROWS * self.row_read()
+    }
+
+    /// Looking up the 4-bit codes of all rows that match.
+    fn row_codes(&self, matching: u64) -> f64 {
+        matching as f64 * (30.0 + self.dim as f64 * 0.08 + self.row_read())
+    }
+
+    fn row_read(&self) -> f64 {
+        if self.four_is_cached { 0.0 } else { ROW_NS }
     }
 }
 
@@ -122,35 +158,49 @@ mod tests {
     use super::*;
 
     fn shape(rows: u32, dim: usize, mapped: bool) -> Shape {
-        Shape { rows, dim, mapped, uncached_one: 0, four_is_cached: true }
+        Shape { rows, dim, mapped, uncached_one: 0, rows_of_block: 2720, four_is_cached: true }
     }
 
     #[test]
-    fn dense_filters_walk_with_a_larger_pool_and_sparse_ones_read_codes_or_vectors() {
+    fn all_rows_take_a_pool_dense_filters_a_reach_and_sparse_ones_codes_or_vectors() {
         let shape = shape(1_000_000, 384, true);
-        let pool = |matching| match shape.choose(matching, Some(100), 0.0) {
-            Choice::Walk { pool, .. } => pool,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!((pool(1_000_000), pool(500_000)), (100, 250));
-        assert_eq!(shape.choose(1_000, Some(100), 0.0), Choice::Codes);
-        assert_eq!(shape.choose(1_000, None, 0.0), Choice::Codes);
+        let choose = |matching| shape.choose(matching, 10, Some(100), 0.0);
+        assert_eq!(choose(1_000_000), Choice::Walk(Extent::Effort(100)));
+        assert_eq!(choose(960_000), Choice::Walk(Extent::Effort(100)));
+        for matching in [500_000, 100_000, 50_000] {
+            let Choice::Walk(Extent::Reach(reach)) = choose(matching) else {
+                panic!("{matching}: {:?}", choose(matching))
+            };
+            // As the unfiltered walk, and from there on.
+            assert_eq!((reach.effort, reach.rank, reach.matching), (100, 26, 100));
+        }
+        assert_eq!(choose(1_000), Choice::RowCodes);
+        assert_eq!(shape.choose(1_000, 10, None, 0.0), Choice::RowCodes);
+    }
+
+    #[test]
+    fn single_rows_of_codes_that_the_cache_has_no_room_for_are_dearer_than_a_walk() {
+        let shape = Shape { uncached_one: 190, four_is_cached: false, ..shape(1_000_000, 128, false) };
+        assert!(matches!(shape.choose(10_000, 10, Some(118), 0.0), Choice::Walk(Extent::Reach(_))));
+        assert_eq!(shape.choose(500, 10, Some(118), 0.0), Choice::RowCodes);
+        // Nor are they read by the ten thousand when the graph is cold.
+        assert_eq!(shape.choose(30_000, 10, Some(118), 0.9), Choice::Codes);
     }
 
     #[test]
     fn asked_for_thousands_a_scan_is_cheaper_than_a_walk() {
         let shape = shape(100_000, 128, false);
-        assert_eq!(shape.choose(100_000, Some(10_000), 0.0), Choice::Codes);
-        assert!(matches!(shape.choose(100_000, Some(30), 0.0), Choice::Walk { .. }));
+        assert_eq!(shape.choose(100_000, 10_000, Some(10_000), 0.0), Choice::Codes);
+        assert!(matches!(shape.choose(100_000, 10, Some(30), 0.0), Choice::Walk(_)));
     }
 
     #[test]
     fn what_the_cache_cannot_hold_is_avoided() {
         let small = Shape { uncached_one: 400, four_is_cached: false, ..shape(1_000_000, 128, false) };
-        assert_eq!(small.choose(200, Some(60), 0.0), Choice::Codes);
-        assert!(matches!(small.choose(1_000_000, Some(1_000), 0.0), Choice::Walk { .. }));
+        assert_eq!(small.choose(200, 10, Some(60), 0.0), Choice::RowCodes);
+        assert!(matches!(small.choose(1_000_000, 10, Some(1_000), 0.0), Choice::Walk(_)));
         let small = shape(100_000, 1024, false);
-        assert!(matches!(small.choose(100_000, Some(100), 0.0), Choice::Walk { .. }));
-        assert_eq!(small.choose(100_000, Some(100), 0.9), Choice::Codes);
+        assert!(matches!(small.choose(100_000, 10, Some(100), 0.0), Choice::Walk(_)));
+        assert_eq!(small.choose(100_000, 10, Some(100), 0.9), Choice::Codes);
     }
 }
