@@ -11,11 +11,13 @@ const DIM: usize = 48;
 const ROWS: usize = 1500;
 const BATCH: usize = 300;
 
+/// Without logs: obsolete ones are kept for a minute to be written over, whatever there is in the folder.
 fn bytes(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .map(|entry| match entry.metadata() {
             Ok(found) if found.is_dir() => bytes(&entry.path()),
+            Ok(_) if entry.path().extension().is_some_and(|ending| ending == "log") => 0,
             Ok(found) => found.len(),
             Err(_) => 0, // gone meanwhile
         })

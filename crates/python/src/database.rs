@@ -189,8 +189,8 @@ impl Database {
         let collections =
             stats.collections.into_iter().map(|info| info_to_python(py, info)).collect::<PyResult<Vec<_>>>()?;
         dict.set_item("collections", collections)?;
-        dict.set_item("disk", to_python(py, serde_json::to_value(&stats.disk))?)?;
-        dict.set_item("memory", to_python(py, serde_json::to_value(&stats.memory))?)?;
+        dict.set_item("disk", to_python(py, serde_json::to_value(stats.disk))?)?;
+        dict.set_item("memory", to_python(py, serde_json::to_value(stats.memory))?)?;
         dict.set_item("snapshots", stats.snapshots)?;
         dict.set_item("snapshot_age_seconds", stats.snapshot_age.as_secs_f64())?;
         Ok(dict)

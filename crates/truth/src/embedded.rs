@@ -142,6 +142,16 @@ impl Embedded {
         scrub(&self.folder).map_err(|error| TruthError::Io { path: self.folder.clone(), what: error.to_string() })
     }
 
+    /// Gives the space of logs that are kept to be written over back to the disk. Writers wait for a moment, and later for
+    /// the disk to give it again. For a store that nobody uses for a while.
+    pub fn empty_spare_logs(&self) -> Result<()> {
+        let _turning = self.turning_logs.write();
+        let empty = |path: PathBuf| std::fs::OpenOptions::new().write(true).open(path)?.set_len(0);
+        obsolete_logs(&self.folder)
+            .and_then(|logs| logs.into_iter().try_for_each(empty))
+            .map_err(|error| TruthError::Io { path: self.folder.clone(), what: error.to_string() })
+    }
+
     fn flush_tables(&self) -> Result<()> {
         for table in Table::ALL {
             self.db.flush_cf(self.table(table)).map_err(|error| self.error(error))?;

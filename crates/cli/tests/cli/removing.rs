@@ -74,7 +74,7 @@ fn what_was_removed_is_in_no_file_after_a_reclaim_and_the_receipt_says_which_wen
     let holds = || {
         let files = crate::support::files_below(&place.data());
         let held = files.iter().filter(|file| {
-            let bytes = std::fs::read(file).unwrap_or_default();
+            let bytes = std::fs::read(place.data().join(file)).unwrap();
             bytes.windows(8).any(|at| at == b"note.txt")
         });
         held.count()

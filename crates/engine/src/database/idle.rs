@@ -53,6 +53,9 @@ impl Idle {
         let pressed = self.released.is_none_or(|when| when.elapsed() >= PRESSED_EVERY) && shared.gauge.read().memory;
         if idle || pressed {
             shared.release_caches()?;
+            if idle {
+                shared.truth()?.empty_spare_logs()?;
+            }
             self.released = Some(Instant::now());
         }
         Ok(())
