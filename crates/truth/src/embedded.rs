@@ -77,8 +77,9 @@ impl Embedded {
                 }
             },
         };
-        // A lookup takes no lock; a read makes four, for index, filters and block.
-        let cache = Cache::new_hyper_clock_cache(options.cache_bytes, 0);
+        // RocksDB's clock cache answers a tenth faster, but keeps what it holds when its capacity is lowered: nothing could be given
+        // back to the system.
+        let cache = Cache::new_lru_cache(options.cache_bytes);
         let db_options = db_options(&options, &cache);
         let tables = Table::ALL.map(|table| (table.name(), table_options(table, &options, &cache)));
         let db =
