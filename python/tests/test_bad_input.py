@@ -111,8 +111,8 @@ def test_an_unknown_field_is_refused_with_the_one_that_was_meant(notes):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ({}, "ids or where"),
-        ({"ids": ["a"], "where": "n = 1"}, "ids or where"),
+        ({}, "ids, where or prefix"),
+        ({"ids": ["a"], "where": "n = 1"}, "ids, where or prefix"),
         ({"ids": 5}, "ids=5"),
         ({"ids": ["kept", 5]}, r"ids\[1\]=5"),
         ({"ids": {"kept": 1}}, "ids="),

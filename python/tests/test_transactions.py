@@ -220,6 +220,12 @@ def test_a_transaction_that_raises_writes_nothing(db, notes):
     with pytest.raises(nuthatch.InvalidError, match="value=5"), db.transaction() as transaction:
         transaction.kv("keys")["a"] = 5
     assert state(db) == before
+    with db.transaction() as transaction:
+        keys = transaction.kv("keys")
+        for wrong in (lambda: keys.put_many([("b", "1"), ("", "2")]), lambda: keys.delete(["a", ""])):
+            with pytest.raises(nuthatch.InvalidError, match="empty key"):
+                wrong()
+    assert state(db) == before, "a call that raised did nothing, although the transaction went on"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use nuthatch_engine as core;
+use nuthatch_engine::KvOp;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};
@@ -122,16 +123,13 @@ impl TransactionKeyspace {
         ttl_seconds: Option<f64>,
     ) -> PyResult<()> {
         let expires_in = time_to_live(py, ttl_seconds)?;
-        self.with(py, |keyspace| {
-            entries.iter().try_for_each(|(key, value)| match expires_in {
-                Some(expires_in) => keyspace.put_expiring(&key[..], &value[..], expires_in),
-                None => keyspace.put(&key[..], &value[..]),
-            })
-        })
+        let ops = entries.iter().map(|(key, value)| keyspace::put(key, value, expires_in)).collect();
+        self.with(py, |keyspace| keyspace.multi_put(ops))
     }
 
     fn delete(&self, py: Python<'_>, keys: Vec<PyBackedBytes>) -> PyResult<()> {
-        self.with(py, |keyspace| keys.iter().try_for_each(|key| keyspace.delete(&key[..])))
+        let ops = keys.iter().map(|key| KvOp::Delete { key: key.to_vec() }).collect();
+        self.with(py, |keyspace| keyspace.multi_put(ops))
     }
 }
 

@@ -4,7 +4,8 @@ What it is: ``connect`` opens a data folder; a ``Collection`` keeps records (id,
 searches; ``Database.add`` fills a collection from files; a ``Keyspace`` keeps keys and values. ``connect_async`` gives the same
 calls to be awaited.
 What it is not: a server, or a client of one. One process at a time has a folder open.
-Invariant: a call that returned is on disk and in the next answer; a call that raised changed nothing.
+Invariant: a call that returned is on disk (unless ``durability`` asked for less) and in the next answer; a call that raised
+changed nothing.
 
 >>> import nuthatch
 >>> with nuthatch.connect(":memory:") as db:

@@ -123,7 +123,7 @@ fn a_batch_from_standard_input_is_written_whole_or_not_at_all() {
         "\n"
     );
     for (wrong, named) in [
-        (r#"{"key": "a"}"#, "line 5 of standard input: give either"),
+        (r#"{"key": "a"}"#, "line 6 of standard input: give either"),
         (r#"{"value": "a"}"#, "no \"key\""),
         (r#"{"key": "a", "value": "1", "delete": true}"#, "give either"),
         (r#"{"key": "a", "key_base64": "AA==", "value": "1"}"#, "give one of them"),
@@ -131,7 +131,7 @@ fn a_batch_from_standard_input_is_written_whole_or_not_at_all() {
         (r#"{"key": "a", "value": "1", "ttl": "soon"}"#, "is no time"),
         (r#"{"key": "a", "valeu": "1"}"#, "valeu"),
         (r#"{"key": "", "value": "1"}"#, "empty key"),
-        ("a=1", "line 5"),
+        ("a=1", "line 6"),
     ] {
         let mut command = place.command(&["kv", "batch"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -35,15 +35,27 @@ impl TransactionKeyspace<'_> {
     }
 
     pub fn put(&self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Result<()> {
-        self.set(KvOp::Put { key: key.into(), value: value.into(), expires_in: None })
+        self.multi_put(vec![KvOp::Put { key: key.into(), value: value.into(), expires_in: None }])
     }
 
     pub fn put_expiring(&self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>, expires_in: Duration) -> Result<()> {
-        self.set(KvOp::Put { key: key.into(), value: value.into(), expires_in: Some(expires_in) })
+        self.multi_put(vec![KvOp::Put { key: key.into(), value: value.into(), expires_in: Some(expires_in) }])
     }
 
     pub fn delete(&self, key: impl Into<Vec<u8>>) -> Result<()> {
-        self.set(KvOp::Delete { key: key.into() })
+        self.multi_put(vec![KvOp::Delete { key: key.into() }])
+    }
+
+    /// Sets and deletes several keys; none when one of them cannot be.
+    pub fn multi_put(&self, ops: Vec<KvOp>) -> Result<()> {
+        ops.iter().try_for_each(KvOp::check)?;
+        self.transaction.with(|work| {
+            for op in &ops {
+                work.reads.key(Table::Kv, self.space.shard.key(op.key()));
+            }
+            work.batch.kv(&self.space.name, ops);
+            Ok(())
+        })
     }
 
     /// One page of keys, with what the transaction has written.
@@ -99,15 +111,6 @@ impl TransactionKeyspace<'_> {
         entries.truncate(scan.limit);
         let cursor = entries.last().filter(|_| more).map(|(key, _)| crate::kv::cursor_of(key));
         Ok(KeyPage { entries, cursor })
-    }
-
-    fn set(&self, op: KvOp) -> Result<()> {
-        op.check()?;
-        self.transaction.with(|work| {
-            work.reads.key(Table::Kv, self.space.shard.key(op.key()));
-            work.batch.kv(&self.space.name, vec![op]);
-            Ok(())
-        })
     }
 
     /// What the transaction has written for a key, if it has.
