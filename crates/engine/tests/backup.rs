@@ -241,7 +241,7 @@ fn a_damaged_object_is_named_by_the_check_and_by_restoring() {
     fill(&notes, &mut Model::new(), &mut fastrand::Rng::with_seed(15), 0..100);
     let report = db.backup(place.path(), BackupOptions::default()).unwrap();
     let backups = Backups::at(place.path());
-    for object in find(&place.path().join("objects"), "").into_iter().step_by(4) {
+    for object in find(&place.path().join("objects"), "").into_iter().step_by(8) {
         let sound = std::fs::read(&object).unwrap();
         damage(&object, sound.len() / 3);
         let check = backups.verify(&[], None, None).unwrap();
@@ -374,7 +374,7 @@ fn kill_9_during_a_backup_leaves_whole_backups_and_a_clean_folder() {
     db.optimize().unwrap();
     db.backup(place.path(), BackupOptions::default()).unwrap();
     db.close().unwrap();
-    let rounds = if std::env::var_os("NUTHATCH_LONG").is_some() { 100 } else { 8 };
+    let rounds = if std::env::var_os("NUTHATCH_LONG").is_some() { 100 } else { 4 };
     let mut left_links = 0;
     for round in 0..rounds {
         let mut child = Command::new(std::env::current_exe().unwrap())

@@ -157,7 +157,9 @@ def _record_schema(entry: dict[str, Any], fields: dict[str, list[str]]) -> pyarr
     pa = _pyarrow()
     columns = [("id", pa.string()), ("text", pa.string()), ("context", pa.string()), ("code", pa.bool_())]
     if entry["dim"] is not None:
-        columns.append(("vector", pa.list_(pa.field("item", pa.float32()), entry["dim"])))
+        # Parquet's readers cannot tell a list of fixed size that is missing from one that is empty.
+        size = entry["dim"] if entry["vectors"] == entry["records"] else -1
+        columns.append(("vector", pa.list_(pa.field("item", pa.float32()), size)))
     columns += [("payload", pa.string()), ("datetimes", pa.list_(pa.string()))]
     types = {
         "bool": pa.bool_(),
@@ -208,9 +210,10 @@ def _records(schema: pyarrow.Schema, rows: list[dict[str, Any]]) -> list[pyarrow
 
 def _vectors(kind: pyarrow.DataType, vectors: list[list[float] | None]) -> pyarrow.Array:
     pa = _pyarrow()
-    nothing = [0.0] * kind.list_size
-    flat = pa.array((x for vector in vectors for x in (vector or nothing)), pa.float32())
-    return pa.FixedSizeListArray.from_arrays(flat, type=kind, mask=pa.array([vector is None for vector in vectors]))
+    if not pa.types.is_fixed_size_list(kind):
+        return pa.array(vectors, kind)
+    flat = pa.array((x for vector in vectors if vector is not None for x in vector), pa.float32())
+    return pa.FixedSizeListArray.from_arrays(flat, type=kind)
 
 
 def _record_line(row: dict[str, Any]) -> dict[str, Any]:

@@ -62,7 +62,7 @@ impl Backup {
         if self.verify {
             return self.check(&backups, out);
         }
-        let database = folder::open_to_write(globals)?;
+        let database = folder::open(globals)?;
         let cancel = interrupt::flag("Stopping")?;
         let mut meter = Meter::new(self.quiet);
         let mut tell = |progress: &_| meter.show_backup(progress);

@@ -1,6 +1,7 @@
 //! What the command promises, each promise one test, all through the built program.
 
 mod adding;
+mod backing_up;
 mod doctor;
 mod embedders;
 mod folders;

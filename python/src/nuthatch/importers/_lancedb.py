@@ -29,8 +29,8 @@ def lancedb(
     """Imports the tables of a folder that ``lancedb.connect(path)`` keeps. ``tables`` names some of them; left out, all.
 
     ``vector``, ``text`` and ``id`` name columns; left out: the first column of lists of floats of fixed size, one of text,
-    document, content and page_content, and one of id, _id, uuid and key. A table without ids gets "0", "1", … in its own order. All other
-    columns become the payload. A table does not say how it is compared: ``metric`` does.
+    document, content and page_content, and one of id, _id, uuid and key. A table without ids gets "0", "1", … in its own order.
+    All other columns become the payload. A table does not say how it is compared: ``metric`` does.
     """
     package = _records.package("lancedb", "lancedb")
     folder, size = _records.existing(path), _records.batch_size(batch)
