@@ -126,6 +126,29 @@ fn a_disk_that_refuses_any_one_call_loses_nothing_that_was_acknowledged() {
     assert!(injected > 0);
 }
 
+#[test]
+fn after_a_failed_fsync_the_store_stops_writing_and_says_so() {
+    if !Command::new("strace").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        println!("skipped: faults are injected with strace, which is not installed");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    // One fsync of a writer fails; all after it would succeed. The counter is each thread's own, and opening needs fewer.
+    let through = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", "-e"];
+    let mut through: Vec<String> = through.map(String::from).into();
+    through.push("inject=fdatasync:error=EIO:when=40".into());
+    let said = Victim::start(CHILD, &data, 4, 400, 7, &through).finish();
+    assert_eq!(
+        said.errors.iter().filter(|error| error.contains("stopped writing after a failed sync")).count(),
+        4,
+        "{:?}",
+        said.errors
+    );
+    assert!(said.acknowledged_calls() < 1600);
+    check(&data, &mut Model::new(), &said, &said, "after a failed fsync");
+}
+
 /// An ext4 of its own in a file.
 struct Disk {
     folder: tempfile::TempDir,

@@ -93,7 +93,7 @@ impl TextIndex {
                 }
             }
             drop(writer);
-            self.load_snapshot()
+            self.load_snapshot().inspect_err(|_| self.catch_up())
         })?;
         Ok(Unpublished { index: self, snapshot: Arc::new(snapshot), _writing: writing })
     }

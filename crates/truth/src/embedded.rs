@@ -4,7 +4,8 @@ use std::io::{Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
 use rocksdb::{
@@ -33,6 +34,9 @@ pub struct TruthMemory {
     pub table_reader_bytes: u64,
 }
 
+/// How long closing waits for RocksDB to recover from a full disk. It does so at once, or not while the disk is full.
+const RECOVERY_WAIT_MAX: Duration = Duration::from_secs(3);
+
 /// Obsolete logs that are kept to be written over.
 const LOGS_RECYCLED_MAX: usize = 4;
 
@@ -55,6 +59,8 @@ pub struct Embedded {
     synced: AtomicU64,
     pub(crate) commits: CommitQueue,
     torn_tail: Option<LogHole>,
+    /// RocksDB has said that the disk is full, and may be recovering from that in a thread of its own.
+    was_full: AtomicBool,
 }
 
 impl Embedded {
@@ -98,6 +104,7 @@ impl Embedded {
             synced,
             commits: CommitQueue::default(),
             torn_tail,
+            was_full: AtomicBool::new(false),
         })
     }
 
@@ -210,7 +217,24 @@ impl Embedded {
     }
 
     pub(crate) fn error(&self, error: rocksdb::Error) -> TruthError {
-        TruthError::from_rocksdb(&self.folder, error)
+        let error = TruthError::from_rocksdb(&self.folder, error);
+        if matches!(error, TruthError::Full { .. }) {
+            self.was_full.store(true, Ordering::SeqCst);
+        }
+        error
+    }
+}
+
+impl Drop for Embedded {
+    /// RocksDB recovers from a full disk by itself, in a thread; closing it in the middle of that waits for ever.
+    fn drop(&mut self) {
+        let began = Instant::now();
+        while self.was_full.load(Ordering::SeqCst)
+            && self.db.write(WriteBatch::default()).is_err()
+            && began.elapsed() < RECOVERY_WAIT_MAX
+        {
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
@@ -263,7 +287,11 @@ impl Truth for Embedded {
         let written = || self.written.load(Ordering::SeqCst);
         self.commits.wait(position.0, written, || {
             let reached = self.db.latest_sequence_number();
-            self.db.flush_wal(true).map_err(|error| error.to_string())?;
+            self.db.flush_wal(true).map_err(|error| {
+                let what = error.to_string();
+                self.error(error);
+                what
+            })?;
             self.synced.fetch_max(reached, Ordering::SeqCst);
             Ok(())
         })

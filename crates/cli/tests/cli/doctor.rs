@@ -123,3 +123,20 @@ fn repair_of_a_sound_folder_changes_nothing() {
     assert!(ran.out.contains("Nothing to repair"), "{}", ran.out);
     assert_eq!(place.rows(), 600);
 }
+
+#[test]
+fn a_dry_run_of_repair_names_the_damage_and_changes_nothing() {
+    let place = indexed();
+    let ran = place.run(&["doctor", "--repair", "--dry-run"]).succeeds();
+    assert!(ran.out.contains("would lose nothing"), "{}", ran.out);
+    let truth = place.data().join("truth");
+    let table = files_below(&truth).into_iter().find(|path| path.extension().is_some_and(|e| e == "sst")).unwrap();
+    flip(&truth.join(&table));
+    let before = std::fs::read(truth.join(&table)).unwrap();
+    let ran = place.run(&["doctor", "--repair", "--dry-run"]);
+    assert_eq!(ran.code, 6, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains(table.to_str().unwrap()) && ran.out.contains("Nothing was changed"), "{}", ran.out);
+    assert_eq!(std::fs::read(truth.join(&table)).unwrap(), before);
+    let json = place.run(&["doctor", "--repair", "--dry-run", "--json"]).json();
+    assert!(json["damaged"][0]["what"].is_string(), "{json}");
+}

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use nuthatch_text::{Tail, TextRow};
+use nuthatch_text::TextRow;
 use nuthatch_truth::{Batch, Reader, Table, trim_changes};
 use roaring::{RoaringBitmap, RoaringTreemap};
 
@@ -161,9 +161,16 @@ impl Core {
         };
         let mut state = self.state.write();
         state.committing_upto = 0;
-        let unpublished = match committed {
-            Ok(unpublished) => unpublished,
+        match committed {
+            Ok(unpublished) => {
+                self.shared.crash_point("text");
+                unpublished.publish();
+            }
             Err(error) => {
+                // The disk may refuse after the commit has landed: then its rows are in the index, and must leave the tail.
+                if text.applied() == upto {
+                    state.forget_tail(rows, gone);
+                }
                 let error = Error::from(error);
                 drop(state);
                 if is_damage(&error) {
@@ -172,17 +179,8 @@ impl Core {
                 }
                 return Err(error);
             }
-        };
-        self.shared.crash_point("text");
-        unpublished.publish();
-        for row in &rows {
-            Arc::make_mut(&mut state.tail).remove(row);
         }
-        state.tail_rows -= rows;
-        if state.tail.is_empty() {
-            state.tail = Arc::new(Tail::new()); // its holes would count as fresh bytes
-        }
-        state.gone -= gone;
+        state.forget_tail(rows, gone);
         drop(state);
         text.merge().map(drop).or_else(|error| {
             let error = Error::from(error);

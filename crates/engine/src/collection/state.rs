@@ -108,6 +108,18 @@ impl State {
         }
     }
 
+    /// The text index has these rows now, and is without those that are gone.
+    pub fn forget_tail(&mut self, rows: RoaringTreemap, gone: RoaringTreemap) {
+        for row in &rows {
+            Arc::make_mut(&mut self.tail).remove(row);
+        }
+        self.tail_rows -= rows;
+        if self.tail.is_empty() {
+            self.tail = Arc::new(Tail::new()); // its holes would count as fresh bytes
+        }
+        self.gone -= gone;
+    }
+
     /// One that knows nothing but the reason: what is asked of it is answered from the truth.
     pub fn unindexed(why: &str) -> Self {
         let broken = Health::Broken(why.to_string());

@@ -16,6 +16,9 @@ use nuthatch_engine::*;
 /// Key -> version. Keys begin with `r` (records), `k` (keyspace) or `f` (files), then the writer.
 pub type Model = BTreeMap<String, u64>;
 
+/// A writer that is not done after this long hangs.
+const HANGS_AFTER: Duration = Duration::from_secs(180);
+
 /// One call: keys with their new version, or without one when they are deleted.
 type Call = Vec<(String, Option<u64>)>;
 
@@ -182,7 +185,7 @@ fn vector(version: u64) -> Vec<f32> {
 /// Now and then one that is too large to lie beside the others.
 fn value(key: &str, version: u64) -> Vec<u8> {
     let mut value = format!("{key} {version} ").into_bytes();
-    let bytes = if version / 100 % 17 == 0 { 80_000 } else { 30 + version as usize % 400 };
+    let bytes = if (version / 100).is_multiple_of(17) { 80_000 } else { 30 + version as usize % 400 };
     value.resize(bytes, b'.');
     value
 }
@@ -275,7 +278,14 @@ impl Victim {
 
     /// Waits for it to end by itself.
     pub fn finish(mut self) -> Said {
-        self.child.wait().unwrap();
+        let began = std::time::Instant::now();
+        while self.child.try_wait().unwrap().is_none() {
+            if began.elapsed() > HANGS_AFTER {
+                self.child.kill().ok();
+                panic!("the writer neither goes on nor ends; it said {:?}", self.said_until_now().errors);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
         std::fs::write(self._socket.path().join("done"), []).unwrap();
         self.listener.take().unwrap().join().unwrap();
         self.said_until_now()
