@@ -149,7 +149,7 @@ def test_parquet_has_typed_columns(tmp_path):
     assert str(some.type).startswith("list<")
     table = parquet.read_table(tmp_path / "export/collections/000-notes/records.parquet")
     types = {field.name: str(field.type) for field in table.schema}
-    assert types["vector"] == "fixed_size_list<item: float>[2]"
+    assert types["vector"].startswith("fixed_size_list<") and types["vector"].endswith("[2]")
     assert (types["payload.n"], types["payload.when"]) == ("int64", "timestamp[us, tz=UTC]")
     assert "payload.mixed" not in types
     row = table.slice(0, 1).to_pylist()[0]

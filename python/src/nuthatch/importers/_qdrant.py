@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -76,6 +75,8 @@ def _local(
 def _edge(
     folder: Path, db: Database, asked: Iterable[str] | None, text: str | None, vector: str | None, size: int
 ) -> list[Imported]:
+    import json
+
     edge = _records.package("qdrant_edge", "qdrant-edge")
     kinds = json.loads((folder / "edge_config.json").read_text(encoding="utf-8"))["vectors"]
     name = _records.chosen(asked, [folder.name], folder)[0]
