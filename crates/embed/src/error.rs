@@ -117,6 +117,10 @@ pub enum EmbedError {
         position: usize,
     },
 
+    /// An embedder in another process failed; these are its words.
+    #[error("{0}")]
+    Elsewhere(String),
+
     /// The caller's function failed.
     #[error("embedder {name}: the function given failed: {what}")]
     Function {

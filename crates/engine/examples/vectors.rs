@@ -82,7 +82,7 @@ fn load(folder: &Path, source: &Path, metric: Metric, most: usize) -> Outcome {
     while !rows.optimize(Some(Duration::from_millis(100)))? {
         peak = peak.max(resident());
     }
-    let info = rows.info();
+    let info = rows.info().unwrap();
     println!(
         "{total} rows of {} dimensions: written in {loaded:.1} s ({:.0}/s), merged after {:.1} s into {} segments, {} with a graph; peak resident {} MiB",
         npy.dim,
@@ -247,8 +247,8 @@ fn live(folder: &Path, queries: &str, seconds: u64, accuracy: Accuracy) -> Outco
             percentile(&mut times, 99),
             percentile(&mut times, 100),
             written as f64 / seconds as f64,
-            rows.info().fresh_rows,
-            rows.info().segments,
+            rows.info().unwrap().fresh_rows,
+            rows.info().unwrap().segments,
         );
     }
     Ok(db.close()?)

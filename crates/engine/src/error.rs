@@ -11,9 +11,10 @@ use nuthatch_segment::SegmentError;
 use nuthatch_text::TextError;
 use nuthatch_truth::TruthError;
 use nuthatch_vector::VectorError;
+use serde::{Deserialize, Serialize};
 
 /// What the caller can do about an error.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ErrorKind {
     /// Someone else changed the same thing, or holds it: try again.
     Conflict,
@@ -24,7 +25,10 @@ pub enum ErrorKind {
     /// No such thing.
     NotFound,
     /// This file is damaged: restore or repair it.
-    Corrupt { path: PathBuf },
+    Corrupt {
+        #[serde(with = "crate::process::wire::path")]
+        path: PathBuf,
+    },
     /// The database is closed, or has stopped.
     Closed,
     /// Out of a resource: disk, or a limit.
@@ -50,7 +54,7 @@ impl ErrorKind {
 }
 
 /// An error with its kind and a sentence that names the thing and the remedy.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Error {
     pub kind: ErrorKind,
     pub message: String,

@@ -31,6 +31,7 @@ mod kv;
 mod limit;
 mod lock;
 mod options;
+mod process;
 mod record;
 mod snapshot;
 mod transaction;
@@ -42,18 +43,18 @@ pub use backup::{
 };
 pub use clock::Clock;
 pub use collection::{
-    Answer, BuildProgress, Collection, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion,
-    Hit, Include, Leg, Legs, Mode, Page, Scan, Search, Upserted,
+    Answer, BuildProgress, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion, Hit, Include,
+    Leg, Legs, Mode, Page, Scan, Search, Upserted,
 };
 pub use database::{
-    Database, DiskStats, Doctor, Erase, Finding, MemoryStats, Migration, MigrationStep, ProcessMemory, Receipt,
-    RemovedFile, RepairOutcome, Stats, WrittenFile,
+    DiskStats, Doctor, Erase, Finding, MemoryStats, Migration, MigrationStep, ProcessMemory, Receipt, RemovedFile,
+    RepairOutcome, Stats, WrittenFile,
 };
 pub use durability::Durability;
 pub use error::{Error, ErrorKind, Result};
 pub use files::{AddOptions, AddReport, FileInfo, Progress, Skipped};
 pub use folder::{FORMAT_OLDEST_READABLE, FORMAT_VERSION};
-pub use kv::{KEY_BYTES_MAX, KeyPage, KeyScan, Keyspace, KvOp, VALUE_BYTES_MAX};
+pub use kv::{KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, VALUE_BYTES_MAX};
 pub use nuthatch_embed as embed;
 pub use nuthatch_extract::{PassageOptions, WalkOptions};
 pub use nuthatch_filter::{Payload, Value, format_datetime, parse_datetime, payload_from_json, payload_to_json};
@@ -61,6 +62,7 @@ pub use nuthatch_text::snippet as text_snippet;
 pub use nuthatch_truth::Damage;
 pub use nuthatch_vector::{Accuracy, Element, Metric};
 pub use options::{BUILD_MEMORY_DEFAULT_BYTES, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options};
+pub use process::{Collection, Database, FolderHolder, Keyspace};
 pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};
 pub use snapshot::{Snapshot, SnapshotCollection, SnapshotKeyspace};
 pub use transaction::{Transaction, TransactionCollection, TransactionKeyspace, WriteBatch};

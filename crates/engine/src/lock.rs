@@ -1,43 +1,123 @@
-//! One writer per folder. The lock is the operating system's, so it falls with its holder; the file says who that is.
+//! One holder per folder. The lock is the operating system's, so it falls with its holder; the file says who that is, and
+//! where the holder serves others.
+//!
+//! A process that the holder forked has a descriptor of the lock, too, and would keep it from falling. So who finds the lock
+//! taken looks whether the holder that the file names is alive; when it certainly is not, the file is replaced. Both happen
+//! under a lock on the folder itself, which is held for moments.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::process::identity::Identity;
 use crate::{Error, ErrorKind, Result};
 
-#[derive(Serialize, Deserialize)]
-struct Holder {
-    pid: u32,
-    program: String,
-    since: String,
+const LOCK: &str = "LOCK";
+/// Becomes [`LOCK`] when a dead holder's lock has to be replaced.
+const LOCK_NEXT: &str = "LOCK.next";
+
+/// Who has the folder open, as the file says it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Holder {
+    pub pid: u32,
+    pub program: String,
+    pub since: String,
+    /// File name of its socket in the folder; absent while it opens the folder, and when it does not share it.
+    #[serde(default)]
+    pub socket: Option<String>,
+    /// Why it does not share the folder.
+    #[serde(default)]
+    pub unshared: Option<String>,
+    /// Tells this process from another one with the same pid.
+    #[serde(default)]
+    pub identity: Option<Identity>,
 }
 
 /// Held while the database is open.
 pub(crate) struct FolderLock {
     file: File,
+    path: PathBuf,
+    holder: Holder,
+}
+
+/// What became of trying to take the lock.
+pub(crate) enum Taken {
+    Ours(FolderLock),
+    /// Another has it. `None`: what the file says cannot be read, because it is being written.
+    Theirs(Option<Holder>),
 }
 
 impl FolderLock {
+    /// Takes the lock or says who has it.
+    ///
+    /// # Errors
+    /// `Conflict`, naming the holder.
     pub fn take(folder: &Path, program: &str) -> Result<Self> {
-        let path = folder.join("LOCK");
+        let _guard = Guard::take(folder)?;
+        match Self::try_take(folder, program)? {
+            Taken::Ours(lock) => Ok(lock),
+            Taken::Theirs(holder) => Err(refusal(folder, holder.as_ref())),
+        }
+    }
+
+    /// The caller holds the [`Guard`].
+    pub fn try_take(folder: &Path, program: &str) -> Result<Taken> {
+        let path = folder.join(LOCK);
         let io = |error: std::io::Error| Error::io(&path, &error);
         let mut file = File::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(held(folder, &mut file)),
+            Err(TryLockError::WouldBlock) => {
+                let holder = read(&mut file);
+                let dead = |holder: &Holder| holder.identity.as_ref().is_some_and(|id| id.is_dead(holder.pid));
+                if !holder.as_ref().is_some_and(dead) {
+                    return Ok(Taken::Theirs(holder));
+                }
+                // What keeps the old file locked is a process that the dead holder forked, and it will not write.
+                let next = folder.join(LOCK_NEXT);
+                file = File::options().read(true).write(true).create(true).truncate(false).open(&next).map_err(io)?;
+                match file.try_lock() {
+                    Ok(()) => std::fs::rename(&next, &path).map_err(io)?,
+                    Err(TryLockError::WouldBlock) => return Ok(Taken::Theirs(holder)),
+                    Err(TryLockError::Error(error)) => return Err(io(error)),
+                }
+            }
             Err(TryLockError::Error(error)) => return Err(io(error)),
         }
         let holder = Holder {
             pid: std::process::id(),
             program: program.to_string(),
             since: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            socket: None,
+            unshared: None,
+            identity: Identity::own(),
         };
-        let text = serde_json::to_string(&holder).expect("three plain fields are JSON");
-        file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{text}")).map_err(io)?;
-        Ok(Self { file })
+        let mut lock = Self { file, path, holder };
+        lock.write()?;
+        Ok(Taken::Ours(lock))
+    }
+
+    /// Who the file names; `None` when there is no file, or it is being written.
+    pub fn holder_of(folder: &Path) -> Option<Holder> {
+        read(&mut File::open(folder.join(LOCK)).ok()?)
+    }
+
+    /// Says where the folder is served, or why it is not.
+    pub fn announce(&mut self, socket: std::result::Result<&str, String>) -> Result<()> {
+        self.holder.socket = socket.as_ref().ok().map(ToString::to_string);
+        self.holder.unshared = socket.err();
+        self.write()
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let text = serde_json::to_string(&self.holder).expect("plain fields are JSON");
+        let file = &mut self.file;
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| file.write_all(format!("{text}\n").as_bytes()))
+            .map_err(|error| Error::io(&self.path, &error))
     }
 }
 
@@ -49,18 +129,61 @@ impl Drop for FolderLock {
     }
 }
 
-fn held(folder: &Path, file: &mut File) -> Error {
+/// Only one process at a time decides who holds the folder. Waiting for it is waiting for moments.
+pub(crate) struct Guard {
+    folder: Option<File>,
+}
+
+impl Guard {
+    pub fn take(folder: &Path) -> Result<Self> {
+        // Windows opens no folders, and has no forks either.
+        if cfg!(windows) {
+            return Ok(Self { folder: None });
+        }
+        let opened = File::open(folder).map_err(|error| Error::io(folder, &error))?;
+        opened.lock().map_err(|error| Error::io(folder, &error))?;
+        Ok(Self { folder: Some(opened) })
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // Like the lock itself: a fork of this very moment must not keep it.
+        if let Some(folder) = &self.folder {
+            folder.unlock().ok();
+        }
+    }
+}
+
+fn read(file: &mut File) -> Option<Holder> {
     let mut text = String::new();
-    let holder =
-        file.read_to_string(&mut text).ok().and_then(|_| serde_json::from_str::<Holder>(&text).ok()).map_or_else(
-            || "another process".to_string(),
-            |h| match h.pid == std::process::id() {
-                true => format!("this very process (pid {}, {}) since {}", h.pid, h.program, h.since),
-                false => format!("pid {} ({}) since {}", h.pid, h.program, h.since),
-            },
-        );
+    file.read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// Why the folder cannot be had, who has it, and what to do.
+pub(crate) fn refusal(folder: &Path, holder: Option<&Holder>) -> Error {
+    let why = match holder.and_then(|holder| holder.unshared.as_deref()) {
+        Some(why) => format!(", which does not share it: {why}"),
+        None => String::new(),
+    };
     Error::new(
         ErrorKind::Conflict,
-        format!("{} is open in {holder}; close it there, or wait until it ends, and try again", folder.display()),
+        format!(
+            "{} is open in {}{why}; close it there, or wait until it ends, and try again",
+            folder.display(),
+            named(holder)
+        ),
     )
+}
+
+/// `pid 12 (program) since …`
+pub(crate) fn named(holder: Option<&Holder>) -> String {
+    match holder {
+        None => "another process".to_string(),
+        Some(h) if h.pid == std::process::id() => {
+            format!("this very process (pid {}, {}) since {}", h.pid, h.program, h.since)
+        }
+        Some(h) => format!("pid {} ({}) since {}", h.pid, h.program, h.since),
+    }
 }

@@ -8,6 +8,7 @@ use nuthatch_truth::EmbeddedOptions;
 
 use crate::clock::Clock;
 use crate::limit::usable_memory_bytes;
+use crate::{Error, Result};
 
 /// The smallest budget that the parts can work in: tantivy's writer alone takes 15 MB while it commits.
 pub const MEMORY_BUDGET_MIN_BYTES: u64 = 32 << 20;
@@ -47,6 +48,8 @@ pub struct Options {
     pub background: bool,
     /// Fail instead of creating the folder.
     pub must_exist: bool,
+    /// Have the folder alone: other processes are refused instead of served, and so is this one when another holds it.
+    pub exclusive: bool,
 }
 
 impl Default for Options {
@@ -64,11 +67,22 @@ impl Default for Options {
             clock: Clock::system(),
             background: true,
             must_exist: false,
+            exclusive: false,
         }
     }
 }
 
 impl Options {
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.memory_budget_bytes < MEMORY_BUDGET_MIN_BYTES {
+            true => Err(Error::invalid(format!(
+                "a memory budget of {} bytes; give at least {MEMORY_BUDGET_MIN_BYTES} (32 MiB)",
+                self.memory_budget_bytes
+            ))),
+            false => Ok(()),
+        }
+    }
+
     pub(crate) fn access(&self) -> Access {
         if self.mapped { Access::Mapped } else { Access::Read }
     }

@@ -11,12 +11,13 @@ pub const ID_BYTES_MAX: usize = 1024;
 pub const TEXT_BYTES_MAX: usize = 4 << 20;
 
 /// What a caller gives to [`crate::Collection::upsert`]. At least one of text, vector and payload.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     pub id: String,
     pub text: Option<String>,
     /// `dim` f32 components. Left out, it is made from the text where the collection has an embedder.
     pub vector: Option<Vec<f32>>,
+    #[serde(with = "crate::process::wire::payload")]
     pub payload: Payload,
     /// Headings or symbols that the text stands under: searched with the text, but not part of it.
     pub context: Option<String>,
@@ -78,10 +79,11 @@ impl Record {
 }
 
 /// A record as it comes back.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredRecord {
     pub id: String,
     pub text: Option<String>,
+    #[serde(with = "crate::process::wire::payload")]
     pub payload: Payload,
     pub context: Option<String>,
     pub vector: Option<Vec<f32>>,

@@ -39,7 +39,7 @@ fn large(db: Database, metric: Metric) -> Large {
     let mut large = Large { db, rows, vectors: HashMap::new(), dice: fastrand::Rng::with_seed(11) };
     large.write(0..ROWS);
     large.rows.optimize(None).unwrap();
-    let info = large.rows.info();
+    let info = large.rows.info().unwrap();
     assert_eq!((info.segments, info.graphs, info.fresh_rows), (1, 1, 0));
     large
 }
@@ -141,14 +141,14 @@ fn a_large_collection_is_found_in_through_churn_filters_and_reopening() {
     let dirty = large.recall(&|query| Search::vector(query).accuracy(Accuracy::Recall(0.98)), &everything);
     assert!(dirty >= 0.96, "{dirty}");
     large.rows.optimize(None).unwrap();
-    assert_eq!(large.rows.info().graphs, 1);
+    assert_eq!(large.rows.info().unwrap().graphs, 1);
     let merged = large.recall(&|query| Search::vector(query).accuracy(Accuracy::Recall(0.98)), &everything);
     assert!(merged >= 0.96, "{merged}");
 
     large.db.close().unwrap();
     large.db = Database::open(folder.path(), mapped()).unwrap();
     large.rows = large.db.collection("rows", CollectionOptions::default()).unwrap();
-    assert_eq!(large.rows.info().graphs, 1);
+    assert_eq!(large.rows.info().unwrap().graphs, 1);
     let reopened = large.recall(&|query| Search::vector(query).accuracy(Accuracy::Recall(0.98)), &everything);
     assert!(reopened >= 0.96, "{reopened}");
     assert!(large.db.doctor().unwrap().findings.is_empty());

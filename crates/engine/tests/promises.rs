@@ -28,7 +28,7 @@ fn filled(db: &Database, rows: u32) -> (Collection, Model) {
 fn a_write_is_visible_to_the_next_search_before_any_index_has_it() {
     let db = Database::in_memory(quiet()).unwrap();
     let (notes, model) = filled(&db, 40);
-    assert_eq!(notes.info().segments, 0);
+    assert_eq!(notes.info().unwrap().segments, 0);
     assert_same(&notes, &model, &mut fastrand::Rng::with_seed(1), "fresh");
     let answer = notes.search(&Search::vector(vec![0.5; DIM])).unwrap();
     assert!(answer.explain.vector.unwrap().exact);
@@ -365,7 +365,7 @@ fn merges_keep_the_number_of_segments_small_and_drop_dead_rows() {
         notes.wait_until_indexed(None).unwrap();
         db.optimize().unwrap();
     }
-    assert!(notes.info().segments <= 5, "{} segments", notes.info().segments);
+    assert!(notes.info().unwrap().segments <= 5, "{} segments", notes.info().unwrap().segments);
     assert_same(&notes, &model, &mut dice, "after churn");
 }
 

@@ -73,10 +73,7 @@ impl Collection {
 
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let collection = self.get(py)?;
-        let info = engine(py, || {
-            collection.len()?;
-            Ok(collection.info())
-        })?;
+        let info = engine(py, || collection.info())?;
         info_to_python(py, info)
     }
 

@@ -35,6 +35,7 @@ pub struct OpenArguments {
     sync_interval_ms: Option<u64>,
     snapshot_age_seconds: Option<f64>,
     must_exist: bool,
+    exclusive: bool,
     program: String,
     model_dirs: Vec<PathBuf>,
 }
@@ -64,6 +65,7 @@ impl Database {
             sync_interval_ms: arguments.sync_interval_ms.unwrap_or(default.sync_interval_ms),
             snapshot_age_max: arguments.snapshot_age_seconds.map_or(default.snapshot_age_max, Duration::from_secs_f64),
             must_exist: arguments.must_exist,
+            exclusive: arguments.exclusive,
             program: arguments.program,
             model_dirs: arguments.model_dirs,
             ..default
@@ -73,6 +75,13 @@ impl Database {
             None => core::Database::in_memory(options),
         })?;
         Ok(Self { handle: Handle::new(database) })
+    }
+
+    /// pid, program, since when, and whether it is this very handle.
+    fn holder(&self, py: Python<'_>) -> PyResult<(u32, String, String, bool)> {
+        let database = self.handle.get(py)?;
+        let holder = engine(py, || database.holder())?;
+        Ok((holder.pid, holder.program, holder.since, holder.is_this))
     }
 
     fn folder(&self, py: Python<'_>) -> PyResult<PathBuf> {
@@ -89,7 +98,7 @@ impl Database {
         };
         let collection = engine(py, || {
             let embedder = match is_default {
-                true => EmbedderChoice::Given(database.default_embedder()?),
+                true => EmbedderChoice::BuiltIn,
                 false => chosen?,
             };
             let metric = metric.map(|metric| metric.parse()).transpose()?;

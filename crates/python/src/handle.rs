@@ -1,4 +1,4 @@
-//! The open database behind every Python object, and what must not happen to it.
+//! The open database behind every Python object, and how it goes.
 
 use nuthatch_engine as core;
 use pyo3::prelude::*;
@@ -7,48 +7,29 @@ use crate::error::to_python;
 
 /// Keeps a database open. Every collection has one, so that `connect(path).collection(name)` may let the database's own
 /// object go.
+#[derive(Clone)]
 pub struct Handle {
+    /// Absent while it is being dropped alone.
     database: Option<core::Database>,
-    pid: u32,
 }
 
 impl Handle {
     pub fn new(database: core::Database) -> Self {
-        Self { database: Some(database), pid: std::process::id() }
+        Self { database: Some(database) }
     }
 
-    /// The database, unless this is a fork of the process that opened it: its threads are not here, so calls would hang.
     pub fn get(&self, py: Python<'_>) -> PyResult<&core::Database> {
-        match &self.database {
-            Some(database) if self.pid == std::process::id() => Ok(database),
-            _ => {
-                let message = format!(
-                    "this database was opened in process {}, and this is process {}: a fork cannot use it; call nuthatch.connect here, after it was closed there",
-                    self.pid,
-                    std::process::id()
-                );
-                Err(to_python(py, core::Error::new(core::ErrorKind::Closed, message), None))
-            }
-        }
-    }
-}
-
-impl Clone for Handle {
-    fn clone(&self) -> Self {
-        Self { database: self.database.clone(), pid: self.pid }
+        self.database.as_ref().ok_or_else(|| {
+            let gone = core::Error::new(core::ErrorKind::Closed, "the database is being closed");
+            to_python(py, gone, None)
+        })
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let Some(database) = self.database.take() else { return };
-        if self.pid != std::process::id() {
-            // Closing would wait for a thread that the fork has not got.
-            std::mem::forget(database);
-            return;
-        }
         // The last handle closes, and closing may wait for background work that needs the interpreter.
-        let mut database = Some(database);
+        let mut database = self.database.take();
         Python::try_attach(|py| {
             let database = database.take();
             py.detach(move || drop(database));

@@ -50,12 +50,12 @@ impl Optimize {
         let mut done = Vec::with_capacity(names.len());
         for name in &names {
             let collection = database.existing_collection(name)?;
-            let (before, started) = (collection.info(), Instant::now());
+            let (before, started) = (collection.info()?, Instant::now());
             let ended = wait(&collection, &mut meter, &|| cancel.load(Ordering::SeqCst));
             if !ended.inspect_err(|_| meter.finish())? {
                 break;
             }
-            done.push(Optimized { before, after: collection.info(), took: started.elapsed() });
+            done.push(Optimized { before, after: collection.info()?, took: started.elapsed() });
         }
         meter.finish();
         let is_interrupted = done.len() < names.len();
@@ -79,7 +79,7 @@ fn wait(collection: &Collection, meter: &mut Meter, is_stopped: &dyn Fn() -> boo
         if is_stopped() {
             return Ok(false);
         }
-        meter.show_build(collection.name(), collection.info().building.as_ref());
+        meter.show_build(collection.name(), collection.info()?.building.as_ref());
     }
     Ok(true)
 }

@@ -142,7 +142,7 @@ impl Search {
                 out,
                 query.unwrap_or_default(),
                 &answer,
-                &Analyzer::new(&collection.info().language).map_err(nuthatch_engine::Error::from)?,
+                &Analyzer::new(&collection.info()?.language).map_err(nuthatch_engine::Error::from)?,
             )?,
         }
         out.flush()?;

@@ -13,7 +13,7 @@ pub(crate) struct Building {
 }
 
 /// How far the building of a graph is, and when it will be done.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct BuildProgress {
     /// Rows in the graph, and rows that it will have.
     pub done: u64,

@@ -1,9 +1,9 @@
 //! How an answer was found.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Counts and choices of one search. Every figure is counted, none estimated.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Explain {
     pub mode: String,
     /// The last change that the search saw.
@@ -17,7 +17,7 @@ pub struct Explain {
     pub retries: u32,
 }
 
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct VectorPlan {
     /// `graph walk`, `flat scan`, `exact comparison`, `nothing matches`, joined by `, ` where segments differ; `fresh rows only`, or
     /// `exact scan of the stored vectors`.
@@ -43,10 +43,10 @@ pub struct VectorPlan {
     pub embedded: bool,
 }
 
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TextPlan {
     /// `bm25 index`, or `exact scan of the stored texts`.
-    pub plan: &'static str,
+    pub plan: String,
     pub index_rows: u64,
     /// Texts that the index does not hold yet; scored with the same statistics.
     pub fresh_rows: u64,

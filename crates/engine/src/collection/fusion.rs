@@ -9,7 +9,7 @@ use crate::collection::request::{Leg, Legs};
 use crate::{Error, Result};
 
 /// How the legs of a hybrid search become one score. A leg that did not find a row adds nothing to it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Fusion {
     /// Sum of `weight / (k + rank)`. Needs no comparable scores.
     Rrf { k: f32, text_weight: f32, vector_weight: f32 },

@@ -65,6 +65,8 @@ pub enum EmbedderChoice {
     Auto,
     /// The caller brings every vector.
     None,
+    /// The built-in default, opened on first use and shared by every collection that has it.
+    BuiltIn,
     /// This one.
     Given(Arc<dyn Embedder>),
 }
@@ -126,11 +128,13 @@ pub(crate) struct Writer {
 }
 
 /// What a collection is, for listings.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct CollectionInfo {
     pub name: String,
     pub dim: Option<usize>,
+    #[serde(with = "crate::process::wire::named")]
     pub metric: Metric,
+    #[serde(with = "crate::process::wire::named")]
     pub element: Element,
     pub language: String,
     pub embedder: Option<String>,
@@ -176,10 +180,6 @@ impl Collection {
     pub fn len(&self) -> Result<u64> {
         self.core.check_open()?;
         Ok(self.core.writer.lock().counters.rows)
-    }
-
-    pub fn is_empty(&self) -> Result<bool> {
-        Ok(self.len()? == 0)
     }
 
     /// Merges the segments into as few as the memory for building allows, and waits until that is done. True when it is, false

@@ -24,7 +24,7 @@ pub struct Scan {
 }
 
 /// Records in the order in which they were written last.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Page {
     pub records: Vec<StoredRecord>,
     /// Where to go on; `None` at the end.

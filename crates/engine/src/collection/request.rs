@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use nuthatch_filter::{Filter, Payload};
 use nuthatch_vector::Accuracy;
+use serde::{Deserialize, Serialize};
 
 use crate::collection::{Explain, Fusion};
 use crate::{Error, Result};
@@ -14,7 +15,7 @@ use crate::{Error, Result};
 pub const LIMIT_MAX: usize = 10_000;
 
 /// Which legs a search walks on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     Hybrid,
     Text,
@@ -45,7 +46,7 @@ impl Mode {
 }
 
 /// What hits carry besides id and score.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Include {
     pub text: bool,
     pub payload: bool,
@@ -179,7 +180,7 @@ impl Search {
 }
 
 /// Where a hit stood in one leg.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Leg {
     /// From 1.
     pub rank: usize,
@@ -189,27 +190,28 @@ pub struct Leg {
 }
 
 /// A hit's place in each leg that found it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Legs {
     pub text: Option<Leg>,
     pub vector: Option<Leg>,
 }
 
 /// One answer of a search.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hit {
     pub id: String,
     /// With one leg, the leg's score; with two, the fused score (higher is better).
     pub score: f32,
     pub text: Option<String>,
     pub context: Option<String>,
+    #[serde(with = "crate::process::wire::payload")]
     pub payload: Payload,
     pub vector: Option<Vec<f32>>,
     pub legs: Legs,
 }
 
 /// Hits, best first, and how they were found.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Answer {
     pub hits: Vec<Hit>,
     /// Why an index was not used, one sentence each. Empty when all is well. The hits are right either way.

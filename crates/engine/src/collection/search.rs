@@ -16,6 +16,7 @@ use crate::collection::request::{Answer, Hit, Leg, Legs, Mode, Search};
 use crate::collection::state::{Health, Matching, SegmentView};
 use crate::collection::vector_leg::Ask;
 use crate::collection::{Collection, Core, EmbedderChoice};
+use crate::process::caller;
 use crate::record::Row;
 use crate::{Error, Result};
 
@@ -45,6 +46,7 @@ impl Collection {
 pub(crate) fn at_once(searches: &[Search], run: impl Fn(&Search) -> Result<Answer> + Sync) -> Result<Vec<Answer>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(searches.len());
     let next = AtomicUsize::new(0);
+    let caller = caller::current();
     let mut answers: Vec<(usize, Result<Answer>)> = std::thread::scope(|scope| {
         let worker = || {
             let mut answers = Vec::new();
@@ -52,7 +54,7 @@ pub(crate) fn at_once(searches: &[Search], run: impl Fn(&Search) -> Result<Answe
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(search) = searches.get(at) else { return answers };
-                let answer = run(search);
+                let answer = caller::on_behalf_of(caller.clone(), || run(search));
                 if answer.is_err() {
                     next.fetch_max(searches.len(), Ordering::Relaxed); // the others need not begin
                 }
@@ -162,7 +164,8 @@ impl Core {
         if !writer.meta.embeds || writer.meta.dim.is_none() {
             return false;
         }
-        let given = !matches!(*self.embedder.read(), EmbedderChoice::None);
+        let choice = caller::embedder().unwrap_or_else(|| self.embedder.read().clone());
+        let given = !matches!(choice, EmbedderChoice::None);
         // Vectors that callers brought are only compared with embedded texts if the caller has said by whom.
         given && writer.meta.embedder.is_some()
     }
@@ -242,7 +245,7 @@ impl Core {
                     let hits = index.search(text, leg_depth, rows, Some(&state.tail)).map_err(Trouble::text)?;
                     text_found = hits;
                     explain.text = Some(TextPlan {
-                        plan: "bm25 index",
+                        plan: "bm25 index".into(),
                         index_rows: index.rows(),
                         fresh_rows: state.tail.len() as u64,
                         candidates: text_found.len(),
@@ -256,7 +259,7 @@ impl Core {
         if text_scan && let Some(text) = text {
             text_found = self.scan_texts(place.reader, text, leg_depth, allowed.as_ref())?;
             explain.text = Some(TextPlan {
-                plan: "exact scan of the stored texts",
+                plan: "exact scan of the stored texts".into(),
                 candidates: text_found.len(),
                 ..TextPlan::default()
             });

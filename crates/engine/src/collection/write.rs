@@ -7,11 +7,13 @@ use nuthatch_embed::Embedder;
 use nuthatch_filter::Schema;
 use nuthatch_truth::{Batch, Reader, Table, append_change};
 use nuthatch_vector::{DIM_MAX, DIM_MIN};
+use serde::{Deserialize, Serialize};
 
 use crate::collection::change::Change;
 use crate::collection::meta::{self, COUNTERS, Counters, EmbedderMeta, Meta, SCHEMA, meta_key};
 use crate::collection::{Collection, Core, EmbedderChoice, Writer};
 use crate::durability::Durability;
+use crate::process::{Done, caller};
 use crate::record::{Record, Row, shortened};
 use crate::{Error, ErrorKind, Result};
 
@@ -19,20 +21,20 @@ use crate::{Error, ErrorKind, Result};
 pub const BATCH_BYTES_MAX: usize = 128 << 20;
 
 /// What an upsert did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upserted {
     pub inserted: u64,
     pub replaced: u64,
 }
 
 /// What a delete did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deleted {
     pub deleted: u64,
 }
 
 /// Everything that one call changes.
-#[derive(Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct WriteSet {
     pub upserts: Vec<Record>,
     /// Ids; unknown ones are passed over. Applied before the upserts.
@@ -201,6 +203,7 @@ impl Core {
             let vector = record.vector.map(|vector| self.as_stored(vector)).transpose()?;
             fresh.push((row, stored, vector));
         }
+        let files = set.files.iter().filter(|(_, value)| value.is_none()).count() as u64;
         for (path, value) in set.files {
             let key = self.shard.key(path.as_bytes());
             match value {
@@ -212,6 +215,8 @@ impl Core {
         if batch.len() == before {
             return Ok(Planned { change, fresh, counters, schema, meta, outcome });
         }
+        let Upserted { inserted, replaced } = upserted;
+        caller::sign(batch, Done { inserted, replaced, deleted: deleted.deleted, files, ..Done::default() });
         counters.sequence += 1;
         append_change(batch, self.shard, counters.sequence, change.encode());
         batch.put(Table::Catalog, self.shard.key(COUNTERS), meta::encode(&counters));
@@ -307,10 +312,11 @@ impl Core {
         if !embeds {
             return Ok(None);
         }
-        let choice = self.embedder.read().clone();
+        let choice = caller::embedder().unwrap_or_else(|| self.embedder.read().clone());
         let embedder = match choice {
             EmbedderChoice::Given(embedder) => embedder,
             EmbedderChoice::None => return Ok(None),
+            EmbedderChoice::BuiltIn => self.shared.default_embedder()?,
             EmbedderChoice::Auto => self.shared.stored_embedder(stored.as_ref())?,
         };
         if let Some(dim) = dim.filter(|dim| *dim != embedder.dim()) {

@@ -12,6 +12,7 @@ use crate::collection::meta::{self, EmbedderMeta, LAST_ID, Meta, TENANT_SHARD, m
 use crate::collection::{Collection, CollectionInfo, CollectionOptions, Core, EmbedderChoice};
 use crate::database::{Database, Shared};
 use crate::durability::Durability;
+use crate::process::{Done, caller};
 use crate::{Error, Result};
 
 /// Longest name of a collection in bytes.
@@ -27,7 +28,15 @@ impl Database {
         shared.check_open()?;
         check_name("collection", name)?;
         let _catalog = shared.catalog.lock();
-        if let EmbedderChoice::Given(embedder) = &options.embedder {
+        let options = match options.embedder {
+            EmbedderChoice::BuiltIn => {
+                CollectionOptions { embedder: EmbedderChoice::Given(shared.default_embedder()?), ..options }
+            }
+            _ => options,
+        };
+        if let EmbedderChoice::Given(embedder) = &options.embedder
+            && !caller::is_served()
+        {
             shared.remember_embedder(embedder);
         }
         let core = match shared.core(name)? {
@@ -83,6 +92,7 @@ impl Database {
         for table in Table::ALL {
             batch.delete_range(table, shard.prefix().to_vec(), shard.end());
         }
+        caller::sign(&mut batch, Done { dropped: 1, ..Done::default() });
         let position = shared.write(batch)?;
         drop(commit);
         shared.make_durable(position, Durability::Commit)?;
@@ -155,7 +165,7 @@ fn create(shared: &Arc<Shared>, name: &str, options: &CollectionOptions) -> Resu
             dim: embedder.dim(),
             fingerprint: embedder.fingerprint().to_string(),
         }),
-        EmbedderChoice::Auto | EmbedderChoice::None => None,
+        EmbedderChoice::Auto | EmbedderChoice::BuiltIn | EmbedderChoice::None => None,
     };
     let dim = options.dim.or(embedder.as_ref().map(|embedder| embedder.dim));
     if let Some(dim) = dim
@@ -186,7 +196,7 @@ fn create(shared: &Arc<Shared>, name: &str, options: &CollectionOptions) -> Resu
         embeds: match &options.embedder {
             EmbedderChoice::None => false,
             EmbedderChoice::Given(_) => true,
-            EmbedderChoice::Auto => dim.is_none_or(|dim| dim == shared.default_dim()),
+            EmbedderChoice::Auto | EmbedderChoice::BuiltIn => dim.is_none_or(|dim| dim == shared.default_dim()),
         },
         embedder,
         created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
@@ -238,7 +248,8 @@ fn agree(core: &Core, options: &CollectionOptions) -> Result<()> {
         core.settle_dim(given)?;
     }
     match &options.embedder {
-        EmbedderChoice::Auto => {}
+        EmbedderChoice::Auto | EmbedderChoice::BuiltIn => {}
+        EmbedderChoice::None if caller::is_served() => {}
         EmbedderChoice::None => *core.embedder.write() = EmbedderChoice::None,
         EmbedderChoice::Given(embedder) => {
             if !embeds {
@@ -249,7 +260,9 @@ fn agree(core: &Core, options: &CollectionOptions) -> Result<()> {
                 ));
             }
             core.settle_embedder(&**embedder)?;
-            *core.embedder.write() = options.embedder.clone();
+            if !caller::is_served() {
+                *core.embedder.write() = options.embedder.clone();
+            }
         }
     }
     Ok(())

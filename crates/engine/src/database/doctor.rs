@@ -12,16 +12,17 @@ use crate::database::Database;
 use crate::{Error, ErrorKind, Result};
 
 /// One thing that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Finding {
     /// The file, relative to the data folder where it is inside.
+    #[serde(with = "crate::process::wire::path")]
     pub path: PathBuf,
     pub what: String,
     pub remedy: String,
 }
 
 /// What a check of the whole folder found.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Doctor {
     pub findings: Vec<Finding>,
     /// What an opening has put right, and is no damage: the torn end of a log after a crash.

@@ -31,7 +31,8 @@ pub(crate) use shared::Shared;
 pub use stats::{DiskStats, MemoryStats, Stats};
 
 use crate::collection::Eagerness;
-use crate::options::{MEMORY_BUDGET_MIN_BYTES, Options};
+use crate::lock::FolderLock;
+use crate::options::Options;
 use crate::{Error, Result};
 
 /// An open data folder. Cheap to clone; closed by [`close`](Self::close) or with the last clone.
@@ -54,7 +55,12 @@ impl Database {
     /// `Conflict` when another process (or handle) has it open, naming it; `Corrupt` when the truth is damaged, naming the
     /// file; `Invalid` for a folder of something else, a newer format, or a budget under 32 MiB.
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
-        Self::start(folder.as_ref().to_path_buf(), options, None)
+        Self::start(folder.as_ref().to_path_buf(), options, None, None)
+    }
+
+    /// Opens a data folder whose lock the caller has taken.
+    pub(crate) fn open_locked(folder: &Path, options: Options, lock: FolderLock) -> Result<Self> {
+        Self::start(folder.to_path_buf(), options, None, Some(lock))
     }
 
     /// A database that is gone when it is closed: on a memory file system where there is one, else in the temporary folder.
@@ -67,18 +73,18 @@ impl Database {
             false => builder.tempdir(),
         }
         .map_err(|error| Error::io(&std::env::temp_dir(), &error))?;
-        Self::start(temporary.path().to_path_buf(), options, Some(temporary))
+        Self::start(temporary.path().to_path_buf(), options, Some(temporary), None)
     }
 
-    fn start(folder: PathBuf, options: Options, temporary: Option<tempfile::TempDir>) -> Result<Self> {
-        if options.memory_budget_bytes < MEMORY_BUDGET_MIN_BYTES {
-            return Err(Error::invalid(format!(
-                "a memory budget of {} bytes; give at least {MEMORY_BUDGET_MIN_BYTES} (32 MiB)",
-                options.memory_budget_bytes
-            )));
-        }
+    fn start(
+        folder: PathBuf,
+        options: Options,
+        temporary: Option<tempfile::TempDir>,
+        lock: Option<FolderLock>,
+    ) -> Result<Self> {
+        options.check()?;
         let background = options.background;
-        let shared = Arc::new(Shared::open(&folder, options)?);
+        let shared = Arc::new(Shared::open(&folder, options, lock)?);
         let inner = Inner { shared, background: Mutex::default(), _temporary: temporary };
         if background {
             maintenance::start(&inner.shared, &mut inner.background.lock())?;
@@ -88,11 +94,6 @@ impl Database {
 
     pub fn folder(&self) -> &Path {
         self.inner.shared.folder.root()
-    }
-
-    /// The built-in embedder, opened on first use and shared by every collection that has it.
-    pub fn default_embedder(&self) -> Result<Arc<dyn nuthatch_embed::Embedder>> {
-        self.inner.shared.default_embedder()
     }
 
     /// Brings everything fresh into the indexes and merges what is worth merging, now, in this thread.

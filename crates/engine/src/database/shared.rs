@@ -100,11 +100,15 @@ impl Reader for Shared {
 }
 
 impl Shared {
-    pub fn open(root: &Path, options: Options) -> Result<Self> {
+    /// `lock`: the folder's, when the caller has taken it already.
+    pub fn open(root: &Path, options: Options, lock: Option<FolderLock>) -> Result<Self> {
         let budget = Budget::split(options.memory_budget_bytes);
         // The folder's identity is read before the lock is written, so that a foreign folder stays as it was.
         let folder = Folder::open(root, options.must_exist)?;
-        let lock = FolderLock::take(root, &options.program)?;
+        let lock = match lock {
+            Some(lock) => lock,
+            None => FolderLock::take(root, &options.program)?,
+        };
         crate::backup::remove_leftovers(&folder)?;
         let noticed = verify_small(&folder.truth())?;
         let truth = Embedded::open(&folder.truth(), budget.truth)?;
@@ -315,6 +319,14 @@ impl Shared {
     /// True when background work is to end soon.
     pub fn is_stopping(&self) -> bool {
         self.signal.lock().stop
+    }
+
+    /// Says in the lock file where the folder is served, or why it is not.
+    pub fn announce(&self, socket: std::result::Result<&str, String>) -> Result<()> {
+        match &mut *self.lock.lock() {
+            Some(lock) => lock.announce(socket),
+            None => Err(Error::closed()),
+        }
     }
 
     /// Ends background work and refuses new calls.

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::collection::CollectionInfo;
 use crate::database::Database;
 use crate::database::memory::{Accounted, Mappings, ProcessMemory};
 use crate::{Error, Result};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stats {
     pub collections: Vec<CollectionInfo>,
     pub disk: DiskStats,
@@ -22,7 +22,7 @@ pub struct Stats {
 }
 
 /// Bytes of the folder's files.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct DiskStats {
     pub truth_bytes: u64,
     pub indexes_bytes: u64,
@@ -31,7 +31,7 @@ pub struct DiskStats {
 }
 
 /// Resident bytes by part, and what the operating system measures for the whole process.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct MemoryStats {
     pub budget_bytes: u64,
     /// RocksDB's cache, its write buffers included.

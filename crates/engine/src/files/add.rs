@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use nuthatch_extract::{Document, ExtractError, Kind, Passage, PassageOptions, WalkOptions, extract, walk};
 use nuthatch_filter::{Payload, Value};
 
-use crate::collection::{Collection, Core, WriteSet};
-use crate::durability::Durability;
+use crate::collection::{Collection, WriteSet};
 use crate::files::entry::{FileEntry, passage_id};
 use crate::record::Record;
 use crate::{Error, Result};
@@ -91,29 +90,74 @@ impl Collection {
     /// before stays, and running it again finishes the rest.
     pub fn add(&self, paths: &[PathBuf], options: AddOptions<'_>) -> Result<AddReport> {
         self.core.check_open()?;
-        Add::<'_, '_> {
-            core: &self.core,
-            durability: self.durability,
-            options,
-            report: AddReport::default(),
-            started: Instant::now(),
-            progress: Progress::default(),
-        }
-        .run(paths)
+        Add::new(self, options).run(paths)
     }
 }
 
-struct Add<'c, 'o> {
-    core: &'c Core,
-    durability: Durability,
+/// What adding asks of the collection, in this process or in another.
+pub(crate) trait Shelf {
+    /// The data folder, which may lie below what is added.
+    fn own_folder(&self) -> PathBuf;
+    /// Of the embedder for texts without vectors; from here on it is the collection's.
+    fn embedder_fingerprint(&self) -> Result<Option<String>>;
+    /// What is stored of a file.
+    fn entry(&self, path: &str) -> Result<Option<FileEntry>>;
+    /// The same of the file `path` or of everything below it as a folder.
+    fn entries(&self, path: &str) -> Result<Vec<(String, FileEntry)>>;
+    /// Stored vectors of records.
+    fn vectors(&self, ids: Vec<String>) -> Result<Vec<Option<Vec<f32>>>>;
+    /// Makes the vectors of texts that come without one, if the collection embeds.
+    fn embed_missing(&self, records: &mut [Record]) -> Result<()>;
+    fn apply(&self, set: WriteSet) -> Result<()>;
+}
+
+impl Shelf for Collection {
+    fn own_folder(&self) -> PathBuf {
+        self.core.shared.folder.root().to_path_buf()
+    }
+
+    fn embedder_fingerprint(&self) -> Result<Option<String>> {
+        let embedder = self.core.embedder_for_passages()?;
+        Ok(embedder.map(|embedder| embedder.fingerprint().to_string()))
+    }
+
+    fn entry(&self, path: &str) -> Result<Option<FileEntry>> {
+        self.core.file_entry(path)
+    }
+
+    fn entries(&self, path: &str) -> Result<Vec<(String, FileEntry)>> {
+        self.core.file_entries(&*self.core.shared, path)
+    }
+
+    fn vectors(&self, ids: Vec<String>) -> Result<Vec<Option<Vec<f32>>>> {
+        let truth = self.core.shared.truth()?;
+        ids.iter().map(|id| Ok(self.core.vector_of(&*truth, id)?.and_then(|(_, vector)| vector))).collect()
+    }
+
+    fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
+        self.core.embed_missing(records)
+    }
+
+    fn apply(&self, set: WriteSet) -> Result<()> {
+        self.core.apply(set, self.durability).map(drop)
+    }
+}
+
+pub(crate) struct Add<'c, 'o> {
+    shelf: &'c dyn Shelf,
     options: AddOptions<'o>,
     report: AddReport,
     progress: Progress,
     started: Instant,
 }
 
-impl Add<'_, '_> {
-    fn run(mut self, paths: &[PathBuf]) -> Result<AddReport> {
+impl<'c, 'o> Add<'c, 'o> {
+    pub fn new(shelf: &'c dyn Shelf, options: AddOptions<'o>) -> Self {
+        let (report, progress) = (AddReport::default(), Progress::default());
+        Self { shelf, options, report, progress, started: Instant::now() }
+    }
+
+    pub fn run(mut self, paths: &[PathBuf]) -> Result<AddReport> {
         let mut files = Vec::new();
         let mut roots = Vec::new();
         let mut seen = HashSet::new();
@@ -167,14 +211,13 @@ impl Add<'_, '_> {
 
     /// The data folder itself may lie below what is added.
     fn own_folder(&self) -> PathBuf {
-        let root = self.core.shared.folder.root();
-        root.canonicalize().unwrap_or_else(|_| root.to_path_buf())
+        let root = self.shelf.own_folder();
+        root.canonicalize().unwrap_or(root)
     }
 
     /// Changes when the same file would give other passages or other vectors.
     fn made_by(&self) -> Result<String> {
-        let embedder = self.core.embedder_for_passages()?;
-        let fingerprint = embedder.as_ref().map_or("none", |embedder| embedder.fingerprint());
+        let fingerprint = self.shelf.embedder_fingerprint()?.unwrap_or_else(|| "none".into());
         Ok(format!("{}/{}/{fingerprint}", nuthatch_extract::VERSION, self.options.passages.target_chars))
     }
 
@@ -187,7 +230,7 @@ impl Add<'_, '_> {
             });
             return Ok(());
         };
-        let old = self.core.file_entry(&name)?;
+        let old = self.shelf.entry(&name)?;
         if old.as_ref().is_some_and(|old| old.bytes == bytes && old.mtime_ns == mtime_ns && old.made_by == made_by) {
             self.report.files_unchanged += 1;
             return Ok(());
@@ -239,7 +282,7 @@ impl Add<'_, '_> {
                 if self.options.cancel.is_some_and(|cancel| cancel.load(Ordering::SeqCst)) {
                     return Ok(()); // as if it had not been looked at; the walk ends before the next file
                 }
-                self.core.embed_missing(slice)?;
+                self.shelf.embed_missing(slice)?;
                 self.progress.passages += slice.len() as u64;
                 self.tell();
             }
@@ -272,16 +315,18 @@ impl Add<'_, '_> {
     /// Unchanged passages keep their vectors: embedding is what costs.
     fn reuse_vectors(&self, path: &str, old: &FileEntry, hashes: &[[u8; 16]], records: &mut [Record]) -> Result<u64> {
         let places: HashMap<&[u8; 16], usize> = old.passages.iter().enumerate().map(|(at, hash)| (hash, at)).collect();
-        let collection = self.core;
+        let (wanting, ids): (Vec<_>, Vec<_>) = records
+            .iter_mut()
+            .zip(hashes)
+            .filter_map(|(record, hash)| Some((record, passage_id(path, *places.get(hash)?))))
+            .unzip();
+        if ids.is_empty() {
+            return Ok(0);
+        }
         let mut kept = 0;
-        for (record, hash) in records.iter_mut().zip(hashes) {
-            if let Some(&at) = places.get(hash)
-                && let Some((_, Some(vector))) =
-                    collection.vector_of(&*collection.shared.truth()?, &passage_id(path, at))?
-            {
-                record.vector = Some(vector);
-                kept += 1;
-            }
+        for (record, vector) in wanting.into_iter().zip(self.shelf.vectors(ids)?) {
+            kept += u64::from(vector.is_some());
+            record.vector = vector;
         }
         Ok(kept)
     }
@@ -289,7 +334,7 @@ impl Add<'_, '_> {
     fn commit(&mut self, pending: &mut Pending) -> Result<()> {
         let done = std::mem::take(pending);
         if !(done.set.upserts.is_empty() && done.set.deletes.is_empty() && done.set.files.is_empty()) {
-            self.core.apply(done.set, self.durability)?;
+            self.shelf.apply(done.set)?;
         }
         self.progress.files_done += done.files;
         self.progress.bytes_done += done.bytes;
@@ -302,18 +347,14 @@ impl Add<'_, '_> {
             let Some(root) = root.to_str() else { continue };
             let is_gone =
                 |path: &Path| !present.contains(path) && !unread.iter().any(|unread| path.starts_with(unread));
-            let gone: Vec<(String, FileEntry)> = self
-                .core
-                .file_entries(&*self.core.shared, root)?
-                .into_iter()
-                .filter(|(path, _)| is_gone(Path::new(path)))
-                .collect();
+            let gone: Vec<(String, FileEntry)> =
+                self.shelf.entries(root)?.into_iter().filter(|(path, _)| is_gone(Path::new(path))).collect();
             for (path, entry) in gone {
                 self.report.files_pruned += 1;
                 self.report.passages_removed += entry.passages.len() as u64;
                 let deletes = entry.ids(&path).collect();
                 let set = WriteSet { deletes, files: vec![(path, None)], ..WriteSet::default() };
-                self.core.apply(set, self.durability)?;
+                self.shelf.apply(set)?;
             }
         }
         Ok(())

@@ -24,7 +24,7 @@ pub(crate) struct FileEntry {
 }
 
 /// A file in a collection.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileInfo {
     pub path: String,
     pub bytes: u64,

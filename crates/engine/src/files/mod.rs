@@ -9,6 +9,7 @@
 mod add;
 mod entry;
 
+pub(crate) use add::{Add, Shelf};
 pub use add::{AddOptions, AddReport, Progress, Skipped};
 pub(crate) use entry::FileEntry;
 pub use entry::FileInfo;

@@ -11,6 +11,7 @@ use crate::collection::meta::{self, LAST_ID, TENANT_SHARD};
 use crate::database::{Database, Shared, check_name};
 use crate::durability::Durability;
 use crate::kv::{Keyspace, Space};
+use crate::process::{Done, caller};
 use crate::{Error, Result};
 
 /// What the catalog knows of a keyspace.
@@ -71,6 +72,7 @@ impl Database {
             for table in [Table::Kv, Table::Blobs, Table::Expiry] {
                 batch.delete_range(table, shard.prefix().to_vec(), shard.end());
             }
+            caller::sign(&mut batch, Done { dropped: 1, ..Done::default() });
             shared.write(batch)?
         };
         shared.shrunk.store(true, Ordering::SeqCst);

@@ -11,7 +11,7 @@ use crate::kv::value::{Body, Stored};
 use crate::{Error, Result};
 
 /// Which keys to list. The default: all, ascending, with their values.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct KeyScan {
     /// Keys that begin with this.
     pub prefix: Vec<u8>,
@@ -50,7 +50,7 @@ impl KeyScan {
 }
 
 /// Keys with their values, in the order that was asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct KeyPage {
     pub entries: Vec<(Vec<u8>, Vec<u8>)>,
     /// Where to go on; `None` at the end.

@@ -11,6 +11,7 @@ use parking_lot::MutexGuard;
 use crate::kv::page::KeyScan;
 use crate::kv::value::{Body, Stored};
 use crate::kv::{Keyspace, STRIPES, Space};
+use crate::process::{Done, Said, caller};
 use crate::{Error, ErrorKind, Result};
 
 /// Longest key in bytes.
@@ -23,15 +24,18 @@ const LARGE_VALUE_BYTES: usize = 64 << 10;
 const DELETED_AT_ONCE: usize = 10_000;
 
 /// One change of a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum KvOp {
     Put {
+        #[serde(with = "crate::process::wire::bytes")]
         key: Vec<u8>,
+        #[serde(with = "crate::process::wire::bytes")]
         value: Vec<u8>,
         /// `None`: it never expires.
         expires_in: Option<Duration>,
     },
     Delete {
+        #[serde(with = "crate::process::wire::bytes")]
         key: Vec<u8>,
     },
 }
@@ -62,20 +66,6 @@ impl KvOp {
 }
 
 impl Keyspace {
-    /// Sets a key. It never expires.
-    ///
-    /// # Errors
-    /// `Invalid` for an empty key or one over 65,535 bytes; `Exhausted` for a value over 64 MiB or a full disk.
-    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.multi_put(vec![KvOp::Put { key: key.as_ref().into(), value: value.as_ref().into(), expires_in: None }])
-    }
-
-    /// Sets a key that is gone after `expires_in`.
-    pub fn put_expiring(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, expires_in: Duration) -> Result<()> {
-        let expires_in = Some(expires_in);
-        self.multi_put(vec![KvOp::Put { key: key.as_ref().into(), value: value.as_ref().into(), expires_in }])
-    }
-
     /// Sets and deletes several keys, all or nothing. Of several changes of one key the last holds.
     pub fn multi_put(&self, ops: Vec<KvOp>) -> Result<()> {
         ops.iter().try_for_each(KvOp::check)?;
@@ -101,6 +91,7 @@ impl Keyspace {
             let mut batch = Batch::new();
             let deleted = there.len() as u64;
             space.stage(&mut batch, there)?;
+            caller::sign(&mut batch, Done { deleted, ..Done::default() });
             (space.shared.write(batch)?, deleted)
         };
         space.shared.make_durable(position.0, self.durability)?;
@@ -120,8 +111,10 @@ impl Keyspace {
                 if page.entries.is_empty() {
                     return Ok(deleted);
                 }
-                deleted += page.entries.len() as u64;
+                let gone = page.entries.len() as u64;
+                deleted += gone;
                 let mut batch = Batch::new();
+                caller::sign(&mut batch, Done { deleted: gone, ..Done::default() });
                 space.stage(&mut batch, page.entries.into_iter().map(|(key, _)| KvOp::Delete { key }).collect())?;
                 space.shared.write(batch)?
             };
@@ -198,7 +191,7 @@ impl Keyspace {
     }
 
     /// Reads a key and writes it, with nobody between. The change is given how long the old value had to live, and the value.
-    fn update<T>(
+    fn update<T: Said>(
         &self,
         key: &[u8],
         change: impl FnOnce(Option<Duration>, Option<Vec<u8>>) -> Result<(Option<KvOp>, T)>,
@@ -218,6 +211,7 @@ impl Keyspace {
             let Some(op) = op else { return Ok(outcome) };
             let mut batch = Batch::new();
             space.stage(&mut batch, vec![op])?;
+            caller::sign(&mut batch, Done { said: outcome.said(), ..Done::default() });
             (space.shared.write(batch)?, outcome)
         };
         space.shared.make_durable(position, self.durability)?;
@@ -233,6 +227,7 @@ impl Space {
             let _keys = self.lock(ops.iter().map(KvOp::key));
             let mut batch = Batch::new();
             self.stage(&mut batch, ops)?;
+            caller::sign(&mut batch, Done::default());
             self.shared.write(batch)?
         };
         self.shared.make_durable(position, durability)

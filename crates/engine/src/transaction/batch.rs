@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nuthatch_truth::Batch;
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::collection::{Core, WriteSet};
 use crate::database::{Database, Shared};
 use crate::durability::Durability;
 use crate::kv::{KvOp, Space};
+use crate::process::{Done, caller};
 use crate::record::Record;
 
 /// What one call writes: all of it is there afterwards, or nothing. Of several changes of one key or record the last holds.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct WriteBatch {
     /// Keyspace -> key -> its last change.
     pub(crate) keys: BTreeMap<String, BTreeMap<Vec<u8>, KvOp>>,
@@ -23,7 +25,7 @@ pub struct WriteBatch {
 }
 
 /// Changes of one collection's records.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RecordChanges {
     /// `None`: deleted.
     changes: Vec<(String, Option<Record>)>,
@@ -177,6 +179,7 @@ impl Prepared {
             if batch.is_empty() {
                 return Ok(());
             }
+            caller::sign(&mut batch, Done::default());
             let position = shared.write(batch)?;
             for ((core, writer), plan) in cores.iter().zip(&mut writers).zip(plans) {
                 core.show(writer, plan)?;

@@ -1,0 +1,87 @@
+//! Adding files to a collection that another process holds: they are read and split here, where the caller's paths, working
+//! folder and permissions are; the holder embeds and stores them, a commit at a time.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::collection::WriteSet;
+use crate::files::{Add, AddOptions, AddReport, FileEntry, Shelf};
+use crate::process::collection::Collection;
+use crate::process::link::Link;
+use crate::process::request::Call;
+use crate::record::Record;
+use crate::{EmbedderChoice, Error, Result};
+
+pub(crate) fn add(
+    collection: &Collection,
+    link: &Arc<Link>,
+    paths: &[PathBuf],
+    options: AddOptions<'_>,
+) -> Result<AddReport> {
+    Add::new(&Elsewhere { collection, link }, options).run(paths)
+}
+
+/// A collection in another process. Each call is one request, so a holder may die between any two of them.
+struct Elsewhere<'a> {
+    collection: &'a Collection,
+    link: &'a Arc<Link>,
+}
+
+impl Elsewhere<'_> {
+    fn ask<T: serde::de::DeserializeOwned>(&self, call: Call) -> Result<T> {
+        self.collection.ask(self.link, call)
+    }
+}
+
+impl Shelf for Elsewhere<'_> {
+    fn own_folder(&self) -> PathBuf {
+        self.link.root.clone()
+    }
+
+    fn embedder_fingerprint(&self) -> Result<Option<String>> {
+        self.ask(Call::PassageEmbedder)
+    }
+
+    fn entry(&self, path: &str) -> Result<Option<FileEntry>> {
+        self.ask(Call::FileEntry(path.into()))
+    }
+
+    fn entries(&self, path: &str) -> Result<Vec<(String, FileEntry)>> {
+        self.ask(Call::FileEntries(path.into()))
+    }
+
+    fn vectors(&self, ids: Vec<String>) -> Result<Vec<Option<Vec<f32>>>> {
+        self.ask(Call::VectorsOf(ids))
+    }
+
+    fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
+        let wanting = |record: &Record| {
+            let text = record.searchable().filter(|text| !text.trim().is_empty());
+            text.filter(|_| record.vector.is_none())
+        };
+        let texts: Vec<String> = records.iter().filter_map(wanting).collect();
+        if texts.is_empty() {
+            return Ok(());
+        }
+        let vectors = match self.collection.embedder() {
+            // What is here need not go there and back.
+            EmbedderChoice::Given(embedder) => {
+                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                Some(embedder.embed_passages(&texts).map_err(Error::from)?)
+            }
+            _ => self.ask(Call::Embed(texts))?,
+        };
+        let Some(vectors) = vectors else { return Ok(()) };
+        let mut vectors = vectors.into_iter();
+        for record in records.iter_mut() {
+            if wanting(record).is_some() {
+                record.vector = vectors.next();
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(&self, set: WriteSet) -> Result<()> {
+        self.ask(Call::Apply(Box::new(set)))
+    }
+}

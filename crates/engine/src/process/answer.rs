@@ -1,0 +1,256 @@
+//! Answering one request with the local engine: for a process that is served, or for this one right after it took over.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use nuthatch_embed::{EmbedError, Embedder};
+use serde::Serialize;
+
+use crate::collection::meta::EmbedderMeta;
+use crate::collection::{Collection, CollectionOptions, Deleted, EmbedderChoice, Search, Upserted};
+use crate::database::Database;
+use crate::files::Shelf;
+use crate::process::caller::{self, Caller};
+use crate::process::receipt::{Done, Receipt};
+use crate::process::request::{Call, Choice, Encoded, Opened, Place, Request};
+use crate::process::{keyspace, keyspace_answer};
+use crate::{Error, Result};
+
+/// Asks the process that is served to embed with what it brought: as a question or as passages.
+pub(crate) type AskCaller = dyn Fn(bool, &[&str]) -> std::result::Result<Vec<Vec<f32>>, String> + Send + Sync;
+
+/// Whose embedder a request means.
+pub(crate) enum Brought<'a> {
+    /// It is in the other process.
+    There(&'a Arc<AskCaller>),
+    /// This process is the caller's own.
+    Here(&'a EmbedderChoice),
+}
+
+/// Answers the requests of one lane.
+pub(crate) struct Answering<'a> {
+    pub db: &'a Database,
+    /// Lane and number; absent for a request that nobody was asked before.
+    pub turn: Option<(&'a str, u64)>,
+    /// What the lane did last, if that may be this very request.
+    pub receipt: Option<Receipt>,
+    pub brought: Brought<'a>,
+    /// Ends the request's searches.
+    pub cancel: Option<Arc<AtomicBool>>,
+    /// Collections that this lane has asked before.
+    pub known: &'a mut HashMap<u32, Collection>,
+}
+
+impl Answering<'_> {
+    pub fn answer(&mut self, request: Request) -> Result<Encoded> {
+        match request {
+            Request::Open { name, options, must_exist } => {
+                let embedder = self.embedder(&options.embedder);
+                let options = options.options(embedder)?;
+                self.served(EmbedderChoice::Auto, |_| self.open(&name, options, must_exist))
+            }
+            Request::Names => Encoded::of(&self.db.collection_names()?),
+            Request::Infos => Encoded::of(&self.db.collections()?),
+            Request::Drop { name } => match self.repeated() {
+                Some(done) => self.once_more(&(done.dropped > 0)),
+                None => self.served(EmbedderChoice::Auto, |_| Encoded::of(&self.db.drop_collection(&name)?)),
+            },
+            Request::Stats => Encoded::of(&self.db.stats()?),
+            Request::Doctor => Encoded::of(&self.db.doctor()?),
+            Request::OptimizeAll => Encoded::of(&self.db.optimize()?),
+            Request::OpenKeyspace { name, must_exist } => {
+                let keyspace = match must_exist {
+                    true => self.db.existing_keyspace(&name)?,
+                    false => self.db.kv(&name)?,
+                };
+                Encoded::of(&keyspace.space.shard.collection)
+            }
+            Request::Write(batch) => match self.repeated() {
+                Some(_) => self.once_more(&()),
+                None => self.served(EmbedderChoice::Auto, |_| Encoded::of(&self.db.write(*batch)?)),
+            },
+            Request::KeyspaceNames => Encoded::of(&self.db.keyspace_names()?),
+            Request::DropKeyspace { name } => match self.repeated() {
+                Some(done) => self.once_more(&(done.dropped > 0)),
+                None => self.served(EmbedderChoice::Auto, |_| Encoded::of(&self.db.drop_keyspace(&name)?)),
+            },
+            Request::InKeyspace { keyspace, durability, call } => {
+                let keyspace = keyspace::find(self.db, &keyspace)?.with_durability(durability);
+                keyspace_answer::answer(self, &keyspace, call)
+            }
+            Request::In { collection, embedder, durability, call } => {
+                let embedder = self.embedder(&embedder);
+                let collection = self.place(&collection)?.with_durability(durability);
+                self.call(&collection, embedder, call)
+            }
+        }
+    }
+
+    fn call(&self, collection: &Collection, embedder: EmbedderChoice, call: Call) -> Result<Encoded> {
+        let repeated = self.repeated();
+        match (call, repeated) {
+            // These are one batch each: either it is there or it is not.
+            (Call::Upsert(_), Some(Done { inserted, replaced, .. })) => {
+                self.once_more(&Upserted { inserted, replaced })
+            }
+            (Call::Delete(_), Some(Done { deleted, .. })) => self.once_more(&Deleted { deleted }),
+            (Call::Apply(_), Some(_)) => self.once_more(&()),
+            // These are several; the rest of them is done now.
+            (Call::DeleteWhere(filter), _) => self.served(embedder, |before| {
+                let Deleted { deleted } = collection.delete_where(&filter)?;
+                Encoded::of(&Deleted { deleted: before.deleted + deleted })
+            }),
+            (Call::RemoveFiles(path), _) => {
+                self.served(embedder, |before| Encoded::of(&(before.files + collection.remove_files(&path)?)))
+            }
+            (call, _) => self.served(embedder, |_| self.one(collection, call)),
+        }
+    }
+
+    fn one(&self, collection: &Collection, call: Call) -> Result<Encoded> {
+        let cancellable = |search: Search| Search { cancel: self.cancel.clone(), ..search };
+        match call {
+            Call::Upsert(records) => Encoded::of(&collection.upsert(records)?),
+            Call::Delete(ids) => Encoded::of(&collection.delete(&ids)?),
+            Call::DeleteWhere(filter) => Encoded::of(&collection.delete_where(&filter)?),
+            Call::Get { ids, vectors } => Encoded::of(&collection.get(&ids, vectors)?),
+            Call::Count(filter) => Encoded::of(&collection.count(filter.as_deref())?),
+            Call::Scan(scan) => Encoded::of(&collection.scan(&scan.scan()?)?),
+            Call::Search(search) => Encoded::of(&collection.search(&cancellable(search.search()?))?),
+            Call::SearchMany(searches) => {
+                let searches: Result<Vec<Search>> =
+                    searches.into_iter().map(|search| search.search().map(cancellable)).collect();
+                Encoded::of(&collection.search_many(&searches?)?)
+            }
+            Call::Info => {
+                collection.core.check_open()?;
+                Encoded::of(&collection.info())
+            }
+            Call::Len => Encoded::of(&collection.len()?),
+            Call::Optimize(timeout) => Encoded::of(&collection.optimize(Some(timeout))?),
+            Call::WaitUntilIndexed(timeout) => Encoded::of(&collection.wait_until_indexed(Some(timeout))?),
+            Call::Files(prefix) => Encoded::of(&collection.files(&prefix)?),
+            Call::RemoveFiles(path) => Encoded::of(&collection.remove_files(&path)?),
+            Call::Apply(set) => {
+                Shelf::apply(collection, *set)?;
+                Encoded::of(&())
+            }
+            Call::PassageEmbedder => Encoded::of(&collection.embedder_fingerprint()?),
+            Call::Embed(texts) => {
+                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                let embedder = collection.core.embedder_for_passages()?;
+                Encoded::of(&embedder.map(|embedder| embedder.embed_passages(&texts)).transpose()?)
+            }
+            Call::VectorsOf(ids) => Encoded::of(&collection.vectors(ids)?),
+            Call::FileEntry(path) => Encoded::of(&collection.entry(&path)?),
+            Call::FileEntries(path) => Encoded::of(&collection.entries(&path)?),
+        }
+    }
+
+    fn open(&self, name: &str, options: CollectionOptions, must_exist: bool) -> Result<Encoded> {
+        let collection = match must_exist {
+            true => self.db.existing_collection(name)?,
+            false => self.db.collection(name, options)?,
+        };
+        let opened = Opened {
+            id: collection.core.shard.collection,
+            metric: collection.metric().to_string(),
+            element: collection.element().to_string(),
+        };
+        Encoded::of(&opened)
+    }
+
+    /// Runs a call on the caller's behalf. It is told what this request had done before.
+    pub fn served(&self, embedder: EmbedderChoice, call: impl FnOnce(Done) -> Result<Encoded>) -> Result<Encoded> {
+        let done = self.repeated().unwrap_or_default();
+        let turn = self.turn.map(|(lane, number)| (lane.to_string(), number));
+        caller::on_behalf_of(Some(Caller { embedder, turn, done }), || call(done))
+    }
+
+    /// What this very request has done already, in the hands of a holder that did not live to say so.
+    pub fn repeated(&self) -> Option<Done> {
+        let (_, number) = self.turn?;
+        self.receipt.filter(|receipt| receipt.number == number).map(|receipt| receipt.done)
+    }
+
+    /// The answer of a write that was found done. It was not answered before, so its sync may not have happened.
+    pub fn once_more(&self, answer: &impl Serialize) -> Result<Encoded> {
+        self.db.inner.shared.truth()?.sync_all()?;
+        Encoded::of(answer)
+    }
+
+    fn place(&mut self, place: &Place) -> Result<Collection> {
+        if let Some(known) = self.known.get(&place.id) {
+            if !known.core.is_dropped() {
+                return Ok(known.clone());
+            }
+            self.known.remove(&place.id);
+        }
+        let dropped = || Error::not_found(format!("collection {:?} was dropped", place.name));
+        let found = self.db.existing_collection(&place.name).map_err(|error| match error.kind {
+            crate::ErrorKind::NotFound => dropped(),
+            _ => error,
+        })?;
+        if found.core.shard.collection != place.id {
+            return Err(dropped());
+        }
+        self.known.insert(place.id, found.clone());
+        Ok(found)
+    }
+
+    fn embedder(&self, choice: &Choice) -> EmbedderChoice {
+        match (choice, &self.brought) {
+            (Choice::Auto, _) => EmbedderChoice::Auto,
+            (Choice::None, _) => EmbedderChoice::None,
+            (Choice::BuiltIn, _) => EmbedderChoice::BuiltIn,
+            (Choice::Given(_), Brought::Here(choice)) => (*choice).clone(),
+            (Choice::Given(meta), Brought::There(ask)) => {
+                EmbedderChoice::Given(Arc::new(CallersEmbedder { meta: meta.clone(), ask: (*ask).clone() }))
+            }
+        }
+    }
+}
+
+/// An embedder that stayed in the process that asked.
+struct CallersEmbedder {
+    meta: EmbedderMeta,
+    ask: Arc<AskCaller>,
+}
+
+impl CallersEmbedder {
+    fn ask(&self, query: bool, texts: &[&str]) -> std::result::Result<Vec<Vec<f32>>, EmbedError> {
+        let vectors = (self.ask)(query, texts).map_err(EmbedError::Elsewhere)?;
+        if vectors.len() != texts.len() {
+            let (name, expected, found) = (self.meta.name.clone(), texts.len(), vectors.len());
+            return Err(EmbedError::WrongCount { name, expected, found });
+        }
+        if let Some(wrong) = vectors.iter().find(|vector| vector.len() != self.meta.dim) {
+            let (name, expected, found) = (self.meta.name.clone(), self.meta.dim, wrong.len());
+            return Err(EmbedError::WrongDimension { name, expected, found });
+        }
+        Ok(vectors)
+    }
+}
+
+impl Embedder for CallersEmbedder {
+    fn name(&self) -> &str {
+        &self.meta.name
+    }
+
+    fn dim(&self) -> usize {
+        self.meta.dim
+    }
+
+    fn fingerprint(&self) -> &str {
+        &self.meta.fingerprint
+    }
+
+    fn embed_passages(&self, texts: &[&str]) -> std::result::Result<Vec<Vec<f32>>, EmbedError> {
+        self.ask(false, texts)
+    }
+
+    fn embed_query(&self, text: &str) -> std::result::Result<Vec<f32>, EmbedError> {
+        Ok(self.ask(true, &[text])?.swap_remove(0))
+    }
+}

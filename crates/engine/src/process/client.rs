@@ -1,0 +1,77 @@
+//! The served side: connections to one holder, kept for the next call.
+
+use std::path::PathBuf;
+
+use parking_lot::Mutex;
+
+use crate::lock::Holder;
+use crate::process::connection::{Connection, NoAnswer};
+use crate::process::request::ToHolder;
+
+/// Idle connections that are kept.
+const IDLE_MAX: usize = 64;
+
+/// What one holder is asked through.
+pub(crate) struct Client {
+    pub holder: Holder,
+    folder: PathBuf,
+    program: String,
+    idle: Mutex<Vec<Connection>>,
+    pid: u32,
+}
+
+impl Client {
+    pub fn connect(folder: PathBuf, holder: Holder, program: String) -> std::result::Result<Self, NoAnswer> {
+        let client = Self { holder, folder, program, idle: Mutex::default(), pid: std::process::id() };
+        let first = client.new_lane()?;
+        client.keep(first);
+        Ok(client)
+    }
+
+    /// A connection with a lane that nobody else uses.
+    pub fn take(&self) -> std::result::Result<Connection, NoAnswer> {
+        let idle = self.idle.lock().pop();
+        idle.map_or_else(|| self.new_lane(), Ok)
+    }
+
+    /// A connection that goes on with this lane, whose next request has this number.
+    pub fn resume(&self, lane: &str, next: u64) -> std::result::Result<Connection, NoAnswer> {
+        Connection::open(&self.folder, &self.holder, &self.program, lane.to_string(), next)
+    }
+
+    /// Keeps a connection for the next call.
+    pub fn keep(&self, mut connection: Connection) {
+        let mut idle = self.idle.lock();
+        if idle.len() < IDLE_MAX {
+            idle.push(connection);
+        } else {
+            // When it cannot be told it is gone, and so is the connection.
+            connection.tell(&ToHolder::Goodbye).ok();
+        }
+    }
+
+    /// Tells the holder to stop working on a request.
+    pub fn cancel(&self, lane: &str, number: u64) {
+        // When the holder cannot be told, the wait for the answer ends by itself.
+        if let Ok(mut connection) = self.take()
+            && connection.tell(&ToHolder::Cancel { lane: lane.to_string(), number }).is_ok()
+        {
+            self.keep(connection);
+        }
+    }
+
+    fn new_lane(&self) -> std::result::Result<Connection, NoAnswer> {
+        self.resume(&uuid::Uuid::new_v4().simple().to_string(), 1)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // A fork shares the connections with the process that uses them.
+        if self.pid == std::process::id() {
+            for mut connection in self.idle.get_mut().drain(..) {
+                connection.tell(&ToHolder::Goodbye).ok(); // what is not told is forgotten by age
+            }
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! The collection that callers see: the local one where this process holds the folder, requests where another does.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use nuthatch_vector::{Element, Metric};
+use serde::de::DeserializeOwned;
+
+use crate::collection::{
+    Answer, Collection as LocalCollection, CollectionInfo, CollectionOptions, Deleted, Page, Scan, Search, Upserted,
+};
+use crate::database::Database as LocalDatabase;
+use crate::durability::Durability;
+use crate::files::{AddOptions, AddReport, FileInfo};
+use crate::process::adding;
+use crate::process::connection::Limits;
+use crate::process::link::{Link, Role};
+use crate::process::owned::Owned;
+use crate::process::request::{Call, Choice, Opened, Place, Request};
+use crate::process::wire::{ScanAsk, SearchAsk};
+use crate::record::{Record, StoredRecord};
+use crate::{EmbedderChoice, Error, Result};
+
+/// How long the holder waits at a time for what takes long, so that it can be closed meanwhile.
+const SLICE: Duration = Duration::from_millis(250);
+
+/// A handle on a collection. Cheap to clone; safe to share between threads and with forks of the process.
+#[derive(Clone)]
+pub struct Collection {
+    inner: Arc<Inner>,
+    durability: Durability,
+}
+
+struct Inner {
+    link: Arc<Link>,
+    name: String,
+    id: u32,
+    metric: Metric,
+    element: Element,
+    /// What the caller gave when opening it.
+    embedder: EmbedderChoice,
+    /// Set when this process holds the folder, and from then on.
+    local: OnceLock<Owned<LocalCollection>>,
+}
+
+/// Where a call goes.
+enum Side {
+    Here(LocalCollection),
+    There(Arc<Link>),
+}
+
+impl Collection {
+    pub(crate) fn held(link: Arc<Link>, local: LocalCollection, embedder: EmbedderChoice) -> Self {
+        let inner = Inner {
+            link,
+            name: local.name().to_string(),
+            id: local.core.shard.collection,
+            metric: local.metric(),
+            element: local.element(),
+            embedder,
+            local: OnceLock::from(Owned::new(local)),
+        };
+        Self { inner: Arc::new(inner), durability: Durability::default() }
+    }
+
+    pub(crate) fn served(link: Arc<Link>, name: &str, opened: Opened, embedder: EmbedderChoice) -> Result<Self> {
+        let inner = Inner {
+            link,
+            name: name.to_string(),
+            id: opened.id,
+            metric: opened.metric.parse()?,
+            element: opened.element.parse()?,
+            embedder,
+            local: OnceLock::new(),
+        };
+        Ok(Self { inner: Arc::new(inner), durability: Durability::default() })
+    }
+
+    /// The same collection, written with another durability.
+    pub fn with_durability(&self, durability: Durability) -> Self {
+        Self { inner: self.inner.clone(), durability }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    pub fn metric(&self) -> Metric {
+        self.inner.metric
+    }
+
+    pub fn element(&self) -> Element {
+        self.inner.element
+    }
+
+    /// Components of the vectors, once settled.
+    pub fn dim(&self) -> Result<Option<usize>> {
+        match self.side()? {
+            Side::Here(local) => Ok(local.dim()),
+            Side::There(link) => Ok(self.ask::<CollectionInfo>(&link, Call::Info)?.dim),
+        }
+    }
+
+    /// Records in the collection.
+    pub fn len(&self) -> Result<u64> {
+        self.either(LocalCollection::len, || Call::Len)
+    }
+
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// What it is and holds.
+    pub fn info(&self) -> Result<CollectionInfo> {
+        match self.side()? {
+            Side::Here(local) => {
+                local.core.check_open()?;
+                Ok(local.info())
+            }
+            Side::There(link) => self.ask(&link, Call::Info),
+        }
+    }
+
+    /// Inserts records, replacing those with the same id. All or nothing, durable when it returns, visible to the next search.
+    ///
+    /// # Errors
+    /// `Invalid` for a wrong dimension, NaN, an empty or repeated id, a bad payload: nothing is changed. `Unavailable` when a
+    /// vector is wanted and the embedder is not there. `Exhausted` when the disk is full or the batch is over 128 MiB.
+    pub fn upsert(&self, records: Vec<Record>) -> Result<Upserted> {
+        match self.side()? {
+            Side::Here(local) => local.upsert(records),
+            Side::There(link) => self.ask(&link, Call::Upsert(records)),
+        }
+    }
+
+    /// Deletes records by id; ids that are not there are passed over.
+    pub fn delete<I: AsRef<str>>(&self, ids: &[I]) -> Result<Deleted> {
+        self.either(|local| local.delete(ids), || Call::Delete(strings(ids)))
+    }
+
+    /// Deletes the records whose payload passes the filter.
+    pub fn delete_where(&self, filter: &str) -> Result<Deleted> {
+        self.either(|local| local.delete_where(filter), || Call::DeleteWhere(filter.into()))
+    }
+
+    /// Records by id, in the order of the ids; `None` for those that are not there.
+    pub fn get<I: AsRef<str>>(&self, ids: &[I], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
+        self.either(|local| local.get(ids, vectors), || Call::Get { ids: strings(ids), vectors })
+    }
+
+    /// Number of records, or of those whose payload passes the filter.
+    pub fn count(&self, filter: Option<&str>) -> Result<u64> {
+        self.either(|local| local.count(filter), || Call::Count(filter.map(Into::into)))
+    }
+
+    /// One page of a listing.
+    pub fn scan(&self, scan: &Scan) -> Result<Page> {
+        self.either(|local| local.scan(scan), || Call::Scan(ScanAsk::from(scan)))
+    }
+
+    /// Finds the best `limit` records. That many come back whenever that many match.
+    ///
+    /// # Errors
+    /// `Invalid` for a wrong dimension, a limit of 0 or over 10,000, an unknown field in the filter; `Unavailable` when a text
+    /// must be embedded and the embedder is not there.
+    pub fn search(&self, search: &Search) -> Result<Answer> {
+        match self.side()? {
+            Side::Here(local) => local.search(search),
+            Side::There(link) => {
+                let call = Call::Search(Box::new(SearchAsk::from(search)));
+                self.ask_within(&link, call, limits(std::slice::from_ref(search)))
+            }
+        }
+    }
+
+    /// Several searches at once, on as many threads as there are CPUs; the answers in the order of the searches. Ends soon after
+    /// the first error, whose message says which search it was.
+    pub fn search_many(&self, searches: &[Search]) -> Result<Vec<Answer>> {
+        match self.side()? {
+            Side::Here(local) => local.search_many(searches),
+            Side::There(link) => {
+                let call = Call::SearchMany(searches.iter().map(SearchAsk::from).collect());
+                self.ask_within(&link, call, limits(searches))
+            }
+        }
+    }
+
+    /// Merges the segments into as few as the memory for building allows, and waits until that is done. True when it is, false
+    /// when the time ran out first (the work goes on). Searches are right without it; after a large load they are faster.
+    pub fn optimize(&self, timeout: Option<Duration>) -> Result<bool> {
+        self.in_slices(timeout, |local, timeout| local.optimize(timeout), Call::Optimize)
+    }
+
+    /// Waits until everything written before is in the indexes. True when it is, false when the time ran out first.
+    /// Searches are right without it; they are faster after it.
+    pub fn wait_until_indexed(&self, timeout: Option<Duration>) -> Result<bool> {
+        self.in_slices(timeout, |local, timeout| local.wait_until_indexed(timeout), Call::WaitUntilIndexed)
+    }
+
+    /// Adds files and folders: new and changed files are read, split into passages, embedded and stored; unchanged ones are
+    /// passed over. Files that cannot be read are reported and do not stop the rest. They are read by this process, whoever
+    /// holds the folder.
+    ///
+    /// # Errors
+    /// `NotFound` for a path that does not exist; `Unavailable` without an embedder; errors of the store. What was committed
+    /// before stays, and running it again finishes the rest.
+    pub fn add(&self, paths: &[PathBuf], options: AddOptions<'_>) -> Result<AddReport> {
+        match self.side()? {
+            Side::Here(local) => local.add(paths, options),
+            Side::There(link) => adding::add(self, &link, paths, options),
+        }
+    }
+
+    /// Files that were added at or below `prefix` (all with ""), by path.
+    pub fn files(&self, prefix: &str) -> Result<Vec<FileInfo>> {
+        self.either(|local| local.files(prefix), || Call::Files(prefix.into()))
+    }
+
+    /// Removes the file at `path`, or all files below it, with their passages. Returns how many files.
+    pub fn remove_files(&self, path: &str) -> Result<u64> {
+        self.either(|local| local.remove_files(path), || Call::RemoveFiles(path.into()))
+    }
+
+    pub(crate) fn embedder(&self) -> &EmbedderChoice {
+        &self.inner.embedder
+    }
+
+    pub(crate) fn ask<T: DeserializeOwned>(&self, link: &Link, call: Call) -> Result<T> {
+        self.ask_within(link, call, Limits::default())
+    }
+
+    fn ask_within<T: DeserializeOwned>(&self, link: &Link, call: Call, limits: Limits) -> Result<T> {
+        let inner = &*self.inner;
+        let request = Request::In {
+            collection: Place { name: inner.name.clone(), id: inner.id },
+            embedder: Choice::from(&inner.embedder),
+            durability: self.durability,
+            call,
+        };
+        link.ask(request, &inner.embedder, &limits)
+    }
+
+    fn side(&self) -> Result<Side> {
+        let inner = &*self.inner;
+        if inner.link.is_ours()
+            && let Some(local) = inner.local.get()
+        {
+            return Ok(Side::Here(local.get().with_durability(self.durability)));
+        }
+        let link = inner.link.here()?;
+        match link.role()? {
+            Role::Holds(held) => {
+                let local = inner.local(held.db())?;
+                if inner.link.is_ours() {
+                    inner.local.set(Owned::new(local.clone())).ok(); // another thread may have been first
+                }
+                Ok(Side::Here(local.with_durability(self.durability)))
+            }
+            Role::IsServed(_) => Ok(Side::There(link)),
+            Role::Closed => Err(Error::closed()),
+        }
+    }
+
+    fn either<T: DeserializeOwned>(
+        &self,
+        here: impl FnOnce(&LocalCollection) -> Result<T>,
+        there: impl FnOnce() -> Call,
+    ) -> Result<T> {
+        match self.side()? {
+            Side::Here(local) => here(&local),
+            Side::There(link) => self.ask(&link, there()),
+        }
+    }
+
+    /// Waits for the holder a little at a time; when this process comes to hold the folder meanwhile, it waits here.
+    fn in_slices(
+        &self,
+        timeout: Option<Duration>,
+        here: impl Fn(&LocalCollection, Option<Duration>) -> Result<bool>,
+        there: impl Fn(Duration) -> Call,
+    ) -> Result<bool> {
+        let started = Instant::now();
+        loop {
+            let left = timeout.map(|timeout| timeout.saturating_sub(started.elapsed()));
+            match self.side()? {
+                Side::Here(local) => return here(&local, left),
+                Side::There(link) => {
+                    if self.ask(&link, there(left.map_or(SLICE, |left| left.min(SLICE))))? {
+                        return Ok(true);
+                    }
+                }
+            }
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// This very collection, now that the database is open here.
+    fn local(&self, db: &LocalDatabase) -> Result<LocalCollection> {
+        let dropped = || Error::not_found(format!("collection {:?} was dropped", self.name));
+        let found = db.existing_collection(&self.name).map_err(|error| match error.kind {
+            crate::ErrorKind::NotFound => dropped(),
+            _ => error,
+        })?;
+        if found.core.shard.collection != self.id {
+            return Err(dropped());
+        }
+        db.collection(&self.name, CollectionOptions { embedder: self.embedder.clone(), ..Default::default() })
+    }
+}
+
+fn strings<I: AsRef<str>>(ids: &[I]) -> Vec<String> {
+    ids.iter().map(|id| id.as_ref().to_string()).collect()
+}
+
+/// When to stop waiting for an answer. Many searches run side by side, but each has its time from its own beginning.
+fn limits(searches: &[Search]) -> Limits {
+    let mut limits = Limits { cancel: searches.iter().find_map(|search| search.cancel.clone()), deadline: None };
+    if let [search] = searches {
+        limits.deadline = search.time_limit.and_then(|limit| Instant::now().checked_add(limit));
+    }
+    limits
+}

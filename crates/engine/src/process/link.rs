@@ -1,0 +1,405 @@
+//! What all handles of one open database share: which process holds the folder, and how a call gets there.
+//!
+//! **Invariant:** a handle that was served and comes to hold the folder itself holds it until it is closed. A fork of the
+//! process never touches what the process has; it gets a link of its own.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, RwLock};
+use serde::de::DeserializeOwned;
+
+use crate::database::Database as LocalDatabase;
+use crate::folder::Folder;
+use crate::lock::{FolderLock, Guard, Holder, Taken, named, refusal};
+use crate::options::Options;
+use crate::process::answer::{Answering, Brought};
+use crate::process::client::Client;
+use crate::process::connection::{Limits, NoAnswer};
+use crate::process::frame::{self, FrameError};
+use crate::process::owned::Owned;
+use crate::process::receipt::Receipt;
+use crate::process::request::{Encoded, Request, ToHolder};
+use crate::process::server::Server;
+use crate::process::socket::SOCKET;
+use crate::{EmbedderChoice, Error, ErrorKind, Result};
+
+/// How long a call waits for somebody to hold and serve the folder: opening after a crash reads the log again, closing seals.
+const HOLDER_WAIT_MAX: Duration = Duration::from_secs(120);
+/// The same for a process that cannot hold the folder itself.
+const ANOTHER_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How often a waiting call looks who holds the folder now.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// Times that one holder may hang up on the same request.
+const HANG_UPS_MAX: u32 = 5;
+
+/// The process that had a store open first; its forks inherit the number, but not the store's threads.
+static STORE_OPENED_BY: AtomicU32 = AtomicU32::new(0);
+
+pub(crate) struct Link {
+    /// Absolute, for a program that changes its working folder.
+    pub root: PathBuf,
+    /// As the caller gave it.
+    pub shown: PathBuf,
+    options: Options,
+    pid: u32,
+    /// Not on any disk that another process could look at.
+    in_memory: bool,
+    role: RwLock<Role>,
+    /// One change of role at a time.
+    changing: Mutex<()>,
+    closing: AtomicBool,
+    /// In a fork: its own link, and the fork's pid. The lock is held for moments, and in forks alone.
+    forked: RwLock<Option<(u32, Arc<Link>)>>,
+}
+
+/// What this process is to the folder.
+#[derive(Clone)]
+pub(crate) enum Role {
+    Holds(Arc<Held>),
+    IsServed(Arc<Client>),
+    Closed,
+}
+
+/// The database in this process, and the server for the others.
+pub(crate) struct Held {
+    db: Owned<LocalDatabase>,
+    server: Owned<Mutex<Option<Server>>>,
+}
+
+impl Held {
+    pub fn db(&self) -> &LocalDatabase {
+        self.db.get()
+    }
+
+    fn close(&self) -> Result<()> {
+        // First, so that nobody is told that the database is closed.
+        drop(self.server.get().lock().take());
+        self.db.get().close()
+    }
+}
+
+impl Link {
+    pub fn open(folder: &Path, options: Options) -> Result<Arc<Self>> {
+        let root = std::path::absolute(folder).map_err(|error| Error::io(folder, &error))?;
+        let link = Self::new(root, folder.to_path_buf(), options, false, Role::Closed);
+        link.prepare()?;
+        let role = link.establish(Instant::now() + HOLDER_WAIT_MAX)?;
+        *link.role.write() = role;
+        Ok(Arc::new(link))
+    }
+
+    /// A link to a database that no other process sees.
+    pub fn alone(db: LocalDatabase, options: Options, in_memory: bool) -> Arc<Self> {
+        let folder = db.folder().to_path_buf();
+        let held = Held { db: Owned::new(db), server: Owned::new(Mutex::new(None)) };
+        Arc::new(Self::new(folder.clone(), folder, options, in_memory, Role::Holds(Arc::new(held))))
+    }
+
+    fn new(root: PathBuf, shown: PathBuf, options: Options, in_memory: bool, role: Role) -> Self {
+        Self {
+            root,
+            shown,
+            options,
+            pid: std::process::id(),
+            in_memory,
+            role: RwLock::new(role),
+            changing: Mutex::default(),
+            closing: AtomicBool::new(false),
+            forked: RwLock::default(),
+        }
+    }
+
+    /// This link, or in a fork the fork's own.
+    pub fn here(self: &Arc<Self>) -> Result<Arc<Self>> {
+        if self.is_ours() {
+            return Ok(self.clone());
+        }
+        let pid = std::process::id();
+        if self.in_memory {
+            return Err(Error::new(
+                ErrorKind::Closed,
+                format!(
+                    "this database in memory belongs to process {}, and this is process {pid}: a fork cannot use it; open a folder instead, which processes can share",
+                    self.pid
+                ),
+            ));
+        }
+        if let Some((of, link)) = &*self.forked.read()
+            && *of == pid
+        {
+            return Ok(link.clone());
+        }
+        let link = Self::open(&self.root, Options { must_exist: true, ..self.options.clone() })?;
+        let mut forked = self.forked.write();
+        Ok(match &*forked {
+            Some((of, first)) if *of == pid => first.clone(),
+            _ => forked.insert((pid, link)).1.clone(),
+        })
+    }
+
+    /// False in a fork of the process that made it.
+    pub fn is_ours(&self) -> bool {
+        self.pid == std::process::id()
+    }
+
+    pub fn role(&self) -> Result<Role> {
+        match &*self.role.read() {
+            Role::Closed => Err(Error::closed()),
+            role => Ok(role.clone()),
+        }
+    }
+
+    /// Asks whoever holds the folder, as often as the holder changes meanwhile; a write is done once.
+    pub fn ask<T: DeserializeOwned>(&self, request: Request, embedder: &EmbedderChoice, limits: &Limits) -> Result<T> {
+        let answer = self.ask_encoded(request, embedder, limits)?;
+        frame::value(&answer.0).map_err(|error| Error::internal(format!("an answer of the holder: {error}")))
+    }
+
+    fn ask_encoded(&self, request: Request, embedder: &EmbedderChoice, limits: &Limits) -> Result<Encoded> {
+        let mut request = Some(request);
+        // Lane, number and frame, once it has been sent.
+        let mut turn: Option<(String, u64, Vec<u8>)> = None;
+        let mut hang_ups = (0, String::new());
+        loop {
+            let client = match self.role()? {
+                Role::IsServed(client) => client,
+                Role::Holds(held) => return answer_here(held.db(), request, turn, embedder, limits),
+                Role::Closed => return Err(Error::closed()),
+            };
+            let connection = match &turn {
+                None => client.take(),
+                Some((lane, number, _)) => client.resume(lane, *number),
+            };
+            let outcome = connection.and_then(|mut connection| {
+                if let Some(request) = request.take() {
+                    let number = connection.next;
+                    let frame = frame::encode(&ToHolder::Ask { number, request }).map_err(too_large)?;
+                    turn = Some((connection.lane.clone(), number, frame));
+                }
+                let Some((lane, number, frame)) = &turn else { return Err(NoAnswer::Broken) };
+                let answer = connection.exchange(frame, embedder, limits, || client.cancel(lane, *number))?;
+                connection.next = number + 1;
+                client.keep(connection);
+                Ok(answer)
+            });
+            match outcome {
+                Ok(answer) => return answer,
+                Err(NoAnswer::Failed(error)) => return Err(error),
+                Err(NoAnswer::Broken) => {}
+            }
+            let holder = named(Some(&client.holder));
+            hang_ups = (if hang_ups.1 == holder { hang_ups.0 + 1 } else { 1 }, holder);
+            if hang_ups.0 > HANG_UPS_MAX {
+                return Err(Error::new(
+                    ErrorKind::Unavailable,
+                    format!(
+                        "{} is open in {}, which hung up {} times on the same call; look what it says, or close it there and try again",
+                        self.root.display(),
+                        hang_ups.1,
+                        hang_ups.0
+                    ),
+                ));
+            }
+            self.recover(&client, limits)?;
+        }
+    }
+
+    /// Finds the next holder, or becomes it.
+    fn recover(&self, gone: &Arc<Client>, limits: &Limits) -> Result<()> {
+        let _changing = self.changing.lock();
+        if !matches!(&*self.role.read(), Role::IsServed(client) if Arc::ptr_eq(client, gone)) {
+            return Ok(());
+        }
+        let until = Instant::now() + HOLDER_WAIT_MAX;
+        let role = self.establish(limits.deadline.map_or(until, |deadline| until.min(deadline)))?;
+        let mut now = self.role.write();
+        if self.closing.load(Ordering::SeqCst) {
+            *now = Role::Closed;
+            drop(now);
+            return close(role).and(Err(Error::closed()));
+        }
+        *now = role;
+        Ok(())
+    }
+
+    /// Makes sure that there is a folder and that it is ours, before anything is written into it.
+    fn prepare(&self) -> Result<()> {
+        if !self.root.exists() && !self.options.must_exist {
+            std::fs::create_dir_all(&self.root).map_err(|error| Error::io(&self.root, &error))?;
+        }
+        // Two that create the folder at the same time take turns.
+        let _guard = self.root.is_dir().then(|| Guard::take(&self.root)).transpose()?;
+        Folder::open(&self.root, self.options.must_exist).map(drop)
+    }
+
+    /// Holds the folder, or is served by who does; waits while another is opening or closing it.
+    fn establish(&self, until: Instant) -> Result<Role> {
+        let opened_by = STORE_OPENED_BY.load(Ordering::SeqCst);
+        let may_hold = opened_by == 0 || opened_by == std::process::id();
+        let until = if may_hold { until } else { until.min(Instant::now() + ANOTHER_WAIT_MAX) };
+        loop {
+            let holder = match may_hold {
+                true => match self.take_lock()? {
+                    Taken::Ours(lock) => return self.hold(lock),
+                    Taken::Theirs(holder) => holder,
+                },
+                false => FolderLock::holder_of(&self.root),
+            };
+            let shares = holder.as_ref().is_none_or(|holder| holder.unshared.is_none());
+            if self.options.exclusive || !shares {
+                return Err(refusal(&self.root, holder.as_ref()));
+            }
+            if let Some(holder) = holder.as_ref().filter(|holder| holder.socket.is_some()) {
+                match Client::connect(self.root.clone(), holder.clone(), self.options.program.clone()) {
+                    Ok(client) => return Ok(Role::IsServed(Arc::new(client))),
+                    Err(NoAnswer::Failed(error)) => return Err(error),
+                    Err(NoAnswer::Broken) => {}
+                }
+            }
+            if self.closing.load(Ordering::SeqCst) {
+                return Err(Error::closed());
+            }
+            if Instant::now() >= until {
+                return Err(match may_hold {
+                    true => self.still_waiting(holder.as_ref()),
+                    false => cannot_hold(&self.root, opened_by),
+                });
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    fn take_lock(&self) -> Result<Taken> {
+        let _guard = Guard::take(&self.root)?;
+        FolderLock::try_take(&self.root, &self.options.program)
+    }
+
+    fn hold(&self, lock: FolderLock) -> Result<Role> {
+        note_store()?;
+        let db = LocalDatabase::open_locked(&self.root, self.options.clone(), lock)?;
+        let (server, announced) = match self.options.exclusive {
+            true => (None, Err("it was opened as exclusive".to_string())),
+            false => match Server::start(&db, &self.root) {
+                Ok(server) => (Some(server), Ok(SOCKET)),
+                Err(error) => (None, Err(format!("no socket could be made in the folder ({error})"))),
+            },
+        };
+        db.inner.shared.announce(announced)?;
+        Ok(Role::Holds(Arc::new(Held { db: Owned::new(db), server: Owned::new(Mutex::new(server)) })))
+    }
+
+    fn still_waiting(&self, holder: Option<&Holder>) -> Error {
+        Error::new(
+            ErrorKind::Unavailable,
+            format!(
+                "{} is being opened or closed in {}, and the time is over; try again, or look what it does",
+                self.root.display(),
+                named(holder)
+            ),
+        )
+    }
+
+    /// The holder as others see it, this process included. `None` for a database that is not shared by a lock file.
+    pub fn holder(&self) -> Option<Holder> {
+        match &*self.role.read() {
+            Role::IsServed(client) => Some(client.holder.clone()),
+            Role::Holds(_) => FolderLock::holder_of(&self.root),
+            Role::Closed => None,
+        }
+    }
+
+    pub fn close(&self) -> Result<()> {
+        // Calls that wait for a holder end, and let go of `changing`.
+        self.closing.store(true, Ordering::SeqCst);
+        let _changing = self.changing.lock();
+        let role = std::mem::replace(&mut *self.role.write(), Role::Closed);
+        close(role)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if self.is_ours() {
+            // Nobody is left to tell; what was acknowledged is durable either way, and the next open says what is wrong.
+            self.close().ok();
+        }
+    }
+}
+
+fn close(role: Role) -> Result<()> {
+    match role {
+        Role::Holds(held) => held.close(),
+        Role::IsServed(_) | Role::Closed => Ok(()),
+    }
+}
+
+/// To be called before a store is opened in this process.
+///
+/// # Errors
+/// `Unavailable` in a fork of a process that has opened one: the threads that would flush and compact are not here.
+pub(crate) fn note_store() -> Result<()> {
+    let own = std::process::id();
+    match STORE_OPENED_BY.compare_exchange(0, own, Ordering::SeqCst, Ordering::SeqCst) {
+        Err(other) if other != own => Err(cannot_hold(Path::new("a database"), other)),
+        _ => Ok(()),
+    }
+}
+
+fn cannot_hold(folder: &Path, opened_by: u32) -> Error {
+    Error::new(
+        ErrorKind::Unavailable,
+        format!(
+            "no other process holds {}, and this one cannot: it was forked from process {opened_by}, which had a store open whose threads did not come with the fork; \
+             keep the folder open in a process that lives, or start processes anew instead of forking them (in Python multiprocessing: the start method \"spawn\" or \"forkserver\")",
+            folder.display()
+        ),
+    )
+}
+
+fn too_large(error: FrameError) -> NoAnswer {
+    NoAnswer::Failed(match error {
+        FrameError::TooLarge { bytes } => Error::new(
+            ErrorKind::Exhausted,
+            format!(
+                "the call has {} MiB, and {} at most go from one process to another; split it into several",
+                bytes >> 20,
+                frame::FRAME_BYTES_MAX >> 20
+            ),
+        ),
+        other => Error::internal(other.to_string()),
+    })
+}
+
+/// Answers a call of this very process, which has come to hold the folder while it was waiting.
+fn answer_here(
+    db: &LocalDatabase,
+    request: Option<Request>,
+    turn: Option<(String, u64, Vec<u8>)>,
+    embedder: &EmbedderChoice,
+    limits: &Limits,
+) -> Result<Encoded> {
+    let request = match (request, &turn) {
+        (Some(request), _) => request,
+        (None, Some((.., frame))) => match frame::decode(frame) {
+            Ok(ToHolder::Ask { request, .. }) => request,
+            _ => return Err(Error::internal("a request that was sent does not decode")),
+        },
+        (None, None) => return Err(Error::internal("a request was lost before it was sent")),
+    };
+    let receipt = match &turn {
+        Some((lane, ..)) => Receipt::read(&*db.inner.shared.truth()?, lane)?,
+        None => None,
+    };
+    let mut answering = Answering {
+        db,
+        turn: turn.as_ref().map(|(lane, number, _)| (lane.as_str(), *number)),
+        receipt,
+        brought: Brought::Here(embedder),
+        cancel: limits.cancel.clone(),
+        known: &mut Default::default(),
+    };
+    answering.answer(request)
+}

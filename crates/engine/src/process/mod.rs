@@ -1,0 +1,37 @@
+//! Many processes, one folder.
+//!
+//! **What it is.** [`Database`] and [`Collection`] as callers see them. The first process to open a folder holds its lock and
+//! listens on a socket in it; the handles of the others send their calls there. When the holder goes, one of the others takes
+//! the lock, opens the folder and serves; the rest connect to it and ask again what was not answered.
+//! **Useful for** a notebook beside a service, workers of a pool, the command line beside a program.
+//! **Not for** other machines: the socket is for processes of one user on one machine.
+//!
+//! **Invariant:** a call is answered once and a write is done once, however often the holder changes in between; no call of a
+//! handle that holds the folder pays for this.
+//!
+//! [RFC 0012](../../../../docs/rfcs/0012-many-processes.md) has the protocol and what was weighed.
+
+mod adding;
+mod answer;
+pub(crate) mod caller;
+mod client;
+mod collection;
+mod connection;
+mod database;
+mod frame;
+mod hello;
+pub(crate) mod identity;
+mod keyspace;
+mod keyspace_answer;
+mod link;
+mod owned;
+mod receipt;
+mod request;
+mod server;
+mod socket;
+pub(crate) mod wire;
+
+pub use collection::Collection;
+pub use database::{Database, FolderHolder};
+pub use keyspace::Keyspace;
+pub(crate) use receipt::{Done, Said};

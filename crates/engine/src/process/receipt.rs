@@ -1,0 +1,134 @@
+//! Exactly once: what a served process wrote last is stored in the same batch as the write itself.
+//!
+//! A process that is served has **lanes**. A lane does one request at a time and numbers them. When the holder dies between a
+//! write and its answer, the lane asks the next holder again with the same number, and the receipt says whether the write
+//! happened, and what its answer was. One receipt a lane is enough, and the next write replaces it.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use nuthatch_truth::{Batch, Direction, Embedded, Reader, Table, Truth};
+use serde::{Deserialize, Serialize};
+
+use crate::collection::meta::TENANT_SHARD;
+use crate::{Error, Result};
+
+const VERSION: u8 = 1;
+const PREFIX: &[u8] = b"receipt/";
+/// `0` follows `/`.
+const PREFIX_END: &[u8] = b"receipt0";
+/// A lane asks again within seconds, or not at all; what is older than this was left behind by a process that died.
+const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// What a write did, as far as its answer tells. What one request does in several batches adds up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Done {
+    pub inserted: u64,
+    pub replaced: u64,
+    pub deleted: u64,
+    /// Files whose entries were removed.
+    pub files: u64,
+    /// What an increment, an append, a compare-and-set or an expiry said.
+    pub said: i64,
+    /// Collections and keyspaces that were dropped.
+    pub dropped: u64,
+}
+
+impl Done {
+    pub fn and(self, more: Self) -> Self {
+        Self {
+            inserted: self.inserted + more.inserted,
+            replaced: self.replaced + more.replaced,
+            deleted: self.deleted + more.deleted,
+            files: self.files + more.files,
+            said: self.said + more.said,
+            dropped: self.dropped + more.dropped,
+        }
+    }
+}
+
+/// What such a change of a key says, as [`Done::said`] keeps it.
+pub(crate) trait Said: Copy {
+    fn said(self) -> i64;
+}
+
+impl Said for bool {
+    fn said(self) -> i64 {
+        self.into()
+    }
+}
+
+impl Said for i64 {
+    fn said(self) -> i64 {
+        self
+    }
+}
+
+impl Said for u64 {
+    /// Lengths of values, which are far below.
+    fn said(self) -> i64 {
+        self as i64
+    }
+}
+
+/// The last write of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Receipt {
+    pub number: u64,
+    pub done: Done,
+    at_unix_seconds: i64,
+}
+
+impl Receipt {
+    /// Puts it into the batch that it is about.
+    pub fn put(batch: &mut Batch, lane: &str, number: u64, done: Done) {
+        let receipt = Self { number, done, at_unix_seconds: now() };
+        let value = postcard::to_extend(&receipt, vec![VERSION]).expect("numbers always encode");
+        batch.put(Table::Catalog, key(lane), value);
+    }
+
+    pub fn read(truth: &Embedded, lane: &str) -> Result<Option<Self>> {
+        truth.get(Table::Catalog, &key(lane))?.as_deref().map(Self::decode).transpose()
+    }
+
+    /// Removes a lane's receipt. Not worth a sync: a receipt that comes back is forgotten by age.
+    pub fn forget(truth: &Embedded, lane: &str) -> Result<()> {
+        let mut batch = Batch::new();
+        batch.delete(Table::Catalog, key(lane));
+        truth.write(batch)?;
+        Ok(())
+    }
+
+    /// Removes the receipts that nobody will ask for.
+    pub fn forget_old(truth: &Embedded) -> Result<()> {
+        let before = now() - KEPT.as_secs() as i64;
+        let mut batch = Batch::new();
+        let (from, to) = (TENANT_SHARD.key(PREFIX), TENANT_SHARD.key(PREFIX_END));
+        truth.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, value| {
+            if Self::decode(value).is_ok_and(|receipt| receipt.at_unix_seconds < before) {
+                batch.delete(Table::Catalog, key.to_vec());
+            }
+            ControlFlow::Continue(())
+        })?;
+        if !batch.is_empty() {
+            truth.write(batch)?;
+        }
+        Ok(())
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        match bytes.split_first() {
+            Some((&VERSION, rest)) => postcard::from_bytes(rest)
+                .map_err(|error| Error::internal(format!("a receipt does not decode: {error}"))),
+            _ => Err(Error::internal("a receipt has a version that this program does not read; use a newer Nuthatch")),
+        }
+    }
+}
+
+fn key(lane: &str) -> Vec<u8> {
+    TENANT_SHARD.key(&[PREFIX, lane.as_bytes()].concat())
+}
+
+fn now() -> i64 {
+    jiff::Timestamp::now().as_second()
+}

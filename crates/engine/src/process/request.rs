@@ -1,0 +1,171 @@
+//! What goes over the socket after the greeting, encoded with postcard. Any change here raises `hello::PROTOCOL`.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::collection::meta::EmbedderMeta;
+use crate::collection::{EmbedderChoice, WriteSet};
+use crate::durability::Durability;
+use crate::kv::{KeyScan, KvOp};
+use crate::process::wire::{Bytes, OptionsAsk, ScanAsk, SearchAsk, bytes};
+use crate::record::Record;
+use crate::transaction::WriteBatch;
+use crate::{Error, Result};
+
+/// From the process that is served.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum ToHolder {
+    /// Numbers of one lane ascend. The same number again is the same request again.
+    Ask { number: u64, request: Request },
+    /// What [`FromHolder::Embed`] asked for, or the embedder's words.
+    Embedded(std::result::Result<Vec<Vec<f32>>, String>),
+    /// Stop working on this request of that lane. Not answered.
+    Cancel { lane: String, number: u64 },
+    /// This lane is not gone on with. Not answered.
+    Goodbye,
+}
+
+/// From the holder.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum FromHolder {
+    Answer(std::result::Result<Encoded, Error>),
+    /// The caller's own embedder is needed; the answer comes after it.
+    Embed {
+        query: bool,
+        texts: Vec<String>,
+    },
+}
+
+/// An answer, encoded: its type follows from the request.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Encoded(#[serde(with = "bytes")] pub Vec<u8>);
+
+impl Encoded {
+    pub fn of(value: &impl Serialize) -> Result<Self> {
+        postcard::to_stdvec(value)
+            .map(Self)
+            .map_err(|error| Error::internal(format!("an answer does not encode: {error}")))
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Request {
+    /// `collection` and `existing_collection`. Answered with [`Opened`].
+    Open {
+        name: String,
+        options: OptionsAsk,
+        must_exist: bool,
+    },
+    Names,
+    Infos,
+    Drop {
+        name: String,
+    },
+    Stats,
+    Doctor,
+    OptimizeAll,
+    /// `kv` and `existing_keyspace`. Answered with its id.
+    OpenKeyspace {
+        name: String,
+        must_exist: bool,
+    },
+    KeyspaceNames,
+    Write(Box<WriteBatch>),
+    DropKeyspace {
+        name: String,
+    },
+    InKeyspace {
+        keyspace: Place,
+        durability: Durability,
+        call: KvCall,
+    },
+    In {
+        collection: Place,
+        embedder: Choice,
+        durability: Durability,
+        call: Call,
+    },
+}
+
+/// Which collection or keyspace: the id tells it from one of the same name that was made after it was dropped.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Place {
+    pub name: String,
+    pub id: u32,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Opened {
+    pub id: u32,
+    pub metric: String,
+    pub element: String,
+}
+
+/// A call on a collection.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Call {
+    Upsert(Vec<Record>),
+    Delete(Vec<String>),
+    DeleteWhere(String),
+    Get { ids: Vec<String>, vectors: bool },
+    Count(Option<String>),
+    Scan(ScanAsk),
+    Search(Box<SearchAsk>),
+    SearchMany(Vec<SearchAsk>),
+    Info,
+    Len,
+    Optimize(Duration),
+    WaitUntilIndexed(Duration),
+    Files(String),
+    RemoveFiles(String),
+    // What adding files is made of: see `adding.rs`.
+    Apply(Box<WriteSet>),
+    PassageEmbedder,
+    Embed(Vec<String>),
+    VectorsOf(Vec<String>),
+    FileEntry(String),
+    FileEntries(String),
+}
+
+/// A call on a keyspace.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum KvCall {
+    Get(Bytes),
+    MultiGet(Vec<Bytes>),
+    Contains(Bytes),
+    ExpiresIn(Bytes),
+    Scan(KeyScan),
+    CountEstimate(Bytes),
+    MultiPut(Vec<KvOp>),
+    Delete(Vec<Bytes>),
+    DeletePrefix(Bytes),
+    CompareAndSet { key: Bytes, expected: Option<Bytes>, new: Option<Bytes>, expires_in: Option<Duration> },
+    Increment { key: Bytes, by: i64 },
+    Append { key: Bytes, more: Bytes },
+    Expire { key: Bytes, expires_in: Option<Duration> },
+}
+
+/// [`EmbedderChoice`] without the embedder itself, which stays with the caller.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Choice {
+    Auto,
+    None,
+    BuiltIn,
+    Given(EmbedderMeta),
+}
+
+impl From<&EmbedderChoice> for Choice {
+    fn from(choice: &EmbedderChoice) -> Self {
+        match choice {
+            EmbedderChoice::Auto => Self::Auto,
+            EmbedderChoice::None => Self::None,
+            EmbedderChoice::BuiltIn => Self::BuiltIn,
+            EmbedderChoice::Given(embedder) => Self::Given(EmbedderMeta {
+                name: embedder.name().to_string(),
+                dim: embedder.dim(),
+                fingerprint: embedder.fingerprint().to_string(),
+            }),
+        }
+    }
+}

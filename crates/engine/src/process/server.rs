@@ -1,0 +1,316 @@
+//! The holder's side: it listens in the folder and answers every process that connects, one thread a connection.
+//!
+//! **Invariant:** whatever comes over a connection, at worst that connection ends; and what the holder has begun to answer
+//! when it is told to stop is either answered or not acknowledged, never half of both.
+
+use std::collections::{HashMap, HashSet};
+use std::io::BufReader;
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::collection::Collection;
+use crate::database::Database;
+use crate::process::answer::{Answering, AskCaller, Brought};
+use crate::process::frame::{self, FrameError};
+use crate::process::hello::{self, Hello, PROTOCOL, Welcome};
+use crate::process::receipt::Receipt;
+use crate::process::request::{Encoded, FromHolder, Request, ToHolder};
+use crate::process::socket;
+use crate::{Error, ErrorKind, Result};
+
+/// Most connections at a time; each has a thread.
+const CONNECTIONS_MAX: usize = 1024;
+/// How long a connection may take to say who it is.
+const HELLO_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long a stopping holder lets answers that are under way come to their end.
+const STOP_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How often receipts are looked through for old ones.
+const FORGET_EVERY: Timespec = Timespec { tv_sec: 3600, tv_nsec: 0 };
+
+/// Serves a folder until it is stopped.
+pub(crate) struct Server {
+    serving: Arc<Serving>,
+    accepting: Option<JoinHandle<()>>,
+    /// Wakes the accepting thread by closing.
+    wake: Option<UnixStream>,
+}
+
+struct Serving {
+    db: Database,
+    folder: PathBuf,
+    stopping: AtomicBool,
+    /// For ending them; by a number of their own.
+    connections: Mutex<HashMap<u64, UnixStream>>,
+    ended: Condvar,
+    next: AtomicU64,
+    /// Lanes that a connection works on now.
+    lanes: Mutex<HashSet<String>>,
+    lane_left: Condvar,
+    /// Requests that can be cancelled, by lane and number.
+    running: Mutex<HashMap<(String, u64), Arc<AtomicBool>>>,
+}
+
+impl Server {
+    /// Begins to listen. The caller holds the folder's lock, and tells the others afterwards.
+    pub fn start(db: &Database, folder: &Path) -> std::io::Result<Self> {
+        let listener = socket::bind(folder)?;
+        let (wake, woken) = UnixStream::pair()?;
+        let serving = Arc::new(Serving {
+            db: db.clone(),
+            folder: folder.to_path_buf(),
+            stopping: AtomicBool::new(false),
+            connections: Mutex::default(),
+            ended: Condvar::new(),
+            next: AtomicU64::new(0),
+            lanes: Mutex::default(),
+            lane_left: Condvar::new(),
+            running: Mutex::default(),
+        });
+        let thread = serving.clone();
+        let accepting = std::thread::Builder::new()
+            .name("nuthatch-accept".into())
+            .spawn(move || accept(&thread, &listener, &woken))?;
+        Ok(Self { serving, accepting: Some(accepting), wake: Some(wake) })
+    }
+
+    /// Takes the name of the socket away, lets requests that are under way come to their end, and hangs up.
+    pub fn stop(&mut self) {
+        let serving = &self.serving;
+        if serving.stopping.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        socket::remove_from(&serving.folder);
+        self.wake = None;
+        if let Some(accepting) = self.accepting.take() {
+            accepting.join().ok(); // it cannot panic, and there would be nothing to do about it
+        }
+        serving.lane_left.notify_all();
+        let mut connections = serving.connections.lock();
+        let hang_up = |connections: &HashMap<u64, UnixStream>, how: Shutdown| {
+            // One that has ended by itself cannot be shut down any more, which is fine.
+            connections.values().for_each(|stream| drop(stream.shutdown(how)));
+        };
+        hang_up(&connections, Shutdown::Read); // answers still get out
+        let until = Instant::now() + STOP_WAIT_MAX;
+        while !connections.is_empty() && !serving.ended.wait_until(&mut connections, until).timed_out() {}
+        hang_up(&connections, Shutdown::Both);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn accept(serving: &Arc<Serving>, listener: &UnixListener, woken: &UnixStream) {
+    let mut forget = true;
+    loop {
+        if std::mem::take(&mut forget) {
+            // Receipts take little; what is not forgotten now is forgotten in an hour.
+            if let Ok(truth) = serving.db.inner.shared.truth() {
+                Receipt::forget_old(&truth).ok();
+            }
+        }
+        let mut ready = [PollFd::new(listener, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
+        match poll(&mut ready, Some(&FORGET_EVERY)) {
+            Ok(0) => forget = true,
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
+        }
+        if serving.stopping.load(Ordering::SeqCst) {
+            return;
+        }
+        if !ready[0].revents().contains(PollFlags::IN) {
+            continue;
+        }
+        match listener.accept() {
+            Ok((stream, _)) => serving.clone().begin(stream),
+            // Out of descriptors, most likely: those that are connected go on, and some end.
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
+impl Serving {
+    /// Starts a connection's thread.
+    fn begin(self: Arc<Self>, stream: UnixStream) {
+        let Ok(for_ending) = stream.try_clone() else { return };
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let crowded = {
+            let mut connections = self.connections.lock();
+            connections.insert(number, for_ending);
+            connections.len() > CONNECTIONS_MAX
+        };
+        let serving = self.clone();
+        let run = move || {
+            // What ends a connection is its own business; the other side notices that it ended.
+            serving.talk(stream, crowded).ok();
+            serving.end(number);
+        };
+        if std::thread::Builder::new().name("nuthatch-serve".into()).spawn(run).is_err() {
+            self.end(number);
+        }
+    }
+
+    fn end(&self, number: u64) {
+        let mut connections = self.connections.lock();
+        connections.remove(&number);
+        self.ended.notify_all();
+    }
+
+    fn talk(&self, mut stream: UnixStream, crowded: bool) -> std::result::Result<(), FrameError> {
+        let mut reader = BufReader::new(stream.try_clone()?);
+        stream.set_read_timeout(Some(HELLO_WAIT_MAX))?;
+        let hello: Hello = hello::receive(&mut reader)?;
+        stream.set_read_timeout(None)?;
+        let refused = if !socket::is_same_user(&stream) {
+            Some("it serves processes of its own user only".to_string())
+        } else if hello.protocol != PROTOCOL {
+            Some(format!(
+                "it runs {} (process protocol {PROTOCOL}), and this is {} (process protocol {})",
+                hello::build(),
+                hello.build,
+                hello.protocol
+            ))
+        } else if crowded {
+            Some(format!("it serves {CONNECTIONS_MAX} connections already"))
+        } else {
+            None
+        };
+        let is_refused = refused.is_some();
+        hello::send(&mut stream, &Welcome::new(refused))?;
+        if is_refused {
+            return Ok(());
+        }
+        let Some(_lane) = self.take_lane(&hello.lane) else { return Ok(()) };
+        let receipt = match self.db.inner.shared.truth() {
+            Ok(truth) => Receipt::read(&truth, &hello.lane),
+            Err(_) => return Ok(()), // closed meanwhile
+        };
+        let stream = Arc::new(Mutex::new((reader, stream)));
+        let ask = asking(&stream);
+        let mut known = HashMap::new();
+        loop {
+            let message = frame::read(&mut stream.lock().0)?;
+            match message {
+                ToHolder::Ask { number, request } => {
+                    let outcome = match &receipt {
+                        Ok(receipt) => self.answer(&hello.lane, number, *receipt, &ask, &mut known, request),
+                        Err(error) => Err(error.clone()),
+                    };
+                    if outcome.is_err() && self.stopping.load(Ordering::SeqCst) {
+                        return Ok(()); // stopping may be why; the next holder answers it
+                    }
+                    self.send(&mut stream.lock().1, outcome)?;
+                }
+                ToHolder::Cancel { lane, number } => {
+                    if let Some(flag) = self.running.lock().get(&(lane, number)) {
+                        flag.store(true, Ordering::SeqCst);
+                    }
+                }
+                ToHolder::Goodbye => {
+                    if let Ok(truth) = self.db.inner.shared.truth() {
+                        Receipt::forget(&truth, &hello.lane).ok(); // else by age
+                    }
+                    return Ok(());
+                }
+                ToHolder::Embedded(_) => return Err(FrameError::Malformed("vectors that nobody asked for".into())),
+            }
+        }
+    }
+
+    fn answer(
+        &self,
+        lane: &str,
+        number: u64,
+        receipt: Option<Receipt>,
+        ask: &Arc<AskCaller>,
+        known: &mut HashMap<u32, Collection>,
+        request: Request,
+    ) -> Result<Encoded> {
+        let key = (lane.to_string(), number);
+        let cancel = Arc::new(AtomicBool::new(false));
+        self.running.lock().insert(key.clone(), cancel.clone());
+        let mut answering = Answering {
+            db: &self.db,
+            turn: Some((lane, number)),
+            receipt,
+            brought: Brought::There(ask),
+            cancel: Some(cancel),
+            known,
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| answering.answer(request)));
+        self.running.lock().remove(&key);
+        outcome.unwrap_or_else(|_| {
+            Err(Error::internal(
+                "answering panicked in the process that holds the folder; this is a defect, please report it",
+            ))
+        })
+    }
+
+    fn send(&self, stream: &mut UnixStream, outcome: Result<Encoded>) -> std::result::Result<(), FrameError> {
+        match frame::write(stream, &FromHolder::Answer(outcome)) {
+            Err(FrameError::TooLarge { bytes }) => {
+                let message = format!(
+                    "the answer has {} MiB, and {} at most go from one process to another; ask for less at a time",
+                    bytes >> 20,
+                    frame::FRAME_BYTES_MAX >> 20
+                );
+                frame::write(stream, &FromHolder::Answer(Err(Error::new(ErrorKind::Exhausted, message))))
+            }
+            other => other,
+        }
+    }
+
+    /// Waits until no other connection works on the lane: one that broke may still be at its last request. `None` when the
+    /// holder stops.
+    fn take_lane(&self, lane: &str) -> Option<Lane<'_>> {
+        let mut lanes = self.lanes.lock();
+        while lanes.contains(lane) {
+            if self.stopping.load(Ordering::SeqCst) {
+                return None;
+            }
+            self.lane_left.wait_for(&mut lanes, Duration::from_millis(100));
+        }
+        lanes.insert(lane.to_string());
+        Some(Lane { serving: self, lane: lane.to_string() })
+    }
+}
+
+struct Lane<'a> {
+    serving: &'a Serving,
+    lane: String,
+}
+
+impl Drop for Lane<'_> {
+    fn drop(&mut self) {
+        self.serving.lanes.lock().remove(&self.lane);
+        self.serving.lane_left.notify_all();
+    }
+}
+
+/// Asks the other side of a connection to embed, in the middle of its request.
+fn asking(stream: &Arc<Mutex<(BufReader<UnixStream>, UnixStream)>>) -> Arc<AskCaller> {
+    let stream = stream.clone();
+    Arc::new(move |query, texts| {
+        let mut stream = stream.lock();
+        let texts = texts.iter().map(ToString::to_string).collect();
+        let gone = |error: FrameError| format!("the process whose embedder it is has gone: {error}");
+        frame::write(&mut stream.1, &FromHolder::Embed { query, texts }).map_err(gone)?;
+        match frame::read(&mut stream.0).map_err(gone)? {
+            ToHolder::Embedded(vectors) => vectors,
+            _ => Err("the process whose embedder it is answered with something else".into()),
+        }
+    })
+}

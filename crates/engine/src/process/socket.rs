@@ -1,0 +1,80 @@
+//! The socket in the data folder: who may speak to it, and how its path is kept short.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// Its name in the folder.
+pub(crate) const SOCKET: &str = "SOCKET";
+const SOCKET_NEXT: &str = "SOCKET.next";
+/// Longest path that every system takes (108 bytes on Linux, 104 elsewhere, with the closing zero).
+const PATH_BYTES_MAX: usize = 100;
+
+/// Listens in the folder, in place of whoever did before. The caller holds the folder's lock.
+pub(crate) fn bind(folder: &Path) -> std::io::Result<UnixListener> {
+    let (next, last) = (folder.join(SOCKET_NEXT), folder.join(SOCKET));
+    remove(&next)?;
+    let short = Short::of(folder)?;
+    let listener = UnixListener::bind(short.path(SOCKET_NEXT))?;
+    std::fs::set_permissions(&next, std::fs::Permissions::from_mode(0o600))?;
+    // Nobody finds it before it is the owner's alone.
+    std::fs::rename(&next, &last)?;
+    Ok(listener)
+}
+
+/// Takes the name away, so that nobody connects any more.
+pub(crate) fn remove_from(folder: &Path) {
+    // What stays behind is replaced by the next holder.
+    remove(&folder.join(SOCKET)).ok();
+}
+
+pub(crate) fn connect(folder: &Path, socket: &str) -> std::io::Result<UnixStream> {
+    // The name comes from a file; it must not lead out of the folder.
+    let name = Path::new(socket).file_name().ok_or(std::io::ErrorKind::InvalidInput)?;
+    UnixStream::connect(Short::of(folder)?.path(name))
+}
+
+/// True when the process at the other end belongs to this user (or to root, who may do everything anyway).
+pub(crate) fn is_same_user(stream: &UnixStream) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        let own = rustix::process::geteuid();
+        rustix::net::sockopt::socket_peercred(stream).is_ok_and(|peer| peer.uid == own || peer.uid.is_root())
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = stream; // the permissions of the file have to do
+        true
+    }
+}
+
+fn remove(path: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A short way to the folder: socket addresses hold about a hundred bytes, and data folders may lie deeper.
+struct Short {
+    way: PathBuf,
+    /// What the way leads through.
+    _opened: Option<File>,
+}
+
+impl Short {
+    fn of(folder: &Path) -> std::io::Result<Self> {
+        if folder.as_os_str().len() + SOCKET_NEXT.len() < PATH_BYTES_MAX || !cfg!(target_os = "linux") {
+            return Ok(Self { way: folder.to_path_buf(), _opened: None });
+        }
+        let opened = File::open(folder)?;
+        let way = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
+        Ok(Self { way, _opened: Some(opened) })
+    }
+
+    fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.way.join(name)
+    }
+}
