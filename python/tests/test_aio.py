@@ -98,7 +98,7 @@ def test_connecting_may_be_awaited_and_entered_later(folder):
         db = await nuthatch.connect_async(folder)
         async with db:
             with pytest.raises(nuthatch.ConflictError):
-                await nuthatch.connect_async(folder)
+                await nuthatch.connect_async(folder, exclusive=True)
         with pytest.raises(nuthatch.ClosedError):
             async with db:
                 pass

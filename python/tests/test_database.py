@@ -89,25 +89,6 @@ def test_leaving_the_with_block_closes_even_after_an_error(folder):
         db.stats()
 
 
-def test_a_second_opener_is_told_pid_program_and_since_when(folder):
-    holder = run_python(
-        "import sys, nuthatch; db = nuthatch.connect(sys.argv[1], program='holder of the folder'); print('open'); sys.stdin.read()",
-        str(folder),
-    )
-    try:
-        assert holder.stdout.readline() == "open\n"
-        with pytest.raises(nuthatch.ConflictError, match=rf"pid {holder.pid} \(holder of the folder\) since 20\d\d-"):
-            nuthatch.connect(folder)
-    finally:
-        holder.communicate()
-    nuthatch.connect(folder).close()
-
-
-def test_a_second_handle_in_this_process_is_refused_too(folder):
-    with nuthatch.connect(folder), pytest.raises(nuthatch.ConflictError, match="this very process"):
-        nuthatch.connect(folder)
-
-
 @pytest.mark.parametrize(
     ("path", "error", "named"),
     [
@@ -252,7 +233,7 @@ def test_every_acknowledged_write_survives_kill_9_and_none_is_half_there(folder)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_fork_gets_a_clear_error_and_does_not_hang(db):
+def test_a_fork_of_a_database_in_memory_gets_a_clear_error_and_does_not_hang(db):
     notes = db.collection("notes", embedder="none")
     notes.upsert([{"id": "a", "text": "x"}])
     context = multiprocessing.get_context("fork")

@@ -117,6 +117,7 @@ impl From<TruthError> for Error {
         let kind = match &error {
             TruthError::Corrupt { path, .. } => ErrorKind::Corrupt { path: path.clone() },
             TruthError::Full { .. } => ErrorKind::Exhausted,
+            TruthError::Busy { .. } => ErrorKind::Conflict,
             TruthError::Stopped(_) => ErrorKind::Closed,
             TruthError::Closed => return Self::closed(),
             TruthError::Io { .. } => ErrorKind::Internal,

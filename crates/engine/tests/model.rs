@@ -5,12 +5,15 @@ mod support;
 use nuthatch_engine::*;
 use support::*;
 
-fn one_run(seed: u64, background: bool) {
+fn one_run(seed: u64, background: bool, served: bool) {
     println!("seed {seed}");
     let mut dice = fastrand::Rng::with_seed(seed);
     let folder = tempfile::tempdir().unwrap();
     let options = || Options { background, ..quiet() };
-    let mut db = Database::open(folder.path(), options()).unwrap();
+    let open = || Database::open(folder.path(), options()).unwrap();
+    // Whoever opens the folder first holds it, and the handle that is tested is served.
+    let mut holder = served.then(open);
+    let mut db = open();
     let mut notes = db.collection("notes", no_embedder()).unwrap();
     let mut model = Model::new();
     for step in 0..120 {
@@ -47,17 +50,24 @@ fn one_run(seed: u64, background: bool) {
             }
             14 | 15 => assert!(notes.wait_until_indexed(None).unwrap(), "{note}"),
             16 => db.optimize().unwrap(),
+            17 if served => {
+                // The holder goes, and who was served takes over; then somebody else is served.
+                holder.replace(db).unwrap().close().unwrap();
+                assert_same(&notes, &model, &mut dice, &format!("{note}, taken over"));
+                db = open();
+                notes = db.collection("notes", no_embedder()).unwrap();
+            }
             17 => {
                 drop(notes);
                 db.close().unwrap();
-                db = Database::open(folder.path(), options()).unwrap();
+                db = open();
                 notes = db.collection("notes", no_embedder()).unwrap();
             }
             18 => {
                 // Handles dropped without closing: what a crash of the caller's code leaves.
                 drop(notes);
                 drop(db);
-                db = Database::open(folder.path(), options()).unwrap();
+                db = open();
                 notes = db.collection("notes", no_embedder()).unwrap();
             }
             _ => {}
@@ -73,13 +83,20 @@ fn one_run(seed: u64, background: bool) {
 #[test]
 fn agrees_with_a_naive_model_whatever_happens() {
     for _ in 0..4 {
-        one_run(fastrand::u64(..), false);
+        one_run(fastrand::u64(..), false, false);
     }
 }
 
 #[test]
 fn agrees_with_a_naive_model_while_maintenance_works_in_the_background() {
     for _ in 0..4 {
-        one_run(fastrand::u64(..), true);
+        one_run(fastrand::u64(..), true, false);
+    }
+}
+
+#[test]
+fn agrees_with_a_naive_model_through_another_handle_that_holds_the_folder() {
+    for background in [false, true] {
+        one_run(fastrand::u64(..), background, true);
     }
 }

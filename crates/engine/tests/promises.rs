@@ -104,17 +104,6 @@ fn options_that_contradict_the_collection_are_refused_with_both() {
 }
 
 #[test]
-fn a_second_opener_is_told_who_holds_the_folder() {
-    let folder = tempfile::tempdir().unwrap();
-    let db = Database::open(folder.path(), Options { program: "first".into(), ..quiet() }).unwrap();
-    let error = Database::open(folder.path(), quiet()).err().unwrap();
-    assert_eq!(error.kind, ErrorKind::Conflict);
-    assert!(error.message.contains(&std::process::id().to_string()) && error.message.contains("first"), "{error}");
-    db.close().unwrap();
-    Database::open(folder.path(), quiet()).unwrap();
-}
-
-#[test]
 fn a_closed_database_says_so() {
     let db = Database::in_memory(quiet()).unwrap();
     let (notes, _) = filled(&db, 5);

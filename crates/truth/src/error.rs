@@ -12,6 +12,9 @@ pub enum TruthError {
         "the disk under {} is full: {what}; nothing was written, free some space and try again", path.display()
     )]
     Full { path: PathBuf, what: String },
+    /// Another process has the files open: one that was killed, for the moment that its end takes.
+    #[error("{}: another process has the store open: {what}; try again when it has ended", path.display())]
+    Busy { path: PathBuf, what: String },
     /// An fsync failed: what the disk holds is unknown, so nothing more is accepted.
     #[error("the store has stopped writing after a failed sync ({0}); reopen it")]
     Stopped(String),
@@ -36,6 +39,9 @@ impl TruthError {
             .map_or_else(|| folder.to_path_buf(), PathBuf::from);
         if what.contains("No space left") || what.contains("NoSpace") {
             return Self::Full { path, what };
+        }
+        if what.contains("While lock file") || what.contains("lock hold by current process") {
+            return Self::Busy { path, what };
         }
         match error.kind() {
             rocksdb::ErrorKind::Corruption => Self::Corrupt { path, what },

@@ -109,7 +109,7 @@ pub fn verify_small(folder: &Path) -> Result<Vec<Damage>> {
 /// Names the file behind a failed open where RocksDB does not.
 pub(crate) fn blame(folder: &Path, error: rocksdb::Error) -> TruthError {
     let said = TruthError::from_rocksdb(folder, error);
-    if matches!(said, TruthError::Full { .. }) {
+    if matches!(said, TruthError::Full { .. } | TruthError::Busy { .. }) {
         return said;
     }
     match check_files(folder, None).ok().and_then(|all| all.into_iter().next()) {

@@ -3,9 +3,12 @@
 What it is: ``connect`` opens a data folder; a ``Collection`` keeps records (id, text, vector, payload) and answers hybrid
 searches; ``Database.add`` fills a collection from files; a ``Keyspace`` keeps keys and values. ``connect_async`` gives the same
 calls to be awaited.
-What it is not: a server, or a client of one. One process at a time has a folder open.
 Invariant: a call that returned is on disk (unless ``durability`` asked for less) and in the next answer; a call that raised
+Invariant: a call that returned is on disk and in the next answer; a call that raised changed nothing.
+What it is not: a server for other machines. Processes on one machine may have a folder open together: the first holds it and
+What it is not: a server, or a client of one. One process at a time has a folder open.
 changed nothing.
+serves the others.
 
 >>> import nuthatch
 >>> with nuthatch.connect(":memory:") as db:
@@ -53,6 +56,7 @@ from .reports import (
     DiskStats,
     Doctor,
     Finding,
+    Holder,
     MemoryStats,
     Progress,
     Receipt,
@@ -101,6 +105,7 @@ __all__ = [
     "FileInfo",
     "Finding",
     "Hit",
+    "Holder",
     "ImportReport",
     "InternalError",
     "InvalidError",

@@ -20,7 +20,7 @@ from .embedders import EmbedderLike
 from .errors import ConflictError
 from .kv_entries import TimeToLive
 from .records import FileInfo, Upserted
-from .reports import AddReport, CollectionInfo, Doctor, Progress, Receipt, Stats
+from .reports import AddReport, CollectionInfo, Doctor, Holder, Progress, Receipt, Stats
 from .snapshots import Snapshot
 from .threads import Entering, cancellable, in_thread
 from .transactions import Transaction
@@ -40,6 +40,7 @@ def connect_async(
     sync_interval_ms: int | None = None,
     snapshot_age: TimeToLive | None = None,
     create: bool = True,
+    exclusive: bool = False,
     program: str | None = None,
 ) -> Connecting:
     """As ``nuthatch.connect``: ``db = await connect_async(path)``, or ``async with connect_async(path) as db:``.
@@ -63,6 +64,7 @@ def connect_async(
             sync_interval_ms=sync_interval_ms,
             snapshot_age=snapshot_age,
             create=create,
+            exclusive=exclusive,
             program=program,
         )
     )
@@ -220,6 +222,10 @@ class AsyncDatabase:
                 durability,
             )
         )
+
+    async def holder(self) -> Holder:
+        """As ``Database.holder``."""
+        return await in_thread(lambda: self.sync.holder)
 
     async def reclaim(self, collection: str | None = None) -> Receipt:
         """As ``Database.reclaim``."""

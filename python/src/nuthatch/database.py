@@ -16,7 +16,7 @@ from .embedders import EmbedderLike, resolve
 from .errors import ClosedError, ConflictError, InvalidError
 from .kv import Keyspace
 from .kv_entries import TimeToLive
-from .reports import AddReport, CollectionInfo, Doctor, Progress, Receipt, Stats
+from .reports import AddReport, CollectionInfo, Doctor, Holder, Progress, Receipt, Stats
 from .snapshots import Snapshot
 from .transactions import Transaction
 from .transfer import ExportFormat, ExportReport, ImportReport, TransferProgress
@@ -40,6 +40,7 @@ def connect(
     sync_interval_ms: int | None = None,
     snapshot_age: TimeToLive | None = None,
     create: bool = True,
+    exclusive: bool = False,
     program: str | None = None,
 ) -> Database:
     """Opens a data folder, creating it when it is missing; ``":memory:"`` gives one that is gone when closed.
@@ -56,8 +57,11 @@ def connect(
     ``create=False`` raises NotFoundError for a folder that is not there. ``program`` is what a refused second opener is told
     about this one.
 
-    Raises ConflictError when another process or handle has the folder open, naming its pid, program and since when;
-    CorruptError when the stored records are damaged; InvalidError for a folder of something else.
+    ``create=False`` raises NotFoundError for a folder that is not there. ``exclusive=True`` wants the folder alone: while it is
+    open others are refused, and so is this call when another has it. ``program`` is what others are told about this process.
+
+    Raises ConflictError when who has the folder open does not share it, or runs another version, naming its pid, program and since
+    when; CorruptError when the stored records are damaged; InvalidError for a folder of something else.
 
     >>> import nuthatch
     >>> db = nuthatch.connect(":memory:")
@@ -77,6 +81,7 @@ def connect(
         "sync_interval_ms": arguments.optional_whole("sync_interval_ms", sync_interval_ms),
         "snapshot_age_seconds": arguments.time("snapshot_age", snapshot_age),
         "must_exist": not create,
+        "exclusive": arguments.flag("exclusive", exclusive),
         "program": program or _program(),
         "model_dirs": [sys.prefix],
     }
@@ -97,6 +102,17 @@ class Database:
     def path(self) -> str:
         """The data folder (of a database in memory: where its files are while it is open)."""
         return self._path
+
+    @property
+    def holder(self) -> Holder:
+        """The process that holds the folder now: this one, or the one that serves it.
+
+        >>> import nuthatch, os
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     db.holder.is_this, db.holder.pid == os.getpid()
+        (True, True)
+        """
+        return Holder(*self._core.holder())
 
     def collection(
         self,
@@ -458,7 +474,8 @@ class Database:
         return transfer.import_report(lines(source))
 
     def close(self) -> None:
-        """Finishes background work and lets the folder go. Calling it again does nothing."""
+        """Finishes background work and lets the folder go; another process that has it open takes over. Calling it again does
+        nothing."""
         self._core.close()
         self._is_open = False
 

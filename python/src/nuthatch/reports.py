@@ -91,6 +91,18 @@ class CollectionInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that holds a data folder, and serves the others that have it open."""
+
+    pid: int
+    program: str
+    #: When it came to hold the folder, in UTC: ``2026-01-31T12:00:00Z``.
+    since: str
+    #: It is this very handle, not another process or another handle of this one.
+    is_this: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DiskStats:
     """Bytes of the data folder's files."""
 

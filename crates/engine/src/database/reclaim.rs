@@ -17,7 +17,7 @@ const RECEIPT_VERSION: u32 = 1;
 const TENANT: u32 = 0;
 
 /// What to erase from a collection.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Erase {
     /// Records by id; ids that are not there are passed over.
     Ids(Vec<String>),

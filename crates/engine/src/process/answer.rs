@@ -58,6 +58,9 @@ impl Answering<'_> {
             },
             Request::Stats => Encoded::of(&self.db.stats()?),
             Request::Doctor => Encoded::of(&self.db.doctor()?),
+            Request::Reclaim(collection) => Encoded::of(&self.db.reclaim(collection.as_deref())?),
+            Request::Erase { collection, what } => Encoded::of(&self.db.erase(&collection, &what)?),
+            Request::Receipts => Encoded::of(&self.db.receipts()?),
             Request::OptimizeAll => Encoded::of(&self.db.optimize()?),
             Request::OpenKeyspace { name, must_exist } => {
                 let keyspace = match must_exist {
@@ -101,6 +104,10 @@ impl Answering<'_> {
                 let Deleted { deleted } = collection.delete_where(&filter)?;
                 Encoded::of(&Deleted { deleted: before.deleted + deleted })
             }),
+            (Call::DeletePrefix(prefix), _) => self.served(embedder, |before| {
+                let Deleted { deleted } = collection.delete_prefix(&prefix)?;
+                Encoded::of(&Deleted { deleted: before.deleted + deleted })
+            }),
             (Call::RemoveFiles(path), _) => {
                 self.served(embedder, |before| Encoded::of(&(before.files + collection.remove_files(&path)?)))
             }
@@ -114,6 +121,7 @@ impl Answering<'_> {
             Call::Upsert(records) => Encoded::of(&collection.upsert(records)?),
             Call::Delete(ids) => Encoded::of(&collection.delete(&ids)?),
             Call::DeleteWhere(filter) => Encoded::of(&collection.delete_where(&filter)?),
+            Call::DeletePrefix(prefix) => Encoded::of(&collection.delete_prefix(&prefix)?),
             Call::Get { ids, vectors } => Encoded::of(&collection.get(&ids, vectors)?),
             Call::Count(filter) => Encoded::of(&collection.count(filter.as_deref())?),
             Call::Scan(scan) => Encoded::of(&collection.scan(&scan.scan()?)?),
@@ -252,5 +260,102 @@ impl Embedder for CallersEmbedder {
 
     fn embed_query(&self, text: &str) -> std::result::Result<Vec<f32>, EmbedError> {
         Ok(self.ask(true, &[text])?.swap_remove(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use crate::durability::Durability;
+    use crate::process::frame;
+    use crate::process::request::KvCall;
+    use crate::process::wire::{Bytes, OptionsAsk};
+    use crate::record::Record;
+
+    /// Asks as a lane does that has found another holder: with what the truth has stored of it.
+    fn ask<T: serde::de::DeserializeOwned>(db: &Database, number: u64, request: &Request) -> T {
+        let receipt = Receipt::read(&db.inner.shared.truth().unwrap(), "lane").unwrap();
+        let mut answering = Answering {
+            db,
+            turn: Some(("lane", number)),
+            receipt,
+            brought: Brought::Here(&EmbedderChoice::None),
+            cancel: None,
+            known: &mut HashMap::new(),
+        };
+        frame::value(&answering.answer(request.clone()).unwrap().0).unwrap()
+    }
+
+    #[test]
+    fn a_write_that_is_asked_for_again_is_answered_and_not_done_again() {
+        let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
+        let options = CollectionOptions { embedder: EmbedderChoice::None, ..Default::default() };
+        let open = Request::Open { name: "notes".into(), options: OptionsAsk::from(&options), must_exist: false };
+        let opened: Opened = ask(&db, 1, &open);
+        let call = |call: Call| Request::In {
+            collection: Place { name: "notes".into(), id: opened.id },
+            embedder: Choice::None,
+            durability: Durability::Commit,
+            call,
+        };
+        let record = |id: &str| Record::new(id).text("words").payload([("n".to_string(), 1.into())].into());
+        let inserted = Upserted { inserted: 2, replaced: 0 };
+        for _ in 0..3 {
+            assert_eq!(ask::<Upserted>(&db, 2, &call(Call::Upsert(vec![record("a"), record("b")]))), inserted);
+        }
+        assert_eq!(
+            ask::<Upserted>(&db, 3, &call(Call::Upsert(vec![record("a")]))),
+            Upserted { inserted: 0, replaced: 1 },
+            "the next number is the next write"
+        );
+        for _ in 0..3 {
+            assert_eq!(ask::<Deleted>(&db, 4, &call(Call::Delete(vec!["a".into()]))), Deleted { deleted: 1 });
+        }
+        ask::<Upserted>(&db, 5, &call(Call::Upsert(vec![record("a")])));
+        // One of several batches was written when the holder died; the answer counts it.
+        for _ in 0..3 {
+            assert_eq!(ask::<Deleted>(&db, 6, &call(Call::DeleteWhere("n = 1".into()))), Deleted { deleted: 2 });
+        }
+
+        let id: u32 = ask(&db, 7, &Request::OpenKeyspace { name: "keys".into(), must_exist: false });
+        let key = || Bytes::from(&b"k"[..]);
+        let kv = |call: KvCall| Request::InKeyspace {
+            keyspace: Place { name: "keys".into(), id },
+            durability: Durability::Os,
+            call,
+        };
+        for _ in 0..3 {
+            assert_eq!(ask::<i64>(&db, 8, &kv(KvCall::Increment { key: key(), by: -5 })), -5);
+        }
+        for _ in 0..3 {
+            assert_eq!(ask::<u64>(&db, 9, &kv(KvCall::Append { key: key(), more: key() })), 3);
+        }
+        let set =
+            KvCall::CompareAndSet { key: key(), expected: Some(Bytes(b"-5k".to_vec())), new: None, expires_in: None };
+        for _ in 0..3 {
+            assert!(ask::<bool>(&db, 10, &kv(set.clone())));
+        }
+        for _ in 0..3 {
+            assert!(ask::<bool>(&db, 11, &Request::Drop { name: "notes".into() }));
+        }
+        assert!(!ask::<bool>(&db, 12, &Request::Drop { name: "notes".into() }));
+    }
+
+    #[test]
+    fn receipts_are_kept_until_their_lane_says_goodbye() {
+        let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
+        let truth = db.inner.shared.truth().unwrap();
+        let write = |lane: &str| {
+            let mut batch = nuthatch_truth::Batch::new();
+            Receipt::put(&mut batch, lane, 1, Done::default());
+            nuthatch_truth::Truth::write(&*truth, batch).unwrap();
+        };
+        write("one");
+        write("two");
+        Receipt::forget(&truth, "one").unwrap();
+        Receipt::forget_old(&truth).unwrap();
+        assert!(Receipt::read(&truth, "one").unwrap().is_none());
+        assert!(Receipt::read(&truth, "two").unwrap().is_some());
     }
 }

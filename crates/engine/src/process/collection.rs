@@ -144,6 +144,17 @@ impl Collection {
         self.either(|local| local.delete_where(filter), || Call::DeleteWhere(filter.into()))
     }
 
+    /// Deletes the records whose id begins with `prefix`; visible at once. Their bytes go with the next [`Database::reclaim`].
+    ///
+    /// # Errors
+    /// `Invalid` for an empty prefix: [`Database::drop_collection`] deletes everything.
+    ///
+    /// [`Database::reclaim`]: crate::Database::reclaim
+    /// [`Database::drop_collection`]: crate::Database::drop_collection
+    pub fn delete_prefix(&self, prefix: &str) -> Result<Deleted> {
+        self.either(|local| local.delete_prefix(prefix), || Call::DeletePrefix(prefix.into()))
+    }
+
     /// Records by id, in the order of the ids; `None` for those that are not there.
     pub fn get<I: AsRef<str>>(&self, ids: &[I], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
         self.either(|local| local.get(ids, vectors), || Call::Get { ids: strings(ids), vectors })

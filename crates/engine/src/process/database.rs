@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use nuthatch_truth::Damage;
+
 use crate::collection::{CollectionInfo, CollectionOptions};
-use crate::database::{Database as LocalDatabase, Doctor, RepairOutcome, Stats};
+use crate::database::{Database as LocalDatabase, Doctor, Erase, Receipt, RepairOutcome, Stats};
 use crate::lock::{Holder, named};
 use crate::options::Options;
 use crate::process::collection::Collection;
@@ -73,6 +75,14 @@ impl Database {
         note_store()?;
         let (db, outcome) = LocalDatabase::repair(root, options.clone())?;
         Ok((Self { link: Link::alone(db, options, false) }, outcome))
+    }
+
+    /// What a [`repair`](Self::repair) would have to leave behind; changes nothing.
+    ///
+    /// # Errors
+    /// As those of [`repair`](Self::repair).
+    pub fn repair_plan(root: &Path, options: &Options) -> Result<Vec<Damage>> {
+        LocalDatabase::repair_plan(root, options)
     }
 
     pub fn folder(&self) -> &Path {
@@ -218,6 +228,30 @@ impl Database {
     /// Brings everything fresh into the indexes and merges what is worth merging, now, in this call.
     pub fn optimize(&self) -> Result<()> {
         self.either(LocalDatabase::optimize, || Request::OptimizeAll)
+    }
+
+    /// Writes every file anew that may hold bytes of what was deleted or replaced before this call (in one collection, or in
+    /// all), removes the old ones and what is in quarantine, and returns the receipt. Takes as long as reading and writing the
+    /// data; searches and writes go on.
+    ///
+    /// # Errors
+    /// `NotFound` for a collection that there is not; `Conflict` while a snapshot from before the deletion is open;
+    /// `Exhausted` when the disk has no room for the new files beside the old. Calling again goes on where it ended.
+    pub fn reclaim(&self, collection: Option<&str>) -> Result<Receipt> {
+        self.either(|db| db.reclaim(collection), || Request::Reclaim(collection.map(Into::into)))
+    }
+
+    /// Receipts of all reclaims of this folder, oldest first.
+    pub fn receipts(&self) -> Result<Vec<Receipt>> {
+        self.either(LocalDatabase::receipts, || Request::Receipts)
+    }
+
+    /// Deletes and leaves nothing behind: one of the ways of deleting, and [`reclaim`](Self::reclaim) of the collection.
+    pub fn erase(&self, collection: &str, what: &Erase) -> Result<Receipt> {
+        self.either(
+            |db| db.erase(collection, what),
+            || Request::Erase { collection: collection.into(), what: what.clone() },
+        )
     }
 
     /// Finishes background work, writes what is buffered and lets the folder go; one of the others takes over. Calling it again

@@ -30,6 +30,8 @@ use crate::{EmbedderChoice, Error, ErrorKind, Result};
 const HOLDER_WAIT_MAX: Duration = Duration::from_secs(120);
 /// The same for a process that cannot hold the folder itself.
 const ANOTHER_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long the system may take to close the files of a process that was killed.
+const END_WAIT_MAX: Duration = Duration::from_secs(10);
 /// How often a waiting call looks who holds the folder now.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Times that one holder may hang up on the same request.
@@ -239,11 +241,19 @@ impl Link {
     fn establish(&self, until: Instant) -> Result<Role> {
         let opened_by = STORE_OPENED_BY.load(Ordering::SeqCst);
         let may_hold = opened_by == 0 || opened_by == std::process::id();
+        let ended_by = Instant::now() + END_WAIT_MAX;
         let until = if may_hold { until } else { until.min(Instant::now() + ANOTHER_WAIT_MAX) };
         loop {
             let holder = match may_hold {
                 true => match self.take_lock()? {
-                    Taken::Ours(lock) => return self.hold(lock),
+                    Taken::Ours(lock) => match self.hold(lock) {
+                        // The holder before was killed, and the system is still closing its files.
+                        Err(error) if error.kind == ErrorKind::Conflict && Instant::now() < ended_by => {
+                            std::thread::sleep(LOOK_EVERY);
+                            continue;
+                        }
+                        outcome => return outcome,
+                    },
                     Taken::Theirs(holder) => holder,
                 },
                 false => FolderLock::holder_of(&self.root),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::collection::meta::EmbedderMeta;
 use crate::collection::{EmbedderChoice, WriteSet};
+use crate::database::Erase;
 use crate::durability::Durability;
 use crate::kv::{KeyScan, KvOp};
 use crate::process::wire::{Bytes, OptionsAsk, ScanAsk, SearchAsk, bytes};
@@ -65,6 +66,12 @@ pub(crate) enum Request {
     Stats,
     Doctor,
     OptimizeAll,
+    Reclaim(Option<String>),
+    Erase {
+        collection: String,
+        what: Erase,
+    },
+    Receipts,
     /// `kv` and `existing_keyspace`. Answered with its id.
     OpenKeyspace {
         name: String,
@@ -108,6 +115,7 @@ pub(crate) enum Call {
     Upsert(Vec<Record>),
     Delete(Vec<String>),
     DeleteWhere(String),
+    DeletePrefix(String),
     Get { ids: Vec<String>, vectors: bool },
     Count(Option<String>),
     Scan(ScanAsk),

@@ -1,0 +1,261 @@
+//! The proof of many processes: four write and four search one folder while whoever holds it is killed again and again. Nothing
+//! acknowledged is lost, nothing is done twice, and no call fails.
+//!
+//! Fifteen seconds with a kill every two, or five minutes with one every twenty (`NUTHATCH_LONG=1`).
+#![cfg(unix)]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use nuthatch_engine::*;
+
+const PARTS: usize = 3;
+
+fn is_long() -> bool {
+    std::env::var_os("NUTHATCH_LONG").is_some()
+}
+
+fn open(folder: &Path) -> (Database, Collection, Keyspace) {
+    let db = Database::open(folder, Options { fresh_rows_max: 500, ..Options::default() }).unwrap();
+    let options = CollectionOptions {
+        dim: Some(4),
+        metric: Some(Metric::L2),
+        embedder: EmbedderChoice::None,
+        ..CollectionOptions::default()
+    };
+    let notes = db.collection("notes", options).unwrap();
+    let counts = db.kv("counts").unwrap();
+    (db, notes, counts)
+}
+
+/// What a write stores, all of whose parts say the same.
+fn records(worker: &str, n: u64) -> Vec<Record> {
+    let record = |part| {
+        Record::new(format!("{worker}-{n}-{part}"))
+            .text(format!("written by {worker} number{n}"))
+            .vector(vec![n as f32, part as f32, 1.0, 0.0])
+            .payload([("n".to_string(), Value::Int(n as i64))].into())
+    };
+    (0..PARTS).map(record).collect()
+}
+
+fn say(line: String) {
+    let mut out = std::io::stdout().lock();
+    out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush()).expect("the parent reads");
+}
+
+/// The length of a call, when it is worth telling.
+fn timed<T>(call: impl FnOnce() -> T) -> T {
+    let started = Instant::now();
+    let value = call();
+    let took = started.elapsed();
+    if took > Duration::from_millis(200) {
+        say(format!("slow {}", took.as_millis()));
+    }
+    value
+}
+
+/// Writes until the parent closes the input. `? n` begins a write, `! n` says that it was acknowledged.
+#[test]
+#[ignore = "run by the proof in processes of its own"]
+fn child_writes() {
+    let (folder, worker) = arguments();
+    let (db, notes, counts) = open(Path::new(&folder));
+    let stop = at_end_of_input();
+    let mut n = 0;
+    while !stop.try_lock().is_ok_and(|stop| *stop) {
+        n += 1;
+        say(format!("? {n}"));
+        let done = timed(|| notes.upsert(records(&worker, n))).unwrap();
+        assert_eq!(done, Upserted { inserted: PARTS as u64, replaced: 0 }, "done twice");
+        let sum = timed(|| counts.increment(&worker, 1)).unwrap();
+        assert_eq!(sum, n as i64, "lost or done twice");
+        timed(|| counts.increment("all", 1)).unwrap();
+        say(format!("! {n}"));
+    }
+    db.close().unwrap();
+    say("end".into());
+}
+
+/// Searches until the parent closes the input; every answer must be whole.
+#[test]
+#[ignore = "run by the proof in processes of its own"]
+fn child_searches() {
+    let (folder, _) = arguments();
+    let (db, notes, counts) = open(Path::new(&folder));
+    let stop = at_end_of_input();
+    let (mut searches, mut seen) = (0u64, 0);
+    while !stop.try_lock().is_ok_and(|stop| *stop) {
+        let n = searches % 50 + 1;
+        let answer = timed(|| notes.search(&Search::vector(vec![n as f32, 0.0, 1.0, 0.0]))).unwrap();
+        let words = timed(|| notes.search(&Search::text(format!("number{n}")))).unwrap();
+        for hit in answer.hits.iter().chain(&words.hits) {
+            let number = hit.id.split('-').nth(1).and_then(|n| n.parse().ok()).map(Value::Int);
+            assert_eq!(hit.payload.get("n"), number.as_ref(), "half a record");
+        }
+        let now = timed(|| counts.get("all")).unwrap();
+        let now: i64 = now.map_or(0, |bytes| String::from_utf8(bytes).unwrap().parse().unwrap());
+        assert!(now >= seen, "{seen} writes were there, and now {now}");
+        seen = now;
+        searches += 1;
+        if searches % 100 == 0 {
+            say(format!("searches {searches}"));
+        }
+    }
+    db.close().unwrap();
+    say("end".into());
+}
+
+fn arguments() -> (String, String) {
+    let read = |name| std::env::var(name).expect("set by the parent");
+    (read("NUTHATCH_CHILD_FOLDER"), read("NUTHATCH_CHILD_NAME"))
+}
+
+fn at_end_of_input() -> Arc<Mutex<bool>> {
+    let ended = Arc::new(Mutex::new(false));
+    let tell = ended.clone();
+    std::thread::spawn(move || {
+        std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).ok();
+        *tell.lock().unwrap() = true;
+    });
+    ended
+}
+
+/// What a process has said.
+#[derive(Default)]
+struct Heard {
+    begun: u64,
+    acknowledged: u64,
+    searches: u64,
+    slow_ms: Vec<u64>,
+    ended: bool,
+}
+
+struct Worker {
+    name: String,
+    child: Child,
+    heard: Arc<Mutex<Heard>>,
+    reader: std::thread::JoinHandle<()>,
+    killed: bool,
+}
+
+fn start(folder: &Path, kind: &str, name: String) -> Worker {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([kind, "--exact", "--ignored", "--nocapture"])
+        .env("NUTHATCH_CHILD_FOLDER", folder)
+        .env("NUTHATCH_CHILD_NAME", &name)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let heard = Arc::new(Mutex::new(Heard::default()));
+    let out = BufReader::new(child.stdout.take().unwrap());
+    let tell = heard.clone();
+    let reader = std::thread::spawn(move || {
+        for line in out.lines().map_while(std::result::Result::ok) {
+            let mut heard = tell.lock().unwrap();
+            let number = || line.split(' ').nth(1).and_then(|n| n.parse().ok()).unwrap_or(0);
+            match line.split(' ').next() {
+                Some("?") => heard.begun = number(),
+                Some("!") => heard.acknowledged = number(),
+                Some("searches") => heard.searches = number(),
+                Some("slow") => heard.slow_ms.push(number()),
+                Some("end") => heard.ended = true,
+                _ => {} // the test harness talks, too
+            }
+        }
+    });
+    Worker { name, child, heard, reader, killed: false }
+}
+
+fn holder_pid(folder: &Path) -> Option<u32> {
+    let text = std::fs::read_to_string(folder.join("LOCK")).ok()?;
+    serde_json::from_str::<serde_json::Value>(&text).ok()?["pid"].as_u64().map(|pid| pid as u32)
+}
+
+#[test]
+fn eight_processes_outlive_holder_after_holder() {
+    let folder = tempfile::tempdir().unwrap();
+    let (length, every) = match is_long() {
+        true => (Duration::from_secs(300), Duration::from_secs(20)),
+        false => (Duration::from_secs(15), Duration::from_secs(2)),
+    };
+    let kind = |slot: usize| if slot < 4 { "child_writes" } else { "child_searches" };
+    let mut workers: Vec<Worker> = (0..8).map(|slot| start(folder.path(), kind(slot), format!("w{slot}g0"))).collect();
+    let mut gone = Vec::new();
+    let (mut kills, started) = (0, Instant::now());
+    while started.elapsed() < length {
+        std::thread::sleep(every);
+        let holder = holder_pid(folder.path());
+        let Some(slot) = workers.iter().position(|worker| Some(worker.child.id()) == holder) else { continue };
+        kills += 1;
+        let next = start(folder.path(), kind(slot), format!("w{slot}g{kills}"));
+        let mut killed = std::mem::replace(&mut workers[slot], next);
+        killed.child.kill().unwrap();
+        killed.child.wait().unwrap();
+        killed.killed = true;
+        gone.push(killed);
+        for worker in &mut workers {
+            assert!(worker.child.try_wait().unwrap().is_none(), "{} ended before its time", worker.name);
+        }
+    }
+    for worker in &mut workers {
+        drop(worker.child.stdin.take());
+    }
+    for worker in &mut workers {
+        assert!(worker.child.wait().unwrap().success(), "{} failed", worker.name);
+    }
+    let mut searches = 0;
+    let mut slow = Vec::new();
+    let mut written: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for worker in workers.into_iter().chain(gone) {
+        worker.reader.join().unwrap();
+        let heard = worker.heard.lock().unwrap();
+        assert!(heard.ended || worker.killed, "{} did not come to its end", worker.name);
+        searches += heard.searches;
+        slow.extend(&heard.slow_ms);
+        if heard.begun > 0 {
+            written.insert(worker.name, (heard.acknowledged, heard.begun));
+        }
+    }
+
+    let (db, notes, counts) = open(folder.path());
+    assert!(db.holder().unwrap().is_this);
+    let read = |key: &str| -> u64 {
+        counts.get(key).unwrap().map_or(0, |bytes| String::from_utf8(bytes).unwrap().parse().unwrap())
+    };
+    let (mut rows, mut all) = (0, 0);
+    for (worker, (acknowledged, begun)) in &written {
+        for n in 1..=*begun {
+            let ids: Vec<String> = (0..PARTS).map(|part| format!("{worker}-{n}-{part}")).collect();
+            let there = notes.get(&ids, false).unwrap().into_iter().flatten().count();
+            // The last one of a process that was killed had not been acknowledged: it happened whole or not at all.
+            assert!(there == PARTS || (there == 0 && n > *acknowledged), "{worker} wrote {n}, {there} parts are there");
+            rows += there as u64;
+        }
+        let count = read(worker);
+        assert!((*acknowledged..=*begun).contains(&count), "{worker}: {acknowledged}..={begun} counted, {count} there");
+        all += count;
+    }
+    let counted = read("all");
+    let uncertain = written.values().filter(|(acknowledged, begun)| begun > acknowledged).count() as u64;
+    assert!((all - uncertain..=all).contains(&counted), "{all} counted one by one, {counted} together");
+    assert_eq!(notes.len().unwrap(), rows);
+    assert!(db.doctor().unwrap().is_well());
+    let writes: u64 = written.values().map(|(acknowledged, _)| acknowledged).sum();
+    slow.sort_unstable();
+    println!(
+        "{kills} holders killed in {} s; {writes} writes of {PARTS} records and 2 increments, {searches} rounds of searches; \
+         {} calls over 200 ms, median of these {} ms, longest {} ms",
+        started.elapsed().as_secs(),
+        slow.len(),
+        slow.get(slow.len() / 2).unwrap_or(&0),
+        slow.last().unwrap_or(&0)
+    );
+    assert!(kills >= 3, "{kills} kills");
+    assert!(writes > 0 && searches > 0);
+}
