@@ -12,7 +12,7 @@ Exit codes:
   1    nothing found: no such passage, file, id or key, or not the value that `kv cas` expects
   2    invalid: the command line, a filter, or an option that contradicts what is stored
   3    not found: the data folder, the collection, the keyspace or a path does not exist
-  4    conflict: another process has the data folder open
+  4    conflict: another process has the data folder open and does not share it
   5    unavailable: the embedding model or its endpoint is not there, or the time was up
   6    corrupt: a damaged file (`nuthatch doctor` names it and the remedy)
   7    exhausted: out of disk, or over a limit

@@ -6,9 +6,9 @@ calls to be awaited.
 Invariant: a call that returned is on disk (unless ``durability`` asked for less) and in the next answer; a call that raised
 Invariant: a call that returned is on disk and in the next answer; a call that raised changed nothing.
 What it is not: a server for other machines. Processes on one machine may have a folder open together: the first holds it and
-What it is not: a server, or a client of one. One process at a time has a folder open.
-changed nothing.
 serves the others.
+Invariant: a call that returned is on disk (unless ``durability`` asked for less) and in the next answer; a call that raised
+changed nothing.
 
 >>> import nuthatch
 >>> with nuthatch.connect(":memory:") as db:

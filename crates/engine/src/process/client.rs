@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use parking_lot::Mutex;
 
 use crate::lock::Holder;
-use crate::process::connection::{Connection, NoAnswer};
+use crate::process::connection::Connection;
+use crate::process::limits::NoAnswer;
 use crate::process::request::ToHolder;
 
 /// Idle connections that are kept.

@@ -14,7 +14,7 @@ use crate::database::Database as LocalDatabase;
 use crate::durability::Durability;
 use crate::files::{AddOptions, AddReport, FileInfo};
 use crate::process::adding;
-use crate::process::connection::Limits;
+use crate::process::limits::Limits;
 use crate::process::link::{Link, Role};
 use crate::process::owned::Owned;
 use crate::process::request::{Call, Choice, Opened, Place, Request};

@@ -5,8 +5,6 @@ use std::io::{BufReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nuthatch_embed::{EmbedError, Embedder};
@@ -15,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::lock::{Holder, named};
 use crate::process::frame::{self, FrameError};
 use crate::process::hello::{self, Hello, PROTOCOL, Welcome};
+use crate::process::limits::{Limits, NoAnswer};
 use crate::process::request::{Encoded, FromHolder, ToHolder};
 use crate::process::socket;
 use crate::{EmbedderChoice, Error, ErrorKind, Result};
@@ -27,27 +26,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const LATE: Duration = Duration::from_secs(2);
 /// How often a write that makes no progress looks whether the holder is alive.
 const WRITE_WAIT: Duration = Duration::from_millis(500);
-
-/// Why there is no answer.
-pub(crate) enum NoAnswer {
-    /// The holder is gone: the next one is to be asked.
-    Broken,
-    /// Asking again would not help.
-    Failed(Error),
-}
-
-/// What ends a wait for an answer.
-#[derive(Clone, Default)]
-pub(crate) struct Limits {
-    pub deadline: Option<Instant>,
-    pub cancel: Option<Arc<AtomicBool>>,
-}
-
-impl Limits {
-    pub fn is_cancelled(&self) -> bool {
-        self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::SeqCst))
-    }
-}
 
 /// Connected and greeted; does one request at a time.
 pub(crate) struct Connection {

@@ -10,8 +10,8 @@ use crate::database::{Database as LocalDatabase, Doctor, Erase, Receipt, RepairO
 use crate::lock::{Holder, named};
 use crate::options::Options;
 use crate::process::collection::Collection;
-use crate::process::connection::Limits;
 use crate::process::keyspace::Keyspace;
+use crate::process::limits::Limits;
 use crate::process::link::{Held, Link, Role, note_store};
 use crate::process::request::{Opened, Request};
 use crate::process::wire::OptionsAsk;

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use crate::database::Database as LocalDatabase;
 use crate::durability::Durability;
 use crate::kv::{KeyPage, KeyScan, Keyspace as LocalKeyspace, KvOp};
-use crate::process::connection::Limits;
+use crate::process::limits::Limits;
 use crate::process::link::{Link, Role};
 use crate::process::owned::Owned;
 use crate::process::request::{KvCall, Place, Request};

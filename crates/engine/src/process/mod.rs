@@ -12,25 +12,35 @@
 //! [RFC 0012](../../../../docs/rfcs/0012-many-processes.md) has the protocol and what was weighed.
 
 mod adding;
+#[cfg(not(unix))]
+mod alone;
 mod answer;
 pub(crate) mod caller;
+#[cfg(unix)]
 mod client;
 mod collection;
+#[cfg(unix)]
 mod connection;
 mod database;
 mod frame;
+#[cfg(unix)]
 mod hello;
 pub(crate) mod identity;
 mod keyspace;
 mod keyspace_answer;
+mod limits;
 mod link;
 mod owned;
 mod receipt;
 mod request;
+#[cfg(unix)]
 mod server;
+#[cfg(unix)]
 mod socket;
 pub(crate) mod wire;
 
+#[cfg(not(unix))]
+use alone::{self as client, self as server, self as socket};
 pub use collection::Collection;
 pub use database::{Database, FolderHolder};
 pub use keyspace::Keyspace;
