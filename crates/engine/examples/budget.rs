@@ -74,7 +74,7 @@ fn main() -> Outcome<()> {
     );
     let started = Instant::now();
     records.optimize(None)?;
-    let info = records.info();
+    let info = records.info()?;
     println!(
         "indexed and merged {:.0} s later: {} segments, {} graphs, at most {} anonymous",
         started.elapsed().as_secs_f64(),

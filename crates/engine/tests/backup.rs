@@ -78,8 +78,8 @@ fn every_backup_comes_back_as_it_was_and_indexes_answer_at_once() {
     for (id, model) in &moments {
         let (_folder, restored) = restore(place.path(), Some(id));
         let notes = restored.existing_collection("notes").unwrap();
-        assert!(notes.info().degraded.is_empty(), "{:?}", notes.info().degraded);
-        assert!(notes.info().segments > 0, "the segments came along");
+        assert!(notes.info().unwrap().degraded.is_empty(), "{:?}", notes.info().unwrap().degraded);
+        assert!(notes.info().unwrap().segments > 0, "the segments came along");
         assert_same(&notes, model, &mut dice, id);
         assert!(restored.doctor().unwrap().is_well());
         restored.close().unwrap();
@@ -227,9 +227,9 @@ fn damage_in_an_index_leaves_it_out_and_says_so() {
     assert_eq!(db.existing_collection("notes").unwrap().info().degraded.len(), 1, "and it is rebuilt here, too");
     let (_folder, restored) = restore(place.path(), None);
     let notes = restored.existing_collection("notes").unwrap();
-    assert_eq!(notes.info().degraded.len(), 1);
+    assert_eq!(notes.info().unwrap().degraded.len(), 1);
     notes.wait_until_indexed(None).unwrap();
-    assert!(notes.info().degraded.is_empty());
+    assert!(notes.info().unwrap().degraded.is_empty());
     assert_same(&notes, &model, &mut dice, "restored");
 }
 

@@ -74,6 +74,7 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
+    use crate::database::Database;
     use crate::*;
 
     #[test]

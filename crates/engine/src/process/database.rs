@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use nuthatch_truth::Damage;
 
+use crate::backup::{BackupOptions, BackupReport};
 use crate::collection::{CollectionInfo, CollectionOptions};
-use crate::database::{Database as LocalDatabase, Doctor, Erase, Receipt, RepairOutcome, Stats};
+use crate::database::{Database as LocalDatabase, Doctor, Erase, Migration, Receipt, RepairOutcome, Stats};
 use crate::lock::{Holder, named};
 use crate::options::Options;
 use crate::process::collection::Collection;
@@ -17,6 +18,7 @@ use crate::process::request::{Opened, Request};
 use crate::process::wire::OptionsAsk;
 use crate::snapshot::Snapshot;
 use crate::transaction::{Transaction, WriteBatch};
+use crate::transfer::{ExportOptions, ExportReport, ImportOptions, ImportReport};
 use crate::{EmbedderChoice, Error, ErrorKind, Result};
 
 /// An open data folder. Cheap to clone; closed by [`close`](Self::close) or with the last clone of it and of its collections.
@@ -252,6 +254,46 @@ impl Database {
             |db| db.erase(collection, what),
             || Request::Erase { collection: collection.into(), what: what.clone() },
         )
+    }
+
+    /// Writes a backup of everything as of one moment. See [`BackupOptions`].
+    ///
+    /// # Errors
+    /// `Unavailable` where another process holds the folder: a backup is made by the process that holds it.
+    pub fn backup(&self, place: impl AsRef<Path>, options: BackupOptions<'_>) -> Result<BackupReport> {
+        self.held("a backup")?.db().backup(place, options)
+    }
+
+    /// Writes everything, or one collection, in open formats. See [`ExportOptions`].
+    ///
+    /// # Errors
+    /// As [`backup`](Self::backup).
+    pub fn export(&self, folder: impl AsRef<Path>, options: ExportOptions<'_>) -> Result<ExportReport> {
+        self.held("an export")?.db().export(folder, options)
+    }
+
+    /// Reads what an export wrote. See [`ImportOptions`].
+    ///
+    /// # Errors
+    /// As [`backup`](Self::backup).
+    pub fn import(&self, folder: impl AsRef<Path>, options: ImportOptions<'_>) -> Result<ImportReport> {
+        self.held("an import")?.db().import(folder, options)
+    }
+
+    /// What [`migrate`](Self::migrate) would do.
+    ///
+    /// # Errors
+    /// As [`backup`](Self::backup).
+    pub fn migration(&self) -> Result<Migration> {
+        self.held("a migration")?.db().migration()
+    }
+
+    /// Brings the folder to this program's format.
+    ///
+    /// # Errors
+    /// As [`backup`](Self::backup).
+    pub fn migrate(&self) -> Result<Migration> {
+        self.held("a migration")?.db().migrate()
     }
 
     /// Finishes background work, writes what is buffered and lets the folder go; one of the others takes over. Calling it again
