@@ -51,6 +51,8 @@ pub struct Embedded {
     pub(crate) turning_logs: RwLock<()>,
     /// One at a time compacts on request: the other would wait for `turning_logs`, and writers for that.
     pub(crate) compacting: Mutex<()>,
+    /// Two that note checksums at the same time would write the same file beside the old one.
+    noting: Mutex<()>,
     cache_bytes: usize,
     /// How the live state is read; made once, because each one is an allocation.
     live: ReadOptions,
@@ -98,6 +100,7 @@ impl Embedded {
             cache,
             turning_logs: RwLock::default(),
             compacting: Mutex::default(),
+            noting: Mutex::default(),
             cache_bytes: options.cache_bytes,
             live: ReadOptions::default(),
             written: AtomicU64::new(0),
@@ -174,6 +177,7 @@ impl Embedded {
 
     /// Notes the checksums of table files written since the last call, for [`crate::verify`]. Cheap when there are none.
     pub fn record_checksums(&self) -> Result<()> {
+        let _noting = self.noting.lock();
         let live = self.db.live_files().map_err(|error| self.error(error))?;
         let names: Vec<String> = live.into_iter().map(|file| file.name.trim_start_matches('/').to_string()).collect();
         crate::verify::record_checksums(&self.folder, Some(&names))
