@@ -176,10 +176,8 @@ def test_a_python_embedder_is_called_where_it_lives(folder):
 
 
 def test_an_exclusive_folder_is_refused_with_pid_program_since_and_remedy(folder):
-    holder = run_python(
-        "import sys, nuthatch; db = nuthatch.connect(sys.argv[1], exclusive=True, program='alone'); print('open'); sys.stdin.read()",
-        str(folder),
-    )
+    alone = "import sys, nuthatch; db = nuthatch.connect(sys.argv[1], exclusive=True, program='alone')"
+    holder = run_python(f"{alone}; print('open'); sys.stdin.read()", str(folder))
     try:
         assert holder.stdout.readline() == "open\n"
         named = rf"pid {holder.pid} \(alone\) since 20\d\d-.*opened as exclusive; close it there"
@@ -335,7 +333,8 @@ sys.stdin.read()
             os.kill(child, 0)
             assert notes.upsert([{"id": "b", "text": "words"}]).inserted == 1
             assert db.holder.is_this
-            code = "import sys, nuthatch; db = nuthatch.connect(sys.argv[1]); print(db.collection('notes').count(), db.holder.is_this)"
+            code = "import sys, nuthatch; db = nuthatch.connect(sys.argv[1])\n"
+            code += "print(db.collection('notes').count(), db.holder.is_this)"
             out = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, timeout=60)
             assert out.stdout == "2 False\n", out.stderr
     finally:
