@@ -3,8 +3,6 @@
 What it is: ``connect`` opens a data folder; a ``Collection`` keeps records (id, text, vector, payload) and answers hybrid
 searches; ``Database.add`` fills a collection from files; a ``Keyspace`` keeps keys and values. ``connect_async`` gives the same
 calls to be awaited.
-Invariant: a call that returned is on disk (unless ``durability`` asked for less) and in the next answer; a call that raised
-Invariant: a call that returned is on disk and in the next answer; a call that raised changed nothing.
 What it is not: a server for other machines. Processes on one machine may have a folder open together: the first holds it and
 serves the others.
 Invariant: a call that returned is on disk (unless ``durability`` asked for less) and in the next answer; a call that raised
