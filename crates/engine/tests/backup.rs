@@ -224,7 +224,11 @@ fn damage_in_an_index_leaves_it_out_and_says_so() {
     let report = db.backup(place.path(), BackupOptions::default()).unwrap();
     assert_eq!(report.backup.left_out.len(), 1, "{:?}", report.backup.left_out);
     assert!(report.backup.left_out[0].contains("codes1"), "{:?}", report.backup.left_out);
-    assert_eq!(db.existing_collection("notes").unwrap().info().degraded.len(), 1, "and it is rebuilt here, too");
+    assert_eq!(
+        db.existing_collection("notes").unwrap().info().unwrap().degraded.len(),
+        1,
+        "and it is rebuilt here, too"
+    );
     let (_folder, restored) = restore(place.path(), None);
     let notes = restored.existing_collection("notes").unwrap();
     assert_eq!(notes.info().unwrap().degraded.len(), 1);

@@ -89,7 +89,11 @@ fn fill(db: &Database) {
 fn check(db: &Database, note: &str) {
     for (element, metric) in ELEMENTS {
         let collection = db.existing_collection(&format!("of-{element}")).unwrap();
-        assert_eq!((collection.element(), collection.metric(), collection.dim().unwrap()), (element, metric, Some(8)), "{note}");
+        assert_eq!(
+            (collection.element(), collection.metric(), collection.dim().unwrap()),
+            (element, metric, Some(8)),
+            "{note}"
+        );
         assert_eq!(collection.len().unwrap() as i64, ROWS, "{note}");
         for at in (0..=ROWS).filter(|at| *at != 11) {
             let wanted = expected(at, element);
