@@ -109,7 +109,8 @@ fn a_damaged_manifest_is_named_and_keeps_objects_from_being_collected() {
     std::fs::write(&path, bytes).unwrap();
     let found = Repository::open(place.path()).unwrap().verify(&[], &mut |_| Ok::<(), BackupError>(())).unwrap();
     assert_eq!(found.damage[0].path, path);
-    let refused = Repository::open_to_change(place.path()).unwrap().delete(&[second.id.clone()]).unwrap_err();
+    let refused =
+        Repository::open_to_change(place.path()).unwrap().delete(std::slice::from_ref(&second.id)).unwrap_err();
     assert!(matches!(refused, BackupError::Corrupt { .. }), "{refused}");
     assert_eq!(Repository::open(place.path()).unwrap().ids().unwrap().len(), 2, "nothing was deleted");
     // The damaged one itself can go.
@@ -133,7 +134,7 @@ fn deleting_removes_what_only_that_backup_had_and_what_interrupted_ones_left() {
     }
     std::fs::write(place.path().join("objects/torn.writing"), b"half").unwrap();
     let repository = Repository::open_to_change(place.path()).unwrap();
-    let collected = repository.delete(&[first.id.clone()]).unwrap();
+    let collected = repository.delete(std::slice::from_ref(&first.id)).unwrap();
     assert_eq!((collected.objects, collected.bytes), (2, 800), "the old file0, and what was never finished");
     assert!(!place.path().join("objects/torn.writing").exists());
     drop(repository);

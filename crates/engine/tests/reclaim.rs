@@ -97,9 +97,9 @@ fn erased_everywhere(element: Element, background: bool) {
     let notes = db.collection("notes", options(element)).unwrap();
     let marks: Vec<Marks> = (0..5).map(|n| Marks::new(100 + n)).collect();
     let needles: Vec<(&'static str, Vec<u8>)> = marks.iter().flat_map(|marks| marks.needles(element)).collect();
-    for n in 0..4 {
+    for (n, marks) in marks[..4].iter().enumerate() {
         notes.upsert(others(&mut dice, n * 100, 100, element)).unwrap();
-        let marked = Record { vector: Some(marks[n].as_element(element)), ..marks[n].record() };
+        let marked = Record { vector: Some(marks.as_element(element)), ..marks.record() };
         notes.upsert(vec![marked]).unwrap();
         notes.wait_until_indexed(None).unwrap();
     }

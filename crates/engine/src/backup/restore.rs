@@ -90,7 +90,7 @@ impl Backups {
             before = bytes;
             watch.step(step)
         });
-        let finished = written.map_err(Error::from).and_then(|written| {
+        let finished = written.and_then(|written| {
             Folder::at(&beside).write_identity_of_copy(about.format)?;
             let rows = settle(&beside, &about, only, options.options)?;
             if target.exists() {

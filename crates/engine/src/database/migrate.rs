@@ -34,7 +34,7 @@ impl Database {
         let format = shared.folder.read_identity()?.format;
         let mut migration = Migration { format, format_written: FORMAT_VERSION, steps: Vec::new() };
         for name in self.collection_names()? {
-            migration.steps.extend(steps(&*self.existing_collection(&name)?.core));
+            migration.steps.extend(steps(&self.existing_collection(&name)?.core));
         }
         Ok(migration)
     }

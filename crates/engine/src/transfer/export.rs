@@ -83,15 +83,12 @@ impl Database {
             let mut keys = 0;
             let mut failed = Ok(());
             snapshot.scan(Table::Kv, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, stored| {
-                let mut one = || -> Result<()> {
-                    let Some((value, expires_at_ms)) = space.exported(&*snapshot, stored, now_ms)? else {
-                        return Ok(());
-                    };
+                failed = space.exported(&*snapshot, stored, now_ms).and_then(|exported| {
+                    let Some((value, expires_at_ms)) = exported else { return Ok(()) };
                     keys += 1;
                     lines.push(&KeyLine::of(Shard::suffix(key).to_vec(), value, expires_at_ms))?;
                     tell(&mut options, &name, keys, 0)
-                };
-                failed = one();
+                });
                 if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
             failed?;

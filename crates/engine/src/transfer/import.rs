@@ -112,7 +112,9 @@ impl Database {
                     more: Default::default(),
                 };
                 // Words that no collection can have are refused before they are stored.
-                (meta.metric()?, meta.element()?, nuthatch_text::Analyzer::new(&meta.language)?);
+                meta.metric()?;
+                meta.element()?;
+                nuthatch_text::Analyzer::new(&meta.language)?;
                 let mut batch = Batch::new();
                 batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
                 batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&meta.id));
