@@ -23,7 +23,8 @@ def test_every_public_method_exists_in_both_with_the_same_arguments():
         for name in public(sync):
             one, other = getattr(sync, name), getattr(awaited, name)
             if isinstance(one, property):
-                assert isinstance(other, property), name
+                # Who holds the folder is asked of another process.
+                assert isinstance(other, property) or name == "holder", name
                 continue
             mine, theirs = inspect.signature(one).parameters, inspect.signature(other).parameters
             assert [(p.name, p.kind, p.default) for p in mine.values()] == [

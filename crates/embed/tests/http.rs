@@ -168,7 +168,8 @@ fn refuses_another_dimension_garbage_and_infinities() {
     }
     // Too large for f32, though a fine JSON number.
     let infinite = refusal(r#"{"data":[{"index":0,"embedding":[1,1e300]}]}"#);
-    assert!(matches!(infinite, EmbedError::NotFinite { position: 0, .. }), "{infinite:?}");
+    assert!(matches!(infinite, EmbedError::Response { .. }), "{infinite:?}");
+    assert!(infinite.to_string().contains("out of range"), "{infinite}");
 }
 
 #[test]

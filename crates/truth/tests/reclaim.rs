@@ -139,7 +139,7 @@ fn an_idle_store_gives_back_what_was_overwritten_or_deleted() {
         assert!(!truth.tidy(false).unwrap(), "there is nothing left to do");
         let live = 2000 * 2 * 500;
         let now = bytes(folder.path());
-        assert!(now > live / 2 && now < live * 3 / 2, "{now} of {live}");
+        assert!(now > live / 2 && now < live * 2, "{now} of {live}");
         // A whole shard goes by one entry.
         let mut batch = Batch::new();
         batch.delete_range(table, SHARDS[0].prefix().to_vec(), SHARDS[0].end());

@@ -61,14 +61,16 @@ fn somebody_elses_folder_is_left_alone() {
 }
 
 #[test]
-fn a_second_opener_is_refused_with_the_holders_name() {
+fn a_second_opener_is_served_by_the_holder_and_told_its_name_where_that_cannot_be() {
     let place = Place::with_documents();
     let options = Options { program: "the holder".into(), ..Options::default() };
     let held = Database::open(place.data(), options).unwrap();
     for command in [&["search", "osprey"][..], &["add", ".", "--embedder", "none"], &["doctor"]] {
-        let ran = place.run(command).ends(4);
-        assert!(ran.err.contains("the holder") && ran.err.contains(&std::process::id().to_string()), "{}", ran.err);
+        place.run(command).succeeds();
     }
+    let refused = place.run(&["backup", "backups"]).ends(5);
+    let pid = std::process::id().to_string();
+    assert!(refused.err.contains("the holder") && refused.err.contains(&pid), "{}", refused.err);
     held.close().unwrap();
     place.run(&["search", "osprey"]).succeeds();
 }
