@@ -116,6 +116,10 @@ bench: check-tools $(LIBCLANG_STAMP) ## Run the measurements behind the document
 bench-vector: check-tools ## Measure the vector index against its peers (bench/README.md; wants a quiet machine)
 	@scripts/bench-vector.sh
 
+.PHONY: prove
+prove: check-tools $(LIBCLANG_STAMP) ## Prove the five promises on this machine (PROMISE=3: one of them; NUTHATCH_LONG=1: for longer)
+	@scripts/prove.sh $(PROMISE)
+
 .PHONY: bench-kv
 bench-kv: check-tools $(LIBCLANG_STAMP) ## Measure key-value against Pebble and RocksDB (over an hour; QUICK=1: minutes)
 	@scripts/bench-kv.sh

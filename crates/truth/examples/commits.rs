@@ -4,7 +4,7 @@
 //! folder is made anew for each row. Run it on the disk that you mean, with nothing else running:
 //!
 //! ```text
-//! cargo run --release -p nuthatch-truth --example commits -- [folder] [seconds] [rounds]
+//! cargo build --release --workspace --examples; target/release/examples/commits [folder] [seconds] [rounds]
 //! ```
 //!
 //! `strace -f -c -e trace=fsync,fdatasync` around it counts the same syncs from the outside.

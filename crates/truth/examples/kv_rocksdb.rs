@@ -5,7 +5,7 @@
 //! where RocksDB is fastest (some 7 MB more for 2,000,000 keys).
 //!
 //! ```text
-//! cargo run --release -p nuthatch-truth --example kv_rocksdb -- load|run|micro|cold FOLDER name=value…
+//! cargo build --release --workspace --examples; target/release/examples/kv_rocksdb load|run|micro|cold FOLDER name=value…
 //! ```
 
 mod ycsb;

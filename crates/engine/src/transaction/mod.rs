@@ -64,7 +64,7 @@ impl Database {
 }
 
 impl Transaction {
-    /// A keyspace, with this transaction's own writes; made by the commit when there is none.
+    /// A keyspace, with this transaction's own writes; made when there is none, whatever becomes of the transaction.
     pub fn kv(&self, name: &str) -> Result<TransactionKeyspace<'_>> {
         let space = self.view().shared.space(name, true)?;
         Ok(TransactionKeyspace { transaction: self, kept: self.snapshot.kv(name)?, space })
