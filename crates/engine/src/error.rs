@@ -172,6 +172,14 @@ impl From<VectorError> for Error {
 
 impl From<TextError> for Error {
     fn from(error: TextError) -> Self {
+        let error = match error {
+            // The rows come from here: what reading them met is told as it was, so that a closed store is known for one.
+            TextError::Rows(why) => match why.downcast::<Self>() {
+                Ok(why) => return *why,
+                Err(why) => TextError::Rows(why),
+            },
+            error => error,
+        };
         match &error {
             TextError::Corrupt { path, .. } => Self::corrupt(path, error.to_string()),
             TextError::Io { path, source } => Self::io(path, source),

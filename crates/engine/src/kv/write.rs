@@ -1,12 +1,12 @@
 //! Writing a keyspace: one call, one batch.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use nuthatch_truth::{Batch, Reader, Table};
-use parking_lot::MutexGuard;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::kv::page::KeyScan;
 use crate::kv::value::{Body, Stored};
@@ -234,7 +234,10 @@ impl Space {
     }
 
     /// Keeps other writers off these keys.
-    fn lock<'s, 'k>(&'s self, keys: impl Iterator<Item = &'k [u8]>) -> Vec<MutexGuard<'s, ()>> {
+    fn lock<'s, 'k>(&'s self, keys: impl ExactSizeIterator<Item = &'k [u8]>) -> Vec<MutexGuard<'s, ()>> {
+        if keys.len() >= STRIPES {
+            return self.stripes.iter().map(Mutex::lock).collect();
+        }
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
         let mut stripes: Vec<usize> = keys.map(|key| hasher.hash_one(key) as usize % STRIPES).collect();
         // In one order, so that two batches never wait for each other.
@@ -297,23 +300,18 @@ impl Space {
     }
 }
 
-/// The changes that hold, in the order in which their keys were named first.
-fn latest_of_each_key(ops: Vec<KvOp>) -> Vec<KvOp> {
+/// The changes that hold, in their order: of several of one key the last.
+fn latest_of_each_key(mut ops: Vec<KvOp>) -> Vec<KvOp> {
     if ops.len() < 2 {
         return ops;
     }
-    let mut places: HashMap<Vec<u8>, usize> = HashMap::with_capacity(ops.len());
-    let mut latest: Vec<KvOp> = Vec::with_capacity(ops.len());
-    for op in ops {
-        match places.get(op.key()) {
-            Some(at) => latest[*at] = op,
-            None => {
-                places.insert(op.key().to_vec(), latest.len());
-                latest.push(op);
-            }
-        }
+    let mut seen = HashSet::with_capacity(ops.len());
+    let mut holds: Vec<bool> = ops.iter().rev().map(|op| seen.insert(op.key())).collect();
+    if holds.iter().all(|holds| *holds) {
+        return ops;
     }
-    latest
+    ops.retain(|_| holds.pop().expect("one for each change"));
+    ops
 }
 
 fn check_key(key: &[u8]) -> Result<()> {
