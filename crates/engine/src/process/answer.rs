@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use nuthatch_embed::{EmbedError, Embedder};
 use serde::Serialize;
 
+use crate::Result;
 use crate::collection::meta::EmbedderMeta;
 use crate::collection::{Collection, CollectionOptions, Deleted, EmbedderChoice, Search, Upserted};
 use crate::database::Database;
@@ -14,8 +15,7 @@ use crate::files::Shelf;
 use crate::process::caller::{self, Caller};
 use crate::process::receipt::{Done, Receipt};
 use crate::process::request::{Call, Choice, Encoded, Opened, Place, Request};
-use crate::process::{keyspace, keyspace_answer};
-use crate::{Error, Result};
+use crate::process::{collection, keyspace, keyspace_answer};
 
 /// Asks the process that is served to embed with what it brought: as a question or as passages.
 pub(crate) type AskCaller = dyn Fn(bool, &[&str]) -> std::result::Result<Vec<Vec<f32>>, String> + Send + Sync;
@@ -195,14 +195,7 @@ impl Answering<'_> {
             }
             self.known.remove(&place.id);
         }
-        let dropped = || Error::not_found(format!("collection {:?} was dropped", place.name));
-        let found = self.db.existing_collection(&place.name).map_err(|error| match error.kind {
-            crate::ErrorKind::NotFound => dropped(),
-            _ => error,
-        })?;
-        if found.core.shard.collection != place.id {
-            return Err(dropped());
-        }
+        let found = collection::find(self.db, place)?;
         self.known.insert(place.id, found.clone());
         Ok(found)
     }

@@ -1,7 +1,7 @@
 //! The collection that callers see: the local one where this process holds the folder, requests where another does.
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nuthatch_vector::{Element, Metric};
@@ -15,12 +15,12 @@ use crate::durability::Durability;
 use crate::files::{AddOptions, AddReport, FileInfo};
 use crate::process::adding;
 use crate::process::limits::Limits;
-use crate::process::link::{Link, Role};
-use crate::process::owned::Owned;
+use crate::process::link::Link;
 use crate::process::request::{Call, Choice, Opened, Place, Request};
+use crate::process::side::{Anchor, Side, the_same};
 use crate::process::wire::{ScanAsk, SearchAsk};
 use crate::record::{Record, StoredRecord};
-use crate::{EmbedderChoice, Error, Result};
+use crate::{EmbedderChoice, Result};
 
 /// How long the holder waits at a time for what takes long, so that it can be closed meanwhile.
 const SLICE: Duration = Duration::from_millis(250);
@@ -33,47 +33,25 @@ pub struct Collection {
 }
 
 struct Inner {
-    link: Arc<Link>,
-    name: String,
-    id: u32,
+    anchor: Anchor<LocalCollection>,
     metric: Metric,
     element: Element,
     /// What the caller gave when opening it.
     embedder: EmbedderChoice,
-    /// Set when this process holds the folder, and from then on.
-    local: OnceLock<Owned<LocalCollection>>,
-}
-
-/// Where a call goes.
-enum Side {
-    Here(LocalCollection),
-    There(Arc<Link>),
 }
 
 impl Collection {
     pub(crate) fn held(link: Arc<Link>, local: LocalCollection, embedder: EmbedderChoice) -> Self {
-        let inner = Inner {
-            link,
-            name: local.name().to_string(),
-            id: local.core.shard.collection,
-            metric: local.metric(),
-            element: local.element(),
-            embedder,
-            local: OnceLock::from(Owned::new(local)),
-        };
+        let place = Place { name: local.name().to_string(), id: local.core.shard.collection };
+        let (metric, element) = (local.metric(), local.element());
+        let inner = Inner { anchor: Anchor::held(link, place, local), metric, element, embedder };
         Self { inner: Arc::new(inner), durability: Durability::default() }
     }
 
     pub(crate) fn served(link: Arc<Link>, name: &str, opened: Opened, embedder: EmbedderChoice) -> Result<Self> {
-        let inner = Inner {
-            link,
-            name: name.to_string(),
-            id: opened.id,
-            metric: opened.metric.parse()?,
-            element: opened.element.parse()?,
-            embedder,
-            local: OnceLock::new(),
-        };
+        let place = Place { name: name.to_string(), id: opened.id };
+        let (metric, element) = (opened.metric.parse()?, opened.element.parse()?);
+        let inner = Inner { anchor: Anchor::served(link, place), metric, element, embedder };
         Ok(Self { inner: Arc::new(inner), durability: Durability::default() })
     }
 
@@ -83,7 +61,7 @@ impl Collection {
     }
 
     pub fn name(&self) -> &str {
-        &self.inner.name
+        &self.inner.anchor.place.name
     }
 
     pub fn metric(&self) -> Metric {
@@ -244,7 +222,7 @@ impl Collection {
     fn ask_within<T: DeserializeOwned>(&self, link: &Link, call: Call, limits: Limits) -> Result<T> {
         let inner = &*self.inner;
         let request = Request::In {
-            collection: Place { name: inner.name.clone(), id: inner.id },
+            collection: inner.anchor.place.clone(),
             embedder: Choice::from(&inner.embedder),
             durability: self.durability,
             call,
@@ -252,25 +230,13 @@ impl Collection {
         link.ask(request, &inner.embedder, &limits)
     }
 
-    fn side(&self) -> Result<Side> {
-        let inner = &*self.inner;
-        if inner.link.is_ours()
-            && let Some(local) = inner.local.get()
-        {
-            return Ok(Side::Here(local.get().with_durability(self.durability)));
-        }
-        let link = inner.link.here()?;
-        match link.role()? {
-            Role::Holds(held) => {
-                let local = inner.local(held.db())?;
-                if inner.link.is_ours() {
-                    inner.local.set(Owned::new(local.clone())).ok(); // another thread may have been first
-                }
-                Ok(Side::Here(local.with_durability(self.durability)))
-            }
-            Role::IsServed(_) => Ok(Side::There(link)),
-            Role::Closed => Err(Error::closed()),
-        }
+    fn side(&self) -> Result<Side<LocalCollection>> {
+        let Inner { anchor, embedder, .. } = &*self.inner;
+        let hand = |local: &LocalCollection| local.with_durability(self.durability);
+        anchor.side(hand, |db| {
+            find(db, &anchor.place)?;
+            db.collection(&anchor.place.name, CollectionOptions { embedder: embedder.clone(), ..Default::default() })
+        })
     }
 
     fn either<T: DeserializeOwned>(
@@ -309,19 +275,9 @@ impl Collection {
     }
 }
 
-impl Inner {
-    /// This very collection, now that the database is open here.
-    fn local(&self, db: &LocalDatabase) -> Result<LocalCollection> {
-        let dropped = || Error::not_found(format!("collection {:?} was dropped", self.name));
-        let found = db.existing_collection(&self.name).map_err(|error| match error.kind {
-            crate::ErrorKind::NotFound => dropped(),
-            _ => error,
-        })?;
-        if found.core.shard.collection != self.id {
-            return Err(dropped());
-        }
-        db.collection(&self.name, CollectionOptions { embedder: self.embedder.clone(), ..Default::default() })
-    }
+/// The collection that a handle means, unless it was dropped.
+pub(crate) fn find(db: &LocalDatabase, place: &Place) -> Result<LocalCollection> {
+    the_same("collection", place, db.existing_collection(&place.name), |found| found.core.shard.collection)
 }
 
 fn strings<I: AsRef<str>>(ids: &[I]) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! The keyspace that callers see: the local one where this process holds the folder, requests where another does.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -9,52 +9,37 @@ use crate::database::Database as LocalDatabase;
 use crate::durability::Durability;
 use crate::kv::{KeyPage, KeyScan, Keyspace as LocalKeyspace, KvOp};
 use crate::process::limits::Limits;
-use crate::process::link::{Link, Role};
-use crate::process::owned::Owned;
+use crate::process::link::Link;
 use crate::process::request::{KvCall, Place, Request};
+use crate::process::side::{Anchor, Side, the_same};
 use crate::process::wire::Bytes;
-use crate::{EmbedderChoice, Error, Result};
+use crate::{EmbedderChoice, Result};
 
 /// A handle on a keyspace. Cheap to clone; safe to share between threads and with forks of the process.
 #[derive(Clone)]
 pub struct Keyspace {
-    inner: Arc<Inner>,
+    anchor: Arc<Anchor<LocalKeyspace>>,
     durability: Durability,
-}
-
-struct Inner {
-    link: Arc<Link>,
-    name: String,
-    id: u32,
-    /// Set when this process holds the folder, and from then on.
-    local: OnceLock<Owned<LocalKeyspace>>,
-}
-
-/// Where a call goes.
-enum Side {
-    Here(LocalKeyspace),
-    There(Arc<Link>),
 }
 
 impl Keyspace {
     pub(crate) fn held(link: Arc<Link>, local: LocalKeyspace) -> Self {
-        let (name, id) = (local.name().to_string(), local.space.shard.collection);
-        let inner = Inner { link, name, id, local: OnceLock::from(Owned::new(local)) };
-        Self { inner: Arc::new(inner), durability: Durability::default() }
+        let place = Place { name: local.name().to_string(), id: local.space.shard.collection };
+        Self { anchor: Arc::new(Anchor::held(link, place, local)), durability: Durability::default() }
     }
 
     pub(crate) fn served(link: Arc<Link>, name: &str, id: u32) -> Self {
-        let inner = Inner { link, name: name.to_string(), id, local: OnceLock::new() };
-        Self { inner: Arc::new(inner), durability: Durability::default() }
+        let place = Place { name: name.to_string(), id };
+        Self { anchor: Arc::new(Anchor::served(link, place)), durability: Durability::default() }
     }
 
     pub fn name(&self) -> &str {
-        &self.inner.name
+        &self.anchor.place.name
     }
 
     /// The same keyspace, written with another durability.
     pub fn with_durability(&self, durability: Durability) -> Self {
-        Self { inner: self.inner.clone(), durability }
+        Self { anchor: self.anchor.clone(), durability }
     }
 
     /// The value of a key; `None` when there is none, or it has expired.
@@ -175,30 +160,14 @@ impl Keyspace {
     }
 
     fn ask<T: DeserializeOwned>(&self, link: &Link, call: KvCall) -> Result<T> {
-        let keyspace = Place { name: self.inner.name.clone(), id: self.inner.id };
+        let keyspace = self.anchor.place.clone();
         let request = Request::InKeyspace { keyspace, durability: self.durability, call };
         link.ask(request, &EmbedderChoice::None, &Limits::default())
     }
 
-    fn side(&self) -> Result<Side> {
-        let inner = &*self.inner;
-        if inner.link.is_ours()
-            && let Some(local) = inner.local.get()
-        {
-            return Ok(Side::Here(local.get().with_durability(self.durability)));
-        }
-        let link = inner.link.here()?;
-        match link.role()? {
-            Role::Holds(held) => {
-                let local = inner.local(held.db())?;
-                if inner.link.is_ours() {
-                    inner.local.set(Owned::new(local.clone())).ok(); // another thread may have been first
-                }
-                Ok(Side::Here(local.with_durability(self.durability)))
-            }
-            Role::IsServed(_) => Ok(Side::There(link)),
-            Role::Closed => Err(Error::closed()),
-        }
+    fn side(&self) -> Result<Side<LocalKeyspace>> {
+        let hand = |local: &LocalKeyspace| local.with_durability(self.durability);
+        self.anchor.side(hand, |db| find(db, &self.anchor.place))
     }
 
     fn either<T: DeserializeOwned>(
@@ -213,24 +182,9 @@ impl Keyspace {
     }
 }
 
-impl Inner {
-    /// This very keyspace, now that the database is open here.
-    fn local(&self, db: &LocalDatabase) -> Result<LocalKeyspace> {
-        find(db, &Place { name: self.name.clone(), id: self.id })
-    }
-}
-
 /// The keyspace that a handle means, unless it was dropped.
 pub(crate) fn find(db: &LocalDatabase, place: &Place) -> Result<LocalKeyspace> {
-    let dropped = || Error::not_found(format!("keyspace {:?} was dropped", place.name));
-    let found = db.existing_keyspace(&place.name).map_err(|error| match error.kind {
-        crate::ErrorKind::NotFound => dropped(),
-        _ => error,
-    })?;
-    match found.space.shard.collection == place.id {
-        true => Ok(found),
-        false => Err(dropped()),
-    }
+    the_same("keyspace", place, db.existing_keyspace(&place.name), |found| found.space.shard.collection)
 }
 
 fn several<K: AsRef<[u8]>>(keys: &[K]) -> Vec<Bytes> {

@@ -35,6 +35,7 @@ mod receipt;
 mod request;
 #[cfg(unix)]
 mod server;
+mod side;
 #[cfg(unix)]
 mod socket;
 pub(crate) mod wire;

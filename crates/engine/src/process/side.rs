@@ -1,0 +1,65 @@
+//! Where the calls of a handle go: to the local engine where this process holds the folder, to the holder where another does.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::database::Database as LocalDatabase;
+use crate::process::link::{Link, Role};
+use crate::process::owned::Owned;
+use crate::process::request::Place;
+use crate::{Error, ErrorKind, Result};
+
+/// Where a call goes.
+pub(crate) enum Side<T> {
+    Here(T),
+    There(Arc<Link>),
+}
+
+/// What a handle means, and what that is in this process as soon as it holds the folder.
+pub(crate) struct Anchor<T> {
+    link: Arc<Link>,
+    pub place: Place,
+    /// Set when this process holds the folder, and from then on.
+    local: OnceLock<Owned<T>>,
+}
+
+impl<T> Anchor<T> {
+    pub fn held(link: Arc<Link>, place: Place, local: T) -> Self {
+        Self { link, place, local: OnceLock::from(Owned::new(local)) }
+    }
+
+    pub fn served(link: Arc<Link>, place: Place) -> Self {
+        Self { link, place, local: OnceLock::new() }
+    }
+
+    /// `hand` makes of the local one what the call is to use; `find` looks for it when this process has come to hold the folder.
+    pub fn side(&self, hand: impl Fn(&T) -> T, find: impl FnOnce(&LocalDatabase) -> Result<T>) -> Result<Side<T>> {
+        if self.link.is_ours()
+            && let Some(local) = self.local.get()
+        {
+            return Ok(Side::Here(hand(local.get())));
+        }
+        let link = self.link.here()?;
+        match link.role()? {
+            Role::Holds(held) => {
+                let local = find(held.db())?;
+                let here = Side::Here(hand(&local));
+                if self.link.is_ours() {
+                    self.local.set(Owned::new(local)).ok(); // another thread may have been first
+                }
+                Ok(here)
+            }
+            Role::IsServed(_) => Ok(Side::There(link)),
+            Role::Closed => Err(Error::closed()),
+        }
+    }
+}
+
+/// What was found under a handle's name, unless what the handle means was dropped since. `what` it is, for the message.
+pub(crate) fn the_same<T>(what: &str, place: &Place, found: Result<T>, id: impl FnOnce(&T) -> u32) -> Result<T> {
+    let dropped = || Error::not_found(format!("{what} {:?} was dropped", place.name));
+    match found {
+        Ok(found) if id(&found) == place.id => Ok(found),
+        Err(error) if error.kind != ErrorKind::NotFound => Err(error),
+        Ok(_) | Err(_) => Err(dropped()),
+    }
+}
