@@ -76,6 +76,7 @@ impl Keyspace {
     pub fn delete<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<u64> {
         let ops: Vec<KvOp> = keys.iter().map(|key| KvOp::Delete { key: key.as_ref().into() }).collect();
         ops.iter().try_for_each(KvOp::check)?;
+        let ops = latest_of_each_key(ops);
         let space = &self.space;
         let position = {
             let _commit = space.shared.commit.read();
@@ -83,7 +84,7 @@ impl Keyspace {
             let _keys = space.lock(ops.iter().map(KvOp::key));
             let truth = space.shared.truth()?;
             let mut there = Vec::new();
-            for op in latest_of_each_key(ops) {
+            for op in ops {
                 if space.stored(&*truth, op.key(), space.now_ms())?.is_some() {
                     there.push(op);
                 }
@@ -221,6 +222,7 @@ impl Keyspace {
 
 impl Space {
     fn write(&self, ops: Vec<KvOp>, durability: crate::Durability) -> Result<()> {
+        let ops = latest_of_each_key(ops);
         let position = {
             let _commit = self.shared.commit.read();
             self.check_open()?;
@@ -246,11 +248,11 @@ impl Space {
         stripes.into_iter().map(|at| self.stripes[at].lock()).collect()
     }
 
-    /// Adds changes to a batch, with the traces that the old values leave. The caller keeps other writers off the keys until the
-    /// batch is written.
+    /// Adds changes to a batch, each of another key, with the traces that the old values leave. The caller keeps other writers off
+    /// the keys until the batch is written.
     pub(crate) fn stage(&self, batch: &mut Batch, ops: Vec<KvOp>) -> Result<()> {
         let now = self.now_ms();
-        for op in latest_of_each_key(ops) {
+        for op in ops {
             if self.leaves_traces() {
                 self.stage_removal(batch, op.key())?;
             }
