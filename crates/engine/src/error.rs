@@ -75,6 +75,15 @@ impl Error {
         Self::new(ErrorKind::NotFound, message)
     }
 
+    /// There is no such thing among the named ones of its kind.
+    pub(crate) fn not_among(what: &str, name: &str, names: &[String]) -> Self {
+        let known = match names.is_empty() {
+            true => "this folder has none yet".to_string(),
+            false => format!("there are: {}", names.join(", ")),
+        };
+        Self::not_found(format!("no {what} {name:?}; {known}"))
+    }
+
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
     }

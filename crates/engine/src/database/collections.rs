@@ -132,15 +132,10 @@ impl Shared {
             let _catalog = self.catalog.lock();
             self.core(name)?
         };
-        if let Some(core) = found {
-            return Ok(core);
+        match found {
+            Some(core) => Ok(core),
+            None => Err(Error::not_among("collection", name, &self.collection_names()?)),
         }
-        let names = self.collection_names()?;
-        let known = match names.is_empty() {
-            true => "this folder has none yet".to_string(),
-            false => format!("there are: {}", names.join(", ")),
-        };
-        Err(Error::not_found(format!("no collection {name:?}; {known}")))
     }
 
     fn collection_names(&self) -> Result<Vec<String>> {

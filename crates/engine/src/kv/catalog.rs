@@ -99,11 +99,7 @@ impl Shared {
             None if create => self.create_keyspace(name)?,
             None => {
                 let names: Vec<String> = self.keyspaces()?.into_iter().map(|(name, _)| name).collect();
-                let known = match names.is_empty() {
-                    true => "this folder has none yet".to_string(),
-                    false => format!("there are: {}", names.join(", ")),
-                };
-                return Err(Error::not_found(format!("no keyspace {name:?}; {known}")));
+                return Err(Error::not_among("keyspace", name, &names));
             }
         };
         let space = Space::open(self.clone(), Shard { tenant: 0, collection: meta.id }, name)?;
