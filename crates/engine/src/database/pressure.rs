@@ -33,9 +33,10 @@ pub(crate) struct Pressure {
 
 impl Pressure {
     pub fn now() -> Self {
+        let group = own_group();
         let waited = |what: &str| {
             let whole = std::fs::read_to_string(format!("/proc/pressure/{what}")).ok();
-            let own = std::fs::read_to_string(own_group(what)?).ok();
+            let own = std::fs::read_to_string(format!("{group}/{what}.pressure")).ok();
             [whole, own].into_iter().flatten().filter_map(|text| percent(&text)).reduce(f64::max)
         };
         match (waited("cpu"), waited("memory"), waited("io")) {
@@ -76,11 +77,11 @@ fn percent(text: &str) -> Option<f64> {
     some.split(' ').next()?.parse().ok()
 }
 
-/// Pressure inside of the control group of this process, which a container has of its own.
-fn own_group(what: &str) -> Option<String> {
+/// The control group of this process, which a container has of its own.
+fn own_group() -> String {
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let path = groups.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/").trim_end_matches('/');
-    Some(format!("/sys/fs/cgroup{path}/{what}.pressure"))
+    format!("/sys/fs/cgroup{path}")
 }
 
 /// The last answer of the system.
