@@ -219,13 +219,13 @@ impl Database {
 
 /// A file as it was when the folder was looked through.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Seen {
-    bytes: u64,
+pub(crate) struct Seen {
+    pub bytes: u64,
     modified: Option<SystemTime>,
 }
 
 /// All files below a folder; none when it does not exist. Files that vanish meanwhile are passed over.
-fn files_below(folder: &Path) -> Result<BTreeMap<PathBuf, Seen>> {
+pub(crate) fn files_below(folder: &Path) -> Result<BTreeMap<PathBuf, Seen>> {
     let mut files = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {

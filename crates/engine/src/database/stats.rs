@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Result;
 use crate::collection::CollectionInfo;
 use crate::database::Database;
 use crate::database::memory::{Accounted, Mappings, ProcessMemory};
-use crate::{Error, Result};
+use crate::database::reclaim::files_below;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stats {
@@ -76,21 +77,24 @@ impl Database {
         shared.check_open()?;
         let collections = self.collections()?;
         let folder = &shared.folder;
+        let files = files_below(folder.root())?;
+        let bytes_below = |part: &Path| {
+            files.iter().filter(|(path, _)| path.starts_with(part)).map(|(_, file)| file.bytes).sum::<u64>()
+        };
         let disk = DiskStats {
-            truth_bytes: folder_bytes(&folder.truth())?,
-            indexes_bytes: folder_bytes(&folder.indexes())?,
-            quarantine_bytes: folder_bytes(&folder.quarantine())?,
-            total_bytes: folder_bytes(folder.root())?,
+            truth_bytes: bytes_below(&folder.truth()),
+            indexes_bytes: bytes_below(&folder.indexes()),
+            quarantine_bytes: bytes_below(&folder.quarantine()),
+            total_bytes: bytes_below(folder.root()),
         };
         let truth = shared.truth()?.memory()?;
-        let text_index_bytes = shared
-            .open_collections()
-            .iter()
-            .filter_map(|core| Some(core.state.read().text.as_ref()?.resident_bytes()))
-            .sum();
-        let (mut segment_bytes, mut build_bytes) = (0, 0);
+        let (mut text_index_bytes, mut segment_bytes, mut build_bytes) = (0, 0, 0);
         for core in shared.open_collections() {
-            segment_bytes += core.state.read().segment_bytes();
+            {
+                let state = core.state.read();
+                text_index_bytes += state.text.as_ref().map_or(0, |text| text.resident_bytes());
+                segment_bytes += state.segment_bytes();
+            }
             build_bytes += core.build_bytes();
         }
         let mut memory = MemoryStats {
@@ -136,22 +140,4 @@ impl MemoryStats {
         self.accounted_bytes += rest.stack_bytes + rest.program_bytes;
         (self.process_anonymous_bytes, self.process_file_bytes) = (process.anonymous_bytes, process.file_bytes);
     }
-}
-
-/// Bytes of all files below a folder; 0 when there is none. Files that vanish meanwhile are passed over.
-pub(crate) fn folder_bytes(folder: &Path) -> Result<u64> {
-    let mut bytes = 0;
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(Error::io(folder, &error)),
-    };
-    for entry in entries.flatten() {
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => bytes += folder_bytes(&entry.path())?,
-            Ok(kind) if kind.is_file() => bytes += entry.metadata().map_or(0, |metadata| metadata.len()),
-            _ => {}
-        }
-    }
-    Ok(bytes)
 }
