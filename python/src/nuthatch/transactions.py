@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import arguments, batch
-from .arguments import Durability
 from .collection import Records
 from .collection_reads import CollectionReads
 from .kv_entries import Bytes, Entries, TimeToLive, as_bytes, one_or_several_keys, pairs
 from .kv_reads import KeyReads
+from .pending import Pending
 from .vectors import Vectors
 
 if TYPE_CHECKING:
     from . import _core as extension
 
 
-class Transaction:
+class Transaction(Pending):
     """Reads everything as it was when it began, and its own writes; what it writes is one atomic write at the end of the block.
 
     Nothing is locked meanwhile. When somebody else has changed what it has read or is about to write, the end of the block
@@ -37,12 +37,9 @@ class Transaction:
     {b'anna': b'6', b'ben': b'4'}
     """
 
-    __slots__ = ("_core", "_durability", "_is_over")
+    __slots__ = ()
 
-    def __init__(self, core: extension.Transaction, durability: Durability | None) -> None:
-        self._core = core
-        self._durability = arguments.durability(durability)
-        self._is_over = False
+    _core: extension.Transaction
 
     def kv(self, name: str) -> TransactionKeyspace:
         """The keyspace of that name, made when there is none."""
@@ -51,27 +48,6 @@ class Transaction:
     def collection(self, name: str) -> TransactionCollection:
         """The collection of that name. Raises NotFoundError when there was none as the transaction began."""
         return TransactionCollection(self._core.collection(arguments.text("name", name)))
-
-    def commit(self) -> None:
-        """Writes everything, or raises and writes nothing. The end of the block does it; the transaction is over then."""
-        self._is_over = True
-        self._core.commit(self._durability)
-
-    def rollback(self) -> None:
-        """Forgets everything; the transaction is over then."""
-        self._is_over = True
-        self._core.rollback()
-
-    def __enter__(self) -> Transaction:
-        return self
-
-    def __exit__(self, kind: object, *exception: object) -> None:
-        if self._is_over:
-            return
-        if kind is None:
-            self.commit()
-        else:
-            self.rollback()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Transaction cannot be pickled or copied: it belongs to the process that began it")

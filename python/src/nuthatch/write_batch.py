@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import arguments, batch
-from .arguments import Durability
 from .collection import Records
 from .kv_entries import Bytes, Entries, TimeToLive, as_bytes, one_or_several_keys, pairs
+from .pending import Pending
 from .vectors import Vectors
 
 if TYPE_CHECKING:
-    from . import _core
+    from . import _core as extension
 
 
-class Batch:
+class Batch(Pending):
     """Writes that are kept until the block ends, and then are one atomic write. Made by ``Database.batch``.
 
     When the block raises, nothing is written. Nothing can be read in it: that is what a transaction is for. Of several changes
@@ -31,12 +31,9 @@ class Batch:
     (b'anna', 1)
     """
 
-    __slots__ = ("_core", "_durability", "_is_over")
+    __slots__ = ()
 
-    def __init__(self, core: _core.WriteBatch, durability: Durability | None) -> None:
-        self._core = core
-        self._durability = arguments.durability(durability)
-        self._is_over = False
+    _core: extension.WriteBatch
 
     def kv(self, name: str) -> BatchKeyspace:
         """To write to the keyspace of that name, which is made when there is none."""
@@ -45,27 +42,6 @@ class Batch:
     def collection(self, name: str) -> BatchCollection:
         """To write to the collection of that name. ``commit`` raises NotFoundError when there is none."""
         return BatchCollection(self._core, arguments.text("name", name))
-
-    def commit(self) -> None:
-        """Writes everything, or raises and writes nothing. The end of the block does it."""
-        self._is_over = True
-        self._core.commit(self._durability)
-
-    def rollback(self) -> None:
-        """Forgets everything."""
-        self._is_over = True
-        self._core.rollback()
-
-    def __enter__(self) -> Batch:
-        return self
-
-    def __exit__(self, kind: object, *exception: object) -> None:
-        if self._is_over:
-            return
-        if kind is None:
-            self.commit()
-        else:
-            self.rollback()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Batch cannot be pickled or copied: what it holds is written by the process that began it")
@@ -76,7 +52,7 @@ class BatchKeyspace:
 
     __slots__ = ("_core", "_name")
 
-    def __init__(self, core: _core.WriteBatch, name: str) -> None:
+    def __init__(self, core: extension.WriteBatch, name: str) -> None:
         self._core = core
         self._name = name
 
@@ -110,7 +86,7 @@ class BatchCollection:
 
     __slots__ = ("_core", "_name")
 
-    def __init__(self, core: _core.WriteBatch, name: str) -> None:
+    def __init__(self, core: extension.WriteBatch, name: str) -> None:
         self._core = core
         self._name = name
 

@@ -1,0 +1,51 @@
+"""Writes that wait for the end of a block: what batches and transactions have in common."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+from . import arguments
+from .arguments import Durability
+
+P = TypeVar("P", bound="Pending")
+
+
+class Core(Protocol):
+    """What is committed or rolled back."""
+
+    def commit(self, durability: str | None) -> None: ...
+    def rollback(self) -> None: ...
+
+
+class Pending:
+    """Committed at the end of a block; rolled back when the block raises."""
+
+    __slots__ = ("_core", "_durability", "_is_over")
+
+    _core: Core
+
+    def __init__(self, core: Core, durability: Durability | None) -> None:
+        self._core = core
+        self._durability = arguments.durability(durability)
+        self._is_over = False
+
+    def commit(self) -> None:
+        """Writes everything, or raises and writes nothing. The end of the block does it; nothing can be added then."""
+        self._is_over = True
+        self._core.commit(self._durability)
+
+    def rollback(self) -> None:
+        """Forgets everything; nothing can be added then."""
+        self._is_over = True
+        self._core.rollback()
+
+    def __enter__(self: P) -> P:
+        return self
+
+    def __exit__(self, kind: object, *exception: object) -> None:
+        if self._is_over:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.rollback()
