@@ -14,6 +14,8 @@ use crate::durability::Durability;
 use crate::kv::{KvOp, Space};
 use crate::process::{Done, caller};
 use crate::record::Record;
+use crate::snapshot::Snapshot;
+use crate::transaction::Reads;
 
 /// What one call writes: all of it is there afterwards, or nothing. Of several changes of one key or record the last holds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -82,6 +84,11 @@ impl WriteBatch {
         self
     }
 
+    /// The records that are inserted or replaced, by collection.
+    pub(crate) fn records_mut(&mut self) -> impl Iterator<Item = (&str, impl Iterator<Item = &mut Record>)> {
+        self.records.iter_mut().map(|(name, changes)| (name.as_str(), changes.upserts_mut()))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.keys.values().all(BTreeMap::is_empty) && self.records.values().all(|changes| changes.changes.is_empty())
     }
@@ -101,6 +108,10 @@ impl RecordChanges {
     /// What was last set for an id, if it was.
     pub fn get(&self, id: &str) -> Option<&Option<Record>> {
         self.places.get(id).map(|at| &self.changes[*at].1)
+    }
+
+    fn upserts_mut(&mut self) -> impl Iterator<Item = &mut Record> {
+        self.changes.iter_mut().filter_map(|(_, record)| record.as_mut())
     }
 
     fn into_set(self) -> WriteSet {
@@ -128,8 +139,21 @@ impl Database {
     }
 }
 
+impl Snapshot {
+    /// Writes a batch, if what was read of this snapshot, or is written, is as it has it.
+    ///
+    /// # Errors
+    /// `Conflict` when it is not: nothing was written. Otherwise as [`Database::write`].
+    pub(crate) fn commit(&self, reads: &Reads, batch: WriteBatch) -> Result<()> {
+        let shared = &self.view.shared;
+        let durability = batch.durability;
+        let prepared = Prepared::new(shared, batch)?;
+        prepared.commit(shared, durability, || self.view.with(|held| reads.check(shared, &held.truth)))
+    }
+}
+
 /// A batch whose parts have been found, checked and embedded.
-pub(crate) struct Prepared {
+struct Prepared {
     keys: Vec<(Arc<Space>, Vec<KvOp>)>,
     records: Vec<(Arc<Core>, WriteSet)>,
 }
