@@ -3,6 +3,7 @@
 use nuthatch_filter::Payload;
 use serde::{Deserialize, Serialize};
 
+use crate::collection::field::{FieldVectors, UNNAMED};
 use crate::{Error, Result};
 
 /// Longest id in bytes.
@@ -87,6 +88,16 @@ pub struct StoredRecord {
     pub payload: Payload,
     pub context: Option<String>,
     pub vector: Option<Vec<f32>>,
+}
+
+impl StoredRecord {
+    pub(crate) fn take_vectors(&mut self, vectors: FieldVectors) {
+        for (id, vector) in vectors {
+            if id == UNNAMED {
+                self.vector = Some(vector);
+            }
+        }
+    }
 }
 
 /// Version byte of an encoded row.

@@ -7,9 +7,9 @@
 
 mod building;
 pub(crate) mod change;
-mod compare;
 mod exact;
 mod explain;
+pub(crate) mod field;
 mod flush;
 mod fresh;
 mod fusion;
@@ -51,6 +51,7 @@ pub(crate) use search::at_once;
 pub(crate) use write::WriteSet;
 pub use write::{Deleted, Upserted};
 
+use crate::collection::field::Fields;
 use crate::collection::meta::{Counters, Meta, meta_key};
 use crate::collection::state::State;
 use crate::database::Shared;
@@ -98,8 +99,6 @@ pub(crate) struct Core {
     pub shard: Shard,
     pub name: String,
     pub language: String,
-    pub metric: Metric,
-    pub element: Element,
     /// One writer at a time decides row ids and order.
     pub writer: Mutex<Writer>,
     pub state: RwLock<State>,
@@ -123,6 +122,8 @@ pub(crate) struct Core {
 /// What only the writer changes.
 pub(crate) struct Writer {
     pub meta: Meta,
+    /// What `meta` says of the vectors.
+    pub fields: Arc<Fields>,
     pub counters: Counters,
     pub schema: Schema,
 }
@@ -164,16 +165,16 @@ impl Collection {
     }
 
     pub fn metric(&self) -> Metric {
-        self.core.metric
+        self.core.fields().unnamed().metric
     }
 
     pub fn element(&self) -> Element {
-        self.core.element
+        self.core.fields().unnamed().element
     }
 
     /// Components of the vectors, once settled.
     pub fn dim(&self) -> Option<usize> {
-        self.core.writer_dim()
+        self.core.fields().unnamed().dim
     }
 
     /// Records in the collection.
@@ -248,21 +249,21 @@ impl Collection {
     }
 
     pub fn info(&self) -> CollectionInfo {
-        let (meta, counters, fields) = {
+        let (meta, unnamed, counters, fields) = {
             let writer = self.core.writer.lock();
             let fields = writer
                 .schema
                 .fields()
                 .map(|(field, kinds)| (field.to_string(), kinds.iter().map(|kind| kind.name().to_string()).collect()))
                 .collect();
-            (writer.meta.clone(), writer.counters, fields)
+            (writer.meta.clone(), writer.fields.unnamed().clone(), writer.counters, fields)
         };
         let state = self.core.state.read();
         CollectionInfo {
             name: meta.name,
             dim: meta.dim,
-            metric: self.core.metric,
-            element: self.core.element,
+            metric: unnamed.metric,
+            element: unnamed.element,
             language: meta.language,
             embedder: meta.embedder.map(|embedder| embedder.name),
             rows: counters.rows,
@@ -324,12 +325,12 @@ impl Core {
     /// Bytes of memory that the graph takes that is being built.
     pub(crate) fn build_bytes(&self) -> u64 {
         let rows = self.building.lock().as_ref().map_or(0, |building| building.progress().total);
-        segment::build_bytes(self.writer_dim().unwrap_or(0), rows)
+        segment::build_bytes(self.fields().dim_max(), rows)
     }
 
-    /// Components of the vectors, once settled.
-    pub(crate) fn writer_dim(&self) -> Option<usize> {
-        self.writer.lock().meta.dim
+    /// The vector fields as they are now. Not while holding the writer, who has them.
+    pub(crate) fn fields(&self) -> Arc<Fields> {
+        self.writer.lock().fields.clone()
     }
 
     /// The last change that both indexes show; 0 while one of them is broken.
@@ -349,10 +350,11 @@ impl Core {
         let mut writer = self.writer.lock();
         self.check_open()?; // a dropped collection must not write itself back
         let meta = Meta { dim: Some(dim), ..writer.meta.clone() };
+        let fields = Arc::new(Fields::of(&meta)?);
         let mut batch = Batch::new();
         batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
         let position = self.shared.write(batch)?;
-        writer.meta = meta;
+        (writer.meta, writer.fields) = (meta, fields);
         drop(writer);
         self.shared.make_durable(position, Durability::Commit)
     }

@@ -8,6 +8,7 @@ use nuthatch_filter::{Filter, Payload};
 use nuthatch_vector::Accuracy;
 use serde::{Deserialize, Serialize};
 
+use crate::collection::field::{FieldVectors, UNNAMED};
 use crate::collection::{Explain, Fusion};
 use crate::{Error, Result};
 
@@ -208,6 +209,16 @@ pub struct Hit {
     pub payload: Payload,
     pub vector: Option<Vec<f32>>,
     pub legs: Legs,
+}
+
+impl Hit {
+    pub(crate) fn take_vectors(&mut self, vectors: FieldVectors) {
+        for (id, vector) in vectors {
+            if id == UNNAMED {
+                self.vector = Some(vector);
+            }
+        }
+    }
 }
 
 /// Hits, best first, and how they were found.

@@ -10,6 +10,7 @@ use nuthatch_vector::{Metric, VectorError, validate};
 use roaring::RoaringTreemap;
 
 use crate::collection::explain::{Explain, TextPlan, VectorPlan};
+use crate::collection::field::{Field, FieldVectors};
 use crate::collection::fusion::Found;
 use crate::collection::place::Place;
 use crate::collection::request::{Answer, Hit, Leg, Legs, Mode, Search};
@@ -75,20 +76,21 @@ impl Core {
         let deadline = search.time_limit.and_then(|limit| Instant::now().checked_add(limit));
         self.check_open_for(place)?;
         search.check()?;
-        let dim = {
+        let fields = {
             let writer = self.writer.lock();
             if let Some(filter) = &search.filter {
                 filter.check(&writer.schema)?;
             }
-            writer.meta.dim
+            writer.fields.clone()
         };
+        let field = fields.unnamed();
         if search.is_over(deadline) {
             return Err(VectorError::Stopped.into()); // before a text is embedded for nothing
         }
-        let query = self.query(place, search, dim)?;
+        let query = self.query(place, search, field)?;
         let mut retries = 0;
         loop {
-            match self.search_once(place, search, &query, deadline) {
+            match self.search_once(place, search, field, &query, deadline) {
                 Ok((answer, complete)) if complete || retries >= RETRIES_MAX => {
                     return Ok(Answer { explain: Explain { retries, ..answer.explain }, ..answer });
                 }
@@ -108,24 +110,24 @@ impl Core {
     }
 
     /// Decides the legs and makes the query's vector.
-    fn query(&self, place: Place<'_>, search: &Search, dim: Option<usize>) -> Result<Query> {
+    fn query(&self, place: Place<'_>, search: &Search, field: &Field) -> Result<Query> {
         if let Some(id) = &search.like {
             let (row, vector) = self
-                .vector_of(place.reader, id)?
+                .vector_of(place.reader, field, id)?
                 .ok_or_else(|| Error::not_found(format!("no record {id:?} to be like")))?;
             let vector = vector.ok_or_else(|| {
                 Error::invalid(format!("record {id:?} has no vector to search with; search with its text instead"))
             })?;
             let asked = Search { vector: Some(vector), like: None, ..search.clone() };
-            return Ok(Query { exclude: Some(row), ..self.query(place, &asked, dim)? });
+            return Ok(Query { exclude: Some(row), ..self.query(place, &asked, field)? });
         }
         if let Some(vector) = &search.vector
-            && let Some(dim) = dim
+            && let Some(dim) = field.dim
         {
-            validate(vector, dim, self.metric)
-                .and_then(|()| match self.metric {
+            validate(vector, dim, field.metric)
+                .and_then(|()| match field.metric {
                     // Distances are counts of components only between zeros and ones.
-                    Metric::Hamming => self.element.encode(vector).map(drop),
+                    Metric::Hamming => field.element.encode(vector).map(drop),
                     Metric::Cosine | Metric::Dot | Metric::L2 => Ok(()),
                 })
                 .map_err(|error| Error::invalid(format!("query vector: {error}")))?;
@@ -149,7 +151,7 @@ impl Core {
             (_, None, Some(text)) => (self.embed_query(text)?, true),
             (_, None, None) => (None, false),
         };
-        if mode == Mode::Vector && vector.is_none() && dim.is_some() {
+        if mode == Mode::Vector && vector.is_none() && field.dim.is_some() {
             return Err(Error::invalid(format!(
                 "collection {:?} has no embedder, so a text has no vector; give `vector`, or search with mode \"text\"",
                 self.name
@@ -182,6 +184,7 @@ impl Core {
         &self,
         place: Place<'_>,
         search: &Search,
+        field: &Field,
         query: &Query,
         deadline: Option<Instant>,
     ) -> std::result::Result<(Answer, bool), Trouble> {
@@ -210,6 +213,7 @@ impl Core {
         explain.filter_matches = matching.count();
 
         let ask = query.vector.as_ref().map(|vector| Ask {
+            field,
             query: vector,
             depth: leg_depth,
             accuracy: search.accuracy,
@@ -219,7 +223,7 @@ impl Core {
         let mut fresh = Vec::new();
         if let Some(ask) = &ask {
             let mut plan = VectorPlan {
-                metric: self.metric.to_string(),
+                metric: field.metric.to_string(),
                 embedded: query.embedded,
                 segments: views.len(),
                 segment_rows: views.iter().map(SegmentView::live).sum(),
@@ -273,7 +277,7 @@ impl Core {
         let mut complete = true;
         let mut vector_leg = match (&ask, &mut explain.vector) {
             (Some(ask), _) if scan_vectors => {
-                self.scan_vectors(place.reader, ask.query, leg_depth, allowed.as_ref())?
+                self.scan_vectors(place.reader, ask.field, ask.query, leg_depth, allowed.as_ref())?
             }
             (Some(ask), Some(plan)) => {
                 let (leg, all_there) = self.vector_leg(place.reader, &views, fresh, ask, &matching, plan)?;
@@ -306,18 +310,19 @@ impl Core {
         ranked: Vec<(u64, f32, Legs)>,
         search: &Search,
     ) -> Result<(Vec<Hit>, bool)> {
-        let keys: Vec<Vec<u8>> = ranked.iter().map(|(row, ..)| self.shard.number_key(*row)).collect();
+        let rows: Vec<u64> = ranked.iter().map(|(row, ..)| *row).collect();
+        let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.shard.number_key(*row)).collect();
         let stored = reader.multi_get(Table::Records, &keys)?;
         let vectors = match search.include.vector {
-            true => reader.multi_get(Table::Vectors, &keys)?,
-            false => vec![None; keys.len()],
+            true => self.fields().vectors_of(reader, self.shard, &rows)?,
+            false => vec![FieldVectors::new(); keys.len()],
         };
         let mut hits = Vec::with_capacity(ranked.len());
         let wanted = ranked.len();
-        for (((_, score, legs), stored), vector) in ranked.into_iter().zip(stored).zip(vectors) {
+        for (((_, score, legs), stored), vectors) in ranked.into_iter().zip(stored).zip(vectors) {
             let Some(stored) = stored else { continue };
             let stored = Row::decode(&stored)?;
-            hits.push(Hit {
+            let mut hit = Hit {
                 score,
                 payload: match search.include.payload {
                     true => stored.payload()?,
@@ -325,10 +330,12 @@ impl Core {
                 },
                 text: stored.text.filter(|_| search.include.text),
                 context: stored.context.filter(|_| search.include.text),
-                vector: vector.as_deref().map(|bytes| self.vector_from(bytes)),
+                vector: None,
                 legs,
                 id: stored.id,
-            });
+            };
+            hit.take_vectors(vectors);
+            hits.push(hit);
         }
         let all_there = hits.len() == wanted;
         Ok((hits, all_there))

@@ -207,9 +207,9 @@ fn create(shared: &Arc<Shared>, name: &str, options: &CollectionOptions) -> Resu
 
 /// Refuses options that contradict what is stored, naming both.
 fn agree(core: &Core, options: &CollectionOptions) -> Result<()> {
-    let (stored_dim, embeds) = {
+    let (stored, embeds) = {
         let writer = core.writer.lock();
-        (writer.meta.dim, writer.meta.embeds)
+        (writer.fields.unnamed().clone(), writer.meta.embeds)
     };
     let differs = |what: &str, stored: String, given: String| {
         Error::invalid(format!(
@@ -217,20 +217,20 @@ fn agree(core: &Core, options: &CollectionOptions) -> Result<()> {
             core.name
         ))
     };
-    if let (Some(stored), Some(given)) = (stored_dim, options.dim)
+    if let (Some(stored), Some(given)) = (stored.dim, options.dim)
         && stored != given
     {
         return Err(differs("dim", stored.to_string(), given.to_string()));
     }
     if let Some(given) = options.metric
-        && given != core.metric
+        && given != stored.metric
     {
-        return Err(differs("metric", core.metric.to_string(), given.to_string()));
+        return Err(differs("metric", stored.metric.to_string(), given.to_string()));
     }
     if let Some(given) = options.element
-        && given != core.element
+        && given != stored.element
     {
-        return Err(differs("elements", core.element.to_string(), given.to_string()));
+        return Err(differs("elements", stored.element.to_string(), given.to_string()));
     }
     if let Some(given) = &options.language
         && *given != core.language
@@ -238,7 +238,7 @@ fn agree(core: &Core, options: &CollectionOptions) -> Result<()> {
         return Err(differs("language", core.language.clone(), given.clone()));
     }
     if let Some(given) = options.dim
-        && stored_dim.is_none()
+        && stored.dim.is_none()
     {
         core.settle_dim(given)?;
     }

@@ -130,8 +130,9 @@ impl Shelf for Collection {
     }
 
     fn vectors(&self, ids: Vec<String>) -> Result<Vec<Option<Vec<f32>>>> {
-        let truth = self.core.shared.truth()?;
-        ids.iter().map(|id| Ok(self.core.vector_of(&*truth, id)?.and_then(|(_, vector)| vector))).collect()
+        let (truth, fields) = (self.core.shared.truth()?, self.core.fields());
+        let vector = |id| Ok(self.core.vector_of(&*truth, fields.unnamed(), id)?.and_then(|(_, vector)| vector));
+        ids.iter().map(|id| vector(id)).collect()
     }
 
     fn embed_missing(&self, records: &mut [Record]) -> Result<()> {

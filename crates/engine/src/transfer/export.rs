@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use nuthatch_segment::sync_folder;
 use nuthatch_truth::{Direction, Reader, Shard, Table, Truth};
 
-use crate::collection::Core;
+use crate::collection::field::{Fields, UNNAMED};
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
+use crate::collection::{Core, row_of};
 use crate::database::Database;
 use crate::files::FileEntry;
 use crate::record::Row;
@@ -122,16 +123,16 @@ impl Exporting<'_, '_> {
         let mut lines = Lines::create(&folder.join("records.jsonl"))?;
         let (mut rows, mut bytes) = (Vec::new(), 0);
         let (mut records, mut failed) = (0, Ok(()));
-        let (core, reader, options) = (self.core, self.reader, &mut *self.options);
-        let mut write = |rows: &mut Vec<(Vec<u8>, Row)>| -> Result<()> {
+        let (fields, reader, options) = (Fields::of(&meta)?, self.reader, &mut *self.options);
+        let mut write = |rows: &mut Vec<(u64, Row)>| -> Result<()> {
             records += rows.len() as u64;
-            write_rows(core, reader, &mut lines, std::mem::take(rows))?;
+            write_rows((shard, &fields), reader, &mut lines, std::mem::take(rows))?;
             tell(options, &meta.name, records, counters.rows)
         };
         reader.scan(Table::Records, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, stored| {
             bytes += stored.len();
             let read = Row::decode(stored).and_then(|row| {
-                rows.push((key.to_vec(), row));
+                rows.push((row_of(key), row));
                 if rows.len() == READ_ROWS || bytes > READ_BYTES {
                     bytes = 0;
                     write(&mut rows)?;
@@ -178,11 +179,17 @@ impl Exporting<'_, '_> {
     }
 }
 
-fn write_rows(core: &Core, reader: &dyn Reader, lines: &mut Lines, rows: Vec<(Vec<u8>, Row)>) -> Result<()> {
-    let keys: Vec<Vec<u8>> = rows.iter().map(|(key, _)| key.clone()).collect();
-    let vectors = reader.multi_get(Table::Vectors, &keys)?;
-    for ((_, row), vector) in rows.iter().zip(vectors) {
-        lines.push(&Line::of(row, vector.as_deref().map(|bytes| core.vector_from(bytes)))?)?;
+fn write_rows(
+    (shard, fields): (Shard, &Fields),
+    reader: &dyn Reader,
+    lines: &mut Lines,
+    rows: Vec<(u64, Row)>,
+) -> Result<()> {
+    let row_ids: Vec<u64> = rows.iter().map(|(row, _)| *row).collect();
+    let vectors = fields.vectors_of(reader, shard, &row_ids)?;
+    for ((_, row), vectors) in rows.iter().zip(vectors) {
+        let unnamed = vectors.into_iter().find(|(field, _)| *field == UNNAMED);
+        lines.push(&Line::of(row, unnamed.map(|(_, vector)| vector))?)?;
     }
     Ok(())
 }
