@@ -44,7 +44,7 @@ pub use backup::{
 pub use clock::Clock;
 pub use collection::{
     Answer, BuildProgress, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion, Hit, Include,
-    Leg, Legs, Mode, Page, Scan, Search, Upserted,
+    Leg, Legs, Mode, NamedVectors, Page, Scan, Search, Upserted, VectorFieldInfo, VectorFieldOptions,
 };
 pub use database::{
     DiskStats, Doctor, Erase, Finding, MemoryStats, Migration, MigrationStep, ProcessMemory, Receipt, RemovedFile,
@@ -66,4 +66,7 @@ pub use process::{Collection, Database, FolderHolder, Keyspace};
 pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};
 pub use snapshot::{Snapshot, SnapshotCollection, SnapshotKeyspace};
 pub use transaction::{Transaction, TransactionCollection, TransactionKeyspace, WriteBatch};
-pub use transfer::{EXPORT_FORMAT_VERSION, ExportOptions, ExportReport, ImportOptions, ImportReport, TransferProgress};
+pub use transfer::{
+    EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION, ExportOptions, ExportReport, ImportOptions, ImportReport,
+    TransferProgress,
+};

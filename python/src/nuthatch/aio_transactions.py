@@ -14,7 +14,7 @@ from .records import FileInfo
 from .snapshots import Snapshot, SnapshotCollection, SnapshotKeyspace
 from .threads import in_thread
 from .transactions import Transaction, TransactionCollection, TransactionKeyspace
-from .vectors import Vectors
+from .vectors import VectorsByField
 from .write_batch import Batch, BatchCollection, BatchKeyspace
 
 
@@ -219,7 +219,7 @@ class AsyncTransactionCollection(AsyncCollectionReads):
         *,
         ids: Iterable[str] | None = None,
         texts: Iterable[str | None] | None = None,
-        vectors: Vectors | None = None,
+        vectors: VectorsByField | None = None,
         payloads: Iterable[Mapping[str, Any] | None] | None = None,
     ) -> None:
         """As ``TransactionCollection.upsert``."""

@@ -139,6 +139,7 @@ pub(crate) fn each_row_in(
     failed.map_or(Ok(()), Err)
 }
 
+/// The row that a key ends with.
 pub(crate) fn row_of(key: &[u8]) -> u64 {
-    Shard::suffix(key).try_into().map_or(u64::MAX, u64::from_be_bytes)
+    Shard::suffix(key).last_chunk().map_or(u64::MAX, |number| u64::from_be_bytes(*number))
 }

@@ -10,6 +10,7 @@ pub(crate) mod change;
 mod exact;
 mod explain;
 pub(crate) mod field;
+pub(crate) mod field_options;
 mod flush;
 mod fresh;
 mod fusion;
@@ -28,6 +29,7 @@ pub(crate) mod state;
 mod vector_leg;
 mod write;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -42,6 +44,8 @@ pub use building::BuildProgress;
 pub(crate) use building::Building;
 pub(crate) use exact::row_of;
 pub use explain::Explain;
+pub use field::NamedVectors;
+pub use field_options::VectorFieldOptions;
 pub(crate) use flush::Eagerness;
 pub use fusion::Fusion;
 pub(crate) use place::Place;
@@ -51,7 +55,7 @@ pub(crate) use search::at_once;
 pub(crate) use write::WriteSet;
 pub use write::{Deleted, Upserted};
 
-use crate::collection::field::Fields;
+use crate::collection::field::{Field, Fields};
 use crate::collection::meta::{Counters, Meta, meta_key};
 use crate::collection::state::State;
 use crate::database::Shared;
@@ -81,6 +85,8 @@ pub struct CollectionOptions {
     pub metric: Option<Metric>,
     /// Type of the vectors' components as they are stored. Default `f32`.
     pub element: Option<Element>,
+    /// Named vector fields besides. Those that there are not are made; those that there are and are left out stay.
+    pub vectors: BTreeMap<String, VectorFieldOptions>,
     pub embedder: EmbedderChoice,
     /// Language of the texts, for stemming and stop words. Default `english`.
     pub language: Option<String>,
@@ -140,7 +146,10 @@ pub struct CollectionInfo {
     pub language: String,
     pub embedder: Option<String>,
     pub rows: u64,
+    /// Unnamed vectors.
     pub vectors: u64,
+    /// Named vector fields.
+    pub vector_fields: Vec<VectorFieldInfo>,
     /// Rows that wait outside the indexes.
     pub fresh_rows: u64,
     pub segments: usize,
@@ -152,6 +161,19 @@ pub struct CollectionInfo {
     pub degraded: Vec<String>,
     /// Payload fields seen, with their kinds.
     pub fields: Vec<(String, Vec<String>)>,
+}
+
+/// A named vector field, for listings.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct VectorFieldInfo {
+    pub name: String,
+    pub dim: usize,
+    #[serde(with = "crate::process::wire::named")]
+    pub metric: Metric,
+    #[serde(with = "crate::process::wire::named")]
+    pub element: Element,
+    /// Rows that have one.
+    pub vectors: u64,
 }
 
 impl Collection {
@@ -249,15 +271,24 @@ impl Collection {
     }
 
     pub fn info(&self) -> CollectionInfo {
-        let (meta, unnamed, counters, fields) = {
+        let (meta, vector_fields, counters, fields) = {
             let writer = self.core.writer.lock();
             let fields = writer
                 .schema
                 .fields()
                 .map(|(field, kinds)| (field.to_string(), kinds.iter().map(|kind| kind.name().to_string()).collect()))
                 .collect();
-            (writer.meta.clone(), writer.fields.unnamed().clone(), writer.counters, fields)
+            (writer.meta.clone(), writer.fields.clone(), writer.counters.clone(), fields)
         };
+        let unnamed = vector_fields.unnamed();
+        let of_field = |field: &Field| VectorFieldInfo {
+            name: field.name.clone(),
+            dim: field.dim.unwrap_or(0),
+            metric: field.metric,
+            element: field.element,
+            vectors: counters.of_field(field.id),
+        };
+        let vector_fields = vector_fields.iter_named().map(of_field).collect();
         let state = self.core.state.read();
         CollectionInfo {
             name: meta.name,
@@ -268,6 +299,7 @@ impl Collection {
             embedder: meta.embedder.map(|embedder| embedder.name),
             rows: counters.rows,
             vectors: counters.vectors,
+            vector_fields,
             fresh_rows: state.fresh_rows() as u64,
             segments: state.segments.len(),
             graphs: state.segments.iter().filter(|view| view.segment.has_graph()).count(),

@@ -42,7 +42,12 @@ impl Core {
             shard,
             name: meta.name.clone(),
             language: meta.language.clone(),
-            writer: Mutex::new(Writer { fields: Arc::new(Fields::of(&meta)?), meta, counters, schema }),
+            writer: Mutex::new(Writer {
+                fields: Arc::new(Fields::of(&meta)?),
+                meta,
+                counters: counters.clone(),
+                schema,
+            }),
             state: RwLock::new(State::default()),
             work: Mutex::new(()),
             merging: Mutex::new(()),
@@ -53,14 +58,14 @@ impl Core {
             dropped: false.into(),
             flush_wanted: false.into(),
         };
-        let mut state = core.load(counters)?;
-        core.replay(&mut state, counters)?;
+        let mut state = core.load(&counters)?;
+        core.replay(&mut state, &counters)?;
         *core.state.write() = state;
         Ok(Arc::new(core))
     }
 
     /// The indexes as they are on disk. Damage is noted, not fatal.
-    fn load(&self, counters: Counters) -> Result<State> {
+    fn load(&self, counters: &Counters) -> Result<State> {
         let oldest = self.oldest_change(counters)?;
         // An index can be brought up to date if every change after the last it applied is still in the log.
         let check = |applied: u64| match applied {
@@ -128,7 +133,7 @@ impl Core {
     }
 
     /// The oldest change that the log still has; one past the last when it has none.
-    fn oldest_change(&self, counters: Counters) -> Result<u64> {
+    fn oldest_change(&self, counters: &Counters) -> Result<u64> {
         let mut oldest = counters.sequence + 1;
         let (from, to) = (self.shard.prefix(), self.shard.end());
         self.shared.truth()?.scan(Table::Log, &from, &to, Direction::Forward, &mut |key, _| {
@@ -141,7 +146,7 @@ impl Core {
     }
 
     /// Brings the state up to the truth: rows that an index lacks go to the fresh side, removed ones die.
-    fn replay(&self, state: &mut State, counters: Counters) -> Result<()> {
+    fn replay(&self, state: &mut State, counters: &Counters) -> Result<()> {
         let segments_applied = match state.segments_health {
             Health::Sound => state.segments_applied,
             Health::Broken(_) => counters.sequence,

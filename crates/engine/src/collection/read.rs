@@ -9,7 +9,7 @@ use crate::collection::exact::row_of;
 use crate::collection::field::{Field, FieldVectors};
 use crate::collection::pace::Pace;
 use crate::collection::write::row_from;
-use crate::collection::{Collection, Core};
+use crate::collection::{Collection, Core, NamedVectors};
 use crate::record::{Row, StoredRecord};
 use crate::{Error, Result};
 
@@ -132,6 +132,7 @@ impl Core {
                     context: stored.context,
                     payload,
                     vector: None,
+                    vectors: NamedVectors::new(),
                 }))
             };
             match one() {
@@ -154,7 +155,7 @@ impl Core {
             let fields = self.fields();
             for (records, rows) in records.chunks_mut(VECTORS_AT_ONCE).zip(rows.chunks(VECTORS_AT_ONCE)) {
                 for (record, vectors) in records.iter_mut().zip(fields.vectors_of(snapshot, self.shard, rows)?) {
-                    record.take_vectors(vectors);
+                    (record.vector, record.vectors) = fields.split(vectors);
                 }
             }
         }
@@ -182,11 +183,12 @@ impl Core {
         rows: &[Option<u64>],
         vectors: bool,
     ) -> Result<Vec<Option<StoredRecord>>> {
+        let fields = self.fields();
         let there: Vec<u64> = rows.iter().flatten().copied().collect();
         let keys: Vec<Vec<u8>> = there.iter().map(|row| self.shard.number_key(*row)).collect();
         let mut stored = reader.multi_get(Table::Records, &keys)?.into_iter();
         let mut found = match vectors {
-            true => self.fields().vectors_of(reader, self.shard, &there)?,
+            true => fields.vectors_of(reader, self.shard, &there)?,
             false => vec![FieldVectors::new(); keys.len()],
         }
         .into_iter();
@@ -197,15 +199,15 @@ impl Core {
                 };
                 let (Some(stored), vectors) = stored else { return Ok(None) };
                 let stored = Row::decode(&stored)?;
-                let mut record = StoredRecord {
+                let (vector, vectors) = fields.split(vectors);
+                Ok(Some(StoredRecord {
                     payload: stored.payload()?,
                     id: stored.id,
                     text: stored.text,
                     context: stored.context,
-                    vector: None,
-                };
-                record.take_vectors(vectors);
-                Ok(Some(record))
+                    vector,
+                    vectors,
+                }))
             })
             .collect()
     }

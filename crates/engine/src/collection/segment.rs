@@ -121,9 +121,8 @@ impl Segment {
         let rows_path = folder.join(ROWS_FILE);
         let bytes = read_sealed(&rows_path)?.ok_or_else(|| missing(&rows_path))?;
         let (rows, with_vector) = rows_from(&rows_path, &bytes)?;
-        let strange = || {
-            Error::corrupt(&rows_path, format!("{} does not belong to the files beside it", rows_path.display()))
-        };
+        let strange =
+            || Error::corrupt(&rows_path, format!("{} does not belong to the files beside it", rows_path.display()));
         let mut indexes = BTreeMap::new();
         for (field, with_vector) in with_vector {
             let index = Index::open(&field_folder(folder, field), cache, access)?;
@@ -352,9 +351,15 @@ fn for_rows(rows: &RoaringTreemap, stored: &Stored<'_>, visit: &mut ForRow<'_>) 
 /// All rows, those that have an unnamed vector, and the number and rows of each other field that any row has.
 fn rows_bytes(rows: &RoaringTreemap, with_vector: &BTreeMap<FieldId, RoaringTreemap>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut put = |rows: &RoaringTreemap| rows.serialize_into(&mut bytes).expect("writing to memory does not fail");
-    put(rows);
-    put(with_vector.get(&UNNAMED).unwrap_or(&RoaringTreemap::new()));
+    let put = |rows: &RoaringTreemap, bytes: &mut Vec<u8>| {
+        rows.serialize_into(bytes).expect("writing to memory does not fail");
+    };
+    put(rows, &mut bytes);
+    put(with_vector.get(&UNNAMED).unwrap_or(&RoaringTreemap::new()), &mut bytes);
+    for (field, rows) in with_vector.iter().filter(|(field, _)| **field != UNNAMED) {
+        bytes.extend(field.to_le_bytes());
+        put(rows, &mut bytes);
+    }
     bytes
 }
 
@@ -362,12 +367,21 @@ fn rows_bytes(rows: &RoaringTreemap, with_vector: &BTreeMap<FieldId, RoaringTree
 type RowSets = (RoaringTreemap, BTreeMap<FieldId, RoaringTreemap>);
 
 fn rows_from(path: &Path, mut bytes: &[u8]) -> Result<RowSets> {
-    let mut one = || RoaringTreemap::deserialize_from(&mut bytes);
-    let both = one().and_then(|rows| Ok((rows, one()?)));
-    let (rows, unnamed) =
-        both.map_err(|error| Error::corrupt(path, format!("{} does not decode: {error}", path.display())))?;
-    let with_vector = (!unnamed.is_empty()).then_some((UNNAMED, unnamed));
-    Ok((rows, with_vector.into_iter().collect()))
+    let wrong = |what: String| Error::corrupt(path, format!("{} does not decode: {what}", path.display()));
+    let one = |bytes: &mut &[u8]| RoaringTreemap::deserialize_from(bytes).map_err(|error| wrong(error.to_string()));
+    let rows = one(&mut bytes)?;
+    let mut with_vector = BTreeMap::from([(UNNAMED, one(&mut bytes)?)]);
+    while let Some((field, rest)) = bytes.split_first_chunk() {
+        bytes = rest;
+        if with_vector.insert(FieldId::from_le_bytes(*field), one(&mut bytes)?).is_some() {
+            return Err(wrong("a field is there twice".into()));
+        }
+    }
+    if !bytes.is_empty() {
+        return Err(wrong("there is a byte too many".into()));
+    }
+    with_vector.retain(|_, rows| !rows.is_empty());
+    Ok((rows, with_vector))
 }
 
 fn missing(path: &Path) -> Error {

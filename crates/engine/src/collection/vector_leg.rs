@@ -3,13 +3,13 @@
 use nuthatch_truth::Reader;
 use nuthatch_vector::{Accuracy, Plan, Rows, retain_reaching};
 
+use crate::Result;
 use crate::collection::Core;
 use crate::collection::explain::VectorPlan;
 use crate::collection::field::Field;
 use crate::collection::fusion::Found;
 use crate::collection::search::{Filtered, Trouble, best};
 use crate::collection::state::{SegmentView, State};
-use crate::Result;
 
 /// Exact vectors read from the truth at a time.
 const COMPARE_ROWS: usize = 256;

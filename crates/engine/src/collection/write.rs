@@ -63,7 +63,7 @@ impl Collection {
     /// Inserts records, replacing those with the same id. All or nothing, durable when it returns, visible to the next search.
     ///
     /// # Errors
-    /// `Invalid` for a wrong dimension, NaN, an empty or repeated id, a bad payload: nothing is changed. `Unavailable` when a
+    /// `Invalid` for a wrong dimension, NaN, an unknown vector field, an empty or repeated id, a bad payload: nothing is changed. `Unavailable` when a
     /// vector is wanted and the embedder is not there. `Exhausted` when the disk is full or the batch is over 128 MiB.
     pub fn upsert(&self, records: Vec<Record>) -> Result<Upserted> {
         if records.is_empty() {
@@ -133,9 +133,9 @@ impl Core {
         let before = batch.len();
         let mut meta = writer.meta.clone();
         let mut schema = writer.schema.clone();
-        let mut counters = writer.counters;
+        let mut counters = writer.counters.clone();
         for record in &set.upserts {
-            check_vector(record, writer.fields.unnamed(), &mut meta.dim)?;
+            check_vectors(record, &writer.fields, &mut meta.dim)?;
         }
         let fields = match meta.dim == writer.meta.dim {
             true => writer.fields.clone(),
@@ -151,7 +151,8 @@ impl Core {
                 let key = field.key(self.shard, row);
                 if self.shared.truth()?.get(Table::Vectors, &key)?.is_some() {
                     batch.delete(Table::Vectors, key);
-                    counters.vectors = counters.vectors.saturating_sub(1);
+                    let count = counters.of_field_mut(field.id);
+                    *count = count.saturating_sub(1);
                 }
             }
             batch.delete(Table::Records, self.shard.number_key(row));
@@ -191,7 +192,6 @@ impl Core {
             let row = counters.next_row;
             counters.next_row += 1;
             counters.rows += 1;
-            counters.vectors += u64::from(record.vector.is_some());
             change.added.push(row);
             let stored = Row {
                 payload: nuthatch_filter::encode(&record.payload),
@@ -205,8 +205,13 @@ impl Core {
             batch.put(Table::Ids, self.shard.key(stored.id.as_bytes()), row.to_be_bytes().to_vec());
             batch.put(Table::Records, key, stored.encode());
             let mut vectors = FieldVectors::new();
-            if let Some(vector) = record.vector {
-                let field = fields.unnamed();
+            let unnamed = record.vector.map(|vector| (fields.unnamed(), vector));
+            let mut given: Vec<(&Field, Vec<f32>)> = unnamed.into_iter().collect();
+            for (name, vector) in record.vectors {
+                given.push((fields.named(&name)?, vector));
+            }
+            for (field, vector) in given {
+                *counters.of_field_mut(field.id) += 1;
                 batch.put(Table::Vectors, field.key(self.shard, row), field.element.encode(&vector)?);
                 // What is searched is what is stored: components that were rounded are rounded here, too.
                 vectors.push((field.id, field.as_stored(vector)?));
@@ -242,6 +247,7 @@ impl Core {
     /// Makes searches see what has been written.
     pub(crate) fn show(&self, writer: &mut Writer, planned: Planned) -> Result<(Upserted, Deleted)> {
         let Planned { change, fresh, counters, schema, meta, fields, outcome } = planned;
+        let sequence = counters.sequence;
         // Written: from here on nothing may fail before the state shows it.
         (writer.meta, writer.fields, writer.counters, writer.schema) = (meta, fields.clone(), counters, schema);
         let mut state = self.state.write();
@@ -252,7 +258,7 @@ impl Core {
             Arc::make_mut(&mut state.active).insert(row, &stored.payload, &vectors, &fields)?;
             self.insert_text(&mut state, row, &stored);
         }
-        state.sequence = counters.sequence;
+        state.sequence = sequence;
         Ok(outcome)
     }
 
@@ -377,14 +383,15 @@ pub(crate) fn embedder_mismatch(collection: &str, stored: &EmbedderMeta, given: 
     ))
 }
 
-fn check_vector(record: &Record, field: &Field, dim: &mut Option<usize>) -> Result<()> {
-    let Some(vector) = &record.vector else {
-        return Ok(());
+fn check_vectors(record: &Record, fields: &Fields, dim: &mut Option<usize>) -> Result<()> {
+    let unnamed = match &record.vector {
+        Some(vector) => fields.unnamed().check_with(vector, *dim.get_or_insert(vector.len())),
+        None => Ok(()),
     };
-    let dim = *dim.get_or_insert(vector.len());
-    nuthatch_vector::validate(vector, dim, field.metric)
-        .and_then(|()| field.element.encode(vector).map(drop))
-        .map_err(|error| Error::invalid(format!("record {:?}: {error}", shortened(&record.id))))
+    let mut named = record.vectors.iter();
+    unnamed
+        .and_then(|()| named.try_for_each(|(name, vector)| fields.named(name)?.check(vector)))
+        .map_err(|error| Error::invalid(format!("record {:?}: {}", shortened(&record.id), error.message)))
 }
 
 pub(crate) fn row_from(bytes: &[u8]) -> Option<u64> {
@@ -403,8 +410,8 @@ fn check_records(records: &[Record]) -> Result<()> {
             )));
         }
         let texts = [&record.text, &record.context].into_iter().flatten().map(String::len).sum::<usize>();
-        let vector = record.vector.as_ref().map_or(0, |vector| vector.len() * 4);
-        bytes += record.id.len() + texts + vector + nuthatch_filter::encode(&record.payload).len();
+        let vectors = record.vector.iter().chain(record.vectors.values()).map(|vector| vector.len() * 4).sum::<usize>();
+        bytes += record.id.len() + texts + vectors + nuthatch_filter::encode(&record.payload).len();
     }
     if bytes > BATCH_BYTES_MAX {
         return Err(Error::new(

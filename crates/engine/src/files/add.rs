@@ -423,6 +423,7 @@ fn records(path: &str, bytes: u64, mtime_ns: i64, document: &Document) -> Vec<Re
             id: passage_id(path, number),
             text: Some(passage.text.clone()),
             vector: None,
+            vectors: Default::default(),
             payload,
             context: context(name, document, passage),
             code: document.kind == Kind::Code,

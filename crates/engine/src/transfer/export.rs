@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use nuthatch_segment::sync_folder;
 use nuthatch_truth::{Direction, Reader, Shard, Table, Truth};
 
-use crate::collection::field::{Fields, UNNAMED};
+use crate::collection::field::Fields;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
 use crate::collection::{Core, row_of};
 use crate::database::Database;
 use crate::files::FileEntry;
 use crate::record::Row;
 use crate::transfer::key::{FileLine, KeyLine};
-use crate::transfer::manifest::{CollectionEntry, KeyspaceEntry, Manifest};
+use crate::transfer::manifest::{CollectionEntry, FieldEntry, KeyspaceEntry, Manifest};
 use crate::transfer::record::Line;
 use crate::transfer::{OnProgress, TransferProgress, refuse_when_cancelled};
 use crate::{Error, Result};
@@ -158,6 +158,7 @@ impl Exporting<'_, '_> {
             embedder: meta.embedder,
             records,
             vectors: counters.vectors,
+            vector_fields: fields.iter_named().map(|field| FieldEntry::of(field, &counters)).collect(),
             files,
         })
     }
@@ -188,8 +189,7 @@ fn write_rows(
     let row_ids: Vec<u64> = rows.iter().map(|(row, _)| *row).collect();
     let vectors = fields.vectors_of(reader, shard, &row_ids)?;
     for ((_, row), vectors) in rows.iter().zip(vectors) {
-        let unnamed = vectors.into_iter().find(|(field, _)| *field == UNNAMED);
-        lines.push(&Line::of(row, unnamed.map(|(_, vector)| vector))?)?;
+        lines.push(&Line::of(row, fields.split(vectors))?)?;
     }
     Ok(())
 }

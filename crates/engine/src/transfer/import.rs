@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use nuthatch_truth::{Batch, Table};
 
+use crate::collection::field_options::{Wanted, new_fields};
 use crate::collection::meta::{self, LAST_ID, Meta, TENANT_SHARD, meta_key};
 use crate::collection::{Collection, CollectionOptions, WriteSet};
 use crate::database::{Database, check_name};
 use crate::durability::Durability;
+use crate::folder::FORMAT_OF_FIELDS;
 use crate::kv::KvOp;
 use crate::transfer::key::{FileLine, KeyLine};
 use crate::transfer::manifest::{CollectionEntry, Manifest};
@@ -94,12 +96,14 @@ impl Database {
     fn collection_for(&self, entry: &CollectionEntry) -> Result<Collection> {
         let shared = &self.inner.shared;
         check_name("collection", &entry.name)?;
+        let fields = entry.vector_fields.iter().map(|field| Ok((field.name.clone(), field.options()?)));
+        let wanted: Wanted = fields.collect::<Result<_>>()?;
         {
             let _catalog = shared.catalog.lock();
             let truth = shared.truth()?;
             if meta::read::<Meta>(&*truth, &meta_key(&entry.name))?.is_none() {
                 let last: u32 = meta::read(&*truth, &TENANT_SHARD.key(LAST_ID))?.unwrap_or(0);
-                let meta = Meta {
+                let mut meta = Meta {
                     id: last + 1,
                     name: entry.name.clone(),
                     dim: entry.dim,
@@ -109,12 +113,17 @@ impl Database {
                     embeds: entry.embeds,
                     embedder: entry.embedder.clone(),
                     created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+                    fields: Vec::new(),
                     more: Default::default(),
                 };
+                meta.fields = new_fields(&entry.name, &[], &wanted)?;
                 // Words that no collection can have are refused before they are stored.
                 meta.metric()?;
                 meta.element()?;
                 nuthatch_text::Analyzer::new(&meta.language)?;
+                if !meta.fields.is_empty() {
+                    shared.folder.raise_format(FORMAT_OF_FIELDS)?;
+                }
                 let mut batch = Batch::new();
                 batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
                 batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&meta.id));
@@ -127,6 +136,7 @@ impl Database {
             metric: Some(entry.metric.parse()?),
             element: Some(entry.elements.parse()?),
             language: Some(entry.language.clone()),
+            vectors: wanted,
             ..CollectionOptions::default()
         };
         self.collection(&entry.name, options)
