@@ -191,7 +191,8 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
         let path = entry.unwrap().path();
         match path.is_dir() {
             true => found.extend(files_below(&path)),
-            false => found.push(path),
+            false if path.is_file() => found.push(path), // not the socket
+            false => {}
         }
     }
     found.sort();
@@ -294,7 +295,7 @@ fn one_run(seed: u64, served: bool) {
 
 #[test]
 fn named_fields_agree_with_a_naive_model_whatever_happens() {
-    for _ in 0..3 {
+    for _ in 0..2 {
         one_run(fastrand::u64(..), false);
     }
 }
@@ -309,9 +310,11 @@ fn named_fields_agree_with_a_naive_model_through_another_handle_that_holds_the_f
 #[test]
 fn a_named_field_answers_as_the_same_vectors_unnamed() {
     const DIM: usize = 8;
-    const ROWS: usize = 66_000;
+    // With a graph in the long mode.
+    let long = std::env::var_os("NUTHATCH_LONG").is_some();
+    let count = if long { 66_000 } else { 6_000 };
     let mut dice = fastrand::Rng::with_seed(7);
-    let rows: Vec<Vec<f32>> = (0..ROWS).map(|_| (0..DIM).map(|_| dice.f32() * 2.0 - 1.0).collect()).collect();
+    let rows: Vec<Vec<f32>> = (0..count).map(|_| (0..DIM).map(|_| dice.f32() * 2.0 - 1.0).collect()).collect();
     let options_of = |named: bool| {
         let field = VectorFieldOptions { dim: Some(DIM), metric: Some(Metric::L2), element: None };
         CollectionOptions {
@@ -370,10 +373,10 @@ fn a_named_field_answers_as_the_same_vectors_unnamed() {
     equal("fresh", "fresh rows only");
     both.iter().for_each(|collection| assert!(collection.wait_until_indexed(None).unwrap()));
     equal("sealed", "");
-    load(1000, ROWS);
+    load(1000, count);
     both.iter().for_each(|collection| assert!(collection.optimize(None).unwrap()));
-    assert_eq!(both.clone().map(|collection| collection.info().unwrap().graphs), [1, 1]);
-    equal("with a graph", "");
+    assert_eq!(both.clone().map(|collection| collection.info().unwrap().graphs), [usize::from(long); 2]);
+    equal("merged", "");
 }
 
 #[test]
