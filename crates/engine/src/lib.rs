@@ -44,7 +44,7 @@ pub use backup::{
 pub use clock::Clock;
 pub use collection::{
     Answer, BuildProgress, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion, Hit, Include,
-    Leg, Legs, Mode, Page, Scan, Search, Upserted,
+    Leg, Legs, Mode, NamedVectors, Page, Scan, Search, Upserted, VectorFieldInfo, VectorFieldOptions,
 };
 pub use database::{
     DiskStats, Doctor, Erase, Finding, MemoryStats, Migration, MigrationStep, ProcessMemory, Receipt, RemovedFile,
@@ -65,4 +65,7 @@ pub use options::{BUILD_MEMORY_DEFAULT_BYTES, MEMORY_BUDGET_DEFAULT_BYTES, MEMOR
 pub use process::{Collection, Database, FolderHolder, Keyspace, Snapshot, SnapshotCollection, SnapshotKeyspace};
 pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};
 pub use transaction::{Transaction, TransactionCollection, TransactionKeyspace, WriteBatch};
-pub use transfer::{EXPORT_FORMAT_VERSION, ExportOptions, ExportReport, ImportOptions, ImportReport, TransferProgress};
+pub use transfer::{
+    EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION, ExportOptions, ExportReport, ImportOptions, ImportReport,
+    TransferProgress,
+};

@@ -26,7 +26,8 @@ from .snapshots import Snapshot
 from .threads import Entering, cancellable, in_thread
 from .transactions import Transaction
 from .transfer import ExportFormat, ExportReport, ImportReport, TransferProgress
-from .vectors import Vectors
+from .vector_fields import VectorField
+from .vectors import VectorsByField
 
 T = TypeVar("T")
 
@@ -115,6 +116,7 @@ class AsyncDatabase:
         dim: int | None = None,
         metric: Metric | None = None,
         elements: Elements | None = None,
+        vectors: Mapping[str, VectorField] | None = None,
         embedder: EmbedderLike | None = None,
         language: str | None = None,
     ) -> AsyncCollection:
@@ -125,6 +127,7 @@ class AsyncDatabase:
             dim=dim,
             metric=metric,
             elements=elements,
+            vectors=vectors,
             embedder=embedder,
             language=language,
         )
@@ -322,7 +325,7 @@ class AsyncCollection(AsyncCollectionReads):
         *,
         ids: Iterable[str] | None = None,
         texts: Iterable[str | None] | None = None,
-        vectors: Vectors | None = None,
+        vectors: VectorsByField | None = None,
         payloads: Iterable[Mapping[str, Any] | None] | None = None,
         durability: Durability | None = None,
     ) -> Upserted:

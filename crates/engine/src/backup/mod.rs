@@ -101,8 +101,9 @@ impl Database {
             return Err(Error::new(ErrorKind::Conflict, "a backup of this database is under way; wait until it ends"));
         };
         let repository = Repository::create(place)?;
-        let identity = shared.folder.read_identity()?;
         let capture = Capture::take(self, options.indexes)?;
+        // After the moment: the format says no less than what it needs.
+        let identity = shared.folder.read_identity()?;
         shared.crash_point("backup");
         let mut watch = Watch::new(options.on_progress, options.cancel, options.rate_bytes_per_second);
         watch.expect(capture.files(), capture.bytes());

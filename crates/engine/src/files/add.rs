@@ -117,8 +117,9 @@ impl Shelf for Collection {
     }
 
     fn vectors(&self, ids: Vec<String>) -> Result<Vec<Option<Vec<f32>>>> {
-        let truth = self.core.shared.truth()?;
-        ids.iter().map(|id| Ok(self.core.vector_of(&*truth, id)?.and_then(|(_, vector)| vector))).collect()
+        let (truth, fields) = (self.core.shared.truth()?, self.core.fields());
+        let vector = |id| Ok(self.core.vector_of(&*truth, fields.unnamed(), id)?.and_then(|(_, vector)| vector));
+        ids.iter().map(|id| vector(id)).collect()
     }
 
     fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
@@ -409,6 +410,7 @@ fn records(path: &str, bytes: u64, mtime_ns: i64, document: &Document) -> Vec<Re
             id: passage_id(path, number),
             text: Some(passage.text.clone()),
             vector: None,
+            vectors: Default::default(),
             payload,
             context: context(name, document, passage),
             code: document.kind == Kind::Code,

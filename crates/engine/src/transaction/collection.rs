@@ -33,6 +33,7 @@ impl TransactionCollection<'_> {
             None => kept,
             Some(written) => written.map(|record| StoredRecord {
                 vector: record.vector.filter(|_| vectors),
+                vectors: if vectors { record.vectors } else { Default::default() },
                 id: record.id,
                 text: record.text,
                 context: record.context,

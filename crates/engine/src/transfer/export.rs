@@ -8,13 +8,14 @@ use std::time::Duration;
 use nuthatch_truth::{Direction, Reader, Shard, Table, Truth};
 use serde::{Deserialize, Serialize};
 
-use crate::collection::Core;
+use crate::collection::field::Fields;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
+use crate::collection::{Core, row_of};
 use crate::database::Database;
 use crate::files::FileEntry;
 use crate::record::Row;
 use crate::transfer::key::{FileLine, KeyLine};
-use crate::transfer::manifest::{CollectionEntry, KeyspaceEntry, Manifest};
+use crate::transfer::manifest::{CollectionEntry, FieldEntry, KeyspaceEntry, Manifest};
 use crate::transfer::record::Line;
 use crate::transfer::{OnProgress, TransferProgress};
 use crate::{Error, Result};
@@ -129,16 +130,16 @@ impl Exporting<'_> {
         let mut lines = Lines::begin(&mut *self.outlet, &format!("{inside}/records.jsonl"))?;
         let (mut rows, mut bytes) = (Vec::new(), 0);
         let (mut records, mut failed) = (0, Ok(()));
-        let (core, reader) = (self.core, self.reader);
-        let mut write = |rows: &mut Vec<(Vec<u8>, Row)>| -> Result<()> {
+        let (fields, reader) = (Fields::of(&meta)?, self.reader);
+        let mut write = |rows: &mut Vec<(u64, Row)>| -> Result<()> {
             records += rows.len() as u64;
-            write_rows(core, reader, &mut lines, std::mem::take(rows))?;
+            write_rows((shard, &fields), reader, &mut lines, std::mem::take(rows))?;
             lines.tell(&meta.name, records, counters.rows)
         };
         reader.scan(Table::Records, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, stored| {
             bytes += stored.len();
             let read = Row::decode(stored).and_then(|row| {
-                rows.push((key.to_vec(), row));
+                rows.push((row_of(key), row));
                 if rows.len() == READ_ROWS || bytes > READ_BYTES {
                     bytes = 0;
                     write(&mut rows)?;
@@ -164,6 +165,7 @@ impl Exporting<'_> {
             embedder: meta.embedder,
             records,
             vectors: counters.vectors,
+            vector_fields: fields.iter_named().map(|field| FieldEntry::of(field, &counters)).collect(),
             files,
         })
     }
@@ -185,11 +187,16 @@ impl Exporting<'_> {
     }
 }
 
-fn write_rows(core: &Core, reader: &dyn Reader, lines: &mut Lines<'_>, rows: Vec<(Vec<u8>, Row)>) -> Result<()> {
-    let keys: Vec<Vec<u8>> = rows.iter().map(|(key, _)| key.clone()).collect();
-    let vectors = reader.multi_get(Table::Vectors, &keys)?;
-    for ((_, row), vector) in rows.iter().zip(vectors) {
-        lines.push(&Line::of(row, vector.as_deref().map(|bytes| core.vector_from(bytes)))?)?;
+fn write_rows(
+    (shard, fields): (Shard, &Fields),
+    reader: &dyn Reader,
+    lines: &mut Lines<'_>,
+    rows: Vec<(u64, Row)>,
+) -> Result<()> {
+    let row_ids: Vec<u64> = rows.iter().map(|(row, _)| *row).collect();
+    let vectors = fields.vectors_of(reader, shard, &row_ids)?;
+    for ((_, row), vectors) in rows.iter().zip(vectors) {
+        lines.push(&Line::of(row, fields.split(vectors))?)?;
     }
     Ok(())
 }

@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use nuthatch_truth::{Batch, Table};
 
+use crate::collection::field_options::{Wanted, new_fields};
 use crate::collection::meta::{self, LAST_ID, Meta, TENANT_SHARD, meta_key};
 use crate::collection::{CollectionOptions, WriteSet};
 use crate::database::{Database as LocalDatabase, check_name};
 use crate::durability::Durability;
+use crate::folder::FORMAT_OF_FIELDS;
 use crate::kv::KvOp;
 use crate::process::{Collection, Database};
 use crate::transfer::key::{FileLine, KeyLine};
@@ -98,9 +100,14 @@ fn collection_for(db: &Database, entry: &CollectionEntry) -> Result<Collection> 
         metric: Some(entry.metric.parse()?),
         element: Some(entry.elements.parse()?),
         language: Some(entry.language.clone()),
+        vectors: fields_of(entry)?,
         ..CollectionOptions::default()
     };
     Ok(db.collection(&entry.name, options)?.with_durability(Durability::Os))
+}
+
+fn fields_of(entry: &CollectionEntry) -> Result<Wanted> {
+    entry.vector_fields.iter().map(|field| Ok((field.name.clone(), field.options()?))).collect()
 }
 
 impl LocalDatabase {
@@ -125,12 +132,16 @@ impl LocalDatabase {
             embeds: entry.embeds,
             embedder: entry.embedder.clone(),
             created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            fields: new_fields(&entry.name, &[], &fields_of(entry)?)?,
             more: Default::default(),
         };
         // Words that no collection can have are refused before they are stored.
         meta.metric()?;
         meta.element()?;
         nuthatch_text::Analyzer::new(&meta.language)?;
+        if !meta.fields.is_empty() {
+            shared.folder.raise_format(FORMAT_OF_FIELDS)?;
+        }
         let mut batch = Batch::new();
         batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
         batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&meta.id));

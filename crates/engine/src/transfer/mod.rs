@@ -29,8 +29,10 @@ use serde::{Deserialize, Serialize};
 use crate::backup::is_cancelled;
 use crate::{Error, ErrorKind, Result};
 
-/// Version of the layout of exports.
-pub const EXPORT_FORMAT_VERSION: u32 = 1;
+/// Newest version of the layout of exports: from 2 on records may have named vectors. Written only where there are any.
+pub const EXPORT_FORMAT_VERSION: u32 = 2;
+/// Oldest version that is read.
+pub const EXPORT_FORMAT_OLDEST_READABLE: u32 = 1;
 
 /// Where an export or an import stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
