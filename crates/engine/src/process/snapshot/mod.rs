@@ -203,6 +203,7 @@ impl Remote {
         call: impl FnOnce() -> SnapshotCall,
     ) -> Result<Option<Shard>> {
         if self.ended.get().is_none()
+            && self.link.is_served_by(&self.client)
             && let Some(shard) = known.lock().get(name)
         {
             return Ok(Some(*shard));
