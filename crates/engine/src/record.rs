@@ -59,6 +59,11 @@ impl Record {
         searchable(self.context.as_deref(), self.text.as_deref())
     }
 
+    /// The text whose vector is missing.
+    pub(crate) fn text_to_embed(&self) -> Option<String> {
+        if self.vector.is_some() { None } else { self.searchable().filter(|text| !text.trim().is_empty()) }
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         let name = || format!("record {:?}", shortened(&self.id));
         if self.id.is_empty() {

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::collection::{
     Answer, Collection as LocalCollection, CollectionInfo, CollectionOptions, Deleted, Page, Scan, Search, Upserted,
+    WriteSet,
 };
 use crate::database::Database as LocalDatabase;
 use crate::durability::Durability;
@@ -219,6 +220,11 @@ impl Collection {
         self.either(|local| local.remove_files(path), || Call::RemoveFiles(path.into()))
     }
 
+    /// Everything that one call of an import changes.
+    pub(crate) fn apply(&self, set: WriteSet) -> Result<()> {
+        self.with_shelf(|shelf| shelf.apply(set))
+    }
+
     pub(crate) fn embedder(&self) -> &EmbedderChoice {
         &self.inner.embedder
     }
@@ -288,12 +294,12 @@ pub(crate) fn find(db: &LocalDatabase, place: &Place) -> Result<LocalCollection>
     the_same("collection", place, db.existing_collection(&place.name), |found| found.core.shard.collection)
 }
 
-fn strings<I: AsRef<str>>(ids: &[I]) -> Vec<String> {
+pub(crate) fn strings<I: AsRef<str>>(ids: &[I]) -> Vec<String> {
     ids.iter().map(|id| id.as_ref().to_string()).collect()
 }
 
 /// When to stop waiting for an answer. Many searches run side by side, but each has its time from its own beginning.
-fn limits(searches: &[Search]) -> Limits {
+pub(crate) fn limits(searches: &[Search]) -> Limits {
     let mut limits = Limits { cancel: searches.iter().find_map(|search| search.cancel.clone()), deadline: None };
     if let [search] = searches {
         limits.deadline = search.time_limit.and_then(|limit| Instant::now().checked_add(limit));

@@ -5,8 +5,8 @@ use nuthatch_truth::Table;
 use crate::Result;
 use crate::collection::meta::COUNTERS;
 use crate::collection::{Answer, Page, Scan, Search};
+use crate::process::SnapshotCollection;
 use crate::record::{Record, StoredRecord};
-use crate::snapshot::SnapshotCollection;
 use crate::transaction::Transaction;
 
 /// A collection as the transaction sees it. What it has written itself is seen by [`get`](Self::get); searches, counts and
