@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import numpy
-import nuthatch
 import pytest
+
+import nuthatch
 
 FIELDS: dict[str, nuthatch.VectorField] = {
     "title": {"dim": 4, "metric": "l2"},
@@ -108,7 +110,9 @@ def test_fields_are_added_later_and_agree() -> None:
         docs = db.collection("docs", embedder="none", dim=2)
         docs.upsert([{"id": "old", "vector": [1, 0]}])
         docs = db.collection("docs", vectors={"late": {"dim": 3}})
-        assert docs.search(vector=[1, 0, 0], using="late") == [] or len(docs.search(vector=[1, 0, 0], using="late")) == 0
+        assert (
+            docs.search(vector=[1, 0, 0], using="late") == [] or len(docs.search(vector=[1, 0, 0], using="late")) == 0
+        )
         docs.upsert([{"id": "new", "vectors": {"late": [1, 0, 0]}}])
         assert [hit.id for hit in docs.search(vector=[1, 1, 0], using="late")] == ["new"]
         assert db.collection("docs", vectors={"late": {}}).info().vector_fields["late"].dim == 3
@@ -184,7 +188,7 @@ def test_batches_transactions_and_asyncio_take_them() -> None:
             assert [hit.id for hit in kept] == ["b", "a"]
 
     async def main() -> list[str]:
-        async with await nuthatch.aio.connect(":memory:") as db:
+        async with nuthatch.connect_async(":memory:") as db:
             docs = await db.collection("docs", vectors=FIELDS, embedder="none")
             await docs.upsert([{"id": "a", "vectors": {"title": [1, 0, 0, 0], "image": [1, 0, 0]}}])
             one = await docs.search(vector=[1, 0, 0, 0], using="title")
@@ -196,7 +200,7 @@ def test_batches_transactions_and_asyncio_take_them() -> None:
 
 
 @pytest.mark.parametrize("format", ["jsonl", "parquet"])
-def test_exports_carry_them(tmp_path: Path, format: nuthatch.ExportFormat) -> None:
+def test_exports_carry_them(tmp_path: Path, format: Literal["jsonl", "parquet"]) -> None:
     if format == "parquet":
         pytest.importorskip("pyarrow")
     with nuthatch.connect(tmp_path / "data") as db:

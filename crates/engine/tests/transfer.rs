@@ -199,7 +199,7 @@ fn a_line_that_is_wrong_is_named_and_so_is_a_place_outside() {
     let manifest = std::fs::read_to_string(target.join("export.json")).unwrap();
     for (from, to, named) in [
         ("collections/000-notes", "../elsewhere", "leads out"),
-        ("\"nuthatch_export\": 1", "\"nuthatch_export\": 2", "export format 2"),
+        ("\"nuthatch_export\": 1", "\"nuthatch_export\": 9", "export format 9"),
         ("\"cosine\"", "\"cosinus\"", "cosinus"),
         ("\"l2\"", "\"l3\"", "l3"),
         ("\"jsonl\"", "\"parquet\"", "Python"),

@@ -108,9 +108,7 @@ def _of_columns(ids: object, texts: object, vectors: object, payloads: object) -
         ids=id_list,
         texts=optional("texts", texts),
         vectors=None if unnamed is None else _vectors.column(unnamed, count),
-        named_vectors={
-            name: _vectors.column(rows, count, what=f"vectors {name!r}") for name, rows in named.items()
-        }
+        named_vectors={name: _vectors.column(rows, count, what=f"vectors {name!r}") for name, rows in named.items()}
         or None,
         payloads=optional("payloads", payloads),
         contexts=None,

@@ -51,17 +51,17 @@ class Collection(CollectionReads):
     ) -> Upserted:
         """Inserts records, replacing those with the same id: all or nothing, on disk when it returns.
 
-        Either ``records``: any iterable of dicts with ``id`` and any of ``text``, ``vector``, ``vectors`` (a dict
-        from the names of vector fields), ``payload``, ``context`` (headings above the text, searched with it) and ``code`` (True for
-        source code); or an Arrow table or pandas data
-        frame with an ``id`` column, optionally ``text``, ``vector`` and ``context``, and the other columns as payload. Or
-        columns: ``ids`` with ``texts``, ``vectors`` (a numpy matrix, or a list; or a dict of these by vector field, the unnamed one under
-        "") and ``payloads``.
+        Either ``records``: any iterable of dicts with ``id`` and any of ``text``, ``vector``, ``vectors`` (a dict by vector field),
+        ``payload``, ``context`` (headings above the text, searched with it) and ``code`` (True for source code); or an Arrow table
+        or pandas data frame with an ``id`` column, optionally ``text``, ``vector`` and ``context``, and the other columns as
+        payload. Or columns: ``ids`` with ``texts``, ``vectors`` (a numpy matrix, or a list; or a dict of these by vector field,
+        the unnamed vectors under "") and ``payloads``.
 
-        A record is replaced with all its vectors. One call is one atomic batch, a generator included; send millions of records in several calls. Payload values are
-        None, bool, int (64 bits), float (finite), str, datetime or date, and lists and dicts of these. A datetime without a
-        time zone is taken as UTC; all come back aware, in UTC. Texts without a vector are embedded where the collection has
-        an embedder. ``durability`` is "commit" unless you say "interval" or "os", which return sooner and survive less.
+        One call is one atomic batch, a generator included; send millions of records in several calls. A record is replaced with all
+        its vectors. Payload values are None, bool, int (64 bits), float (finite), str, datetime or date, and lists and dicts of
+        these. A datetime without a time zone is taken as UTC; all come back aware, in UTC. Texts without a ``vector`` are embedded
+        where the collection has an embedder. ``durability`` is "commit" unless you say "interval" or "os", which return sooner and
+        survive less.
 
         Raises InvalidError, naming the record and the field, for a wrong dimension, NaN, a repeated id, an unknown key or an
         unusable value: nothing is changed then.

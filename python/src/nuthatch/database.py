@@ -136,8 +136,8 @@ class Database:
         numbers of that range), "binary" (zeros and ones, eight to a byte, or numpy bools; metric "hamming"). What does not fit
         is refused. Vectors come back as floats whatever they are stored as.
 
-        ``vectors``: named vector fields besides, each a dict of ``dim`` (needed for a new one), ``metric`` and ``elements``. Those that
-        there are not yet are made, also later; records from before have no vector of them.
+        ``vectors``: named vector fields besides, each a dict of ``dim`` (needed for a new one), ``metric`` and ``elements``. Those
+        that there are not yet are made, also later; records from before have no vector of them.
 
         Raises InvalidError when an option contradicts what is stored, naming both.
 
@@ -150,7 +150,7 @@ class Database:
         >>> with nuthatch.connect(":memory:") as db:
         ...     fields = {"title": {"dim": 2}, "image": {"dim": 3, "metric": "dot", "elements": "f16"}}
         ...     docs = db.collection("docs", vectors=fields, embedder="none")
-        ...     _ = docs.upsert([{"id": "a", "vectors": {"title": [1, 0], "image": [0, 2, 0]}}, {"id": "b", "vectors": {"title": [0, 1]}}])
+        ...     _ = docs.upsert(ids=["a", "b"], vectors={"title": [[1, 0], [0, 1]], "image": [[0, 2, 0], None]})
         ...     [[hit.id for hit in docs.search(vector=[1, 1, 1], using="image")], docs.info().vector_fields["title"].vectors]
         [['a'], 2]
         """
