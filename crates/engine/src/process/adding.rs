@@ -21,6 +21,16 @@ pub(crate) fn add(
     Add::new(&Elsewhere { collection, link }, options).run(paths)
 }
 
+pub(crate) fn add_document(
+    collection: &Collection,
+    link: &Arc<Link>,
+    path: &str,
+    content: &[u8],
+    options: AddOptions<'_>,
+) -> Result<AddReport> {
+    Add::new(&Elsewhere { collection, link }, options).document(path, content)
+}
+
 /// A collection in another process. Each call is one request, so a holder may die between any two of them.
 struct Elsewhere<'a> {
     collection: &'a Collection,

@@ -12,7 +12,7 @@ use crate::collection::{
 };
 use crate::database::Database as LocalDatabase;
 use crate::durability::Durability;
-use crate::files::{AddOptions, AddReport, FileInfo};
+use crate::files::{Add, AddOptions, AddReport, FileInfo};
 use crate::process::adding;
 use crate::process::limits::Limits;
 use crate::process::link::Link;
@@ -198,6 +198,22 @@ impl Collection {
         match self.side()? {
             Side::Here(local) => local.add(paths, options),
             Side::There(link) => adding::add(self, &link, paths, options),
+        }
+    }
+
+    /// Adds one document whose content the caller has, under a relative path of the caller's choice, whose ending says what it is. Of a
+    /// document that was added under the same path before, passages that have not changed keep their vectors. What cannot be
+    /// read is in the report's `skipped`.
+    ///
+    /// # Errors
+    /// `Invalid` for a path that is absolute or has empty parts; else as those of [`add`](Self::add).
+    pub fn add_document(&self, path: &str, content: &[u8], options: AddOptions<'_>) -> Result<AddReport> {
+        match self.side()? {
+            Side::Here(local) => {
+                local.core.check_open()?;
+                Add::new(&local, options).document(path, content)
+            }
+            Side::There(link) => adding::add_document(self, &link, path, content, options),
         }
     }
 
