@@ -5,36 +5,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::collection::WriteSet;
-use crate::files::{Add, AddOptions, AddReport, FileEntry, Shelf};
+use crate::files::{FileEntry, Shelf};
 use crate::process::collection::Collection;
 use crate::process::link::Link;
 use crate::process::request::Call;
 use crate::record::Record;
 use crate::{EmbedderChoice, Error, Result};
 
-pub(crate) fn add(
-    collection: &Collection,
-    link: &Arc<Link>,
-    paths: &[PathBuf],
-    options: AddOptions<'_>,
-) -> Result<AddReport> {
-    Add::new(&Elsewhere { collection, link }, options).run(paths)
-}
-
-pub(crate) fn add_document(
-    collection: &Collection,
-    link: &Arc<Link>,
-    path: &str,
-    content: &[u8],
-    options: AddOptions<'_>,
-) -> Result<AddReport> {
-    Add::new(&Elsewhere { collection, link }, options).document(path, content)
-}
-
 /// A collection in another process. Each call is one request, so a holder may die between any two of them.
-struct Elsewhere<'a> {
-    collection: &'a Collection,
-    link: &'a Arc<Link>,
+pub(crate) struct Elsewhere<'a> {
+    pub collection: &'a Collection,
+    pub link: &'a Arc<Link>,
 }
 
 impl Elsewhere<'_> {
