@@ -126,12 +126,18 @@ impl Admission {
     ///
     /// # Errors
     /// Its own; `Internal` when it panics.
-    pub async fn work<T: Send + 'static>(&self, call: impl FnOnce() -> EngineResult<T> + Send + 'static) -> EngineResult<T> {
+    pub async fn work<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> EngineResult<T> + Send + 'static,
+    ) -> EngineResult<T> {
         run(&self.workers, call).await
     }
 
     /// The same for a call that may take minutes.
-    pub async fn work_long<T: Send + 'static>(&self, call: impl FnOnce() -> EngineResult<T> + Send + 'static) -> EngineResult<T> {
+    pub async fn work_long<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> EngineResult<T> + Send + 'static,
+    ) -> EngineResult<T> {
         run(&self.long_workers, call).await
     }
 }

@@ -58,10 +58,11 @@ impl<T: DeserializeOwned> FromRequest<Arc<Shared>> for Json<T> {
 /// A sentence with the place.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| match error.path().iter().len() {
-        0 => error.inner().to_string(),
-        _ => format!("{}: {}", error.path(), error.inner()),
-    })?;
+    let value =
+        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| match error.path().iter().len() {
+            0 => error.inner().to_string(),
+            _ => format!("{}: {}", error.path(), error.inner()),
+        })?;
     deserializer.end().map_err(|error| error.to_string())?;
     Ok(value)
 }
@@ -99,8 +100,8 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Arc<Shared>> for Segments<T> {
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
         let found = Path::from_request_parts(parts, shared).await;
-        let Path(value) = found
-            .map_err(|error: PathRejection| Problem::invalid(format!("the path: {}", error.body_text())))?;
+        let Path(value) =
+            found.map_err(|error: PathRejection| Problem::invalid(format!("the path: {}", error.body_text())))?;
         Ok(Self(value))
     }
 }

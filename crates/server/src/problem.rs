@@ -102,9 +102,10 @@ impl From<Error> for Problem {
             ErrorKind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "try again later"),
             ErrorKind::Invalid => (StatusCode::BAD_REQUEST, "fix the request; nothing was changed"),
             ErrorKind::NotFound => (StatusCode::NOT_FOUND, "check the name, or create it first"),
-            ErrorKind::Corrupt { .. } => {
-                (StatusCode::INTERNAL_SERVER_ERROR, "run `nuthatch doctor` on the server: it names the file and the remedy")
-            }
+            ErrorKind::Corrupt { .. } => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "run `nuthatch doctor` on the server: it names the file and the remedy",
+            ),
             ErrorKind::Closed => (StatusCode::SERVICE_UNAVAILABLE, "the server is stopping; try again when it is back"),
             ErrorKind::Exhausted => {
                 (StatusCode::INSUFFICIENT_STORAGE, "make room on the server's disk, or send less at a time")

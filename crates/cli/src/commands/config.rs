@@ -40,9 +40,9 @@ impl ConfigCommand {
         let said = Config::said(&layers);
         match check.json {
             true => {
-                let all = said.iter().map(|said| {
-                    json!({"setting": said.setting, "value": said.text, "from": said.origin.to_string()})
-                });
+                let all = said
+                    .iter()
+                    .map(|said| json!({"setting": said.setting, "value": said.text, "from": said.origin.to_string()}));
                 output::json(out, &all.collect::<Vec<_>>())?;
             }
             false => {

@@ -102,7 +102,10 @@ impl KeyCommand {
             }
             What::Revoke(revoke) => {
                 let key = KeyFile::of(&folder::existing(globals)?).revoke(&revoke.id, now)?;
-                output::note(&format!("Key {} of {} is revoked; a running server refuses it from now on.", key.id, key.name));
+                output::note(&format!(
+                    "Key {} of {} is revoked; a running server refuses it from now on.",
+                    key.id, key.name
+                ));
                 Ok(Outcome::Done)
             }
             What::Rotate(rotate) => {

@@ -90,7 +90,13 @@ impl KeyFile {
     ///
     /// # Errors
     /// `NotFound` without such a key; `Invalid` when it no longer holds.
-    pub fn rotate(&self, id: &str, overlap: Duration, expires_in: Option<Duration>, now: Timestamp) -> Result<(Key, Token)> {
+    pub fn rotate(
+        &self,
+        id: &str,
+        overlap: Duration,
+        expires_in: Option<Duration>,
+        now: Timestamp,
+    ) -> Result<(Key, Token)> {
         self.change(|keys| {
             let old = find(keys, id)?;
             if !old.holds(now) {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use nuthatch_engine::{BuildProgress, CollectionInfo, CollectionOptions, EmbedderChoice, Error, Result as EngineResult};
+use nuthatch_engine::{
+    BuildProgress, CollectionInfo, CollectionOptions, EmbedderChoice, Error, Result as EngineResult,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;

@@ -136,7 +136,9 @@ async fn ingest(
             line = stream.step().await;
         }
     });
-    let lines = futures_util::stream::poll_fn(move |context| lines.poll_recv(context).map(|line| line.map(Ok::<_, Infallible>)));
+    let lines = futures_util::stream::poll_fn(move |context| {
+        lines.poll_recv(context).map(|line| line.map(Ok::<_, Infallible>))
+    });
     let mut response = Response::new(Body::from_stream(lines));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(NDJSON));
     Ok(response)

@@ -194,10 +194,7 @@ async fn change<T: Send + 'static>(
     params(("keyspace" = String, Path), ("key" = String, Path, description = "Percent-encoded bytes")),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream",
         headers(("x-expires-in-ms" = u64, description = "How long the key has to live; absent when it never expires")))))]
-async fn get_one(
-    Reading(caller): Reading,
-    KeyPlace { keyspace: name, key }: KeyPlace,
-) -> Result<Response, Problem> {
+async fn get_one(Reading(caller): Reading, KeyPlace { keyspace: name, key }: KeyPlace) -> Result<Response, Problem> {
     let (value, expires_in) = caller
         .run(move |database| {
             let keyspace = database.existing_keyspace(&name)?;

@@ -151,10 +151,10 @@ async fn scan(
         keys_only,
     };
     let page = caller.run(move |database| database.existing_keyspace(&name)?.scan(&scan)).await?;
-    let entries = page.entries.into_iter().map(|(key, value)| Entry {
-        key: key.into(),
-        value: (!keys_only).then(|| value.into()),
-    });
+    let entries = page
+        .entries
+        .into_iter()
+        .map(|(key, value)| Entry { key: key.into(), value: (!keys_only).then(|| value.into()) });
     Ok(reply::json(&Page { entries: entries.collect(), cursor: page.cursor }))
 }
 

@@ -134,10 +134,7 @@ async fn optimize(
 /// Writes every file anew that may hold bytes of what was deleted, and says so in a receipt.
 #[utoipa::path(post, path = "/v1/reclaim", tag = "administration", security(("key" = ["admin"])), request_body = Reclaim,
     responses((status = 200, description = "The receipt", body = Object)))]
-async fn reclaim(
-    Administering(caller): Administering,
-    Json { value, .. }: Json<Reclaim>,
-) -> Result<Response, Problem> {
+async fn reclaim(Administering(caller): Administering, Json { value, .. }: Json<Reclaim>) -> Result<Response, Problem> {
     let receipt = caller.run_long(move |database| database.reclaim(value.collection.as_deref())).await?;
     Ok(reply::json(&receipt))
 }

@@ -1,5 +1,6 @@
 //! The routes, one file a noun. Every address and type here is in the OpenAPI document by the same lines that serve it.
 
+mod answer_size;
 mod backups;
 mod batches;
 mod bytes;

@@ -63,9 +63,8 @@ async fn metrics(Administering(caller): Administering) -> Result<Response, Probl
 /// This document.
 #[utoipa::path(get, path = "/openapi.json", tag = "process", responses((status = 200, body = Object)))]
 async fn openapi_json() -> Response {
-    static DOCUMENT: LazyLock<axum::body::Bytes> = LazyLock::new(|| {
-        openapi::document().to_pretty_json().expect("the document is JSON").into()
-    });
+    static DOCUMENT: LazyLock<axum::body::Bytes> =
+        LazyLock::new(|| openapi::document().to_pretty_json().expect("the document is JSON").into());
     with_type(DOCUMENT.clone().into(), HeaderValue::from_static("application/json"))
 }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use nuthatch_engine::{Error, Record as EngineRecord, Result as EngineResult, Scan, StoredRecord, payload_from_json, payload_to_json};
+use nuthatch_engine::{
+    Error, Record as EngineRecord, Result as EngineResult, Scan, StoredRecord, payload_from_json, payload_to_json,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
@@ -11,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::durable::Durably;
-use crate::api::reply;
+use crate::api::{answer_size, reply};
 use crate::caller::{Reading, Writing};
 use crate::extract::{Json, Parameters, Segments};
 use crate::problem::Problem;
@@ -211,7 +213,8 @@ async fn scan(
     let page = caller
         .run(move |database| {
             let filter = filter.as_deref().map(nuthatch_filter::parse).transpose()?;
-            database.existing_collection(&name)?.scan(&Scan { cursor, limit, filter, vectors })
+            let scan = Scan { cursor, limit, filter, vectors };
+            answer_size::scan(&database.existing_collection(&name)?, scan)
         })
         .await?;
     Ok(reply::json(&Page { records: page.records.into_iter().map(Found::from).collect(), cursor: page.cursor }))
@@ -264,7 +267,9 @@ async fn get(
     Json { value, .. }: Json<Get>,
 ) -> Result<Response, Problem> {
     let records =
-        caller.run(move |database| database.existing_collection(&name)?.get(&value.ids, value.vectors)).await?;
+        caller
+            .run(move |database| answer_size::get(&database.existing_collection(&name)?, &value.ids, value.vectors))
+            .await?;
     Ok(reply::json(&Got { records: records.into_iter().map(|found| found.map(Found::from)).collect() }))
 }
 

@@ -188,7 +188,11 @@ fn positive(text: &str) -> Result<usize, String> {
     Ok(number.get())
 }
 
-fn tls(certificate: Option<PathBuf>, key: Option<PathBuf>, client_ca: Option<PathBuf>) -> EngineResult<Option<TlsFiles>> {
+fn tls(
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    client_ca: Option<PathBuf>,
+) -> EngineResult<Option<TlsFiles>> {
     match (certificate, key, client_ca) {
         (Some(certificate), Some(key), client_ca) => Ok(Some(TlsFiles { certificate, key, client_ca })),
         (None, None, None) => Ok(None),

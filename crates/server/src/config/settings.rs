@@ -33,7 +33,13 @@ const fn everywhere(key: &'static str, variable: &'static str, value: &'static s
 /// All settings, in the order in which they are shown.
 pub const SETTINGS: &[Setting] = &[
     everywhere("data_dir", "NUTHATCH_DIR", "DIR", "The data folder"),
-    setting("listen", "NUTHATCH_LISTEN", "ADDRESS", "127.0.0.1:7700", "Where to listen for HTTP; port 0 takes a free one"),
+    setting(
+        "listen",
+        "NUTHATCH_LISTEN",
+        "ADDRESS",
+        "127.0.0.1:7700",
+        "Where to listen for HTTP; port 0 takes a free one",
+    ),
     setting(
         "auth",
         "NUTHATCH_AUTH",
@@ -57,7 +63,13 @@ pub const SETTINGS: &[Setting] = &[
         "false",
         "Listen beyond this machine without TLS: something in front of the server does it",
     ),
-    setting("backup_dir", "NUTHATCH_BACKUP_DIR", "DIR", "", "Where backups that clients ask for go; left out, they cannot"),
+    setting(
+        "backup_dir",
+        "NUTHATCH_BACKUP_DIR",
+        "DIR",
+        "",
+        "Where backups that clients ask for go; left out, they cannot",
+    ),
     setting(
         "exclusive",
         "NUTHATCH_EXCLUSIVE",
@@ -65,7 +77,13 @@ pub const SETTINGS: &[Setting] = &[
         "false",
         "Have the folder alone: refuse to start while another process has it, and refuse others after that",
     ),
-    setting("log_format", "NUTHATCH_LOG_FORMAT", "FORMAT", "text", "Lines of the log on standard error: `text` or `json`"),
+    setting(
+        "log_format",
+        "NUTHATCH_LOG_FORMAT",
+        "FORMAT",
+        "text",
+        "Lines of the log on standard error: `text` or `json`",
+    ),
     setting(
         "log_level",
         "NUTHATCH_LOG_LEVEL",
@@ -82,7 +100,13 @@ pub const SETTINGS: &[Setting] = &[
         "Requests under way, waiting ones included; more are answered 503",
     ),
     setting("connections_max", "NUTHATCH_CONNECTIONS_MAX", "N", "1024", "Open connections; more wait to be accepted"),
-    setting("body_max", "NUTHATCH_BODY_MAX", "SIZE", "64MiB", "Largest body of one request; a larger one is answered 413"),
+    setting(
+        "body_max",
+        "NUTHATCH_BODY_MAX",
+        "SIZE",
+        "64MiB",
+        "Largest body of one request; a larger one is answered 413",
+    ),
     setting(
         "bodies_memory",
         "NUTHATCH_BODIES_MEMORY",
@@ -142,7 +166,11 @@ mod tests {
     #[test]
     fn no_two_settings_share_a_key_or_a_variable() {
         for (at, one) in SETTINGS.iter().enumerate() {
-            assert!(SETTINGS[..at].iter().all(|other| other.key != one.key && other.variable != one.variable), "{}", one.key);
+            assert!(
+                SETTINGS[..at].iter().all(|other| other.key != one.key && other.variable != one.variable),
+                "{}",
+                one.key
+            );
         }
     }
 }

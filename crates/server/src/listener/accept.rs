@@ -110,11 +110,7 @@ async fn converse(
 
 fn builder(config: &Config) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(config.header_timeout)
-        .max_buf_size(HEADER_BYTES_MAX);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(config.header_timeout).max_buf_size(HEADER_BYTES_MAX);
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -105,29 +105,30 @@ mod tests {
 
     use super::*;
 
+    const SHORT: Duration = Duration::from_millis(20);
     const LONG: Duration = Duration::from_secs(3600);
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_client_that_does_not_say_what_it_speaks_is_let_go() {
         for begun in ["", "P", "PRI * HTTP/2.0\r\n"] {
             let (mut client, server) = duplex(64);
             client.write_all(begun.as_bytes()).await.unwrap();
-            let mut server = Stalled::new(server, Duration::from_secs(1), LONG);
+            let mut server = Stalled::new(server, SHORT, LONG);
             let mut read = Vec::new();
             assert_eq!(server.read_to_end(&mut read).await.unwrap_err().kind(), io::ErrorKind::TimedOut, "{begun}");
         }
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn once_the_protocol_is_known_others_keep_the_time() {
         for begun in ["POST / HTTP/1.1\r\n", "GET", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
             let (mut client, server) = duplex(64);
             client.write_all(begun.as_bytes()).await.unwrap();
-            let mut server = Stalled::new(server, Duration::from_secs(1), LONG);
+            let mut server = Stalled::new(server, SHORT, LONG);
             let mut first = vec![0; begun.len()];
             server.read_exact(&mut first).await.unwrap();
             tokio::spawn(async move {
-                sleep(Duration::from_secs(60)).await;
+                sleep(3 * SHORT).await;
                 client.write_all(b"more").await.unwrap();
             });
             let mut rest = Vec::new();
@@ -136,10 +137,10 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_client_that_takes_nothing_is_let_go() {
         let (_client, server) = duplex(8);
-        let mut server = Stalled::new(server, LONG, Duration::from_secs(1));
+        let mut server = Stalled::new(server, LONG, SHORT);
         let error = server.write_all(&[0; 64]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }

@@ -53,8 +53,17 @@ impl Default for Metrics {
             registry: Registry::default(),
         };
         registry.register("http_requests", "Requests answered", metrics.requests.clone());
-        registry.register_with_unit("http_request", "Time until an answer began", Unit::Seconds, metrics.seconds.clone());
-        registry.register("http_requests_refused", "Requests refused because too many were under way", metrics.refused.clone());
+        registry.register_with_unit(
+            "http_request",
+            "Time until an answer began",
+            Unit::Seconds,
+            metrics.seconds.clone(),
+        );
+        registry.register(
+            "http_requests_refused",
+            "Requests refused because too many were under way",
+            metrics.refused.clone(),
+        );
         registry.register("http_requests_under_way", "Requests under way", metrics.under_way.clone());
         registry.register("http_connections", "Open connections", metrics.connections.clone());
         registry.register("http_connections_accepted", "Connections accepted", metrics.accepted.clone());

@@ -5,7 +5,7 @@ mod logs;
 mod metrics;
 mod requests;
 
-pub use logs::start_logging;
 pub use engine::registry_of;
+pub use logs::start_logging;
 pub use metrics::Metrics;
 pub use requests::observe;

@@ -9,7 +9,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use tracing::{Instrument, error, info, info_span};
+use tracing::{Instrument, error, error_span, info};
 
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -24,7 +24,8 @@ pub async fn observe(State(shared): State<Arc<Shared>>, request: Request, next: 
     let id = request_id(&request);
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map_or("unmatched", |path| path.as_str()).to_string();
-    let span = info_span!(
+    // Of the highest level, so that whatever is logged has the id, however little that is.
+    let span = error_span!(
         "request",
         id = id.to_str().unwrap_or_default(),
         %method,
@@ -71,7 +72,8 @@ fn new_id() -> HeaderValue {
         getrandom::fill(&mut bytes).map_or(u64::from(std::process::id()), |()| u64::from_le_bytes(bytes))
     });
     let mut id = String::with_capacity(32);
-    write!(id, "{:016x}-{:x}", *PROCESS, NEXT.fetch_add(1, Ordering::Relaxed)).expect("writing to a string does not fail");
+    write!(id, "{:016x}-{:x}", *PROCESS, NEXT.fetch_add(1, Ordering::Relaxed))
+        .expect("writing to a string does not fail");
     HeaderValue::from_str(&id).expect("hexadecimal digits fit a header")
 }
 

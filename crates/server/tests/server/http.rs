@@ -47,7 +47,10 @@ fn the_document_is_served_as_it_lies_in_the_tree() {
         std::fs::write(path, format!("{}\n", served.text())).unwrap();
     }
     let kept = std::fs::read_to_string(path).unwrap();
-    assert!(kept.trim_end() == served.text(), "docs/openapi.json is not what the code says; `make openapi` writes it anew");
+    assert!(
+        kept.trim_end() == served.text(),
+        "docs/openapi.json is not what the code says; `make openapi` writes it anew"
+    );
     assert!(served.json()["openapi"].as_str().unwrap().starts_with("3.1"));
     place.stop();
 }

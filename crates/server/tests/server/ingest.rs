@@ -23,7 +23,8 @@ fn every_batch_that_is_stored_is_acknowledged() {
     let place = Place::new();
     let client = place.client();
     client.put("/v1/collections/notes", json!({"embedder": "none"})).is(201);
-    let send = |body: String| client.send("POST", "/v1/collections/notes/ingest?batch=100", &[NDJSON], body.into_bytes());
+    let send =
+        |body: String| client.send("POST", "/v1/collections/notes/ingest?batch=100", &[NDJSON], body.into_bytes());
     let answer = send(records(250) + "\n\n{\"id\": \"r0\", \"text\": \"last, without an end of line\"}");
     assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/x-ndjson")));
     let said = lines(&answer);
@@ -39,7 +40,8 @@ fn a_line_that_is_wrong_is_named_with_what_was_stored_before() {
     let place = Place::new();
     let client = place.client();
     client.put("/v1/collections/notes", json!({"embedder": "none"})).is(201);
-    let send = |body: String| client.send("POST", "/v1/collections/notes/ingest?batch=10", &[NDJSON], body.into_bytes());
+    let send =
+        |body: String| client.send("POST", "/v1/collections/notes/ingest?batch=10", &[NDJSON], body.into_bytes());
     let answer = send(records(15) + "{\"id\": 1}\n");
     let said = lines(&answer);
     assert_eq!((answer.status, said[0]["stored"]["lines"].as_u64()), (200, Some(10)));
@@ -50,7 +52,9 @@ fn a_line_that_is_wrong_is_named_with_what_was_stored_before() {
     // Before anything is stored, the answer itself is the problem.
     assert!(send("{\n".into()).fails(400, "invalid").contains("line 1"));
     client.send("POST", "/v1/collections/nobody/ingest", &[NDJSON], Vec::new()).fails(404, "not_found");
-    client.send("POST", "/v1/collections/notes/ingest", &[("content-type", "text/csv")], Vec::new()).fails(415, "invalid");
+    client
+        .send("POST", "/v1/collections/notes/ingest", &[("content-type", "text/csv")], Vec::new())
+        .fails(415, "invalid");
     place.stop();
 }
 

@@ -13,14 +13,17 @@ use crate::place::Place;
 fn what_was_acknowledged_is_there_after_the_server_has_stopped() {
     let place = Place::new();
     let client = place.client();
-    let (written, stopping) = (AtomicU64::new(0), AtomicBool::new(false));
+    let (written, stopping, stopped) = (AtomicU64::new(0), AtomicBool::new(false), AtomicBool::new(false));
     let folder = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..4)
             .map(|writer| {
-                let (client, written, stopping) = (client.clone(), &written, &stopping);
+                let (client, written) = (client.clone(), &written);
+                let (stopping, stopped) = (&stopping, &stopped);
                 scope.spawn(move || {
                     let mut acknowledged = Vec::new();
-                    for at in 0.. {
+                    let mut at = 0;
+                    // Nothing is sent once it has stopped: the port may be another server's by then.
+                    while !stopped.load(Ordering::SeqCst) {
                         let key = format!("w{writer}-{at}");
                         let sent = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                             client.put_bytes(&format!("/v1/keyspaces/k/keys/{key}"), b"1").status
@@ -34,8 +37,9 @@ fn what_was_acknowledged_is_there_after_the_server_has_stopped() {
                             }
                         }
                         written.fetch_add(1, Ordering::SeqCst);
+                        at += 1;
                     }
-                    unreachable!()
+                    acknowledged
                 })
             })
             .collect();
@@ -44,6 +48,7 @@ fn what_was_acknowledged_is_there_after_the_server_has_stopped() {
         }
         stopping.store(true, Ordering::SeqCst);
         let folder = place.stop();
+        stopped.store(true, Ordering::SeqCst);
         let acknowledged: Vec<String> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
         let database = Database::open(folder.path().join("memory"), Options::default()).unwrap();
         let values = database.existing_keyspace("k").unwrap().multi_get(&acknowledged).unwrap();
@@ -60,7 +65,8 @@ fn what_was_acknowledged_is_there_after_the_server_has_stopped() {
 fn a_request_under_way_is_answered_before_the_server_stops() {
     let mut place = Place::new();
     let mut waiting = TcpStream::connect(place.address).unwrap();
-    let head = "PUT /v1/keyspaces/k/keys/a HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\nexpect: 100-continue\r\n\r\n";
+    let head =
+        "PUT /v1/keyspaces/k/keys/a HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\nexpect: 100-continue\r\n\r\n";
     waiting.write_all(head.as_bytes()).unwrap();
     let mut begun = [0; 25];
     waiting.read_exact(&mut begun).unwrap();

@@ -15,7 +15,9 @@ fn a_body_that_is_too_large_is_refused_before_it_is_read() {
     assert_eq!(client.put_bytes("/v1/keyspaces/k/keys/a", &[0; 1000]).status, 204);
     client.put_bytes("/v1/keyspaces/k/keys/a", &[0; 1001]).fails(413, "exhausted");
     let mut stream = TcpStream::connect(place.address).unwrap();
-    stream.write_all(b"PUT /v1/keyspaces/k/keys/a HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999\r\n\r\n").unwrap();
+    stream
+        .write_all(b"PUT /v1/keyspaces/k/keys/a HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999\r\n\r\n")
+        .unwrap();
     assert!(first_line(&mut stream).contains("413"));
     place.stop();
 }
@@ -60,7 +62,8 @@ fn a_client_that_stalls_is_let_go() {
 fn more_requests_than_are_allowed_are_told_to_come_back() {
     let place = Place::with(|config| config.requests_max = 1);
     let mut waiting = TcpStream::connect(place.address).unwrap();
-    let head = "PUT /v1/keyspaces/k/keys/a HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\nexpect: 100-continue\r\n\r\n";
+    let head =
+        "PUT /v1/keyspaces/k/keys/a HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\nexpect: 100-continue\r\n\r\n";
     waiting.write_all(head.as_bytes()).unwrap();
     // The server asks for the body: the request is under way.
     assert!(first_line(&mut waiting).contains("100"));

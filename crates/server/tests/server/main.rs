@@ -11,3 +11,4 @@ mod lifecycle;
 mod limits;
 mod place;
 mod searching;
+mod tls;

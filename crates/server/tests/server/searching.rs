@@ -65,7 +65,10 @@ fn many_questions_are_answered_in_their_order() {
     let answers = client.post("/v1/collections/points/search-many", searches).is(200);
     assert_eq!((ids(&answers["answers"][0]), ids(&answers["answers"][1])), (vec!["p19"], vec!["p2"]));
     assert!(answers["answers"][0].get("explain").is_none() && answers["answers"][1]["explain"].is_object());
-    assert_eq!(client.post("/v1/collections/points/search-many", json!({"searches": []})).is(200), json!({"answers": []}));
+    assert_eq!(
+        client.post("/v1/collections/points/search-many", json!({"searches": []})).is(200),
+        json!({"answers": []})
+    );
     place.stop();
 }
 
