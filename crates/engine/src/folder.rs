@@ -188,5 +188,9 @@ pub(crate) fn is_ours(name: &str) -> bool {
             | "objects"
             | "receipts"
             | "backing-up"
+            // Of a server: who may ask it.
+            | "keys.json"
+            | "keys.json.writing"
+            | "keys.lock"
     )
 }

@@ -210,6 +210,16 @@ impl Collection {
         }
     }
 
+    /// Adds one document whose content the caller has, under a relative path of the caller's choice, whose ending says what it is. Of a
+    /// document that was added under the same path before, passages that have not changed keep their vectors. What cannot be
+    /// read is in the report's `skipped`.
+    ///
+    /// # Errors
+    /// `Invalid` for a path that is absolute or has empty parts; else as those of [`add`](Self::add).
+    pub fn add_document(&self, path: &str, content: &[u8], options: AddOptions<'_>) -> Result<AddReport> {
+        self.with_shelf(|shelf| Add::new(shelf, options).document(path, content))
+    }
+
     /// Files that were added at or below `prefix` (all with ""), by path.
     pub fn files(&self, prefix: &str) -> Result<Vec<FileInfo>> {
         self.either(|local| local.files(prefix), || Call::Files(prefix.into()))

@@ -297,16 +297,17 @@ impl Database {
             Side::Here(held) => return held.db().backup(place, options),
             Side::There(link) => link,
         };
-        check_place(place, &link.root)?;
         let BackupOptions { indexes, rate_bytes_per_second, mut on_progress, cancel } = options;
+        let still_wanted = || backup::refuse_when_cancelled(cancel);
+        still_wanted()?;
+        check_place(place, &link.root)?;
         let request = Long::Backup { place: SeenFolder::make(place)?, indexes, rate_bytes_per_second };
         let mut tell = |told: Told| {
             if let (Told::Backup(progress), Some(tell)) = (&told, &mut on_progress) {
                 tell(progress);
             }
-            Ok(())
+            still_wanted()
         };
-        let still_wanted = || backup::refuse_when_cancelled(cancel);
         ask_long(&link, request, &mut tell, &still_wanted)
     }
 

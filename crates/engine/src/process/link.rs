@@ -4,8 +4,8 @@
 //! process never touches what the process has; it gets a link of its own.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
@@ -154,6 +154,11 @@ impl Link {
     /// False in a fork of the process that made it.
     pub fn is_ours(&self) -> bool {
         self.pid == std::process::id()
+    }
+
+    /// True when this is what asks the holder of now.
+    pub fn is_served_by(&self, client: &Weak<Client>) -> bool {
+        matches!(&*self.role.read(), Role::IsServed(now) if Weak::ptr_eq(&Arc::downgrade(now), client))
     }
 
     pub fn role(&self) -> Result<Role> {

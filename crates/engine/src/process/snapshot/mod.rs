@@ -13,7 +13,7 @@ mod request;
 mod tether;
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use nuthatch_truth::Shard;
@@ -27,6 +27,7 @@ pub use keyspace::SnapshotKeyspace;
 pub(crate) use request::SnapshotCall;
 pub(crate) use tether::Tether;
 
+use crate::process::client::Client;
 use crate::process::limits::Limits;
 use crate::process::link::Link;
 use crate::process::meanwhile::Meanwhile;
@@ -55,6 +56,7 @@ pub(crate) struct Remote {
     /// Chosen here, so that no other holder ever has one of this number.
     id: u128,
     taken_at_ms: u64,
+    client: Weak<Client>,
     tether: Mutex<Option<Tether>>,
     ended: OnceLock<Error>,
     /// What has been asked for: a transaction asks for the same ones again and again.
@@ -80,6 +82,7 @@ impl Snapshot {
             link,
             id,
             taken_at_ms,
+            client: tether.as_ref().map(Tether::client).unwrap_or_default(),
             tether: Mutex::new(tether),
             ended: OnceLock::new(),
             collections: Mutex::default(),
@@ -178,7 +181,7 @@ impl Snapshot {
     pub(crate) fn is_lost(&self) -> bool {
         match &self.at {
             At::Here(_) => false,
-            At::There(remote) => remote.tether.lock().as_ref().is_some_and(Tether::is_torn),
+            At::There(remote) => !remote.link.is_served_by(&remote.client),
         }
     }
 }
@@ -200,6 +203,7 @@ impl Remote {
         call: impl FnOnce() -> SnapshotCall,
     ) -> Result<Option<Shard>> {
         if self.ended.get().is_none()
+            && self.link.is_served_by(&self.client)
             && let Some(shard) = known.lock().get(name)
         {
             return Ok(Some(*shard));

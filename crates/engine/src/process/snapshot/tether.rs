@@ -17,9 +17,9 @@ impl Tether {
         Self { client: Arc::downgrade(client), snapshot, pid: std::process::id() }
     }
 
-    /// True when the holder at its other end is no longer the one that is asked.
-    pub fn is_torn(&self) -> bool {
-        self.client.strong_count() == 0
+    /// What asks the holder at its other end.
+    pub fn client(&self) -> Weak<Client> {
+        self.client.clone()
     }
 }
 
