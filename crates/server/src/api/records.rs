@@ -266,10 +266,9 @@ async fn get(
     Segments(name): Segments<String>,
     Json { value, .. }: Json<Get>,
 ) -> Result<Response, Problem> {
-    let records =
-        caller
-            .run(move |database| answer_size::get(&database.existing_collection(&name)?, &value.ids, value.vectors))
-            .await?;
+    let records = caller
+        .run(move |database| answer_size::get(&database.existing_collection(&name)?, &value.ids, value.vectors))
+        .await?;
     Ok(reply::json(&Got { records: records.into_iter().map(|found| found.map(Found::from)).collect() }))
 }
 
