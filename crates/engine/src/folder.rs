@@ -111,8 +111,12 @@ impl Folder {
         self.root.join("indexes")
     }
 
+    pub fn indexes_of(&self, tenant: u32) -> PathBuf {
+        self.indexes().join(tenant.to_string())
+    }
+
     pub fn index(&self, tenant: u32, collection: u32) -> PathBuf {
-        self.indexes().join(tenant.to_string()).join(collection.to_string())
+        self.indexes_of(tenant).join(collection.to_string())
     }
 
     pub fn write_identity(&self) -> Result<()> {

@@ -34,12 +34,13 @@ mod options;
 mod process;
 mod record;
 mod snapshot;
+mod tenant;
 mod transaction;
 mod transfer;
 
 pub use backup::{
-    BackedUpCollection, BackupCheck, BackupInfo, BackupOptions, BackupProgress, BackupReport, Backups, BackupsDeleted,
-    DamagedObject, RestoreOptions, RestoreReport,
+    BackedUpCollection, BackedUpTenant, BackupCheck, BackupInfo, BackupOptions, BackupProgress, BackupReport, Backups,
+    BackupsDeleted, DamagedObject, RestoreOptions, RestoreReport,
 };
 pub use clock::Clock;
 pub use collection::{
@@ -65,5 +66,6 @@ pub use options::{BUILD_MEMORY_DEFAULT_BYTES, MEMORY_BUDGET_DEFAULT_BYTES, MEMOR
 pub use process::{Collection, Database, FolderHolder, Keyspace};
 pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};
 pub use snapshot::{Snapshot, SnapshotCollection, SnapshotKeyspace};
+pub use tenant::{TenantInfo, TenantLimits, TenantUsage};
 pub use transaction::{Transaction, TransactionCollection, TransactionKeyspace, WriteBatch};
 pub use transfer::{EXPORT_FORMAT_VERSION, ExportOptions, ExportReport, ImportOptions, ImportReport, TransferProgress};

@@ -65,6 +65,7 @@ from .reports import (
 )
 from .results import Hit, Leg, Legs, Results
 from .snapshots import Snapshot, SnapshotCollection, SnapshotKeyspace
+from .tenants import Tenant, TenantLimits, TenantUsage
 from .transactions import Transaction, TransactionCollection, TransactionKeyspace
 from .transfer import ExportReport, ImportReport, TransferProgress
 from .write_batch import Batch, BatchCollection, BatchKeyspace
@@ -127,6 +128,9 @@ __all__ = [
     "SnapshotCollection",
     "SnapshotKeyspace",
     "Stats",
+    "Tenant",
+    "TenantLimits",
+    "TenantUsage",
     "Transaction",
     "TransactionCollection",
     "TransactionKeyspace",

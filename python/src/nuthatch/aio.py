@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TypeVar
 from . import arguments
 from .aio_kv import AsyncKeyspace
 from .aio_reads import AsyncCollectionReads
+from .aio_tenants import AsyncTenants
 from .aio_transactions import AsyncBatch, AsyncSnapshot, AsyncTransaction
 from .arguments import Durability, StrPath
 from .backups import BackupProgress, BackupReport
@@ -94,7 +95,7 @@ class Connecting:
             await self._database.close()
 
 
-class AsyncDatabase:
+class AsyncDatabase(AsyncTenants):
     """A ``Database`` whose calls are awaited. ``sync`` is the database underneath."""
 
     __slots__ = ("sync",)

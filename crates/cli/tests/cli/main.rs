@@ -12,3 +12,4 @@ mod output;
 mod removing;
 mod searching;
 mod support;
+mod tenants;

@@ -2,19 +2,18 @@
 //! folder and permissions are; the holder embeds and stores them, a commit at a time.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use crate::collection::WriteSet;
 use crate::files::{Add, AddOptions, AddReport, FileEntry, Shelf};
 use crate::process::collection::Collection;
-use crate::process::link::Link;
 use crate::process::request::Call;
+use crate::process::route::Route;
 use crate::record::Record;
 use crate::{EmbedderChoice, Error, Result};
 
 pub(crate) fn add(
     collection: &Collection,
-    link: &Arc<Link>,
+    link: &Route,
     paths: &[PathBuf],
     options: AddOptions<'_>,
 ) -> Result<AddReport> {
@@ -24,7 +23,7 @@ pub(crate) fn add(
 /// A collection in another process. Each call is one request, so a holder may die between any two of them.
 struct Elsewhere<'a> {
     collection: &'a Collection,
-    link: &'a Arc<Link>,
+    link: &'a Route,
 }
 
 impl Elsewhere<'_> {
@@ -35,7 +34,7 @@ impl Elsewhere<'_> {
 
 impl Shelf for Elsewhere<'_> {
     fn own_folder(&self) -> PathBuf {
-        self.link.root.clone()
+        self.link.root().to_path_buf()
     }
 
     fn embedder_fingerprint(&self) -> Result<Option<String>> {

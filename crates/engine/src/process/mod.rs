@@ -33,11 +33,13 @@ mod link;
 mod owned;
 mod receipt;
 mod request;
+mod route;
 #[cfg(unix)]
 mod server;
 mod side;
 #[cfg(unix)]
 mod socket;
+mod tenants;
 pub(crate) mod wire;
 
 #[cfg(not(unix))]

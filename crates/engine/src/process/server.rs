@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use nuthatch_truth::Shard;
 use parking_lot::{Condvar, Mutex};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -236,7 +237,7 @@ impl Serving {
         number: u64,
         receipt: Option<Receipt>,
         ask: &Arc<AskCaller>,
-        known: &mut HashMap<u32, Collection>,
+        known: &mut HashMap<Shard, Collection>,
         request: Request,
     ) -> Result<Encoded> {
         let key = (lane.to_string(), number);

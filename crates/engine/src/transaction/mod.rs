@@ -66,7 +66,7 @@ impl Database {
 impl Transaction {
     /// A keyspace, with this transaction's own writes; made when there is none, whatever becomes of the transaction.
     pub fn kv(&self, name: &str) -> Result<TransactionKeyspace<'_>> {
-        let space = self.view().shared.space(name, true)?;
+        let space = self.view().shared.space(&self.view().tenant, name, true)?;
         Ok(TransactionKeyspace { transaction: self, kept: self.snapshot.kv(name)?, space })
     }
 
@@ -102,7 +102,7 @@ impl Transaction {
             return Ok(()); // what was read is of one moment; there is nothing to check it against
         }
         let shared = &self.view().shared;
-        let prepared = Prepared::new(shared, work.batch)?;
+        let prepared = Prepared::new(shared, &self.view().tenant, work.batch)?;
         prepared.commit(shared, durability, || self.view().with(|held| work.reads.check(shared, &held.truth)))
     }
 

@@ -49,12 +49,13 @@ pub struct ExportReport {
 }
 
 impl Database {
-    /// Writes everything as it is at one moment into `folder`, new or empty, as JSON lines. Reads and writes go on meanwhile. Memory: a
+    /// Writes everything of this handle's tenant, as it is at one moment, into `folder`, new or empty, as JSON lines. Reads and writes go on meanwhile. Memory: a
     /// few MiB, whatever there is to export.
     pub fn export(&self, folder: impl AsRef<Path>, mut options: ExportOptions<'_>) -> Result<ExportReport> {
         let (folder, started) = (folder.as_ref(), Instant::now());
         let shared = &self.inner.shared;
-        shared.check_open()?;
+        self.check_open()?;
+        let tenant = &self.tenant;
         let names = match &options.collection {
             Some(name) => vec![self.existing_collection(name)?.name().to_string()],
             None => self.collection_names()?,
@@ -62,7 +63,7 @@ impl Database {
         let cores = names.iter().map(|name| Ok(self.existing_collection(name)?.core)).collect::<Result<Vec<_>>>()?;
         let spaces = match options.collection {
             Some(_) => Vec::new(),
-            None => shared.keyspaces()?,
+            None => shared.keyspaces(tenant.number)?,
         };
         make_empty(folder)?;
         let truth = shared.truth()?;
@@ -71,7 +72,7 @@ impl Database {
         let mut report = ExportReport { folder: folder.to_path_buf(), ..ExportReport::default() };
         let (mut collections, mut keyspaces) = (Vec::new(), Vec::new());
         for core in &cores {
-            let Some(meta) = meta::read::<Meta>(&*snapshot, &meta_key(&core.name))? else { continue }; // dropped before the moment
+            let Some(meta) = meta::read::<Meta>(&*snapshot, &meta_key(tenant.number, &core.name))? else { continue }; // dropped before the moment
             let entry =
                 Exporting { core, reader: &*snapshot, options: &mut options, report: &mut report }.collection(meta)?;
             collections.push(entry);
@@ -79,7 +80,7 @@ impl Database {
         for (number, (name, shard)) in spaces.into_iter().enumerate() {
             let file = format!("keyspaces/{number:03}-{name}.jsonl");
             let mut lines = Lines::create(&folder.join(&file))?;
-            let space = shared.space(&name, false)?;
+            let space = shared.space(tenant, &name, false)?;
             let mut keys = 0;
             let mut failed = Ok(());
             snapshot.scan(Table::Kv, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, stored| {

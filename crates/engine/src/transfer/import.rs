@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nuthatch_truth::{Batch, Table};
 
-use crate::collection::meta::{self, LAST_ID, Meta, TENANT_SHARD, meta_key};
+use crate::collection::meta::{self, Meta, meta_key};
 use crate::collection::{Collection, CollectionOptions, WriteSet};
 use crate::database::{Database, check_name};
 use crate::durability::Durability;
@@ -54,7 +54,7 @@ impl Database {
     /// number are named, and what came before stays.
     pub fn import(&self, folder: impl AsRef<Path>, mut options: ImportOptions<'_>) -> Result<ImportReport> {
         let (folder, started) = (folder.as_ref(), Instant::now());
-        self.inner.shared.check_open()?;
+        self.check_open()?;
         let mut manifest = Manifest::read(folder)?;
         if let Some(only) = &options.collection {
             let names: Vec<String> = manifest.collections.iter().map(|entry| entry.name.clone()).collect();
@@ -97,10 +97,11 @@ impl Database {
         {
             let _catalog = shared.catalog.lock();
             let truth = shared.truth()?;
-            if meta::read::<Meta>(&*truth, &meta_key(&entry.name))?.is_none() {
-                let last: u32 = meta::read(&*truth, &TENANT_SHARD.key(LAST_ID))?.unwrap_or(0);
+            let tenant = &self.tenant;
+            tenant.check()?;
+            if meta::read::<Meta>(&*truth, &meta_key(tenant.number, &entry.name))?.is_none() {
                 let meta = Meta {
-                    id: last + 1,
+                    id: meta::last_id(&*truth, tenant.number)? + 1,
                     name: entry.name.clone(),
                     dim: entry.dim,
                     metric: entry.metric.clone(),
@@ -116,8 +117,8 @@ impl Database {
                 meta.element()?;
                 nuthatch_text::Analyzer::new(&meta.language)?;
                 let mut batch = Batch::new();
-                batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
-                batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&meta.id));
+                batch.put(Table::Catalog, meta_key(tenant.number, &meta.name), meta::encode(&meta));
+                meta::put_last_id(&mut batch, tenant.number, meta.id);
                 let position = shared.write(batch)?;
                 shared.make_durable(position, Durability::Commit)?;
             }
