@@ -183,8 +183,14 @@ fn files_are_read_by_the_process_that_adds_them() {
     assert_eq!((report.files_unchanged, report.files_pruned), (19, 1));
     assert_eq!(documents.search(&Search::text("thing7")).unwrap().hits.len(), 1);
     assert_eq!(documents.files("").unwrap(), first.existing_collection("documents").unwrap().files("").unwrap());
+    std::fs::write(papers.path().join("3.md"), "# Paper 3\n\nAbout thing3 again.\n").unwrap();
+    let mut batch = WriteBatch::new();
+    batch.add_files(&documents, &paths, AddOptions::default()).unwrap();
+    batch.put("state", "papers", "20");
+    second.write(batch).unwrap();
+    assert_eq!(first.existing_collection("documents").unwrap().files("").unwrap().len(), 20);
     first.close().unwrap();
-    assert_eq!(documents.remove_files(&papers.path().canonicalize().unwrap().to_string_lossy()).unwrap(), 19);
+    assert_eq!(documents.remove_files(&papers.path().canonicalize().unwrap().to_string_lossy()).unwrap(), 20);
 }
 
 #[test]

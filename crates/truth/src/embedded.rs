@@ -164,6 +164,7 @@ impl Embedded {
     }
 
     fn flush_tables(&self) -> Result<()> {
+        self.commits.refuse_when_stopped()?;
         for table in Table::ALL {
             self.db.flush_cf(self.table(table)).map_err(|error| self.error(error))?;
         }
@@ -283,7 +284,10 @@ impl Truth for Embedded {
         let mut options = WriteOptions::default();
         let _turning = self.turning_logs.read();
         options.set_sync(false); // `sync` makes it durable, for many writers at once
-        self.db.write_opt(rocks, &options).map_err(|error| self.error(error))?;
+        if let Err(error) = self.db.write_opt(rocks, &options) {
+            self.commits.refuse_when_stopping()?;
+            return Err(self.error(error));
+        }
         Ok(Position(self.written.fetch_add(1, Ordering::SeqCst) + 1))
     }
 
@@ -491,7 +495,6 @@ fn db_options(options: &EmbeddedOptions, cache: &Cache) -> Options {
     db.set_recycle_log_file_num(LOGS_RECYCLED_MAX);
     // What is torn or damaged is found, and cut or refused, before RocksDB sees it: see `log_check`.
     db.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
-    db.set_max_manifest_file_size(1 << 20);
     db.set_max_manifest_file_size(16 << 10); // `reclaim` wants a new one now and then
     db.set_stats_dump_period_sec(0);
     db.set_stats_persist_period_sec(0);

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from . import arguments
+from .adding import AddOptions
 from .aio_kv import AsyncKeyspace
 from .aio_reads import AsyncCollectionReads
 from .aio_tenants import AsyncTenants
@@ -207,22 +208,17 @@ class AsyncDatabase(AsyncTenants):
             def tell(progress: Progress) -> None:
                 loop.call_soon_threadsafe(told, progress)
 
-        return await cancellable(
-            lambda cancel: self.sync._add(
-                cancel,
-                paths,
-                into,
-                prune,
-                tell,
-                hidden,
-                follow_links,
-                respect_ignore,
-                max_file_bytes,
-                passage_chars,
-                overlap_chars,
-                durability,
-            )
+        options = AddOptions(
+            prune=prune,
+            on_progress=tell,
+            hidden=hidden,
+            follow_links=follow_links,
+            respect_ignore=respect_ignore,
+            max_file_bytes=max_file_bytes,
+            passage_chars=passage_chars,
+            overlap_chars=overlap_chars,
         )
+        return await cancellable(lambda cancel: self.sync._add(cancel, paths, into, options, durability))
 
     async def holder(self) -> Holder:
         """As ``Database.holder``."""

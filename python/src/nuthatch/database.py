@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
 from . import _core, arguments, backups, reports, transfer
+from .adding import AddOptions, as_given
 from .arguments import Durability, StrPath
 from .backups import BackupProgress, BackupReport
 from .collection import Collection
@@ -54,9 +55,6 @@ def connect(
 
     ``sync_interval_ms`` (default 100) is how long a write with ``durability="interval"`` may wait until it is on the disk.
     ``snapshot_age`` (seconds or a timedelta; default ten minutes) is how old a snapshot or a transaction may become.
-
-    ``create=False`` raises NotFoundError for a folder that is not there. ``program`` is what a refused second opener is told
-    about this one.
 
     ``create=False`` raises NotFoundError for a folder that is not there. ``exclusive=True`` wants the folder alone: while it is
     open others are refused, and so is this call when another has it. ``program`` is what others are told about this process.
@@ -260,55 +258,29 @@ class Database(Tenants):
         ...     report.files_added, hit.payload["name"], hit.payload["start_line"]
         (1, 'note.md', 1)
         """
-        return self._add(
-            None,
-            paths,
-            collection,
-            prune,
-            on_progress,
-            hidden,
-            follow_links,
-            respect_ignore,
-            max_file_bytes,
-            passage_chars,
-            overlap_chars,
-            durability,
+        options = AddOptions(
+            prune=prune,
+            on_progress=on_progress,
+            hidden=hidden,
+            follow_links=follow_links,
+            respect_ignore=respect_ignore,
+            max_file_bytes=max_file_bytes,
+            passage_chars=passage_chars,
+            overlap_chars=overlap_chars,
         )
+        return self._add(None, paths, collection, options, durability)
 
     def _add(
         self,
         cancel: _core.CancelFlag | None,
         paths: StrPath | Iterable[StrPath],
         collection: str | Collection,
-        prune: bool,
-        on_progress: Callable[[Progress], object] | None,
-        hidden: bool,
-        follow_links: bool,
-        respect_ignore: bool,
-        max_file_bytes: int | str | None,
-        passage_chars: int | None,
-        overlap_chars: int | None,
+        options: AddOptions,
         durability: Durability | None,
     ) -> AddReport:
-        several = arguments.paths(paths)
+        given = as_given(paths, options, cancel, durability)
         into = collection if isinstance(collection, Collection) else self.collection(collection)
-        tell = on_progress
-        parts = into._core.add(
-            {
-                "paths": several,
-                "prune": bool(prune),
-                "hidden": bool(hidden),
-                "follow_links": bool(follow_links),
-                "respect_ignore": bool(respect_ignore),
-                "max_file_bytes": arguments.optional_size_bytes("max_file_bytes", max_file_bytes),
-                "target_chars": arguments.optional_whole("passage_chars", passage_chars),
-                "overlap_chars": arguments.optional_whole("overlap_chars", overlap_chars),
-                "durability": arguments.durability(durability),
-                "on_progress": None if tell is None else lambda parts: tell(reports.progress(parts)),
-                "cancel": cancel,
-            }
-        )
-        return reports.add_report(parts)
+        return reports.add_report(into._core.add(given))
 
     def reclaim(self, collection: str | None = None) -> Receipt:
         """Writes every file anew that may hold bytes of what was deleted or replaced, and removes the old ones.

@@ -48,7 +48,7 @@ pub(crate) use place::Place;
 pub use read::{Page, Scan};
 pub use request::{Answer, Hit, Include, Leg, Legs, Mode, Search};
 pub(crate) use search::at_once;
-pub(crate) use write::WriteSet;
+pub(crate) use write::{BATCH_BYTES_MAX, WriteSet, record_bytes};
 pub use write::{Deleted, Upserted};
 
 use crate::collection::meta::{Counters, Meta, meta_key};

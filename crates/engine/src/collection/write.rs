@@ -13,6 +13,7 @@ use crate::collection::change::Change;
 use crate::collection::meta::{self, COUNTERS, Counters, EmbedderMeta, Meta, SCHEMA, meta_key};
 use crate::collection::{Collection, Core, EmbedderChoice, Writer};
 use crate::durability::Durability;
+use crate::files::FileEntry;
 use crate::process::{Done, caller};
 use crate::record::{Record, Row, shortened};
 use crate::tenant::Delta;
@@ -46,6 +47,8 @@ pub(crate) struct WriteSet {
     pub as_given: bool,
     /// Rows of the files table: path, and what is stored for it.
     pub files: Vec<(String, Option<Vec<u8>>)>,
+    /// What `files` were when they were read, one each: what is another by now is a conflict.
+    pub files_if: Option<Vec<Option<FileEntry>>>,
 }
 
 /// A write set that is laid out in a batch, and what becomes of the collection when that is written.
@@ -149,6 +152,7 @@ impl Core {
         for record in &set.upserts {
             self.check_vector(record, &mut meta.dim)?;
         }
+        self.check_files(&set)?;
         let old = self.rows_of_ids(&set)?;
         let mut change = Change::default();
         let (mut upserted, mut deleted) = (Upserted::default(), Deleted::default());
@@ -282,6 +286,20 @@ impl Core {
         }
         state.sequence = counters.sequence;
         Ok(outcome)
+    }
+
+    fn check_files(&self, set: &WriteSet) -> Result<()> {
+        for ((path, _), before) in set.files.iter().zip(set.files_if.iter().flatten()) {
+            if self.file_entry(path)? != *before {
+                return Err(Error::new(
+                    ErrorKind::Conflict,
+                    format!(
+                        "{path} was added or removed by somebody else since this batch read it; make the batch again"
+                    ),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Current rows of all ids that a write set names.
@@ -418,6 +436,13 @@ pub(crate) fn row_from(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(bytes.try_into().ok()?))
 }
 
+/// What a record adds to a batch.
+pub(crate) fn record_bytes(record: &Record) -> usize {
+    let texts = [&record.text, &record.context].into_iter().flatten().map(String::len).sum::<usize>();
+    let vector = record.vector.as_ref().map_or(0, |vector| vector.len() * 4);
+    record.id.len() + texts + vector + nuthatch_filter::encode(&record.payload).len()
+}
+
 fn check_records(records: &[Record]) -> Result<()> {
     let mut ids = HashSet::with_capacity(records.len());
     let mut bytes = 0;
@@ -429,9 +454,7 @@ fn check_records(records: &[Record]) -> Result<()> {
                 shortened(&record.id)
             )));
         }
-        let texts = [&record.text, &record.context].into_iter().flatten().map(String::len).sum::<usize>();
-        let vector = record.vector.as_ref().map_or(0, |vector| vector.len() * 4);
-        bytes += record.id.len() + texts + vector + nuthatch_filter::encode(&record.payload).len();
+        bytes += record_bytes(record);
     }
     if bytes > BATCH_BYTES_MAX {
         return Err(Error::new(

@@ -81,19 +81,6 @@ struct Pending {
     bytes: u64,
 }
 
-impl Collection {
-    /// Adds files and folders: new and changed files are read, split into passages, embedded and stored; unchanged ones are
-    /// passed over. Files that cannot be read are reported and do not stop the rest.
-    ///
-    /// # Errors
-    /// `NotFound` for a path that does not exist; `Unavailable` without an embedder; errors of the store. What was committed
-    /// before stays, and running it again finishes the rest.
-    pub fn add(&self, paths: &[PathBuf], options: AddOptions<'_>) -> Result<AddReport> {
-        self.core.check_open()?;
-        Add::new(self, options).run(paths)
-    }
-}
-
 /// What adding asks of the collection, in this process or in another.
 pub(crate) trait Shelf {
     /// The data folder, which may lie below what is added.

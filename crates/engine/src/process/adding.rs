@@ -4,26 +4,17 @@
 use std::path::PathBuf;
 
 use crate::collection::WriteSet;
-use crate::files::{Add, AddOptions, AddReport, FileEntry, Shelf};
+use crate::files::{FileEntry, Shelf};
 use crate::process::collection::Collection;
 use crate::process::request::Call;
 use crate::process::route::Route;
 use crate::record::Record;
 use crate::{EmbedderChoice, Error, Result};
 
-pub(crate) fn add(
-    collection: &Collection,
-    link: &Route,
-    paths: &[PathBuf],
-    options: AddOptions<'_>,
-) -> Result<AddReport> {
-    Add::new(&Elsewhere { collection, link }, options).run(paths)
-}
-
 /// A collection in another process. Each call is one request, so a holder may die between any two of them.
-struct Elsewhere<'a> {
-    collection: &'a Collection,
-    link: &'a Route,
+pub(crate) struct Elsewhere<'a> {
+    pub collection: &'a Collection,
+    pub link: &'a Route,
 }
 
 impl Elsewhere<'_> {

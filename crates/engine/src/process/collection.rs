@@ -12,8 +12,8 @@ use crate::collection::{
 };
 use crate::database::Database as LocalDatabase;
 use crate::durability::Durability;
-use crate::files::{AddOptions, AddReport, FileInfo};
-use crate::process::adding;
+use crate::files::{Add, AddOptions, AddReport, FileInfo, Shelf};
+use crate::process::adding::Elsewhere;
 use crate::process::limits::Limits;
 use crate::process::request::{Call, Choice, Opened, Place, Request};
 use crate::process::route::Route;
@@ -195,9 +195,17 @@ impl Collection {
     /// `NotFound` for a path that does not exist; `Unavailable` without an embedder; errors of the store. What was committed
     /// before stays, and running it again finishes the rest.
     pub fn add(&self, paths: &[PathBuf], options: AddOptions<'_>) -> Result<AddReport> {
+        self.with_shelf(|shelf| Add::new(shelf, options).run(paths))
+    }
+
+    /// Hands over what adding files asks of the collection, wherever it is held.
+    pub(crate) fn with_shelf<T>(&self, work: impl FnOnce(&dyn Shelf) -> Result<T>) -> Result<T> {
         match self.side()? {
-            Side::Here(local) => local.add(paths, options),
-            Side::There(link) => adding::add(self, &link, paths, options),
+            Side::Here(local) => {
+                local.core.check_open()?;
+                work(&local)
+            }
+            Side::There(link) => work(&Elsewhere { collection: self, link: &link }),
         }
     }
 
