@@ -43,9 +43,8 @@ impl Tenant {
     /// # Errors
     /// `Exhausted` when the batch would pass a limit: nothing of it may be written then.
     pub fn reserve(&self, reader: &dyn Reader, delta: Delta) -> Result<Reserved<'_>> {
-        let reserved = Reserved { tenant: self, delta, is_written: false };
         if self.is_default() {
-            return Ok(Reserved { delta: Delta::default(), ..reserved });
+            return Ok(Reserved { tenant: self, delta: Delta::default(), is_written: true });
         }
         let mut usage = self.usage.lock();
         let now = match *usage {
@@ -59,7 +58,7 @@ impl Tenant {
             vectors: now.vectors.saturating_add_signed(delta.vectors.max(0)),
             bytes: now.bytes.saturating_add_signed(delta.bytes.max(0)),
         });
-        Ok(reserved)
+        Ok(Reserved { tenant: self, delta, is_written: false })
     }
 
     /// What the tenant has stored now, batches under way included.
@@ -95,6 +94,9 @@ impl Reserved<'_> {
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
         let Delta { vectors, bytes } = self.delta;
+        if self.delta == Delta::default() {
+            return;
+        }
         let freed = match self.is_written {
             true => Delta { vectors: vectors.min(0), bytes: bytes.min(0) },
             false => Delta { vectors: -vectors.max(0), bytes: -bytes.max(0) },
