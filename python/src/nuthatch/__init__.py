@@ -61,6 +61,7 @@ from .reports import (
     RemovedFile,
     Skipped,
     Stats,
+    VectorFieldInfo,
     WrittenFile,
 )
 from .results import Hit, Leg, Legs, Results
@@ -68,6 +69,7 @@ from .snapshots import Snapshot, SnapshotCollection, SnapshotKeyspace
 from .tenants import Tenant, TenantLimits, TenantUsage
 from .transactions import Transaction, TransactionCollection, TransactionKeyspace
 from .transfer import ExportReport, ImportReport, TransferProgress
+from .vector_fields import VectorField
 from .write_batch import Batch, BatchCollection, BatchKeyspace
 
 __all__ = [
@@ -137,6 +139,8 @@ __all__ = [
     "TransferProgress",
     "UnavailableError",
     "Upserted",
+    "VectorField",
+    "VectorFieldInfo",
     "WrittenFile",
     "__version__",
     "backups",

@@ -26,6 +26,7 @@ class CollectionArguments(TypedDict):
     dim: int | None
     metric: str | None
     elements: str | None
+    vectors: list[tuple[str, tuple[int | None, str | None, str | None]]]
     embedder: Embedder | str | None
     language: str | None
 
@@ -33,6 +34,8 @@ class Query(TypedDict):
     text: str | None
     vector: bytes | None
     like: str | None
+    using: str | None
+    vectors: dict[str, bytes] | None
     mode: str | None
     condition: str | None
     limit: int

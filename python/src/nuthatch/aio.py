@@ -27,7 +27,8 @@ from .snapshots import Snapshot
 from .threads import Entering, cancellable, in_thread
 from .transactions import Transaction
 from .transfer import ExportFormat, ExportReport, ImportReport, TransferProgress
-from .vectors import Vectors
+from .vector_fields import VectorField
+from .vectors import VectorsByField
 
 T = TypeVar("T")
 
@@ -116,6 +117,7 @@ class AsyncDatabase(AsyncTenants):
         dim: int | None = None,
         metric: Metric | None = None,
         elements: Elements | None = None,
+        vectors: Mapping[str, VectorField] | None = None,
         embedder: EmbedderLike | None = None,
         language: str | None = None,
     ) -> AsyncCollection:
@@ -126,6 +128,7 @@ class AsyncDatabase(AsyncTenants):
             dim=dim,
             metric=metric,
             elements=elements,
+            vectors=vectors,
             embedder=embedder,
             language=language,
         )
@@ -323,7 +326,7 @@ class AsyncCollection(AsyncCollectionReads):
         *,
         ids: Iterable[str] | None = None,
         texts: Iterable[str | None] | None = None,
-        vectors: Vectors | None = None,
+        vectors: VectorsByField | None = None,
         payloads: Iterable[Mapping[str, Any] | None] | None = None,
         durability: Durability | None = None,
     ) -> Upserted:

@@ -17,7 +17,7 @@ from .reports import AddReport
 from .snapshots import Snapshot, SnapshotCollection, SnapshotKeyspace
 from .threads import cancellable, in_thread
 from .transactions import Transaction, TransactionCollection, TransactionKeyspace
-from .vectors import Vectors
+from .vectors import VectorsByField
 from .write_batch import Batch, BatchCollection, BatchKeyspace
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ class AsyncTransactionCollection(AsyncCollectionReads):
         *,
         ids: Iterable[str] | None = None,
         texts: Iterable[str | None] | None = None,
-        vectors: Vectors | None = None,
+        vectors: VectorsByField | None = None,
         payloads: Iterable[Mapping[str, Any] | None] | None = None,
     ) -> None:
         """As ``TransactionCollection.upsert``."""

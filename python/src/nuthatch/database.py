@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
-from . import _core, arguments, backups, reports, transfer
+from . import _core, arguments, backups, reports, transfer, vector_fields
 from .adding import AddOptions, as_given
 from .arguments import Durability, StrPath
 from .backups import BackupProgress, BackupReport
@@ -22,6 +22,7 @@ from .snapshots import Snapshot
 from .tenants import Tenants
 from .transactions import Transaction
 from .transfer import ExportFormat, ExportReport, ImportReport, TransferProgress
+from .vector_fields import VectorField
 from .write_batch import Batch
 
 Metric: TypeAlias = Literal["cosine", "dot", "l2", "hamming"]
@@ -120,6 +121,7 @@ class Database(Tenants):
         dim: int | None = None,
         metric: Metric | None = None,
         elements: Elements | None = None,
+        vectors: Mapping[str, VectorField] | None = None,
         embedder: EmbedderLike | None = None,
         language: str | None = None,
     ) -> Collection:
@@ -135,6 +137,9 @@ class Database(Tenants):
         numbers of that range), "binary" (zeros and ones, eight to a byte, or numpy bools; metric "hamming"). What does not fit
         is refused. Vectors come back as floats whatever they are stored as.
 
+        ``vectors``: named vector fields besides, each a dict of ``dim`` (needed for a new one), ``metric`` and ``elements``. Those
+        that there are not yet are made, also later; records from before have no vector of them.
+
         Raises InvalidError when an option contradicts what is stored, naming both.
 
         >>> import nuthatch
@@ -143,6 +148,12 @@ class Database(Tenants):
         ...     _ = bits.upsert(ids=["a", "b"], vectors=[[1, 0, 1, 0], [0, 1, 0, 0]])
         ...     [(hit.id, hit.score) for hit in bits.search(vector=[1, 0, 1, 1])]
         [('a', 1.0), ('b', 4.0)]
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     fields = {"title": {"dim": 2}, "image": {"dim": 3, "metric": "dot", "elements": "f16"}}
+        ...     docs = db.collection("docs", vectors=fields, embedder="none")
+        ...     _ = docs.upsert(ids=["a", "b"], vectors={"title": [[1, 0], [0, 1]], "image": [[0, 2, 0], None]})
+        ...     [[hit.id for hit in docs.search(vector=[1, 1, 1], using="image")], docs.info().vector_fields["title"].vectors]
+        [['a'], 2]
         """
         core = self._core.collection(
             arguments.text("name", name),
@@ -150,6 +161,7 @@ class Database(Tenants):
                 "dim": arguments.optional_whole("dim", dim),
                 "metric": arguments.optional_text("metric", metric),
                 "elements": arguments.optional_text("elements", elements),
+                "vectors": vector_fields.parts(vectors),
                 "embedder": resolve(embedder),
                 "language": arguments.optional_text("language", language),
             },

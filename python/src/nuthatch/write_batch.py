@@ -12,7 +12,7 @@ from .collection import Collection, Records
 from .kv_entries import Bytes, Entries, TimeToLive, as_bytes, one_or_several_keys, pairs
 from .pending import Pending
 from .reports import AddReport
-from .vectors import Vectors
+from .vectors import VectorsByField
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -130,7 +130,7 @@ class BatchCollection:
         *,
         ids: Iterable[str] | None = None,
         texts: Iterable[str | None] | None = None,
-        vectors: Vectors | None = None,
+        vectors: VectorsByField | None = None,
         payloads: Iterable[Mapping[str, Any] | None] | None = None,
     ) -> None:
         """Inserts records, replacing those with the same id; as ``Collection.upsert``. Texts are embedded by the commit."""

@@ -11,5 +11,6 @@ mod optimizing;
 mod output;
 mod removing;
 mod searching;
+mod serving;
 mod support;
 mod tenants;

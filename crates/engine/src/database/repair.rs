@@ -8,7 +8,8 @@ use nuthatch_truth::{Batch, Damage, Direction, Extent, Reader, Shard, Table, Tru
 use nuthatch_vector::{Element, Metric};
 
 use crate::collection::change::Change;
-use crate::collection::meta::{self, COUNTERS, Counters, Meta, SCHEMA, meta_key};
+use crate::collection::field::{Field, UNNAMED};
+use crate::collection::meta::{self, COUNTERS, Counters, FieldMeta, Meta, SCHEMA, meta_key};
 use crate::collection::{Core, row_of};
 use crate::database::Database;
 use crate::folder::Folder;
@@ -145,7 +146,7 @@ impl Database {
                 continue;
             }
             let copy = Meta::read_copy(&shared.folder.index(shard.tenant, shard.collection)).ok().flatten();
-            let meta = copy.unwrap_or_else(|| Meta {
+            let mut meta = copy.unwrap_or_else(|| Meta {
                 id: shard.collection,
                 name: format!("recovered-{}", shard.collection),
                 dim,
@@ -155,8 +156,10 @@ impl Database {
                 embeds: false,
                 embedder: None,
                 created: jiff::Timestamp::now().to_string(),
+                fields: Vec::new(),
                 more: Default::default(),
             });
+            restore_fields(&*truth, shard, &mut meta)?;
             batch.put(Table::Catalog, meta_key(shard.tenant, &meta.name), meta::encode(&meta));
         }
         lasts.into_iter().for_each(|(tenant, last)| meta::put_last_id(&mut batch, tenant, last));
@@ -175,24 +178,33 @@ fn mend_collection(core: &Core) -> Result<u64> {
     let mut without_their_vector = HashSet::new();
     let mut schema = writer.schema.clone();
     let mut batch = Batch::new();
-    let (mut next_row, mut vectors) = (writer.counters.next_row, 0);
+    let fields = writer.fields.clone();
+    let mut counted = Counters { next_row: writer.counters.next_row, ..Counters::default() };
     core.each_row(&*core.shared.truth()?, Table::Records, &mut |row, bytes| {
-        next_row = next_row.max(row + 1);
+        counted.next_row = counted.next_row.max(row + 1);
         let stored = Row::decode(bytes)?;
         schema.observe(&stored.payload()?);
-        let vector = truth.get(Table::Vectors, &shard.number_key(row))?;
-        match vector.is_some() {
-            true => vectors += 1,
-            false if stored.has_vector => drop(without_their_vector.insert(stored.id.clone())),
-            false => {}
+        let mut row_bytes = stored.id.len() + bytes.len();
+        for field in fields.iter() {
+            match truth.get(Table::Vectors, &field.key(shard, row))? {
+                Some(vector) => {
+                    row_bytes += vector.len();
+                    *counted.of_field_mut(field.id) += 1;
+                }
+                None if field.id == UNNAMED && stored.has_vector => {
+                    without_their_vector.insert(stored.id.clone());
+                }
+                None => {}
+            }
         }
-        let counted = stored.id.len() + bytes.len() + vector.map_or(0, |vector| vector.len());
         // Rows ascend. An older row of the same id was replaced by a batch whose deletion was lost.
-        if let Some((older, _)) = newest.insert(stored.id, (row, counted as u64)) {
-            let key = shard.number_key(older);
-            vectors -= u64::from(truth.get(Table::Vectors, &key)?.is_some());
-            batch.delete(Table::Vectors, key.clone());
-            batch.delete(Table::Records, key);
+        if let Some((older, _)) = newest.insert(stored.id, (row, row_bytes as u64)) {
+            for field in fields.iter() {
+                let key = field.key(shard, older);
+                *counted.of_field_mut(field.id) -= u64::from(truth.get(Table::Vectors, &key)?.is_some());
+                batch.delete(Table::Vectors, key);
+            }
+            batch.delete(Table::Records, shard.number_key(older));
         }
         Ok(())
     })?;
@@ -206,13 +218,13 @@ fn mend_collection(core: &Core) -> Result<u64> {
         }
         ControlFlow::Continue(())
     })?;
-    let mut counted: u64 = newest.values().map(|(_, bytes)| bytes).sum();
+    let mut bytes: u64 = newest.values().map(|(_, bytes)| bytes).sum();
     for (path, mut entry) in core.file_entries(&*core.shared, "")? {
         if entry.ids(&path).any(|id| !newest.contains_key(&id) || without_their_vector.contains(&id)) {
             entry.read_again();
             batch.put(Table::Files, shard.key(path.as_bytes()), entry.encode());
         }
-        counted += (path.len() + entry.encode().len()) as u64;
+        bytes += (path.len() + entry.encode().len()) as u64;
     }
     // The log may reach further than counters that were lost. None of it is to be replayed: the indexes are rebuilt.
     let mut sequence = writer.counters.sequence;
@@ -222,17 +234,18 @@ fn mend_collection(core: &Core) -> Result<u64> {
     })?;
     nuthatch_truth::trim_changes(&mut batch, shard, sequence);
     let before = writer.counters.rows;
-    let bytes = if core.tenant.is_default() { 0 } else { counted };
-    let counters = Counters { next_row, sequence: sequence + 1, rows: newest.len() as u64, vectors, bytes };
+    let bytes = if core.tenant.is_default() { 0 } else { bytes };
+    let counters = Counters { sequence: sequence + 1, rows: newest.len() as u64, bytes, ..counted };
     nuthatch_truth::append_change(&mut batch, shard, counters.sequence, Change::default().encode());
     batch.put(Table::Catalog, shard.key(COUNTERS), meta::encode(&counters));
     batch.put(Table::Catalog, shard.key(SCHEMA), schema.to_bytes());
     let position = truth.write(batch)?;
     truth.sync(position)?;
     writer.schema = schema;
-    writer.counters = counters;
     core.state.write().sequence = counters.sequence;
-    Ok(before.saturating_sub(counters.rows))
+    let lost = before.saturating_sub(counters.rows);
+    writer.counters = counters;
+    Ok(lost)
 }
 
 /// A damaged or missing identity file says nothing that the rest does not; it is written anew.
@@ -260,9 +273,29 @@ fn first_shard(truth: &dyn Reader, table: Table, from: &[u8]) -> Result<Option<S
 fn next_shard(truth: &dyn Reader, from: &[u8]) -> Result<Option<(Shard, Option<usize>)>> {
     let Some(shard) = first_shard(truth, Table::Records, from)? else { return Ok(None) };
     let mut dim = None;
-    truth.scan(Table::Vectors, &shard.prefix(), &shard.end(), Direction::Forward, &mut |_, vector| {
-        dim = Some(vector.len() / 4);
+    truth.scan(Table::Vectors, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, vector| {
+        dim = Field::number_of(key).is_none().then_some(vector.len() / 4);
         ControlFlow::Break(())
     })?;
     Ok(Some((shard, dim)))
+}
+
+/// Adds the named fields that have vectors but are in no catalog entry: their numbers must not be given to others.
+fn restore_fields(truth: &dyn Reader, shard: Shard, meta: &mut Meta) -> Result<()> {
+    let mut from = shard.prefix().to_vec();
+    loop {
+        let mut found = None;
+        truth.scan(Table::Vectors, &from, &shard.end(), Direction::Forward, &mut |key, vector| {
+            found = Some((Field::number_of(key).unwrap_or(UNNAMED), vector.len() / 4));
+            ControlFlow::Break(())
+        })?;
+        let Some((id, dim)) = found else { break };
+        if id != UNNAMED && meta.fields.iter().all(|field| field.id != id) {
+            let (metric, element) = (Metric::Cosine.to_string(), Element::F32.to_string());
+            meta.fields.push(FieldMeta { id, name: format!("recovered-{id}"), dim, metric, element });
+        }
+        from = Field::end_of(shard, id);
+    }
+    meta.fields.sort_by_key(|field| field.id);
+    Ok(())
 }

@@ -47,6 +47,33 @@ impl KeyScan {
     pub fn prefix(prefix: impl Into<Vec<u8>>) -> Self {
         Self { prefix: prefix.into(), ..Self::default() }
     }
+
+    /// The stored keys from and to (exclusive) which a scan goes; `None` when nothing lies between.
+    pub(crate) fn bounds(&self, shard: Shard) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        let mut from = shard.key(&self.prefix);
+        let mut to = after_prefix(&from);
+        let after = |key: &[u8]| [key, &[0]].concat();
+        match &self.from {
+            Bound::Unbounded => {}
+            Bound::Included(key) => from = from.max(shard.key(key)),
+            Bound::Excluded(key) => from = from.max(after(&shard.key(key))),
+        }
+        match &self.to {
+            Bound::Unbounded => {}
+            Bound::Included(key) => to = to.min(after(&shard.key(key))),
+            Bound::Excluded(key) => to = to.min(shard.key(key)),
+        }
+        if let Some(cursor) = &self.cursor {
+            let last = URL_SAFE_NO_PAD
+                .decode(cursor)
+                .map_err(|_| Error::invalid(format!("{cursor:?} is not a cursor; use the one of the page before")))?;
+            match self.reverse {
+                false => from = from.max(after(&shard.key(&last))),
+                true => to = to.min(shard.key(&last)),
+            }
+        }
+        Ok((from < to).then_some((from, to)))
+    }
 }
 
 /// Keys with their values, in the order that was asked for.
@@ -67,7 +94,7 @@ impl Space {
         if scan.limit == 0 || scan.limit > 10_000 {
             return Err(Error::invalid(format!("a page of {} keys; ask for 1 to 10,000", scan.limit)));
         }
-        let Some((from, to)) = self.bounds(scan)? else { return Ok(KeyPage::default()) };
+        let Some((from, to)) = scan.bounds(self.shard)? else { return Ok(KeyPage::default()) };
         let direction = if scan.reverse { Direction::Reverse } else { Direction::Forward };
         let mut entries: Vec<(Vec<u8>, Vec<u8>)> = Vec::with_capacity(scan.limit.min(ENTRIES_EXPECTED_MAX));
         let (mut large, mut failed, mut more, mut bytes) = (Vec::new(), None, false, 0);
@@ -103,33 +130,6 @@ impl Space {
         }
         let cursor = entries.last().filter(|_| more).map(|(key, _)| cursor_of(key));
         Ok(KeyPage { entries, cursor })
-    }
-
-    /// The stored keys from and to (exclusive) which a scan goes; `None` when nothing lies between.
-    pub(crate) fn bounds(&self, scan: &KeyScan) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        let mut from = self.shard.key(&scan.prefix);
-        let mut to = after_prefix(&from);
-        let after = |key: &[u8]| [key, &[0]].concat();
-        match &scan.from {
-            Bound::Unbounded => {}
-            Bound::Included(key) => from = from.max(self.shard.key(key)),
-            Bound::Excluded(key) => from = from.max(after(&self.shard.key(key))),
-        }
-        match &scan.to {
-            Bound::Unbounded => {}
-            Bound::Included(key) => to = to.min(after(&self.shard.key(key))),
-            Bound::Excluded(key) => to = to.min(self.shard.key(key)),
-        }
-        if let Some(cursor) = &scan.cursor {
-            let last = URL_SAFE_NO_PAD
-                .decode(cursor)
-                .map_err(|_| Error::invalid(format!("{cursor:?} is not a cursor; use the one of the page before")))?;
-            match scan.reverse {
-                false => from = from.max(after(&self.shard.key(&last))),
-                true => to = to.min(self.shard.key(&last)),
-            }
-        }
-        Ok((from < to).then_some((from, to)))
     }
 }
 

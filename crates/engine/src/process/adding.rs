@@ -45,11 +45,7 @@ impl Shelf for Elsewhere<'_> {
     }
 
     fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
-        let wanting = |record: &Record| {
-            let text = record.searchable().filter(|text| !text.trim().is_empty());
-            text.filter(|_| record.vector.is_none())
-        };
-        let texts: Vec<String> = records.iter().filter_map(wanting).collect();
+        let texts: Vec<String> = records.iter().filter_map(Record::text_to_embed).collect();
         if texts.is_empty() {
             return Ok(());
         }
@@ -64,7 +60,7 @@ impl Shelf for Elsewhere<'_> {
         let Some(vectors) = vectors else { return Ok(()) };
         let mut vectors = vectors.into_iter();
         for record in records.iter_mut() {
-            if wanting(record).is_some() {
+            if record.text_to_embed().is_some() {
                 record.vector = vectors.next();
             }
         }

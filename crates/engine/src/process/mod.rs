@@ -23,6 +23,7 @@ mod collection;
 mod connection;
 mod database;
 mod frame;
+mod given;
 #[cfg(unix)]
 mod hello;
 pub(crate) mod identity;
@@ -30,6 +31,8 @@ mod keyspace;
 mod keyspace_answer;
 mod limits;
 mod link;
+mod long;
+mod meanwhile;
 mod owned;
 mod receipt;
 mod request;
@@ -37,6 +40,7 @@ mod route;
 #[cfg(unix)]
 mod server;
 mod side;
+mod snapshot;
 #[cfg(unix)]
 mod socket;
 mod tenants;
@@ -48,3 +52,4 @@ pub use collection::Collection;
 pub use database::{Database, FolderHolder};
 pub use keyspace::Keyspace;
 pub(crate) use receipt::{Done, Said};
+pub use snapshot::{Snapshot, SnapshotCollection, SnapshotKeyspace};

@@ -3,15 +3,18 @@
 //! **Invariant:** whatever goes over a tenant's route is answered with a database of that tenant, in this process or in another.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use serde::de::DeserializeOwned;
 
 use crate::lock::Holder;
+use crate::process::client::Client;
 use crate::process::limits::Limits;
 use crate::process::link::{Held, Link, Role};
+use crate::process::meanwhile::Meanwhile;
 use crate::process::request::Request;
-use crate::tenant::TenantPlace;
+use crate::tenant::{DEFAULT, TenantPlace};
+use crate::transaction::WriteBatch;
 use crate::{EmbedderChoice, Result};
 
 /// Cheap to clone.
@@ -78,6 +81,38 @@ impl Route {
     /// Asks whoever holds the folder, as often as the holder changes meanwhile; a write is done once.
     pub fn ask<T: DeserializeOwned>(&self, request: Request, embedder: &EmbedderChoice, limits: &Limits) -> Result<T> {
         self.link.ask(self.of_tenant(request), embedder, limits)
+    }
+
+    /// The same, for calls that do more than wait for the answer.
+    pub fn ask_meanwhile<T: DeserializeOwned>(&self, request: Request, meanwhile: &mut Meanwhile<'_>) -> Result<T> {
+        self.link.ask_meanwhile(self.of_tenant(request), meanwhile)
+    }
+
+    /// Remembers an embedder that this process has given to a collection.
+    pub fn note_embedder(&self, collection: &str, choice: &EmbedderChoice) {
+        self.link.given.note(self.number(), collection, choice);
+    }
+
+    /// The embedder that this process has given to a collection.
+    pub fn given_embedder(&self, collection: &str) -> EmbedderChoice {
+        self.link.given.of(self.number(), collection)
+    }
+
+    /// Makes the vectors of a batch's texts that come without one, where the embedder is this process's own.
+    pub fn embed(&self, batch: &mut WriteBatch) -> Result<()> {
+        self.link.given.embed(self.number(), batch)
+    }
+
+    pub fn is_served_by(&self, client: &Weak<Client>) -> bool {
+        self.link.is_served_by(client)
+    }
+
+    pub fn now_ms(&self) -> u64 {
+        self.link.now_ms()
+    }
+
+    fn number(&self) -> u32 {
+        self.tenant().map_or(DEFAULT, |tenant| tenant.number)
     }
 
     fn of_tenant(&self, request: Request) -> Request {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What a tenant may have; `None`: as much as it likes. The engine keeps `vectors` and `bytes`; the servers keep the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TenantLimits {
-    /// Records that have a vector.
+    /// Vectors of all records and fields.
     pub vectors: Option<u64>,
     /// Bytes of records, vectors, file entries, keys and values, as they are stored, before compression.
     pub bytes: Option<u64>,
@@ -16,9 +16,7 @@ pub struct TenantLimits {
 /// What a tenant has stored, counted as its limits count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TenantUsage {
-    #[serde(default)]
     pub vectors: u64,
-    #[serde(default)]
     pub bytes: u64,
 }
 

@@ -3,13 +3,28 @@
 //! The sums are in memory alone. They are added up from the counters of the tenant's collections and keyspaces, which every batch
 //! writes along, before the first write of the tenant.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use nuthatch_truth::{Direction, Reader, Shard, Table};
+use nuthatch_truth::{Direction, Extent, Reader, Shard, Table};
+use serde::Deserialize;
 
+use crate::collection::field::FieldId;
 use crate::collection::meta::COUNTERS;
 use crate::tenant::{Tenant, TenantUsage};
 use crate::{Error, ErrorKind, Result};
+
+/// Of the counters of a collection or a keyspace, what limits are about.
+#[derive(Deserialize)]
+struct Counted {
+    #[serde(default)]
+    vectors: u64,
+    /// By field.
+    #[serde(default)]
+    named: BTreeMap<FieldId, u64>,
+    #[serde(default)]
+    bytes: u64,
+}
 
 /// What a batch changes about what its tenant has stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,15 +125,15 @@ impl Drop for Reserved<'_> {
 
 /// What the counters of a tenant's collections and keyspaces come to.
 pub(crate) fn summed(reader: &dyn Reader, tenant: u32) -> Result<TenantUsage> {
-    let (from, to) = nuthatch_truth::Extent::Tenant(tenant).bounds();
+    let (from, to) = Extent::Tenant(tenant).bounds();
     let (mut sum, mut failed) = (TenantUsage::default(), None);
     reader.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, value| {
         if Shard::suffix(key) != COUNTERS {
             return ControlFlow::Continue(());
         }
-        match serde_json::from_slice::<TenantUsage>(value) {
+        match serde_json::from_slice::<Counted>(value) {
             Ok(counters) => {
-                sum.vectors += counters.vectors;
+                sum.vectors += counters.vectors + counters.named.values().sum::<u64>();
                 sum.bytes += counters.bytes;
                 ControlFlow::Continue(())
             }

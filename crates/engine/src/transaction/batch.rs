@@ -16,7 +16,9 @@ use crate::files::{AddOptions, AddReport, FileEntry, staged};
 use crate::kv::{Counted, KvOp, Space};
 use crate::process::{Collection, Done, caller};
 use crate::record::Record;
+use crate::snapshot::Snapshot;
 use crate::tenant::{Delta, Tenant};
+use crate::transaction::Reads;
 
 /// What one call writes: all of it is there afterwards, or nothing. Of several changes of one key or record the last holds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -88,6 +90,11 @@ impl WriteBatch {
         self
     }
 
+    /// The records that are inserted or replaced, by collection.
+    pub(crate) fn records_mut(&mut self) -> impl Iterator<Item = (&str, impl Iterator<Item = &mut Record>)> {
+        self.records.iter_mut().map(|(name, changes)| (name.as_str(), changes.upserts_mut()))
+    }
+
     /// Adds files and folders to a collection, as [`Collection::add`] does, but written with the batch: they are read and split now, by
     /// this process, and kept in memory. When adding is cancelled, nothing of it is in the batch.
     ///
@@ -137,6 +144,10 @@ impl RecordChanges {
         self.places.get(id).map(|at| &self.changes[*at].1)
     }
 
+    fn upserts_mut(&mut self) -> impl Iterator<Item = &mut Record> {
+        self.changes.iter_mut().filter_map(|(_, record)| record.as_mut())
+    }
+
     fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.files.is_empty()
     }
@@ -176,8 +187,21 @@ impl Database {
     }
 }
 
+impl Snapshot {
+    /// Writes a batch, if what was read of this snapshot, or is written, is as it has it.
+    ///
+    /// # Errors
+    /// `Conflict` when it is not: nothing was written. Otherwise as [`Database::write`].
+    pub(crate) fn commit(&self, reads: &Reads, batch: WriteBatch) -> Result<()> {
+        let shared = &self.view.shared;
+        let durability = batch.durability;
+        let prepared = Prepared::new(shared, &self.view.tenant, batch)?;
+        prepared.commit(shared, durability, || self.view.with(|held| reads.check(shared, &held.truth)))
+    }
+}
+
 /// A batch whose parts have been found, checked and embedded.
-pub(crate) struct Prepared {
+struct Prepared {
     tenant: Arc<Tenant>,
     keys: Vec<(Arc<Space>, Vec<KvOp>)>,
     records: Vec<(Arc<Core>, WriteSet)>,
