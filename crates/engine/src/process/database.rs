@@ -16,7 +16,7 @@ use crate::process::collection::Collection;
 use crate::process::keyspace::Keyspace;
 use crate::process::limits::Limits;
 use crate::process::link::{Held, Link, Role, note_store};
-use crate::process::long::{Long, SeenFolder, Told};
+use crate::process::long::{Exported, Long, SeenFolder, Told};
 use crate::process::meanwhile::{Meanwhile, OnTold};
 use crate::process::request::{Opened, Request};
 use crate::process::route::Route;
@@ -24,7 +24,7 @@ use crate::process::snapshot::Snapshot;
 use crate::process::wire::OptionsAsk;
 use crate::transaction::{Transaction, WriteBatch};
 use crate::transfer::{
-    self, CollectionEntry, ExportFolder, ExportOptions, ExportReport, ImportOptions, ImportReport, Manifest, Outlet,
+    self, CollectionEntry, ExportFolder, ExportOptions, ExportReport, ImportOptions, ImportReport, Outlet,
 };
 use crate::{EmbedderChoice, Error, ErrorKind, Result};
 
@@ -325,7 +325,7 @@ impl Database {
         let (collection, cancel) = (options.collection.clone(), options.cancel);
         let side = self.side()?;
         let mut target = ExportFolder::new(folder, options)?;
-        let (mut report, manifest): (ExportReport, Manifest) = match side {
+        let (mut report, manifest) = match side {
             Side::Here(held) => held.db().export_to(collection.as_deref(), &mut target)?,
             Side::There(link) => {
                 let still_wanted = || transfer::refuse_when_cancelled(cancel);
@@ -337,7 +337,9 @@ impl Database {
                     Told::Transfer(progress) => target.tell(progress),
                     Told::Backup(_) => Ok(()),
                 };
-                ask_long(&link, Long::Export { collection }, &mut write, &still_wanted)?
+                let Exported { report, manifest } =
+                    ask_long(&link, Long::Export { collection }, &mut write, &still_wanted)?;
+                (report, manifest)
             }
         };
         target.finish(&manifest)?;
