@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 pub(crate) use catalog::keyspaces;
 pub(crate) use page::cursor_of;
 pub use page::{KeyPage, KeyScan};
-pub use write::{KEY_BYTES_MAX, KvOp, VALUE_BYTES_MAX};
+pub use write::{Entry, KEY_BYTES_MAX, KvOp, VALUE_BYTES_MAX};
 
 use crate::database::Shared;
 use crate::durability::Durability;

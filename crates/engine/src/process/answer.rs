@@ -82,6 +82,7 @@ impl Answering<'_> {
                 let keyspace = keyspace::find(self.db, &keyspace)?.with_durability(durability);
                 keyspace_answer::answer(self, &keyspace, call)
             }
+            Request::Sync => Encoded::of(&self.db.sync()?),
             Request::In { collection, embedder, durability, call } => {
                 let embedder = self.embedder(&embedder);
                 let collection = self.place(&collection)?.with_durability(durability);

@@ -193,6 +193,11 @@ impl Database {
         }
     }
 
+    /// Everything that was written before, with whatever durability, is on the disk when this returns.
+    pub fn sync(&self) -> Result<()> {
+        self.either(LocalDatabase::sync, || Request::Sync)
+    }
+
     /// Everything as it is now, whatever is written later.
     ///
     /// # Errors
