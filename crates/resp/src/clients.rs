@@ -124,6 +124,11 @@ impl Client {
         about.tenant = grant.map(|grant| Arc::as_ptr(&grant.tenant) as usize);
     }
 
+    /// How long ago it came.
+    pub fn age(&self) -> Duration {
+        self.since.elapsed()
+    }
+
     /// Ends it at once.
     pub fn kill(&self) {
         // It may have ended by itself.

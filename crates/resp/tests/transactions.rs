@@ -21,7 +21,10 @@ fn queued_commands_run_as_one_and_see_each_other() {
     assert_eq!(other.ask("GET b"), Said::Null);
     let Said::Array(replies) = client.ask("EXEC") else { panic!() };
     assert_eq!(replies[..3], [Said::Int(2), ok(), Said::Int(100)]);
-    assert!(matches!(&replies[3], Said::Error(said) if said.starts_with("WRONGTYPE")), "an error does not stop the others");
+    assert!(
+        matches!(&replies[3], Said::Error(said) if said.starts_with("WRONGTYPE")),
+        "an error does not stop the others"
+    );
     assert_eq!(replies[4], bulk("x"));
     assert_eq!(replies[6], Said::Array(vec![bulk("a"), bulk("c")]));
     assert_eq!((other.ask("GET a"), other.ask("GET c")), (bulk("2"), bulk("x")));

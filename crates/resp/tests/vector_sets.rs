@@ -36,8 +36,13 @@ fn elements_are_added_read_replaced_and_removed() {
     assert_eq!(client.ask("VSETATTR v b {\"y\":2}"), Said::Int(1));
     assert_eq!(client.ask_words(&[b"VSETATTR", b"v", b"b", b""]), Said::Int(1));
     assert_eq!((client.ask("VGETATTR v b"), client.ask("VSETATTR v none x")), (Said::Null, Said::Int(0)));
-    assert_eq!(client.ask_words(&[b"VRANGE", b"v", b"-", b"+"]), Said::Array(vec![bulk("b"), Said::Bulk(b"\xff\0".to_vec())]));
-    for wrong in ["VADD v VALUES 2 1 0 c", "VADD v VALUES 3 0 0 0 c", "VADD v VALUES 3 1 0 0 c BIN", "VADD w VALUES 1 1 c"] {
+    assert_eq!(
+        client.ask_words(&[b"VRANGE", b"v", b"-", b"+"]),
+        Said::Array(vec![bulk("b"), Said::Bulk(b"\xff\0".to_vec())])
+    );
+    for wrong in
+        ["VADD v VALUES 2 1 0 c", "VADD v VALUES 3 0 0 0 c", "VADD v VALUES 3 1 0 0 c BIN", "VADD w VALUES 1 1 c"]
+    {
         assert!(matches!(client.ask(wrong), Said::Error(_)), "{wrong}");
     }
     assert_eq!(client.ask("EXISTS w"), Said::Int(0), "a refused vector makes no set");
@@ -75,7 +80,8 @@ fn filters_hold_whether_or_not_the_engine_has_a_word_for_them() {
     let served = served(Settings::default());
     let mut client = circle(&served);
     let mut found = |filter: &str, more: &[&[u8]]| -> Vec<u32> {
-        let words: Vec<&[u8]> = [&[&b"VSIM"[..], b"v", b"ELE", b"e0", b"COUNT", b"60", b"FILTER", filter.as_bytes()], more].concat();
+        let words: Vec<&[u8]> =
+            [&[&b"VSIM"[..], b"v", b"ELE", b"e0", b"COUNT", b"60", b"FILTER", filter.as_bytes()], more].concat();
         let Said::Array(found) = client.ask_words(&words) else { panic!("{filter}") };
         let number = |said| match said {
             Said::Bulk(name) => String::from_utf8(name).unwrap()[1..].parse().unwrap(),
@@ -85,7 +91,8 @@ fn filters_hold_whether_or_not_the_engine_has_a_word_for_them() {
         found.sort_unstable();
         found
     };
-    let expected = |wanted: &dyn Fn(u32) -> bool| -> Vec<u32> { (0..60).filter(|n| n % 6 != 0 && wanted(*n)).collect() };
+    let expected =
+        |wanted: &dyn Fn(u32) -> bool| -> Vec<u32> { (0..60).filter(|n| n % 6 != 0 && wanted(*n)).collect() };
     // These are translated.
     assert_eq!(found(".n > 30 and .kind == 'a'", &[]), expected(&|n| n > 30 && n % 2 == 0));
     assert_eq!(found("not (.n <= 55)", &[]), expected(&|n| n > 55));
@@ -99,7 +106,10 @@ fn filters_hold_whether_or_not_the_engine_has_a_word_for_them() {
     // The ten nearest are looked at, and no more.
     assert!(found(".n > 0", &[b"FILTER-EF", b"10"]).len() <= 10);
     client.ask("VADD v VALUES 2 1 0 odd SETATTR {\"n\":\"40\"}");
-    let Said::Array(found) = client.ask_words(&[b"VSIM", b"v", b"ELE", b"e0", b"COUNT", b"60", b"FILTER", b".n == 40"]) else { panic!() };
+    let Said::Array(found) = client.ask_words(&[b"VSIM", b"v", b"ELE", b"e0", b"COUNT", b"60", b"FILTER", b".n == 40"])
+    else {
+        panic!()
+    };
     assert_eq!(found.len(), 2, "a text that spells the number equals it, once there is one");
     assert!(matches!(client.ask("VSIM v ELE e0 FILTER .n=1"), Said::Error(said) if said.contains("FILTER")));
 }
@@ -140,7 +150,11 @@ fn sets_that_are_overwritten_or_expire_leave_no_collection() {
     assert_eq!((client.ask("VDIM w"), client.ask("TTL w")), (Said::Int(3), Said::Int(-1)));
     let name = served.db.collection_names().unwrap().pop().unwrap();
     served.db.drop_collection(&name).unwrap();
-    assert_eq!(client.ask("VADD w VALUES 2 1 0 e"), Said::Int(1), "one whose collection another face has dropped begins anew");
+    assert_eq!(
+        client.ask("VADD w VALUES 2 1 0 e"),
+        Said::Int(1),
+        "one whose collection another face has dropped begins anew"
+    );
 }
 
 #[test]
@@ -167,7 +181,19 @@ fn collections_of_other_faces_are_searched_by_words_and_vectors() {
         hits.iter().map(|hit| if let Said::Map(facts) = hit { facts[0].1.clone() } else { panic!() }).collect()
     };
     assert_eq!(ids(&[b"NH.SEARCH", b"notes", b"TEXT", b"bread"]), [bulk("b")]);
-    let both: &[&[u8]] = &[b"NH.SEARCH", b"notes", b"TEXT", b"password", b"VECTOR", b"VALUES", b"2", b"1", b"0", b"WHERE", b"year >= 2024"];
+    let both: &[&[u8]] = &[
+        b"NH.SEARCH",
+        b"notes",
+        b"TEXT",
+        b"password",
+        b"VECTOR",
+        b"VALUES",
+        b"2",
+        b"1",
+        b"0",
+        b"WHERE",
+        b"year >= 2024",
+    ];
     assert_eq!(ids(both), [bulk("a")]);
     assert!(matches!(client.ask("NH.SEARCH none TEXT x"), Said::Error(said) if said.contains("notes")));
     let Said::Array(collections) = client.ask("NH.COLLECTIONS") else { panic!() };

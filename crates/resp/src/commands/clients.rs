@@ -90,7 +90,8 @@ fn list(session: &Session, mut words: Words<'_>) -> Outcome<Reply> {
     Ok(Reply::Text(clients.iter().map(|client| client.line() + "\n").collect()))
 }
 
-/// CLIENT KILL address, or CLIENT KILL [ID id] [ADDR a] [LADDR a] [USER u] [TYPE t] [SKIPME yes | no]
+/// CLIENT KILL address, or CLIENT KILL [ID id] [ADDR a] [LADDR a] [USER u] [TYPE t] [MAXAGE s]
+/// [SKIPME yes | no]
 fn kill(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Reply> {
     let mut clients = session.shared.clients.of_tenant(&session.client);
     if let [address] = arguments {
@@ -114,6 +115,10 @@ fn kill(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Reply> {
             }
             "ADDR" => clients.retain(|client| client.address.to_string() == text),
             "LADDR" => clients.retain(|client| client.local.to_string() == text),
+            "MAXAGE" => {
+                let seconds = id(value).map_err(|_| Failure::error("maxage is not an integer or out of range"))?;
+                clients.retain(|client| client.age().as_secs() >= seconds);
+            }
             "USER" => clients.retain(|client| client.about.lock().user == text),
             "TYPE" if text.eq_ignore_ascii_case("normal") => {}
             "TYPE" => clients.clear(),

@@ -1,4 +1,5 @@
-//! HSCAN: pages of fields, in the order of their hashes, so that a cursor is a place whatever comes and goes meanwhile.
+//! HSCAN: pages of fields. A small hash comes whole, in its order; a larger one in the order of its fields' hashes, so that a cursor is
+//! a place whatever comes and goes meanwhile.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
@@ -8,18 +9,24 @@ use crate::failure::Outcome;
 use crate::protocol::Reply;
 use crate::words::Words;
 
+/// Up to so many fields come at once, whatever COUNT says.
+const WHOLE_FIELDS: usize = 512;
+
 /// HSCAN key cursor [MATCH pattern] [COUNT n] [NOVALUES]
 pub(crate) fn hscan(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let from = cursor(&call.arguments[1])?;
     let page = Page::parse(&mut Words::new(&call.arguments[2..]))?;
     let (hash, _) = call.unit.hash(&call.arguments[0])?.unwrap_or_default();
     let mut fields: Vec<_> = hash.fields.into_iter().map(|(field, value)| (place(&field), field, value)).collect();
-    fields.retain(|(place, ..)| *place >= from);
-    fields.sort_unstable_by_key(|(place, ..)| *place);
-    let mut taken = page.count.min(fields.len());
-    // Fields of one place are of one page.
-    while taken > 0 && taken < fields.len() && fields[taken].0 == fields[taken - 1].0 {
-        taken += 1;
+    let mut taken = fields.len();
+    if from > 0 || fields.len() > WHOLE_FIELDS {
+        fields.retain(|(place, ..)| *place >= from);
+        fields.sort_unstable_by_key(|(place, ..)| *place);
+        taken = page.count.min(fields.len());
+        // Fields of one place are of one page.
+        while taken > 0 && taken < fields.len() && fields[taken].0 == fields[taken - 1].0 {
+            taken += 1;
+        }
     }
     let next = fields.get(taken).map_or(0, |(place, ..)| *place);
     let mut items = Vec::new();

@@ -32,7 +32,7 @@ use crate::unit::Unit;
 pub(crate) use table::TABLE;
 
 /// The release of Redis whose commands these are, as far as there are any.
-pub(crate) const REDIS_VERSION: &str = "8.2.0";
+pub(crate) const REDIS_VERSION: &str = "8.4.0";
 
 /// A command as COMMAND tells it, and what it does.
 pub(crate) struct Spec {

@@ -25,10 +25,10 @@ pub(crate) fn vrandmember(call: &mut Call<'_, '_>) -> Outcome<Reply> {
         Some(count) if count < 0 => count.unsigned_abs() as usize,
         Some(count) => return Ok(Reply::bulks(different(call.unit, &collection, count as usize)?)),
     };
-    let last = last_row(call.unit, &collection)?;
+    let end = end_of_rows(call.unit, &collection)?;
     let mut found = Vec::with_capacity(wanted.min(RECORDS_AT_ONCE));
-    while found.len() < wanted {
-        match after(call.unit, &collection, fastrand::u64(..=last))? {
+    while found.len() < wanted && end > 0 {
+        match after(call.unit, &collection, fastrand::u64(..end))? {
             Some((_, element)) => found.push(Reply::Bulk(element)),
             // The last ones were removed meanwhile.
             None => break,
@@ -66,8 +66,8 @@ fn different(unit: &mut Unit<'_>, collection: &Collection, count: usize) -> Outc
     Ok(kept)
 }
 
-/// A row that is not before the last one, and not far after it.
-fn last_row(unit: &mut Unit<'_>, collection: &Collection) -> Outcome<u64> {
+/// The row after the last one; 0 when there is none.
+fn end_of_rows(unit: &mut Unit<'_>, collection: &Collection) -> Outcome<u64> {
     let mut beyond = unit.count(collection)?.max(1);
     while after(unit, collection, beyond)?.is_some() {
         beyond *= 2;
