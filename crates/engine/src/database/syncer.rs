@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use nuthatch_truth::{Batch, Position, Truth};
 use parking_lot::{Condvar, Mutex};
 
-use crate::database::{Database, Shared};
+use crate::database::Shared;
 use crate::durability::Durability;
 use crate::{Error, Result};
 
@@ -29,13 +29,6 @@ impl Syncer {
     pub fn stop(&self) {
         self.wanted.lock().stop = true;
         self.changed.notify_all();
-    }
-}
-
-impl Database {
-    /// Everything that was written before, with whatever durability, is on the disk when this returns.
-    pub fn sync(&self) -> Result<()> {
-        Ok(self.inner.shared.truth()?.sync_all()?)
     }
 }
 

@@ -101,6 +101,6 @@ pub(crate) fn copied(unit: &mut Unit<'_>, target: &[u8], set: Set) -> Outcome<Se
 
 /// A record as it was given.
 fn as_given(stored: StoredRecord) -> Record {
-    let StoredRecord { id, text, payload, context, vector } = stored;
-    Record { id, text, payload, context, vector, code: false }
+    let StoredRecord { id, text, payload, context, vector, vectors } = stored;
+    Record { id, text, payload, context, vector, vectors, code: false }
 }
