@@ -372,8 +372,8 @@ impl Database {
         self.either(|db| db.make_collection(entry), there)
     }
 
-    /// Makes everything durable that has been written.
-    pub(crate) fn sync(&self) -> Result<()> {
+    /// Everything that was written before, with whatever durability, is on the disk when this returns.
+    pub fn sync(&self) -> Result<()> {
         self.either(|db| Ok(db.inner.shared.truth()?.sync_all()?), || Request::Long(Long::Sync))
     }
 
