@@ -47,7 +47,11 @@ impl Faces {
         shared: &Arc<Shared>,
     ) -> Result<()> {
         // HTTP/2 is not spoken there.
-        let tls = tls.map(|config| Arc::new(ServerConfig { alpn_protocols: Vec::new(), ..(*config).clone() }));
+        let tls = tls.map(|config| {
+            let mut config = (*config).clone();
+            config.alpn_protocols.clear();
+            Arc::new(config)
+        });
         self.redis = Some(redis::start(listener, tls, shared)?);
         Ok(())
     }

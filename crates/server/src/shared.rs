@@ -26,7 +26,15 @@ impl Shared {
     pub fn new(config: Config, ring: Ring) -> Arc<Self> {
         let admission = Arc::new(Admission::new(&config));
         let (database, stopping) = (OnceLock::new(), AtomicBool::new(false));
-        Arc::new(Self { config, admission, metrics: Metrics::default(), ring, turns: Turns::default(), database, stopping })
+        Arc::new(Self {
+            config,
+            admission,
+            metrics: Metrics::default(),
+            ring,
+            turns: Turns::default(),
+            database,
+            stopping,
+        })
     }
 
     /// From here on requests are answered.
