@@ -1,8 +1,8 @@
 """Our reading mode beside one peer, in one run and in turns: `python -m bench.beside PEER SET...`, into `results/beside/SET.PEER.jsonl`.
 
-For figures that must come from the same minutes of the same machine. Every configuration of the peer, `graph_read` and `engine`, two sweeps
-of each; a row tells the load average when its sweep began and when it ended. The report takes the best of each point: CPU time is what
-counts, and other work on the machine can only add to it.
+For figures that must come from the same minutes of the same machine. `graph_read`, `engine` and every configuration of the peer that is
+built, some sweeps of each; a row tells the load average when its sweep began and when it ended. The report takes the best of each point:
+CPU time is what counts, and other work on the machine can only add to it.
 """
 
 import argparse
@@ -11,25 +11,31 @@ import os
 import subprocess
 
 from bench import __main__ as every
-from bench import environments, paths
+from bench import environments, measure, paths
 
 FOLDER = paths.RESULTS / "beside"
 OURS = ("graph_read", "engine")
-ROUNDS = 2
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.beside", description=__doc__.partition("\n")[0])
     parser.add_argument("peer")
     parser.add_argument("sets", nargs="+")
+    parser.add_argument("--rounds", type=int, default=2)
     asked = parser.parse_args()
     FOLDER.mkdir(exist_ok=True)
     for data in asked.sets:
-        turns = [("nuthatch", config) for config in OURS] + [
-            (asked.peer, config) for config in every.configs(asked.peer)
-        ]
-        rows = [row for number in range(ROUNDS) for turn in turns for row in sweep(*turn, data, number)]
-        (FOLDER / f"{data}.{asked.peer}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        turns = [("nuthatch", config) for config in OURS]
+        for config in every.configs(asked.peer):
+            if measure.index_folder(asked.peer, config, data).exists():
+                turns.append((asked.peer, config))
+        # Nothing of an hour is lost when it is ended early.
+        target = FOLDER / f"{data}.{asked.peer}.jsonl"
+        target.write_text("")
+        for number in range(asked.rounds):
+            for turn in turns:
+                with target.open("a") as file:
+                    file.writelines(json.dumps(row) + "\n" for row in sweep(*turn, data, number))
 
 
 def sweep(engine: str, config: str, data: str, number: int) -> list[dict]:
