@@ -108,6 +108,14 @@ audit: check-tools $(PACKAGES_STAMP) ## Licences, yanked crates and known adviso
 	@$(STEP) "Yanked crates" $(VENV)/bin/python scripts/yanked.py
 	@$(STEP) "Advisories" $(VENV)/bin/python scripts/advisories.py
 
+.PHONY: openapi
+openapi: check-tools $(LIBCLANG_STAMP) ## Write docs/openapi.json, the description of the server, as the code says it
+	@$(STEP) "The description of the server" scripts/openapi.sh $(CARGO_SCOPE)
+
+.PHONY: conformance
+conformance: build ## Run suites of others against the server (schemathesis; packages from PyPI into .conformance)
+	@scripts/conformance.sh "$(RELEASE)/nuthatch"
+
 .PHONY: bench
 bench: check-tools $(LIBCLANG_STAMP) ## Run the measurements behind the documents (minutes; wants a quiet machine)
 	@scripts/bench.sh

@@ -175,6 +175,124 @@ def test_a_python_embedder_is_called_where_it_lives(folder):
         assert threads and notes.count() == 2
 
 
+def test_a_snapshot_in_another_process_is_of_one_moment_and_goes_with_it(folder):
+    with held(folder) as holder, nuthatch.connect(folder) as db:
+        notes, settings = db.collection("notes"), db.kv("settings")
+        notes.upsert([{"id": "a", "text": "words"}])
+        settings["k"] = "then"
+        with db.snapshot() as snapshot:
+            settings["k"] = "now"
+            notes.delete("a")
+            assert snapshot.kv("settings")["k"] == b"then"
+            assert dict(snapshot.kv("settings").items()) == {b"k": b"then"}
+            kept = snapshot.collection("notes")
+            assert [hit.id for hit in kept.search("words")] == ["a"] and len(list(kept.scan())) == 1
+            assert kept.get("a").text == "words" and kept.count() == 1
+            assert 0 <= snapshot.age < 60
+            assert db.stats().snapshots == 1
+        with pytest.raises(nuthatch.ClosedError):
+            snapshot.kv("settings")
+        snapshot = db.snapshot()
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+        with pytest.raises(nuthatch.ConflictError, match="begin another one"):
+            snapshot.kv("settings")
+        assert db.snapshot().kv("settings")["k"] == b"now"
+
+
+def test_transactions_of_a_served_process_conflict_and_are_run_again(folder):
+    with held(folder), nuthatch.connect(folder) as db, nuthatch.connect(folder) as other:
+        db.kv("accounts").put_many({"anna": "10", "ben": "0"})
+        with db.transaction() as transaction:
+            accounts = transaction.kv("accounts")
+            accounts["anna"] = str(int(accounts["anna"]) - 4)
+            accounts["ben"] = str(int(accounts["ben"]) + 4)
+            assert accounts["ben"] == b"4"
+            transaction.collection("notes").upsert([{"id": "paid", "text": "four to ben"}])
+        assert dict(other.kv("accounts").items()) == {b"anna": b"6", b"ben": b"4"}
+        assert other.collection("notes").get("paid").text == "four to ben"
+        with pytest.raises(nuthatch.ConflictError, match="anna"), db.transaction() as transaction:
+            accounts = transaction.kv("accounts")
+            accounts["ben"] = accounts["anna"]
+            other.kv("accounts")["anna"] = "7"
+        assert db.kv("accounts")["ben"] == b"4"
+
+        def count(transaction):
+            numbers = transaction.kv("numbers")
+            numbers["n"] = str(int(numbers.get("n", b"0")) + 1)
+
+        threads = [
+            threading.Thread(target=lambda handle=handle: [handle.transact(count, retries=1000) for _ in range(20)])
+            for handle in (db, other)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert db.kv("numbers")["n"] == b"40"
+
+
+def test_snapshots_and_transactions_of_a_served_process_can_be_awaited(folder):
+    async def main() -> None:
+        async with nuthatch.connect_async(folder) as db:
+            settings = await db.kv("settings")
+            await settings.put("k", "1")
+
+            async def twice(transaction):
+                inside = await transaction.kv("settings")
+                value = int(await inside.get("k"))
+                await inside.put("k", str(value * 2))
+                return value
+
+            assert await db.transact(twice) == 1
+            async with db.snapshot() as snapshot:
+                assert await (await snapshot.kv("settings")).get("k") == b"2"
+
+    with held(folder):
+        asyncio.run(main())
+
+
+def test_a_transaction_goes_on_with_the_next_holder(folder):
+    with held(folder) as holder, nuthatch.connect(folder) as db:
+        runs = []
+
+        def move(transaction):
+            runs.append(1)
+            if len(runs) == 1:
+                holder.send_signal(signal.SIGKILL)
+                holder.wait()
+            numbers = transaction.kv("numbers")
+            numbers["n"] = str(int(numbers.get("n", b"0")) + 1)
+
+        db.transact(move)
+        assert len(runs) == 2 and db.kv("numbers")["n"] == b"1"
+
+
+def test_backups_exports_and_imports_of_a_served_process(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = []
+    with held(folder), nuthatch.connect(folder) as db:
+        db.collection("notes").upsert([{"id": str(n), "text": f"word{n}"} for n in range(50)])
+        db.kv("settings")["k"] = "v"
+        report = db.backup("backups", on_progress=told.append)
+        assert report.backup.rows == 50 and told[-1].bytes_done == told[-1].bytes_total > 0
+        assert [backup.id for backup in nuthatch.backups.list("backups")] == [report.backup.id]
+        assert nuthatch.backups.verify("backups").is_well
+        nuthatch.restore("backups", "restored")
+        with pytest.raises(nuthatch.InvalidError, match="inside the data folder"):
+            db.backup(folder / "inside")
+        report = db.export_to("exported")
+        assert (report.records, report.keys) == (50, 1)
+        assert len((tmp_path / "exported/collections/000-notes/records.jsonl").read_text().splitlines()) == 50
+    with nuthatch.connect(tmp_path / "restored") as restored:
+        assert restored.collection("notes").count() == 50 and restored.kv("settings")["k"] == b"v"
+    other = tmp_path / "other"
+    with held(other), nuthatch.connect(other) as db:
+        db.drop_collection("notes")
+        assert db.import_from("exported").records == 50
+        assert db.collection("notes").search("word7")[0].id == "7" and db.kv("settings")["k"] == b"v"
+
+
 def test_an_exclusive_folder_is_refused_with_pid_program_since_and_remedy(folder):
     alone = "import sys, nuthatch; db = nuthatch.connect(sys.argv[1], exclusive=True, program='alone')"
     holder = run_python(f"{alone}; print('open'); sys.stdin.read()", str(folder))

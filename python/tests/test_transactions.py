@@ -49,6 +49,38 @@ def test_a_batch_writes_everything_at_the_end(db, notes):
     assert [hit.id for hit in notes.search("new", where="n = 1")] == ["new"]
 
 
+def test_files_of_a_batch_are_written_with_the_rest_of_it(db, notes, tmp_path):
+    (tmp_path / "a.md").write_text("# First\n\nabout apples\n")
+    (tmp_path / "b.md").write_text("# Second\n\nabout pears\n")
+    told = []
+    with db.batch() as batch:
+        report = batch.add_files(tmp_path, notes, on_progress=told.append)
+        batch.kv("keys")["files"] = "2"
+        assert (report.files_added, notes.count(), len(notes.files())) == (2, 0, 0), "nothing is written before the end"
+        with pytest.raises(nuthatch.InvalidError, match="in this batch already"):
+            batch.add_files(tmp_path, notes)
+    assert told[-1].files_done == 2
+    assert (notes.count(), len(notes.files()), db.kv("keys")["files"]) == (2, 2, b"2")
+    late = db.batch()
+    late.kv("keys")["files"] = "1"
+    assert late.remove_files(tmp_path / "a.md", notes) == 1
+    notes.remove_files(tmp_path / "a.md")
+    with pytest.raises(nuthatch.ConflictError, match="somebody else"):
+        late.commit()
+    assert db.kv("keys")["files"] == b"2"
+
+    async def awaited():
+        async with nuthatch.connect_async(":memory:") as db:
+            docs = await db.collection("docs", embedder="none")
+            async with db.batch() as batch:
+                await batch.add_files([tmp_path], docs, prune=True)
+            async with db.batch() as batch:
+                removed = await batch.remove_files(tmp_path, docs)
+            return removed, await docs.count()
+
+    assert asyncio.run(awaited()) == (2, 0)
+
+
 def test_a_batch_that_raises_writes_nothing(db, notes):
     before = state(db)
     with pytest.raises(Oops), db.batch() as batch:

@@ -1,11 +1,13 @@
 //! The command line: what is the same for every command, and the list of commands.
 
+use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anstream::ColorChoice;
 use clap::builder::{FalseyValueParser, OsStringValueParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::{commands, exit, units};
 
@@ -93,6 +95,26 @@ pub struct Globals {
     /// Colours: auto is on for a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN", help_heading = "Everywhere")]
     pub color: Color,
+    /// Those of the above that are settings of a server and were given as flags, under the names that they have there.
+    #[arg(skip)]
+    pub given: Vec<(&'static str, String)>,
+}
+
+impl Cli {
+    /// Reads the command line; ends the program where it is wrong, or help is asked for.
+    pub fn read() -> Self {
+        let matches = Self::command().get_matches();
+        let mut cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        let is_flag = |key: &str| matches.value_source(key) == Some(ValueSource::CommandLine);
+        let raw = |key: &str| {
+            let values = matches.get_raw(key).map(|values| values.map(OsStr::to_string_lossy).collect::<String>());
+            values.filter(|value| !value.is_empty()).unwrap_or_else(|| "true".into()) // a flag without a value
+        };
+        let settings = nuthatch_server::config::SETTINGS.iter().filter(|setting| setting.everywhere);
+        let given = settings.map(|setting| setting.key).filter(|key| is_flag(key));
+        cli.globals.given = given.map(|key| (key, raw(key))).collect();
+        cli
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -145,6 +167,12 @@ pub enum Command {
     Import(commands::import::Import),
     /// Bring the folder to the layout that this program writes, or say what that would change
     Migrate(commands::migrate::Migrate),
+    /// Answer for the folder over HTTP
+    Serve(commands::serve::Serve),
+    /// Keys of a server: make, list, revoke, rotate
+    Key(commands::key::KeyCommand),
+    /// Settings of a server: check them
+    Config(commands::config::ConfigCommand),
     /// Where the default embedding model is, and how to install it
     Model(commands::model::Model),
     /// Print a completion script for a shell

@@ -26,14 +26,26 @@ pub fn open_to_write(globals: &Globals) -> Result<Database> {
 
 /// A command that creates the folder when it is missing, and says so.
 pub fn create(globals: &Globals) -> Result<Database> {
-    let here = std::env::current_dir().map_err(|error| Error::io(Path::new("."), &error))?;
-    let folder = named(globals).or_else(|| nearest(&here)).unwrap_or_else(|| here.join(NAME));
+    let folder = named(globals).map_or_else(nearest_or_new, Ok)?;
     let is_new = !folder.join("NUTHATCH").exists() && !folder.join("truth").exists();
     let database = Database::open(&folder, options(globals))?;
     if is_new {
         output::note(&format!("New data folder {}", folder.display()));
     }
     Ok(database)
+}
+
+/// The folder of a command that nobody named one for, and that creates it when it is missing.
+pub fn nearest_or_new() -> Result<PathBuf> {
+    let here = std::env::current_dir().map_err(|error| Error::io(Path::new("."), &error))?;
+    Ok(nearest(&here).unwrap_or_else(|| here.join(NAME)))
+}
+
+/// The folder of a command that puts something beside the data, made when it is missing.
+pub fn made(globals: &Globals) -> Result<PathBuf> {
+    let folder = named(globals).map_or_else(nearest_or_new, Ok)?;
+    std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
+    Ok(folder)
 }
 
 /// The folder of a command that does not create one.

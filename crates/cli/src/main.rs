@@ -20,13 +20,11 @@ mod units;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use crate::args::Cli;
 use crate::exit::{Failure, Outcome};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::read();
     cli.globals.color.apply();
     let mut out = output::stdout();
     let ended = commands::run(&cli, &mut out).and_then(|outcome| {

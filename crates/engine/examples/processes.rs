@@ -64,6 +64,21 @@ fn main() -> Result<()> {
     row("search: two words, 10 hits", 1_000, &mut |side, round| {
         drop(notes[side].search(&Search::text(format!("word{} word{}", round % 100, round))).unwrap());
     });
+    row("snapshot: take, get a key, let go", 2_000, &mut |side, round| {
+        let snapshot = dbs[side].snapshot().unwrap();
+        drop(snapshot.kv("keys").unwrap().get(format!("{}", round % 100)).unwrap());
+    });
+    for (what, durability, rounds) in [("os", Durability::Os, 2_000), ("commit", Durability::Commit, 300)] {
+        row(&format!("transaction: 2 gets, 2 puts, durability {what}"), rounds, &mut |side, round| {
+            let transaction = dbs[side].transaction().unwrap();
+            let inside = transaction.kv("keys").unwrap();
+            for key in [round % 100, (round + 1) % 100] {
+                drop(inside.get(format!("{key}")).unwrap());
+                inside.put(format!("{key}"), [8; 256]).unwrap();
+            }
+            transaction.commit(durability).unwrap();
+        });
+    }
     dbs[0].close()?;
     dbs[1].close()?;
     std::fs::remove_dir_all(&folder).map_err(|error| Error::io(&folder, &error))

@@ -7,10 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// Version of the data folder's layout, written by this program.
-pub const FORMAT_VERSION: u32 = 1;
+/// The newest version of the data folder's layout that this program writes and reads. A folder has the oldest that can say what is
+/// in it, so that earlier programs open whatever they understand.
+pub const FORMAT_VERSION: u32 = 2;
 /// The oldest layout that this program opens.
 pub const FORMAT_OLDEST_READABLE: u32 = 1;
+
+/// What a folder has in which nothing needs more.
+const FORMAT_PLAIN: u32 = 1;
+/// What a folder has from its first named vector field on.
+pub(crate) const FORMAT_OF_FIELDS: u32 = 2;
 
 /// What `NUTHATCH` says of its folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -22,9 +28,9 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    fn new() -> Self {
+    fn new(format: u32) -> Self {
         Self {
-            format: FORMAT_VERSION,
+            format,
             created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             uuid: uuid::Uuid::new_v4().to_string(),
             written_by: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),
@@ -73,7 +79,7 @@ impl Folder {
                 ),
             ));
         }
-        folder.write_identity()?;
+        folder.seal_identity(Identity::new(FORMAT_PLAIN))?;
         folder.with_parts()
     }
 
@@ -115,8 +121,18 @@ impl Folder {
         self.indexes().join(tenant.to_string()).join(collection.to_string())
     }
 
+    /// Of a folder of which nothing is known but that it is ours: it may hold whatever this program can read.
     pub fn write_identity(&self) -> Result<()> {
-        self.seal_identity(Identity::new())
+        self.seal_identity(Identity::new(FORMAT_VERSION))
+    }
+
+    /// Makes the folder one of this format, if it is of an earlier one. Durable when it returns; the caller holds the folder's lock.
+    pub fn raise_format(&self, format: u32) -> Result<()> {
+        let identity = self.read_identity()?;
+        match identity.format < format {
+            true => self.seal_identity(Identity { format, ..identity }),
+            false => Ok(()),
+        }
     }
 
     /// Refuses folders that this program cannot read, with both versions.
@@ -141,7 +157,7 @@ impl Folder {
 
     /// Makes the folder that of a copy: the format is that of what was copied, the identity its own.
     pub fn write_identity_of_copy(&self, format: u32) -> Result<()> {
-        self.seal_identity(Identity { format, ..Identity::new() })
+        self.seal_identity(Identity::new(format))
     }
 
     fn seal_identity(&self, identity: Identity) -> Result<()> {
@@ -172,5 +188,9 @@ pub(crate) fn is_ours(name: &str) -> bool {
             | "objects"
             | "receipts"
             | "backing-up"
+            // Of a server: who may ask it.
+            | "keys.json"
+            | "keys.json.writing"
+            | "keys.lock"
     )
 }

@@ -44,7 +44,7 @@ pub use backup::{
 pub use clock::Clock;
 pub use collection::{
     Answer, BuildProgress, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion, Hit, Include,
-    Leg, Legs, Mode, Page, Scan, Search, Upserted,
+    Leg, Legs, Mode, NamedVectors, Page, Scan, Search, Upserted, VectorFieldInfo, VectorFieldOptions,
 };
 pub use database::{
     DiskStats, Doctor, Erase, Finding, MemoryStats, Migration, MigrationStep, ProcessMemory, Receipt, RemovedFile,
@@ -62,8 +62,10 @@ pub use nuthatch_text::snippet as text_snippet;
 pub use nuthatch_truth::Damage;
 pub use nuthatch_vector::{Accuracy, Element, Metric};
 pub use options::{BUILD_MEMORY_DEFAULT_BYTES, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options};
-pub use process::{Collection, Database, FolderHolder, Keyspace};
+pub use process::{Collection, Database, FolderHolder, Keyspace, Snapshot, SnapshotCollection, SnapshotKeyspace};
 pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};
-pub use snapshot::{Snapshot, SnapshotCollection, SnapshotKeyspace};
 pub use transaction::{Transaction, TransactionCollection, TransactionKeyspace, WriteBatch};
-pub use transfer::{EXPORT_FORMAT_VERSION, ExportOptions, ExportReport, ImportOptions, ImportReport, TransferProgress};
+pub use transfer::{
+    EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION, ExportOptions, ExportReport, ImportOptions, ImportReport,
+    TransferProgress,
+};

@@ -3,6 +3,7 @@
 use nuthatch_filter::Payload;
 use serde::{Deserialize, Serialize};
 
+use crate::collection::NamedVectors;
 use crate::{Error, Result};
 
 /// Longest id in bytes.
@@ -17,6 +18,8 @@ pub struct Record {
     pub text: Option<String>,
     /// `dim` f32 components. Left out, it is made from the text where the collection has an embedder.
     pub vector: Option<Vec<f32>>,
+    /// Vectors of named fields, which the collection must have.
+    pub vectors: NamedVectors,
     #[serde(with = "crate::process::wire::payload")]
     pub payload: Payload,
     /// Headings or symbols that the text stands under: searched with the text, but not part of it.
@@ -40,6 +43,12 @@ impl Record {
         self
     }
 
+    /// Its vector of a named field.
+    pub fn named_vector(mut self, field: impl Into<String>, vector: Vec<f32>) -> Self {
+        self.vectors.insert(field.into(), vector);
+        self
+    }
+
     pub fn payload(mut self, payload: Payload) -> Self {
         self.payload = payload;
         self
@@ -48,6 +57,11 @@ impl Record {
     /// What is embedded and searched by words: the context, then the text.
     pub(crate) fn searchable(&self) -> Option<String> {
         searchable(self.context.as_deref(), self.text.as_deref())
+    }
+
+    /// The text whose vector is missing.
+    pub(crate) fn text_to_embed(&self) -> Option<String> {
+        if self.vector.is_some() { None } else { self.searchable().filter(|text| !text.trim().is_empty()) }
     }
 
     pub(crate) fn check(&self) -> Result<()> {
@@ -71,7 +85,7 @@ impl Record {
                 text.len()
             )));
         }
-        if self.text.is_none() && self.vector.is_none() && self.payload.is_empty() {
+        if self.text.is_none() && self.vector.is_none() && self.vectors.is_empty() && self.payload.is_empty() {
             return Err(Error::invalid(format!("{} has neither text nor vector nor payload", name())));
         }
         nuthatch_filter::validate(&self.payload).map_err(|error| Error::invalid(format!("{}: {error}", name())))
@@ -87,6 +101,7 @@ pub struct StoredRecord {
     pub payload: Payload,
     pub context: Option<String>,
     pub vector: Option<Vec<f32>>,
+    pub vectors: NamedVectors,
 }
 
 /// Version byte of an encoded row.

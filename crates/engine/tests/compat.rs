@@ -64,6 +64,50 @@ fn options(element: Element, metric: Metric) -> CollectionOptions {
     }
 }
 
+/// The same numbers by the names of fields, each record with some of them.
+fn with_fields(at: i64) -> Record {
+    let mut record = expected(at, Element::F32);
+    for (element, _) in ELEMENTS.iter().filter(|(element, _)| (at + *element as i64) % 4 > 0) {
+        let of_field = expected(at - at % 3 + 1, *element).vector; // one that has a vector
+        record.vectors.extend(of_field.map(|vector| (format!("of-{element}"), vector)));
+    }
+    record
+}
+
+fn fill_fields(db: &Database) {
+    let field = |(element, metric): (Element, Metric)| {
+        let field = VectorFieldOptions { dim: Some(8), metric: Some(metric), element: Some(element) };
+        (format!("of-{element}"), field)
+    };
+    let options = CollectionOptions {
+        vectors: ELEMENTS.into_iter().map(field).collect(),
+        ..options(Element::F32, Metric::Cosine)
+    };
+    let collection = db.collection("fields", options).unwrap();
+    collection.upsert((0..ROWS).map(with_fields).collect()).unwrap();
+    collection.wait_until_indexed(None).unwrap();
+    collection.delete(&["r11"]).unwrap();
+    collection.upsert(vec![with_fields(ROWS)]).unwrap();
+}
+
+fn check_fields(db: &Database, note: &str) {
+    let collection = db.existing_collection("fields").unwrap();
+    assert_eq!(collection.info().unwrap().vector_fields.len(), ELEMENTS.len(), "{note}");
+    for at in (0..=ROWS).filter(|at| *at != 11) {
+        let wanted = with_fields(at);
+        let found = collection.get(&[&wanted.id], true).unwrap()[0].clone().unwrap();
+        assert_eq!((found.vector, found.vectors), (wanted.vector, wanted.vectors.clone()), "{note}: {at}");
+        for (field, vector) in wanted.vectors {
+            let near = collection.search(&Search::vector(vector.clone()).using(&field).limit(3)).unwrap();
+            assert_eq!(near.hits.len(), 3, "{note}: {field} {at}");
+            if field != "of-f16" {
+                let first = collection.get(&[&near.hits[0].id], true).unwrap()[0].clone().unwrap();
+                assert_eq!(first.vectors[&field], vector, "{note}: {field} {at}");
+            }
+        }
+    }
+}
+
 fn fill(db: &Database) {
     for (element, metric) in ELEMENTS {
         let collection = db.collection(&format!("of-{element}"), options(element, metric)).unwrap();
@@ -164,7 +208,9 @@ fn make_the_fixture() {
     let folder = tempfile::tempdir().unwrap();
     let db = Database::open(folder.path(), quiet()).unwrap();
     fill(&db);
+    fill_fields(&db);
     check(&db, "as made");
+    check_fields(&db, "as made");
     db.close().unwrap();
     let target = fixtures().join(format!("format-{FORMAT_VERSION}"));
     if target.exists() {
@@ -194,6 +240,10 @@ fn folders_of_every_format_open_and_answer() {
         let db = Database::open(folder.path(), quiet()).unwrap();
         assert!(db.doctor().unwrap().is_well(), "{name}");
         check(&db, &name);
+        if name == "format-1" {
+            fill_fields(&db); // an older folder can have them, too
+        }
+        check_fields(&db, &name);
         // They can be written as well, merged, migrated, and opened again.
         let notes = db.existing_collection("of-f32").unwrap();
         notes.upsert(vec![expected(12, Element::F32)]).unwrap();
@@ -203,6 +253,7 @@ fn folders_of_every_format_open_and_answer() {
         db.close().unwrap();
         let db = Database::open(folder.path(), quiet()).unwrap();
         check(&db, &name);
+        check_fields(&db, &name);
         assert!(db.doctor().unwrap().is_well(), "{name}");
         assert!(db.migration().unwrap().steps.is_empty(), "{name}");
     }

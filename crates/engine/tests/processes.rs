@@ -117,18 +117,300 @@ fn keys_and_batches_go_to_the_holder_and_outlive_it() {
     let mut batch = WriteBatch::new();
     batch.put("settings", "b", "2").upsert("notes", one("r"));
     second.write(batch).unwrap();
-    let refused = second.transaction().err().unwrap();
-    assert_eq!(refused.kind, ErrorKind::Unavailable);
-    assert!(refused.message.contains("close it there"), "{refused}");
     first.close().unwrap();
     assert_eq!(keys.multi_get(&["a", "b", "c"]).unwrap(), [Some(b"43".to_vec()), Some(b"2".to_vec()), None]);
     assert!(keys.expires_in("log").unwrap().unwrap().is_some() && keys.contains("b").unwrap());
     assert_eq!(keys.scan(&KeyScan::prefix("")).unwrap().entries.len(), 3);
     assert_eq!((keys.count_estimate("").unwrap(), notes.len().unwrap()), (3, 1));
     assert_eq!((keys.delete(&["a", "x"]).unwrap(), keys.delete_prefix("").unwrap()), (1, 2));
-    assert!(second.transaction().is_ok(), "now it holds the folder");
     assert!(second.drop_keyspace("settings").unwrap());
     assert!(keys.get("a").unwrap_err().message.contains("was dropped"));
+}
+
+#[test]
+fn a_snapshot_in_the_holder_shows_one_moment_and_goes_with_its_handle_or_its_holder() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (open(folder.path()), open(folder.path()));
+    let notes = second.collection("notes", no_embedder()).unwrap();
+    let keys = second.kv("keys").unwrap();
+    notes.upsert(vec![Record::new("a").text("alpha").vector(vec![1.0, 0.0])]).unwrap();
+    keys.put("k", "then").unwrap();
+    let snapshot = second.snapshot().unwrap();
+    let (kept, kept_keys) = (snapshot.collection("notes").unwrap(), snapshot.kv("keys").unwrap());
+    let nothing = snapshot.kv("later").unwrap();
+    notes.upsert(vec![Record::new("b").text("alpha again").vector(vec![0.0, 1.0])]).unwrap();
+    notes.delete(&["a"]).unwrap();
+    keys.put("k", "now").unwrap();
+    keys.put("more", "x").unwrap();
+    second.kv("later").unwrap().put("k", "x").unwrap();
+    second.collection("afterwards", no_embedder()).unwrap();
+    assert_eq!((kept.name(), kept.count(None).unwrap()), ("notes", 1));
+    assert_eq!(kept.get(&["a", "b"], true).unwrap().iter().map(Option::is_some).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(kept.scan(&Scan { limit: 10, ..Scan::default() }).unwrap().records[0].id, "a");
+    let searches = [Search::text("alpha"), Search::vector(vec![0.0, 1.0])];
+    assert_eq!(kept.search(&searches[0]).unwrap().hits.len(), 1);
+    for answer in kept.search_many(&searches).unwrap() {
+        assert_eq!(answer.hits.iter().map(|hit| hit.id.as_str()).collect::<Vec<_>>(), ["a"]);
+    }
+    assert!(kept.files("").unwrap().is_empty());
+    assert_eq!(kept_keys.get("k").unwrap().unwrap(), b"then");
+    assert_eq!(kept_keys.multi_get(&["more", "k"]).unwrap(), [None, Some(b"then".to_vec())]);
+    assert_eq!(kept_keys.scan(&KeyScan::default()).unwrap().entries.len(), 1);
+    assert_eq!(nothing.get("k").unwrap(), None);
+    assert_eq!(snapshot.collection("afterwards").err().unwrap().kind, ErrorKind::NotFound);
+    second.drop_collection("notes").unwrap();
+    assert_eq!(kept.count(None).unwrap(), 1, "after dropping the collection");
+
+    let other = second.snapshot().unwrap();
+    assert_eq!(first.stats().unwrap().snapshots, 2);
+    other.close();
+    assert_eq!(other.kv("keys").err().unwrap().kind, ErrorKind::Closed);
+    wait_until(|| first.stats().unwrap().snapshots == 1);
+    first.close().unwrap();
+    for error in [kept.count(None).unwrap_err(), kept_keys.get("k").unwrap_err(), snapshot.kv("keys").err().unwrap()] {
+        assert_eq!(error.kind, ErrorKind::Conflict, "{error}");
+        assert!(error.message.contains("begin another one"), "{error}");
+    }
+    assert_eq!(second.snapshot().unwrap().kv("keys").unwrap().get("k").unwrap().unwrap(), b"now");
+}
+
+#[test]
+fn what_a_handle_that_is_closed_has_taken_goes_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (open(folder.path()), open(folder.path()));
+    let snapshot = second.snapshot().unwrap();
+    let transaction = second.transaction().unwrap();
+    assert_eq!(first.stats().unwrap().snapshots, 2);
+    second.close().unwrap();
+    wait_until(|| first.stats().unwrap().snapshots == 0);
+    assert_eq!(snapshot.kv("keys").err().unwrap().kind, ErrorKind::Closed);
+    assert_eq!(transaction.kv("keys").err().unwrap().kind, ErrorKind::Closed);
+}
+
+#[test]
+fn transactions_of_served_handles_read_their_own_writes_and_conflict_as_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (open(folder.path()), open(folder.path()));
+    let notes = first.collection("notes", no_embedder()).unwrap();
+    let keys = first.kv("keys").unwrap();
+    keys.put("read", "1").unwrap();
+    notes.upsert(one("a")).unwrap();
+
+    let transaction = second.transaction().unwrap();
+    let (inside, records) = (transaction.kv("keys").unwrap(), transaction.collection("notes").unwrap());
+    inside.put("written", "mine").unwrap();
+    keys.put("other", "theirs").unwrap();
+    assert_eq!(inside.get("written").unwrap().unwrap(), b"mine");
+    assert_eq!(inside.get("read").unwrap().unwrap(), b"1");
+    let scan = KeyScan { from: std::ops::Bound::Included(b"r".to_vec()), ..KeyScan::default() };
+    let seen: Vec<_> = inside.scan(&scan).unwrap().entries.into_iter().map(|(key, _)| key).collect();
+    assert_eq!(seen, [b"read".to_vec(), b"written".to_vec()]);
+    records.upsert(one("b")).unwrap();
+    records.delete(&["a"]).unwrap();
+    let got = records.get(&["a", "b"], false).unwrap();
+    assert!(got[0].is_none() && got[1].is_some());
+    assert_eq!(records.search(&Search::text("words")).unwrap().hits[0].id, "a", "of the moment when it began");
+    transaction.commit(Durability::Commit).unwrap();
+    assert_eq!(transaction.commit(Durability::Commit).unwrap_err().kind, ErrorKind::Closed);
+    assert_eq!(keys.get("written").unwrap().unwrap(), b"mine");
+    assert_eq!(notes.search(&Search::text("words")).unwrap().hits[0].id, "b");
+
+    type Change<'c> = (&'c str, &'c dyn Fn(), bool);
+    let changes: [Change<'_>; 5] = [
+        ("the key it read", &|| keys.put("read", "2").unwrap(), true),
+        ("the key it writes", &|| keys.put("written", "2").unwrap(), true),
+        ("a key in the range it read", &|| keys.put("range/7", "2").unwrap(), true),
+        ("the collection it counted", &|| assert_eq!(notes.upsert(one("z")).unwrap().inserted, 1), true),
+        ("another key", &|| keys.put("another", "2").unwrap(), false),
+    ];
+    for (what, change, conflicts) in changes {
+        let transaction = second.transaction().unwrap();
+        let inside = transaction.kv("keys").unwrap();
+        inside.get("read").unwrap();
+        inside.scan(&KeyScan::prefix("range/")).unwrap();
+        transaction.collection("notes").unwrap().count(None).unwrap();
+        inside.put("written", "1").unwrap();
+        change();
+        let outcome = transaction.commit(Durability::Commit);
+        assert_eq!(outcome.as_ref().is_err_and(|error| error.kind == ErrorKind::Conflict), conflicts, "{what}");
+        assert_eq!(outcome.is_ok(), !conflicts, "{what}: {outcome:?}");
+    }
+    let sum = |transaction: &Transaction| {
+        let inside = transaction.kv("counts")?;
+        let old: u64 = inside.get("n")?.map_or(0, |bytes| String::from_utf8(bytes).unwrap().parse().unwrap());
+        inside.put("n", (old + 1).to_string())
+    };
+    std::thread::scope(|scope| {
+        for db in [&first, &second, &second] {
+            scope.spawn(move || (0..20).for_each(|_| db.transact(10_000, sum).unwrap()));
+        }
+    });
+    assert_eq!(first.kv("counts").unwrap().get("n").unwrap().unwrap(), b"60");
+    wait_until(|| first.stats().unwrap().snapshots == 0); // each is let go with its transaction
+
+    let transaction = second.transaction().unwrap();
+    transaction.kv("keys").unwrap().put("never", "1").unwrap();
+    first.close().unwrap();
+    let error = transaction.commit(Durability::Commit).unwrap_err();
+    assert!(error.kind == ErrorKind::Conflict && error.message.contains("begin another one"), "{error}");
+    assert_eq!(second.kv("keys").unwrap().get("never").unwrap(), None);
+    second.transact(0, sum).unwrap();
+}
+
+#[test]
+fn a_transaction_goes_on_with_the_next_holder_and_uses_up_no_retry() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (open(folder.path()), open(folder.path()));
+    let mut runs = 0;
+    let value = second.transact(0, |transaction| {
+        runs += 1;
+        let keys = transaction.kv("keys")?;
+        if runs == 1 {
+            first.close().unwrap();
+        }
+        keys.put("k", runs.to_string())?;
+        Ok(runs)
+    });
+    assert_eq!((value.unwrap(), runs), (2, 2));
+    assert_eq!(second.kv("keys").unwrap().get("k").unwrap().unwrap(), b"2");
+}
+
+#[test]
+fn embedders_that_a_served_handle_brought_serve_batches_snapshots_and_transactions() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (open(folder.path()), open(folder.path()));
+    let embedder = FnEmbedder::new("lengths", 2, |texts: &[&str]| {
+        Ok(texts.iter().map(|text| vec![text.len() as f32, 1.0]).collect())
+    });
+    let options = CollectionOptions { embedder: EmbedderChoice::Given(Arc::new(embedder.unwrap())), ..no_embedder() };
+    let notes = second.collection("notes", options).unwrap();
+    let mut batch = WriteBatch::new();
+    batch.upsert("notes", vec![Record::new("short").text("word")]);
+    second.write(batch).unwrap();
+    let long = |transaction: &Transaction| {
+        transaction.collection("notes")?.upsert(vec![Record::new("long").text("many words here")])
+    };
+    second.transact(0, long).unwrap();
+    let near = Search::text("four").mode(Mode::Vector);
+    assert_eq!(notes.search(&near).unwrap().hits.len(), 2);
+    let kept = second.snapshot().unwrap().collection("notes").unwrap();
+    assert_eq!(kept.search(&near).unwrap().hits[0].id, "short");
+    first.close().unwrap();
+    // It holds the folder now, and no handle of the collection has been used since.
+    let mut batch = WriteBatch::new();
+    batch.upsert("notes", vec![Record::new("after").text("taken over")]);
+    second.write(batch).unwrap();
+    assert_eq!(second.snapshot().unwrap().collection("notes").unwrap().search(&near).unwrap().hits.len(), 3);
+}
+
+#[test]
+fn backups_exports_imports_and_migrations_work_in_a_served_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (open(folder.path()), open(folder.path()));
+    let notes = second.collection("notes", no_embedder()).unwrap();
+    notes.upsert((0..3000).map(|n| Record::new(n.to_string()).text(format!("words number{n}"))).collect()).unwrap();
+    second.kv("keys").unwrap().put("k", "v").unwrap();
+    notes.wait_until_indexed(None).unwrap();
+    assert_eq!(second.migration().unwrap(), first.migration().unwrap());
+    assert!(second.migrate().unwrap().steps.is_empty());
+
+    let place = tempfile::tempdir().unwrap();
+    let backups = place.path().join("backups");
+    let mut told: Vec<BackupProgress> = Vec::new();
+    let mut on_progress = |progress: &BackupProgress| told.push(*progress);
+    let options = BackupOptions { on_progress: Some(&mut on_progress), ..BackupOptions::default() };
+    let report = second.backup(&backups, options).unwrap();
+    assert_eq!((report.backup.rows(), report.backup.left_out.len()), (3000, 0));
+    let last = told.last().unwrap();
+    assert!(last.bytes_done == last.bytes_total && last.bytes_total > 0, "{last:?}");
+    let inside = second.backup(folder.path().join("inside"), BackupOptions::default()).unwrap_err();
+    assert_eq!(inside.kind, ErrorKind::Invalid, "{inside}");
+    assert!(!folder.path().join("inside").exists());
+    let cancel = AtomicBool::new(true);
+    let options = BackupOptions { cancel: Some(&cancel), ..BackupOptions::default() };
+    let error = second.backup(&backups, options).unwrap_err();
+    assert!(error.kind == ErrorKind::Unavailable && error.message.starts_with("cancelled"), "{error}");
+    assert_eq!(Backups::at(&backups).list().unwrap().len(), 1);
+    Backups::at(&backups).restore(place.path().join("restored"), RestoreOptions::default()).unwrap();
+
+    let (mut told, exported) = (Vec::new(), place.path().join("exported"));
+    let mut on_progress = |progress: &TransferProgress| told.push(progress.clone());
+    let options = ExportOptions { on_progress: Some(&mut on_progress), ..ExportOptions::default() };
+    let report = second.export(&exported, options).unwrap();
+    assert_eq!((report.records, report.keys, report.folder.as_path()), (3000, 1, exported.as_path()));
+    assert!(told.iter().any(|progress| progress.name == "notes" && progress.done == 3000), "{told:?}");
+    let here = place.path().join("exported here");
+    let same = first.export(&here, ExportOptions::default()).unwrap();
+    assert_eq!((same.records, same.bytes), (report.records, report.bytes));
+    let records = |export: &Path| std::fs::read(export.join("collections/000-notes/records.jsonl")).unwrap();
+    assert!(records(&exported) == records(&here));
+    let error = second.export(&exported, ExportOptions::default()).unwrap_err();
+    assert!(error.kind == ErrorKind::Invalid && error.message.contains("is not empty"), "{error}");
+    let options = ExportOptions { cancel: Some(&cancel), ..ExportOptions::default() };
+    let error = second.export(place.path().join("never"), options).unwrap_err();
+    assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Unavailable, "cancelled"));
+
+    let other = tempfile::tempdir().unwrap();
+    let (holder, served) = (open(other.path()), open(other.path()));
+    let report = served.import(&exported, ImportOptions::default()).unwrap();
+    assert_eq!((report.records, report.keys), (3000, 1));
+    let error = served.import(&exported, ImportOptions::default()).unwrap_err();
+    assert!(error.kind == ErrorKind::Invalid && error.message.contains("is there already"), "{error}");
+    served.import(&exported, ImportOptions { merge: true, ..ImportOptions::default() }).unwrap();
+    assert_eq!(holder.existing_collection("notes").unwrap().len().unwrap(), 3000);
+    assert_eq!(holder.kv("keys").unwrap().get("k").unwrap().unwrap(), b"v");
+}
+
+#[test]
+fn a_backup_and_an_export_begin_again_when_the_holder_closes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (open(folder.path()), open(folder.path()));
+    let notes = second.collection("notes", no_embedder()).unwrap();
+    let mut dice = fastrand::Rng::with_seed(1);
+    for n in 0..10 {
+        let mut words = || (0..300).map(|_| format!("{:06x} ", dice.u32(..1 << 24))).collect::<String>();
+        notes.upsert((0..200).map(|m| Record::new(format!("{n}-{m}")).text(words())).collect()).unwrap();
+    }
+    let place = tempfile::tempdir().unwrap();
+    // Closes the holder, and comes back as soon as that has begun.
+    let close = |db: Database| {
+        let closing = std::thread::spawn(move || db.close().unwrap());
+        wait_until(|| !folder.path().join("SOCKET").exists());
+        closing
+    };
+    let (mut holder, mut closing, mut told) = (Some(first), None, Vec::new());
+    let mut on_progress = |progress: &TransferProgress| {
+        told.push(progress.done);
+        holder.take().into_iter().for_each(|db| closing = Some(close(db)));
+    };
+    let options = ExportOptions { on_progress: Some(&mut on_progress), ..ExportOptions::default() };
+    let exported = place.path().join("exported");
+    assert_eq!(second.export(&exported, options).unwrap().records, 2000);
+    closing.take().unwrap().join().unwrap();
+    assert!(second.holder().unwrap().is_this);
+    assert!(told.windows(2).any(|pair| pair[1] < pair[0] || pair == [256, 256]), "it began again: {told:?}");
+    let lines = std::fs::read_to_string(exported.join("collections/000-notes/records.jsonl")).unwrap();
+    assert_eq!(lines.lines().count(), 2000);
+
+    let third = open(folder.path());
+    let mut holder = Some(second);
+    let mut on_progress = |_: &BackupProgress| holder.take().into_iter().for_each(|db| closing = Some(close(db)));
+    let on_progress: Option<&mut (dyn FnMut(&BackupProgress) + Send)> = Some(&mut on_progress);
+    let options = BackupOptions { rate_bytes_per_second: Some(8 << 20), on_progress, ..BackupOptions::default() };
+    let backups = place.path().join("backups");
+    assert_eq!(third.backup(&backups, options).unwrap().backup.rows(), 2000);
+    closing.take().unwrap().join().unwrap();
+    assert!(third.holder().unwrap().is_this);
+    assert!(Backups::at(&backups).verify(&[], None, None).unwrap().is_well());
+}
+
+/// Waits for what another thread is about to do.
+fn wait_until(is_so: impl Fn() -> bool) {
+    let until = std::time::Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(std::time::Instant::now() < until, "it does not come to be");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]
@@ -183,8 +465,14 @@ fn files_are_read_by_the_process_that_adds_them() {
     assert_eq!((report.files_unchanged, report.files_pruned), (19, 1));
     assert_eq!(documents.search(&Search::text("thing7")).unwrap().hits.len(), 1);
     assert_eq!(documents.files("").unwrap(), first.existing_collection("documents").unwrap().files("").unwrap());
+    std::fs::write(papers.path().join("3.md"), "# Paper 3\n\nAbout thing3 again.\n").unwrap();
+    let mut batch = WriteBatch::new();
+    batch.add_files(&documents, &paths, AddOptions::default()).unwrap();
+    batch.put("state", "papers", "20");
+    second.write(batch).unwrap();
+    assert_eq!(first.existing_collection("documents").unwrap().files("").unwrap().len(), 20);
     first.close().unwrap();
-    assert_eq!(documents.remove_files(&papers.path().canonicalize().unwrap().to_string_lossy()).unwrap(), 19);
+    assert_eq!(documents.remove_files(&papers.path().canonicalize().unwrap().to_string_lossy()).unwrap(), 20);
 }
 
 #[test]
@@ -263,7 +551,7 @@ fn whatever_comes_over_the_socket_only_that_connection_ends() {
     let mode = std::fs::metadata(folder.path().join("SOCKET")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let mut dice = fastrand::Rng::with_seed(7);
-    let hello = frame(br#"{"protocol": 1, "build": "test", "pid": 1, "program": "test", "lane": "by hand"}"#);
+    let hello = frame(br#"{"protocol": 2, "build": "test", "pid": 1, "program": "test", "lane": "by hand"}"#);
     for round in 0..200 {
         let mut bytes: Vec<u8> = (0..dice.usize(..300)).map(|_| dice.u8(..)).collect();
         if round % 2 == 0 {

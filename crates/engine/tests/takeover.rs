@@ -1,7 +1,8 @@
 //! The proof of many processes: four write and four search one folder while whoever holds it is killed again and again. Nothing
 //! acknowledged is lost, nothing is done twice, and no call fails.
 //!
-//! Fifteen seconds with a kill every two, or five minutes with one every twenty (`NUTHATCH_LONG=1`).
+//! Fifteen seconds with a kill every two, or five minutes with one every twenty (`NUTHATCH_LONG=1`). Beside it the same of
+//! transactions: processes move amounts between accounts, others look whether a snapshot ever shows another sum.
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
@@ -105,6 +106,77 @@ fn child_searches() {
         if searches % 100 == 0 {
             say(format!("searches {searches}"));
         }
+    }
+    db.close().unwrap();
+    say("end".into());
+}
+
+const ACCOUNTS: u64 = 8;
+const EACH: i64 = 1000;
+
+fn number(value: Option<Vec<u8>>) -> i64 {
+    value.map_or(0, |bytes| String::from_utf8(bytes).unwrap().parse().unwrap())
+}
+
+/// Moves amounts between accounts until the parent closes the input. Each transaction also counts itself and adds to the ledger.
+#[test]
+#[ignore = "run by the proof in processes of its own"]
+fn child_transfers() {
+    let (folder, worker) = arguments();
+    let (db, ..) = open(Path::new(&folder));
+    let stop = at_end_of_input();
+    let mut dice = fastrand::Rng::new();
+    let mut n = 0;
+    while !stop.try_lock().is_ok_and(|stop| *stop) {
+        n += 1;
+        say(format!("? {n}"));
+        let (from, to, amount) = (dice.u64(..ACCOUNTS), dice.u64(..ACCOUNTS), dice.i64(1..50));
+        let transfer = |transaction: &Transaction| {
+            let (accounts, counts) = (transaction.kv("accounts")?, transaction.kv("counts")?);
+            let done = number(counts.get(&worker)?);
+            assert_eq!(done, n as i64 - 1, "lost or done twice");
+            counts.put(worker.as_str(), n.to_string())?;
+            for (account, change) in [(from, -amount), (to, amount)] {
+                let key = account.to_string();
+                let left = number(accounts.get(&key)?) + change;
+                accounts.put(key, left.to_string())?;
+            }
+            transaction.collection("notes")?.upsert(records(&worker, n))
+        };
+        timed(|| db.transact(100_000, transfer)).unwrap();
+        say(format!("! {n}"));
+    }
+    db.close().unwrap();
+    say("end".into());
+}
+
+/// Looks at snapshots until the parent closes the input. One whose holder was killed says so and is taken again.
+#[test]
+#[ignore = "run by the proof in processes of its own"]
+fn child_adds_up() {
+    let (folder, _) = arguments();
+    let (db, ..) = open(Path::new(&folder));
+    let stop = at_end_of_input();
+    let mut seen = 0;
+    while !stop.try_lock().is_ok_and(|stop| *stop) {
+        let looked = || -> Result<()> {
+            let snapshot = db.snapshot()?;
+            for _ in 0..2 {
+                let entries = snapshot.kv("accounts")?.scan(&KeyScan::default())?.entries;
+                let sum: i64 = entries.into_iter().map(|(_, value)| number(Some(value))).sum();
+                assert_eq!(sum, ACCOUNTS as i64 * EACH, "half a transfer");
+                let counts = snapshot.kv("counts")?.scan(&KeyScan::default())?.entries;
+                let counted: i64 = counts.into_iter().map(|(_, value)| number(Some(value))).sum();
+                let ledger = snapshot.collection("notes")?.count(None)?;
+                assert_eq!(ledger, counted as u64 * PARTS as u64, "half a transaction");
+            }
+            Ok(())
+        };
+        match timed(looked) {
+            Ok(()) => seen += 1,
+            Err(error) => assert_eq!(error.kind, ErrorKind::Conflict, "{error}"),
+        }
+        say(format!("searches {seen}"));
     }
     db.close().unwrap();
     say("end".into());
@@ -258,4 +330,82 @@ fn eight_processes_outlive_holder_after_holder() {
     );
     assert!(kills >= 3, "{kills} kills");
     assert!(writes > 0 && searches > 0);
+}
+
+#[test]
+fn transactions_of_many_processes_outlive_holder_after_holder() {
+    let folder = tempfile::tempdir().unwrap();
+    let (db, ..) = open(folder.path());
+    let accounts = db.kv("accounts").unwrap();
+    (0..ACCOUNTS).for_each(|account| accounts.put(account.to_string(), EACH.to_string()).unwrap());
+    db.close().unwrap();
+    let (kills_wanted, every) = match is_long() {
+        true => (15, Duration::from_secs(20)),
+        false => (4, Duration::from_secs(1)),
+    };
+    let kind = |slot: usize| if slot < 3 { "child_transfers" } else { "child_adds_up" };
+    let mut workers: Vec<Worker> = (0..4).map(|slot| start(folder.path(), kind(slot), format!("t{slot}g0"))).collect();
+    let progress = |worker: &Worker| {
+        let heard = worker.heard.lock().unwrap();
+        heard.acknowledged + heard.searches
+    };
+    let mut gone: Vec<Worker> = Vec::new();
+    let (mut kills, started) = (0, Instant::now());
+    while kills < kills_wanted {
+        std::thread::sleep(every);
+        // Everybody has come on since the last kill.
+        let before: Vec<u64> = workers.iter().map(progress).collect();
+        let until = Instant::now() + Duration::from_secs(120);
+        while workers.iter().zip(&before).any(|(worker, before)| progress(worker) <= *before) {
+            for worker in &mut workers {
+                assert!(worker.child.try_wait().unwrap().is_none(), "{} ended before its time", worker.name);
+            }
+            assert!(Instant::now() < until, "somebody does not come on");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let holder = holder_pid(folder.path());
+        let Some(slot) = workers.iter().position(|worker| Some(worker.child.id()) == holder) else { continue };
+        kills += 1;
+        let next = start(folder.path(), kind(slot), format!("t{slot}g{kills}"));
+        let mut killed = std::mem::replace(&mut workers[slot], next);
+        killed.child.kill().unwrap();
+        killed.child.wait().unwrap();
+        killed.killed = true;
+        gone.push(killed);
+    }
+    workers.iter_mut().for_each(|worker| drop(worker.child.stdin.take()));
+    for worker in &mut workers {
+        assert!(worker.child.wait().unwrap().success(), "{} failed", worker.name);
+    }
+
+    let (db, notes, counts) = open(folder.path());
+    let (mut transfers, mut snapshots, mut slow) = (0, 0, Vec::new());
+    for worker in workers.into_iter().chain(gone) {
+        worker.reader.join().unwrap();
+        let heard = worker.heard.lock().unwrap();
+        assert!(heard.ended || worker.killed, "{} did not come to its end", worker.name);
+        let count = number(counts.get(&worker.name).unwrap()) as u64;
+        let (acknowledged, begun) = (heard.acknowledged, heard.begun);
+        assert!((acknowledged..=begun).contains(&count), "{}: {acknowledged}..={begun}, {count} there", worker.name);
+        for n in 1..=begun {
+            let ids: Vec<String> = (0..PARTS).map(|part| format!("{}-{n}-{part}", worker.name)).collect();
+            let there = notes.get(&ids, false).unwrap().into_iter().flatten().count();
+            assert_eq!(there, if n <= count { PARTS } else { 0 }, "{} {n}", worker.name);
+        }
+        transfers += count;
+        snapshots += heard.searches;
+        slow.extend(&heard.slow_ms);
+    }
+    let entries = db.kv("accounts").unwrap().scan(&KeyScan::default()).unwrap().entries;
+    assert_eq!(entries.into_iter().map(|(_, value)| number(Some(value))).sum::<i64>(), ACCOUNTS as i64 * EACH);
+    assert_eq!(notes.len().unwrap(), transfers * PARTS as u64);
+    assert!(db.doctor().unwrap().is_well());
+    slow.sort_unstable();
+    println!(
+        "{kills} holders killed in {} s; {transfers} transactions, {snapshots} snapshots; {} calls over 200 ms, median of these {} ms, longest {} ms",
+        started.elapsed().as_secs(),
+        slow.len(),
+        slow.get(slow.len() / 2).unwrap_or(&0),
+        slow.last().unwrap_or(&0)
+    );
 }

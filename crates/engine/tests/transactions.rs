@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use nuthatch_engine::{
-    Clock, Collection, CollectionOptions, Database, Durability, EmbedderChoice, ErrorKind, KeyScan, KvOp, Options,
-    Payload, Record, Scan, Search, Value, WriteBatch,
+    AddOptions, Clock, Collection, CollectionOptions, Database, Durability, EmbedderChoice, ErrorKind, KeyScan, KvOp,
+    Options, Payload, Record, Scan, Search, Value, WriteBatch,
 };
 
 fn memory() -> Database {
@@ -56,6 +56,56 @@ fn a_batch_over_keyspaces_and_collections_is_there_whole_or_not_at_all() {
     assert_eq!((one.len().unwrap(), two.len().unwrap()), (2, 1));
     assert_eq!(two.get(&["a"], false).unwrap()[0].as_ref().unwrap().text.as_deref(), Some("after all"));
     assert_eq!(one.search(&Search::text("replaced")).unwrap().hits[0].id, "old");
+}
+
+#[test]
+fn files_of_a_batch_are_there_with_its_keys_or_not_at_all() {
+    let db = memory();
+    let docs = notes(&db, "docs");
+    let papers = tempfile::tempdir().unwrap();
+    let root = papers.path().canonicalize().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(root.join(name), text).unwrap();
+    let paths = [root.clone()];
+    write("a.md", "# First\n\nabout apples\n");
+    write("b.md", "# Second\n\nabout pears\n");
+    let mut batch = WriteBatch::new();
+    let report = batch.add_files(&docs, &paths, AddOptions::default()).unwrap();
+    assert_eq!((report.files_added, report.passages_added), (2, 2));
+    batch.put("state", "papers", "2");
+    assert_eq!((docs.len().unwrap(), docs.files("").unwrap().len()), (0, 0));
+    let again = batch.add_files(&docs, &paths, AddOptions::default()).unwrap_err();
+    assert!(again.kind == ErrorKind::Invalid && again.message.contains("in this batch already"), "{again}");
+    let cancel = AtomicBool::new(true);
+    let mut cancelled = WriteBatch::new();
+    let options = AddOptions { cancel: Some(&cancel), ..AddOptions::default() };
+    assert!(cancelled.add_files(&docs, &paths, options).unwrap().cancelled && cancelled.is_empty());
+
+    db.write(batch.clone()).unwrap();
+    assert_eq!((docs.len().unwrap(), docs.files("").unwrap().len()), (2, 2));
+    assert_eq!(docs.search(&Search::text("pears")).unwrap().hits.len(), 1);
+    assert_eq!(db.kv("state").unwrap().get("papers").unwrap().as_deref(), Some(&b"2"[..]));
+
+    // What was read against files that are others by now is refused, with all that is beside it.
+    batch.put("state", "papers", "4");
+    assert_eq!(db.write(batch).unwrap_err().kind, ErrorKind::Conflict);
+    assert_eq!(db.kv("state").unwrap().get("papers").unwrap().as_deref(), Some(&b"2"[..]));
+
+    write("a.md", "# First\n\nabout plums\n");
+    std::fs::remove_file(root.join("b.md")).unwrap();
+    let mut batch = WriteBatch::new();
+    let report = batch.add_files(&docs, &paths, AddOptions { prune: true, ..AddOptions::default() }).unwrap();
+    assert_eq!((report.files_changed, report.files_pruned), (1, 1));
+    db.write(batch).unwrap();
+    assert_eq!(docs.files("").unwrap().len(), 1);
+    assert_eq!(docs.search(&Search::text("apples pears")).unwrap().hits.len(), 0);
+    assert_eq!(docs.search(&Search::text("plums")).unwrap().hits.len(), 1);
+
+    let mut batch = WriteBatch::new();
+    assert_eq!(batch.remove_files(&docs, &root.to_string_lossy()).unwrap(), 1);
+    batch.delete("state", "papers");
+    assert_eq!(docs.len().unwrap(), 1);
+    db.write(batch).unwrap();
+    assert_eq!((docs.len().unwrap(), docs.files("").unwrap().len()), (0, 0));
 }
 
 #[test]

@@ -23,6 +23,7 @@ fn rich(db: &Database, dice: &mut fastrand::Rng) {
             metric: Some(metric),
             dim: Some(16),
             embedder: EmbedderChoice::None,
+            vectors: Default::default(),
             language: (element == Element::F16).then(|| "german".to_string()),
         };
         let collection = db.collection(&format!("of-{element}"), options).unwrap();
@@ -41,6 +42,7 @@ fn rich(db: &Database, dice: &mut fastrand::Rng) {
             id: format!("r{at} \"\u{1F426}\""),
             text: (at % 3 > 0).then(|| format!("text {at} of {element}\n\tindented")),
             vector: (at % 5 > 0 || at % 3 == 0).then(&mut vector),
+            vectors: Default::default(),
             context: (at % 4 == 0).then(|| format!("heading {at}")),
             code: at % 7 == 0,
             payload: Payload::from([
@@ -197,7 +199,7 @@ fn a_line_that_is_wrong_is_named_and_so_is_a_place_outside() {
     let manifest = std::fs::read_to_string(target.join("export.json")).unwrap();
     for (from, to, named) in [
         ("collections/000-notes", "../elsewhere", "leads out"),
-        ("\"nuthatch_export\": 1", "\"nuthatch_export\": 2", "export format 2"),
+        ("\"nuthatch_export\": 1", "\"nuthatch_export\": 9", "export format 9"),
         ("\"cosine\"", "\"cosinus\"", "cosinus"),
         ("\"l2\"", "\"l3\"", "l3"),
         ("\"jsonl\"", "\"parquet\"", "Python"),

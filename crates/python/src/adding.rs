@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use nuthatch_engine::{AddOptions, AddReport, Collection, Error, PassageOptions, Progress, WalkOptions};
+use nuthatch_engine::{AddOptions, AddReport, Error, PassageOptions, Progress, Result, WalkOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -60,8 +60,8 @@ pub struct AddArguments<'py> {
 
 pub fn add<'py>(
     py: Python<'py>,
-    collection: &Collection,
     arguments: AddArguments<'py>,
+    work: impl FnOnce(&[PathBuf], AddOptions<'_>) -> Result<AddReport> + Send,
 ) -> PyResult<Bound<'py, PyDict>> {
     let cancel = arguments.cancel.as_ref().map(|cancel| cancel.get().shared()).unwrap_or_default();
     let walk = WalkOptions::default();
@@ -84,7 +84,7 @@ pub fn add<'py>(
             // Nobody listens any more once the callback has failed.
             let mut tell = |progress: &Progress| drop(sender.send(progress.clone()));
             let options = AddOptions { prune, walk, passages, on_progress: Some(&mut tell), cancel: Some(stop) };
-            (collection.add(&paths, options), take_raised())
+            (work(&paths, options), take_raised())
         });
         let heard = listen(py, &mut progress, arguments.on_progress.as_ref());
         if heard.is_err() {

@@ -49,7 +49,7 @@ impl Collection {
         Self { collection, handle }
     }
 
-    fn get(&self, py: Python<'_>) -> PyResult<&core::Collection> {
+    pub fn get(&self, py: Python<'_>) -> PyResult<&core::Collection> {
         self.handle.get(py)?;
         Ok(&self.collection)
     }
@@ -149,7 +149,8 @@ impl Collection {
     }
 
     fn add<'py>(&self, py: Python<'py>, arguments: AddArguments<'py>) -> PyResult<Bound<'py, PyDict>> {
-        adding::add(py, &self.write(py, arguments.durability.as_deref())?, arguments)
+        let collection = self.write(py, arguments.durability.as_deref())?;
+        adding::add(py, arguments, |paths, options| collection.add(paths, options))
     }
 
     fn files(&self, py: Python<'_>, prefix: String) -> PyResult<Vec<FileParts>> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use nuthatch_engine as core;
-use nuthatch_engine::{CollectionInfo, CollectionOptions, EmbedderChoice, Erase, Options};
+use nuthatch_engine::{CollectionInfo, CollectionOptions, EmbedderChoice, Erase, Options, VectorFieldOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -40,6 +40,9 @@ pub struct OpenArguments {
     model_dirs: Vec<PathBuf>,
 }
 
+/// dim, metric, elements
+type FieldArguments = (Option<usize>, Option<String>, Option<String>);
+
 /// What `Database.collection` of the package hands over.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -47,6 +50,8 @@ pub struct CollectionArguments<'py> {
     dim: Option<usize>,
     metric: Option<String>,
     elements: Option<String>,
+    /// dim, metric, elements of named vector fields
+    vectors: Vec<(String, FieldArguments)>,
     embedder: Option<Choice<'py>>,
     language: Option<String>,
 }
@@ -89,7 +94,7 @@ impl Database {
     }
 
     fn collection(&self, py: Python<'_>, name: String, arguments: CollectionArguments<'_>) -> PyResult<Collection> {
-        let CollectionArguments { dim, metric, elements, embedder, language } = arguments;
+        let CollectionArguments { dim, metric, elements, vectors, embedder, language } = arguments;
         let database = self.handle.get(py)?;
         let is_default = embedder.as_ref().is_some_and(Choice::is_default);
         let chosen = match &embedder {
@@ -103,7 +108,9 @@ impl Database {
             };
             let metric = metric.map(|metric| metric.parse()).transpose()?;
             let element = elements.map(|elements| elements.parse()).transpose()?;
-            database.collection(&name, CollectionOptions { dim, metric, element, embedder, language })
+            let vectors = vectors.into_iter().map(|(field, arguments)| Ok((field, field_options(arguments)?)));
+            let vectors = vectors.collect::<core::Result<_>>()?;
+            database.collection(&name, CollectionOptions { dim, metric, element, vectors, embedder, language })
         })?;
         Ok(Collection::new(collection, self.handle.clone()))
     }
@@ -261,6 +268,12 @@ fn to_python<'py>(py: Python<'py>, value: serde_json::Result<serde_json::Value>)
     json_to_python(py, value.map_err(|error| invalid(py, error.to_string()))?)
 }
 
+fn field_options((dim, metric, elements): FieldArguments) -> core::Result<VectorFieldOptions> {
+    let metric = metric.map(|metric| metric.parse()).transpose()?;
+    let element = elements.map(|elements| elements.parse()).transpose()?;
+    Ok(VectorFieldOptions { dim, metric, element })
+}
+
 pub fn info_to_python(py: Python<'_>, info: CollectionInfo) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("name", info.name)?;
@@ -271,6 +284,13 @@ pub fn info_to_python(py: Python<'_>, info: CollectionInfo) -> PyResult<Bound<'_
     dict.set_item("embedder", info.embedder)?;
     dict.set_item("rows", info.rows)?;
     dict.set_item("vectors", info.vectors)?;
+    // dim, metric, elements, vectors
+    let vector_fields = PyDict::new(py);
+    for field in info.vector_fields {
+        let parts = (field.dim, field.metric.as_str(), field.element.as_str(), field.vectors);
+        vector_fields.set_item(field.name, parts)?;
+    }
+    dict.set_item("vector_fields", vector_fields)?;
     dict.set_item("fresh_rows", info.fresh_rows)?;
     dict.set_item("segments", info.segments)?;
     dict.set_item("graphs", info.graphs)?;

@@ -1,6 +1,8 @@
 //! Columns of a batch as records, and records as tuples.
 
-use nuthatch_engine::{Page, Record, StoredRecord};
+use std::collections::HashMap;
+
+use nuthatch_engine::{NamedVectors, Page, Record, StoredRecord};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyList, PyString};
@@ -37,6 +39,8 @@ pub struct Columns<'py> {
     ids: Bound<'py, PyList>,
     texts: Option<Bound<'py, PyList>>,
     vectors: Option<Vectors>,
+    /// By vector field.
+    named_vectors: Option<HashMap<String, Vectors>>,
     payloads: Option<Bound<'py, PyList>>,
     contexts: Option<Bound<'py, PyList>>,
     codes: Option<Bound<'py, PyList>>,
@@ -65,6 +69,9 @@ impl Columns<'_> {
         record.text = text_of(&self.texts, "text")?;
         record.context = text_of(&self.contexts, "context")?;
         record.vector = self.vectors.as_ref().and_then(|vectors| vectors.row(at));
+        for (field, vectors) in self.named_vectors.iter().flatten() {
+            record.vectors.extend(vectors.row(at).map(|vector| (field.clone(), vector)));
+        }
         if let Some(payload) = item(&self.payloads, at)? {
             record.payload = payload_from_python(&name, &payload)?;
         }
@@ -91,12 +98,12 @@ pub fn string(value: &Bound<'_, PyAny>) -> Result<String, String> {
     text.to_str().map(str::to_owned).map_err(|_| "has lone surrogates, which are not valid Unicode".into())
 }
 
-/// id, text, payload, context, vector
-pub type RecordParts<'py> = (String, Option<String>, Bound<'py, PyAny>, Option<String>, Option<Vec<f32>>);
+/// id, text, payload, context, vector, vectors
+pub type RecordParts<'py> = (String, Option<String>, Bound<'py, PyAny>, Option<String>, Option<Vec<f32>>, NamedVectors);
 
 pub fn parts<'py>(py: Python<'py>, record: StoredRecord) -> PyResult<RecordParts<'py>> {
     let payload = payload_to_python(py, record.payload)?.into_any();
-    Ok((record.id, record.text, payload, record.context, record.vector))
+    Ok((record.id, record.text, payload, record.context, record.vector, record.vectors))
 }
 
 /// Records that were asked for by id.

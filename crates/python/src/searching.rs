@@ -1,8 +1,9 @@
 //! A search from Python's arguments, and its answer as tuples.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use nuthatch_engine::{Accuracy, Answer, Fusion, Hit, Include, Leg, Mode, Result, Search};
+use nuthatch_engine::{Accuracy, Answer, Fusion, Hit, Include, Leg, Mode, NamedVectors, Result, Search};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
@@ -18,6 +19,9 @@ pub struct Query<'py> {
     text: Option<Bound<'py, PyAny>>,
     vector: Option<PyBackedBytes>,
     like: Option<String>,
+    using: Option<String>,
+    /// Further legs, by vector field.
+    vectors: Option<HashMap<String, PyBackedBytes>>,
     mode: Option<String>,
     condition: Option<String>,
     limit: usize,
@@ -52,6 +56,8 @@ impl Query<'_> {
             text,
             vector: self.vector.as_deref().map(floats),
             like: self.like.clone(),
+            using: self.using.clone(),
+            vectors: self.vectors.iter().flatten().map(|(field, vector)| (field.clone(), floats(vector))).collect(),
             mode: self.mode.as_deref().map(str::parse::<Mode>).transpose()?,
             filter: None,
             limit: self.limit,
@@ -74,7 +80,10 @@ impl Query<'_> {
     }
 }
 
-/// id, score, text, context, payload, vector, text leg, vector leg
+/// rank, score
+type LegParts = (usize, f32);
+
+/// id, score, text, context, payload, vector, vectors, text leg, vector leg, legs of vector fields
 type HitParts<'py> = (
     String,
     f32,
@@ -82,8 +91,10 @@ type HitParts<'py> = (
     Option<String>,
     Bound<'py, PyAny>,
     Option<Vec<f32>>,
-    Option<(usize, f32)>,
-    Option<(usize, f32)>,
+    NamedVectors,
+    Option<LegParts>,
+    Option<LegParts>,
+    HashMap<String, LegParts>,
 );
 
 /// hits, degraded, offset of the next page, explain
@@ -96,7 +107,18 @@ pub fn parts<'py>(py: Python<'py>, answer: Answer) -> PyResult<AnswerParts<'py>>
 }
 
 fn hit_parts<'py>(py: Python<'py>, hit: Hit) -> PyResult<HitParts<'py>> {
-    let leg = |leg: Option<Leg>| leg.map(|leg| (leg.rank, leg.score));
+    let leg = |leg: Leg| (leg.rank, leg.score);
     let payload = payload_to_python(py, hit.payload)?.into_any();
-    Ok((hit.id, hit.score, hit.text, hit.context, payload, hit.vector, leg(hit.legs.text), leg(hit.legs.vector)))
+    Ok((
+        hit.id,
+        hit.score,
+        hit.text,
+        hit.context,
+        payload,
+        hit.vector,
+        hit.vectors,
+        hit.legs.text.map(leg),
+        hit.legs.vector.map(leg),
+        hit.legs.vectors.into_iter().map(|(field, at)| (field, leg(at))).collect(),
+    ))
 }

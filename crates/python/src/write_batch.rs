@@ -6,7 +6,10 @@ use nuthatch_engine as core;
 use nuthatch_engine::KvOp;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyDict;
 
+use crate::adding::{self, AddArguments};
+use crate::collection::Collection;
 use crate::error::engine;
 use crate::handle::Handle;
 use crate::keyspace::{self, time_to_live};
@@ -28,10 +31,16 @@ impl WriteBatch {
     fn with(&self, py: Python<'_>, add: impl FnOnce(&mut core::WriteBatch) + Send) -> PyResult<()> {
         self.handle.get(py)?;
         engine(py, || {
-            let mut batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
-            add(batch.as_mut().ok_or_else(over)?);
-            Ok(())
+            self.staged(|batch| {
+                add(batch);
+                Ok(())
+            })
         })
+    }
+
+    fn staged<T>(&self, add: impl FnOnce(&mut core::WriteBatch) -> core::Result<T>) -> core::Result<T> {
+        let mut batch = self.batch.lock().unwrap_or_else(PoisonError::into_inner);
+        add(batch.as_mut().ok_or_else(over)?)
     }
 }
 
@@ -68,6 +77,21 @@ impl WriteBatch {
         self.with(py, |batch| {
             batch.delete_records(collection, ids);
         })
+    }
+
+    fn add_files<'py>(
+        &self,
+        py: Python<'py>,
+        collection: &Collection,
+        arguments: AddArguments<'py>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let collection = collection.get(py)?;
+        adding::add(py, arguments, |paths, options| self.staged(|batch| batch.add_files(&collection, paths, options)))
+    }
+
+    fn remove_files(&self, py: Python<'_>, collection: &Collection, path: &str) -> PyResult<u64> {
+        let collection = collection.get(py)?;
+        engine(py, || self.staged(|batch| batch.remove_files(&collection, path)))
     }
 
     /// It is over then, whatever the outcome.

@@ -62,6 +62,17 @@ impl CommitQueue {
         }
     }
 
+    /// For a write that failed: `Err` when it failed because an fsync did, of which the one under way may be about to tell.
+    pub fn refuse_when_stopping(&self) -> Result<()> {
+        let mut state = self.lock();
+        let round = state.begun;
+        while state.under_way.is_some() && state.begun == round {
+            state = self.done[(round % 2) as usize].wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(state);
+        self.refuse_when_stopped()
+    }
+
     /// Returns once everything up to `position` is durable. `written` says how far writes have come, `fsync` makes that
     /// durable; both are called by at most one caller at a time.
     pub fn wait(

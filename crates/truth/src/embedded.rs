@@ -34,8 +34,10 @@ pub struct TruthMemory {
     pub table_reader_bytes: u64,
 }
 
-/// How long closing waits for RocksDB to recover from a full disk. It does so at once, or not while the disk is full.
-const RECOVERY_WAIT_MAX: Duration = Duration::from_secs(3);
+/// How long closing waits for RocksDB to recover from a full disk: while there is room, it is recovering, and that takes as long
+/// as the machine is busy; while there is none, it has not begun.
+const RECOVERY_WAIT_MAX: Duration = Duration::from_secs(120);
+const FULL_WAIT_MAX: Duration = Duration::from_secs(3);
 
 /// Obsolete logs that are kept to be written over.
 const LOGS_RECYCLED_MAX: usize = 4;
@@ -63,6 +65,7 @@ pub struct Embedded {
     torn_tail: Option<LogHole>,
     /// RocksDB has said that the disk is full, and may be recovering from that in a thread of its own.
     was_full: AtomicBool,
+    recovers_with_bytes: u64,
 }
 
 impl Embedded {
@@ -108,7 +111,14 @@ impl Embedded {
             commits: CommitQueue::default(),
             torn_tail,
             was_full: AtomicBool::new(false),
+            recovers_with_bytes: memtable_bytes(&options) as u64,
         })
+    }
+
+    /// Whether there is as much room on the disk as RocksDB wants before it recovers: that of one write buffer.
+    fn has_room(&self) -> bool {
+        rustix::fs::statvfs(&self.folder)
+            .is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) >= self.recovers_with_bytes)
     }
 
     /// Where the log was cut at opening, because a crash had left its end unfinished. Nothing before it is missing.
@@ -164,6 +174,7 @@ impl Embedded {
     }
 
     fn flush_tables(&self) -> Result<()> {
+        self.commits.refuse_when_stopped()?;
         for table in Table::ALL {
             self.db.flush_cf(self.table(table)).map_err(|error| self.error(error))?;
         }
@@ -233,10 +244,11 @@ impl Drop for Embedded {
     /// RocksDB recovers from a full disk by itself, in a thread; closing it in the middle of that waits for ever.
     fn drop(&mut self) {
         let began = Instant::now();
-        while self.was_full.load(Ordering::SeqCst)
-            && self.db.write(WriteBatch::default()).is_err()
-            && began.elapsed() < RECOVERY_WAIT_MAX
-        {
+        while self.was_full.load(Ordering::SeqCst) && self.db.write(WriteBatch::default()).is_err() {
+            let patience = if self.has_room() { RECOVERY_WAIT_MAX } else { FULL_WAIT_MAX };
+            if began.elapsed() > patience {
+                break;
+            }
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -283,7 +295,10 @@ impl Truth for Embedded {
         let mut options = WriteOptions::default();
         let _turning = self.turning_logs.read();
         options.set_sync(false); // `sync` makes it durable, for many writers at once
-        self.db.write_opt(rocks, &options).map_err(|error| self.error(error))?;
+        if let Err(error) = self.db.write_opt(rocks, &options) {
+            self.commits.refuse_when_stopping()?;
+            return Err(self.error(error));
+        }
         Ok(Position(self.written.fetch_add(1, Ordering::SeqCst) + 1))
     }
 
@@ -491,7 +506,6 @@ fn db_options(options: &EmbeddedOptions, cache: &Cache) -> Options {
     db.set_recycle_log_file_num(LOGS_RECYCLED_MAX);
     // What is torn or damaged is found, and cut or refused, before RocksDB sees it: see `log_check`.
     db.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
-    db.set_max_manifest_file_size(1 << 20);
     db.set_max_manifest_file_size(16 << 10); // `reclaim` wants a new one now and then
     db.set_stats_dump_period_sec(0);
     db.set_stats_persist_period_sec(0);
@@ -505,6 +519,11 @@ fn db_options(options: &EmbeddedOptions, cache: &Cache) -> Options {
 /// RocksDB would write a diary (LOG) beside the data that nobody checks; what it has to say comes back as errors.
 pub(crate) fn quiet(db: &mut Options) {
     db.set_info_logger(InfoLogger::new_callback_logger(LogLevel::Fatal, |_, _| {}));
+}
+
+/// Of each table.
+fn memtable_bytes(budget: &EmbeddedOptions) -> usize {
+    budget.write_buffer_bytes / 2
 }
 
 pub(crate) fn table_options(table: Table, budget: &EmbeddedOptions, cache: &Cache) -> Options {
@@ -543,7 +562,7 @@ pub(crate) fn table_options(table: Table, budget: &EmbeddedOptions, cache: &Cach
         Table::Catalog | Table::Log | Table::Expiry => options.set_compression_type(DBCompressionType::Lz4),
     }
     options.set_block_based_table_factory(&blocks);
-    options.set_write_buffer_size(budget.write_buffer_bytes / 2);
+    options.set_write_buffer_size(memtable_bytes(budget));
     options.set_target_file_size_base(16 << 20);
     options.set_max_bytes_for_level_base(64 << 20);
     options

@@ -61,12 +61,14 @@ from .reports import (
     RemovedFile,
     Skipped,
     Stats,
+    VectorFieldInfo,
     WrittenFile,
 )
 from .results import Hit, Leg, Legs, Results
 from .snapshots import Snapshot, SnapshotCollection, SnapshotKeyspace
 from .transactions import Transaction, TransactionCollection, TransactionKeyspace
 from .transfer import ExportReport, ImportReport, TransferProgress
+from .vector_fields import VectorField
 from .write_batch import Batch, BatchCollection, BatchKeyspace
 
 __all__ = [
@@ -133,6 +135,8 @@ __all__ = [
     "TransferProgress",
     "UnavailableError",
     "Upserted",
+    "VectorField",
+    "VectorFieldInfo",
     "WrittenFile",
     "__version__",
     "backups",

@@ -26,6 +26,7 @@ class CollectionArguments(TypedDict):
     dim: int | None
     metric: str | None
     elements: str | None
+    vectors: list[tuple[str, tuple[int | None, str | None, str | None]]]
     embedder: Embedder | str | None
     language: str | None
 
@@ -33,6 +34,8 @@ class Query(TypedDict):
     text: str | None
     vector: bytes | None
     like: str | None
+    using: str | None
+    vectors: dict[str, bytes] | None
     mode: str | None
     condition: str | None
     limit: int
@@ -276,5 +279,7 @@ class WriteBatch:
     def delete(self, keyspace: str, keys: list[bytes]) -> None: ...
     def upsert(self, collection: str, columns: Columns) -> None: ...
     def delete_records(self, collection: str, ids: list[str]) -> None: ...
+    def add_files(self, collection: Collection, arguments: AddArguments) -> dict[str, Any]: ...
+    def remove_files(self, collection: Collection, path: str) -> int: ...
     def commit(self, durability: str | None) -> None: ...
     def rollback(self) -> None: ...

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from . import arguments
+from .adding import AddOptions
 from .aio_kv import AsyncKeyspace
 from .aio_reads import AsyncCollectionReads
 from .aio_transactions import AsyncBatch, AsyncSnapshot, AsyncTransaction
@@ -25,7 +26,8 @@ from .snapshots import Snapshot
 from .threads import Entering, cancellable, in_thread
 from .transactions import Transaction
 from .transfer import ExportFormat, ExportReport, ImportReport, TransferProgress
-from .vectors import Vectors
+from .vector_fields import VectorField
+from .vectors import VectorsByField
 
 T = TypeVar("T")
 
@@ -114,6 +116,7 @@ class AsyncDatabase:
         dim: int | None = None,
         metric: Metric | None = None,
         elements: Elements | None = None,
+        vectors: Mapping[str, VectorField] | None = None,
         embedder: EmbedderLike | None = None,
         language: str | None = None,
     ) -> AsyncCollection:
@@ -124,6 +127,7 @@ class AsyncDatabase:
             dim=dim,
             metric=metric,
             elements=elements,
+            vectors=vectors,
             embedder=embedder,
             language=language,
         )
@@ -206,22 +210,17 @@ class AsyncDatabase:
             def tell(progress: Progress) -> None:
                 loop.call_soon_threadsafe(told, progress)
 
-        return await cancellable(
-            lambda cancel: self.sync._add(
-                cancel,
-                paths,
-                into,
-                prune,
-                tell,
-                hidden,
-                follow_links,
-                respect_ignore,
-                max_file_bytes,
-                passage_chars,
-                overlap_chars,
-                durability,
-            )
+        options = AddOptions(
+            prune=prune,
+            on_progress=tell,
+            hidden=hidden,
+            follow_links=follow_links,
+            respect_ignore=respect_ignore,
+            max_file_bytes=max_file_bytes,
+            passage_chars=passage_chars,
+            overlap_chars=overlap_chars,
         )
+        return await cancellable(lambda cancel: self.sync._add(cancel, paths, into, options, durability))
 
     async def holder(self) -> Holder:
         """As ``Database.holder``."""
@@ -326,7 +325,7 @@ class AsyncCollection(AsyncCollectionReads):
         *,
         ids: Iterable[str] | None = None,
         texts: Iterable[str | None] | None = None,
-        vectors: Vectors | None = None,
+        vectors: VectorsByField | None = None,
         payloads: Iterable[Mapping[str, Any] | None] | None = None,
         durability: Durability | None = None,
     ) -> Upserted:

@@ -159,6 +159,8 @@ class AsyncCollectionReads:
         *,
         vector: Vector | None = None,
         like: str | None = None,
+        using: str | None = None,
+        vectors: Mapping[str, Vector] | None = None,
         limit: int = 10,
         offset: int = 0,
         cursor: str | None = None,
@@ -180,6 +182,8 @@ class AsyncCollectionReads:
                 text=text,
                 vector=vector,
                 like=like,
+                using=using,
+                vectors=vectors,
                 limit=limit,
                 offset=offset,
                 cursor=cursor,
@@ -203,6 +207,7 @@ class AsyncCollectionReads:
         texts: Iterable[str] | None = None,
         *,
         vectors: Vectors | None = None,
+        using: str | None = None,
         limit: int = 10,
         offset: int = 0,
         where: str | None = None,
@@ -220,6 +225,7 @@ class AsyncCollectionReads:
 
         def search(cancel: _core.CancelFlag) -> list[Results]:
             asked = query(
+                using=using,
                 limit=limit,
                 offset=offset,
                 where=where,

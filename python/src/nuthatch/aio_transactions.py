@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import arguments
+from .adding import AddOptions
 from .aio_reads import AsyncCollectionReads, AsyncKeyReads
+from .arguments import StrPath
 from .collection import Records
 from .kv_entries import Bytes, Entries, TimeToLive
 from .records import FileInfo
+from .reports import AddReport
 from .snapshots import Snapshot, SnapshotCollection, SnapshotKeyspace
-from .threads import in_thread
+from .threads import cancellable, in_thread
 from .transactions import Transaction, TransactionCollection, TransactionKeyspace
-from .vectors import Vectors
+from .vectors import VectorsByField
 from .write_batch import Batch, BatchCollection, BatchKeyspace
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .aio import AsyncCollection
 
 
 class AsyncBatch:
-    """A ``Batch`` for ``async with``. Adding to it is done at once, in memory; only ``commit`` is awaited.
+    """A ``Batch`` for ``async with``. Keys and records are added at once, in memory; files and ``commit`` are awaited.
 
     >>> import asyncio, nuthatch
     >>> async def main():
@@ -44,6 +52,16 @@ class AsyncBatch:
     def collection(self, name: str) -> BatchCollection:
         """As ``Batch.collection``."""
         return self.sync.collection(name)
+
+    async def add_files(
+        self, paths: StrPath | Iterable[StrPath], collection: AsyncCollection, **options: Unpack[AddOptions]
+    ) -> AddReport:
+        """As ``Batch.add_files``; ``on_progress`` is called in another thread. Cancelling the task stops it, and adds nothing."""
+        return await cancellable(lambda cancel: self.sync._add_files(cancel, paths, collection.sync, options))
+
+    async def remove_files(self, path: StrPath, collection: AsyncCollection) -> int:
+        """As ``Batch.remove_files``."""
+        return await in_thread(self.sync.remove_files, path, collection.sync)
 
     async def commit(self) -> None:
         """As ``Batch.commit``."""
@@ -219,7 +237,7 @@ class AsyncTransactionCollection(AsyncCollectionReads):
         *,
         ids: Iterable[str] | None = None,
         texts: Iterable[str | None] | None = None,
-        vectors: Vectors | None = None,
+        vectors: VectorsByField | None = None,
         payloads: Iterable[Mapping[str, Any] | None] | None = None,
     ) -> None:
         """As ``TransactionCollection.upsert``."""

@@ -20,12 +20,13 @@ class Columns(TypedDict):
     ids: list[Any]
     texts: list[Any] | None
     vectors: _vectors.VectorColumn | None
+    named_vectors: dict[str, _vectors.VectorColumn] | None
     payloads: list[Any] | None
     contexts: list[Any] | None
     codes: list[Any] | None
 
 
-_KEYS = ("id", "text", "vector", "payload", "context", "code")
+_KEYS = ("id", "text", "vector", "vectors", "payload", "context", "code")
 
 
 def columns(records: object, ids: object, texts: object, vectors: object, payloads: object) -> Columns:
@@ -48,6 +49,7 @@ def _of_records(records: Iterable[object]) -> Columns:
     ids: list[object] = []
     texts: list[object] = []
     vectors: list[bytes | None] = []
+    named: dict[str, dict[int, bytes]] = {}
     payloads: list[object] = []
     contexts: list[object] = []
     codes: list[object] = []
@@ -65,10 +67,21 @@ def _of_records(records: Iterable[object]) -> Columns:
         ids.append(id)
         texts.append(record.get("text"))
         vectors.append(None if vector is None else _vectors.vector_bytes(vector, f"record {_name(id, at)}: its vector"))
+        if (of_fields := record.get("vectors")) is not None:
+            for name, found in _vectors.by_field(of_fields, f"record {_name(id, at)}: its vectors").items():
+                named.setdefault(name, {})[at] = found
         payloads.append(record.get("payload"))
         contexts.append(record.get("context"))
         codes.append(record.get("code"))
-    return Columns(ids=ids, texts=texts, vectors=vectors, payloads=payloads, contexts=contexts, codes=codes)
+    return Columns(
+        ids=ids,
+        texts=texts,
+        vectors=vectors,
+        named_vectors={name: [rows.get(at) for at in range(len(ids))] for name, rows in named.items()} or None,
+        payloads=payloads,
+        contexts=contexts,
+        codes=codes,
+    )
 
 
 def _of_columns(ids: object, texts: object, vectors: object, payloads: object) -> Columns:
@@ -87,11 +100,16 @@ def _of_columns(ids: object, texts: object, vectors: object, payloads: object) -
             raise InvalidError(f"{name} has {len(found)} entries for {count} ids; give one for each, in the same order")
         return found
 
-    vector_column = None if vectors is None else _vectors.column(vectors, count)
+    unnamed, named = vectors, {}
+    if isinstance(vectors, Mapping):
+        named = {_vectors.field_name(name, "vectors"): rows for name, rows in vectors.items()}
+        unnamed = named.pop("", None)
     return Columns(
         ids=id_list,
         texts=optional("texts", texts),
-        vectors=vector_column,
+        vectors=None if unnamed is None else _vectors.column(unnamed, count),
+        named_vectors={name: _vectors.column(rows, count, what=f"vectors {name!r}") for name, rows in named.items()}
+        or None,
         payloads=optional("payloads", payloads),
         contexts=None,
         codes=None,
@@ -120,7 +138,7 @@ def _of_arrow(stream: object) -> Columns:
     context = table.column("context").to_pylist() if "context" in names else None
     vector = _arrow_vectors(table.column("vector")) if "vector" in names else None
     payloads = _payloads({name: _arrow_values(table.column(name)) for name in rest}, len(ids))
-    return Columns(ids=ids, texts=text, vectors=vector, payloads=payloads, contexts=context, codes=None)
+    return _plain(ids, text, vector, payloads, context)
 
 
 def _arrow_values(values: pyarrow.ChunkedArray) -> list[Any]:
@@ -156,6 +174,18 @@ def _arrow_vectors(values: pyarrow.ChunkedArray) -> _vectors.VectorColumn:
     return data.tobytes(), int(bounds["min"])
 
 
+def _plain(
+    ids: list[Any],
+    texts: list[Any] | None,
+    vectors: _vectors.VectorColumn | None,
+    payloads: list[Any] | None,
+    contexts: list[Any] | None,
+) -> Columns:
+    return Columns(
+        ids=ids, texts=texts, vectors=vectors, named_vectors=None, payloads=payloads, contexts=contexts, codes=None
+    )
+
+
 def _is_pandas(records: object) -> bool:
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(records, pandas.DataFrame)
@@ -179,7 +209,7 @@ def _of_frame(frame: Any) -> Columns:
     text = values("text") if "text" in names else None
     context = values("context") if "context" in names else None
     payloads = _payloads({name: values(name) for name in rest}, len(ids))
-    return Columns(ids=ids, texts=text, vectors=vector, payloads=payloads, contexts=context, codes=None)
+    return _plain(ids, text, vector, payloads, context)
 
 
 def _unique(names: Sequence[Any]) -> list[str]:

@@ -11,7 +11,7 @@ from .collection_reads import CollectionReads
 from .errors import InvalidError, NuthatchError
 from .records import FileInfo, Record, Upserted
 from .reports import CollectionInfo
-from .vectors import Vectors
+from .vectors import VectorsByField
 
 if TYPE_CHECKING:
     from . import _core as extension
@@ -45,21 +45,23 @@ class Collection(CollectionReads):
         *,
         ids: Iterable[str] | None = None,
         texts: Iterable[str | None] | None = None,
-        vectors: Vectors | None = None,
+        vectors: VectorsByField | None = None,
         payloads: Iterable[Mapping[str, Any] | None] | None = None,
         durability: Durability | None = None,
     ) -> Upserted:
         """Inserts records, replacing those with the same id: all or nothing, on disk when it returns.
 
-        Either ``records``: any iterable of dicts with ``id`` and any of ``text``, ``vector``, ``payload``, ``context``
-        (headings above the text, searched with it) and ``code`` (True for source code); or an Arrow table or pandas data
-        frame with an ``id`` column, optionally ``text``, ``vector`` and ``context``, and the other columns as payload. Or
-        columns: ``ids`` with ``texts``, ``vectors`` (a numpy matrix, or a list) and ``payloads``.
+        Either ``records``: any iterable of dicts with ``id`` and any of ``text``, ``vector``, ``vectors`` (a dict by vector field),
+        ``payload``, ``context`` (headings above the text, searched with it) and ``code`` (True for source code); or an Arrow table
+        or pandas data frame with an ``id`` column, optionally ``text``, ``vector`` and ``context``, and the other columns as
+        payload. Or columns: ``ids`` with ``texts``, ``vectors`` (a numpy matrix, or a list; or a dict of these by vector field,
+        the unnamed vectors under "") and ``payloads``.
 
-        One call is one atomic batch, a generator included; send millions of records in several calls. Payload values are
-        None, bool, int (64 bits), float (finite), str, datetime or date, and lists and dicts of these. A datetime without a
-        time zone is taken as UTC; all come back aware, in UTC. Texts without a vector are embedded where the collection has
-        an embedder. ``durability`` is "commit" unless you say "interval" or "os", which return sooner and survive less.
+        One call is one atomic batch, a generator included; send millions of records in several calls. A record is replaced with all
+        its vectors. Payload values are None, bool, int (64 bits), float (finite), str, datetime or date, and lists and dicts of
+        these. A datetime without a time zone is taken as UTC; all come back aware, in UTC. Texts without a ``vector`` are embedded
+        where the collection has an embedder. ``durability`` is "commit" unless you say "interval" or "os", which return sooner and
+        survive less.
 
         Raises InvalidError, naming the record and the field, for a wrong dimension, NaN, a repeated id, an unknown key or an
         unusable value: nothing is changed then.
@@ -70,7 +72,7 @@ class Collection(CollectionReads):
         ...     notes.upsert(ids=["a", "b"], texts=["one", "two"], vectors=[[1, 0], [0, 1]], payloads=[{"n": 1}, {"n": 2}])
         ...     notes.get("b")
         Upserted(inserted=2, replaced=0)
-        Record(id='b', text='two', payload={'n': 2}, context=None, vector=None)
+        Record(id='b', text='two', payload={'n': 2}, context=None, vector=None, vectors={})
         """
         columns = batch.columns(records, ids, texts, vectors, payloads)
         return Upserted(*self._core.upsert(columns, arguments.durability(durability)))

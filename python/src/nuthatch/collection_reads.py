@@ -80,6 +80,8 @@ class CollectionReads:
         *,
         vector: Vector | None = None,
         like: str | None = None,
+        using: str | None = None,
+        vectors: Mapping[str, Vector] | None = None,
         limit: int = 10,
         offset: int = 0,
         cursor: str | None = None,
@@ -97,11 +99,12 @@ class CollectionReads:
         """The best ``limit`` records for a text, a vector, or both: that many whenever that many match.
 
         ``like`` is the id of a record whose vector is searched with, instead of ``vector``; it is not among the hits itself.
-        ``where`` filters both legs alike. ``mode`` is "hybrid", "text" or "vector"; left out, every leg that the query and
-        the collection allow. ``fusion`` makes one ranking of two legs: "rrf" (by rank), "weighted" (raw scores) or
-        "normalised" (scores mapped to 0..1); ``weights`` is (text, vector) or a dict of these. ``offset`` skips hits;
-        ``cursor``, of the page before with the same query, does the same. ``include`` names what hits carry: "text",
-        "payload", "vector".
+        ``using`` names the vector field that ``vector`` or ``like`` is of; left out, the unnamed vectors are searched. ``vectors``
+        are further vectors by field, each a leg of its own. ``where`` filters all legs alike. ``mode`` is "hybrid", "text" or
+        "vector"; left out, every leg that the query and the collection allow. ``fusion`` makes one ranking of several legs: "rrf"
+        (by rank), "weighted" (raw scores) or "normalised" (scores mapped to 0..1); ``weights`` is (text, each vector) or a dict of
+        these. ``offset`` skips hits; ``cursor``, of the page before with the same query, does the same. ``include`` names what hits
+        carry: "text", "payload", "vector" (named ones, too).
 
         How good the vector leg has to be in large collections is one of ``recall`` (0.5 to 0.999, the share of the true
         nearest that is found on average; default 0.99), ``effort`` (1 to 100,000, how many rows a walk of the graph keeps in
@@ -124,6 +127,8 @@ class CollectionReads:
             text=text,
             vector=vector,
             like=like,
+            using=using,
+            vectors=vectors,
             limit=limit,
             offset=offset,
             cursor=cursor,
@@ -147,6 +152,7 @@ class CollectionReads:
         texts: Iterable[str] | None = None,
         *,
         vectors: Vectors | None = None,
+        using: str | None = None,
         limit: int = 10,
         offset: int = 0,
         where: str | None = None,
@@ -162,8 +168,8 @@ class CollectionReads:
     ) -> list[Results]:
         """A search for each of ``texts``, of ``vectors``, or of both side by side, on all CPUs; the answers in their order.
 
-        ``vectors`` is a numpy matrix or a list. The other arguments are those of ``search`` and hold for every search;
-        ``timeout`` is for all of them together. The first error ends the call.
+        ``vectors`` is a numpy matrix or a list, of the vector field ``using`` or unnamed. The other arguments are those of
+        ``search`` and hold for every search; ``timeout`` is for all of them together. The first error ends the call.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -173,6 +179,7 @@ class CollectionReads:
         [['a', 'b'], ['c', 'b']]
         """
         asked = query(
+            using=using,
             limit=limit,
             offset=offset,
             where=where,

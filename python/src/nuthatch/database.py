@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
-from . import _core, arguments, backups, reports, transfer
+from . import _core, arguments, backups, reports, transfer, vector_fields
+from .adding import AddOptions, as_given
 from .arguments import Durability, StrPath
 from .backups import BackupProgress, BackupReport
 from .collection import Collection
@@ -20,6 +21,7 @@ from .reports import AddReport, CollectionInfo, Doctor, Holder, Progress, Receip
 from .snapshots import Snapshot
 from .transactions import Transaction
 from .transfer import ExportFormat, ExportReport, ImportReport, TransferProgress
+from .vector_fields import VectorField
 from .write_batch import Batch
 
 Metric: TypeAlias = Literal["cosine", "dot", "l2", "hamming"]
@@ -53,9 +55,6 @@ def connect(
 
     ``sync_interval_ms`` (default 100) is how long a write with ``durability="interval"`` may wait until it is on the disk.
     ``snapshot_age`` (seconds or a timedelta; default ten minutes) is how old a snapshot or a transaction may become.
-
-    ``create=False`` raises NotFoundError for a folder that is not there. ``program`` is what a refused second opener is told
-    about this one.
 
     ``create=False`` raises NotFoundError for a folder that is not there. ``exclusive=True`` wants the folder alone: while it is
     open others are refused, and so is this call when another has it. ``program`` is what others are told about this process.
@@ -121,6 +120,7 @@ class Database:
         dim: int | None = None,
         metric: Metric | None = None,
         elements: Elements | None = None,
+        vectors: Mapping[str, VectorField] | None = None,
         embedder: EmbedderLike | None = None,
         language: str | None = None,
     ) -> Collection:
@@ -136,6 +136,9 @@ class Database:
         numbers of that range), "binary" (zeros and ones, eight to a byte, or numpy bools; metric "hamming"). What does not fit
         is refused. Vectors come back as floats whatever they are stored as.
 
+        ``vectors``: named vector fields besides, each a dict of ``dim`` (needed for a new one), ``metric`` and ``elements``. Those
+        that there are not yet are made, also later; records from before have no vector of them.
+
         Raises InvalidError when an option contradicts what is stored, naming both.
 
         >>> import nuthatch
@@ -144,6 +147,12 @@ class Database:
         ...     _ = bits.upsert(ids=["a", "b"], vectors=[[1, 0, 1, 0], [0, 1, 0, 0]])
         ...     [(hit.id, hit.score) for hit in bits.search(vector=[1, 0, 1, 1])]
         [('a', 1.0), ('b', 4.0)]
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     fields = {"title": {"dim": 2}, "image": {"dim": 3, "metric": "dot", "elements": "f16"}}
+        ...     docs = db.collection("docs", vectors=fields, embedder="none")
+        ...     _ = docs.upsert(ids=["a", "b"], vectors={"title": [[1, 0], [0, 1]], "image": [[0, 2, 0], None]})
+        ...     [[hit.id for hit in docs.search(vector=[1, 1, 1], using="image")], docs.info().vector_fields["title"].vectors]
+        [['a'], 2]
         """
         core = self._core.collection(
             arguments.text("name", name),
@@ -151,6 +160,7 @@ class Database:
                 "dim": arguments.optional_whole("dim", dim),
                 "metric": arguments.optional_text("metric", metric),
                 "elements": arguments.optional_text("elements", elements),
+                "vectors": vector_fields.parts(vectors),
                 "embedder": resolve(embedder),
                 "language": arguments.optional_text("language", language),
             },
@@ -259,55 +269,29 @@ class Database:
         ...     report.files_added, hit.payload["name"], hit.payload["start_line"]
         (1, 'note.md', 1)
         """
-        return self._add(
-            None,
-            paths,
-            collection,
-            prune,
-            on_progress,
-            hidden,
-            follow_links,
-            respect_ignore,
-            max_file_bytes,
-            passage_chars,
-            overlap_chars,
-            durability,
+        options = AddOptions(
+            prune=prune,
+            on_progress=on_progress,
+            hidden=hidden,
+            follow_links=follow_links,
+            respect_ignore=respect_ignore,
+            max_file_bytes=max_file_bytes,
+            passage_chars=passage_chars,
+            overlap_chars=overlap_chars,
         )
+        return self._add(None, paths, collection, options, durability)
 
     def _add(
         self,
         cancel: _core.CancelFlag | None,
         paths: StrPath | Iterable[StrPath],
         collection: str | Collection,
-        prune: bool,
-        on_progress: Callable[[Progress], object] | None,
-        hidden: bool,
-        follow_links: bool,
-        respect_ignore: bool,
-        max_file_bytes: int | str | None,
-        passage_chars: int | None,
-        overlap_chars: int | None,
+        options: AddOptions,
         durability: Durability | None,
     ) -> AddReport:
-        several = arguments.paths(paths)
+        given = as_given(paths, options, cancel, durability)
         into = collection if isinstance(collection, Collection) else self.collection(collection)
-        tell = on_progress
-        parts = into._core.add(
-            {
-                "paths": several,
-                "prune": bool(prune),
-                "hidden": bool(hidden),
-                "follow_links": bool(follow_links),
-                "respect_ignore": bool(respect_ignore),
-                "max_file_bytes": arguments.optional_size_bytes("max_file_bytes", max_file_bytes),
-                "target_chars": arguments.optional_whole("passage_chars", passage_chars),
-                "overlap_chars": arguments.optional_whole("overlap_chars", overlap_chars),
-                "durability": arguments.durability(durability),
-                "on_progress": None if tell is None else lambda parts: tell(reports.progress(parts)),
-                "cancel": cancel,
-            }
-        )
-        return reports.add_report(parts)
+        return reports.add_report(into._core.add(given))
 
     def reclaim(self, collection: str | None = None) -> Receipt:
         """Writes every file anew that may hold bytes of what was deleted or replaced, and removes the old ones.

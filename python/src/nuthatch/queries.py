@@ -34,6 +34,8 @@ def query(
     text: str | None = None,
     vector: object = None,
     like: str | None = None,
+    using: str | None = None,
+    vectors: object = None,
     cursor: str | None = None,
 ) -> _core.Query:
     """One search, or what several have in common."""
@@ -44,6 +46,8 @@ def query(
         "text": text,
         "vector": None if vector is None else _vectors.vector_bytes(vector, "vector"),
         "like": arguments.optional_text("like", like),
+        "using": arguments.optional_text("using", using),
+        "vectors": None if vectors is None else _vectors.by_field(vectors, "vectors"),
         "mode": arguments.optional_text("mode", mode),
         "condition": arguments.optional_text("where", where),
         "limit": arguments.whole("limit", limit),

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple, TypeAlias, overload
 
-RecordParts: TypeAlias = "tuple[str, str | None, dict[str, Any], str | None, list[float] | None]"
+RecordParts: TypeAlias = (
+    "tuple[str, str | None, dict[str, Any], str | None, list[float] | None, dict[str, list[float]]]"
+)
 
 
 class Upserted(NamedTuple):
@@ -28,6 +30,8 @@ class Record:
     context: str | None = None
     #: Only where it was asked for with ``include``.
     vector: list[float] | None = None
+    #: Of named vector fields; likewise.
+    vectors: dict[str, list[float]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """As ``upsert`` takes it, without what is not there.
@@ -39,6 +43,8 @@ class Record:
         for name in ("text", "context", "vector"):
             if getattr(self, name) is not None:
                 parts[name] = getattr(self, name)
+        if self.vectors:
+            parts["vectors"] = self.vectors
         if self.payload:
             parts["payload"] = self.payload
         return parts
@@ -88,5 +94,7 @@ class Page(Sequence[Record]):
 
 def of_parts(parts: RecordParts, text: bool = True, payload: bool = True) -> Record:
     """A record from what the extension module gives."""
-    id, found_text, found_payload, context, vector = parts
-    return Record(id, found_text if text else None, found_payload if payload else {}, context if text else None, vector)
+    id, found_text, found_payload, context, vector, vectors = parts
+    return Record(
+        id, found_text if text else None, found_payload if payload else {}, context if text else None, vector, vectors
+    )

@@ -62,6 +62,15 @@ class BuildProgress(NamedTuple):
     seconds_left: float | None
 
 
+class VectorFieldInfo(NamedTuple):
+    """What the vectors of a named field are, and how many records have one."""
+
+    dim: int
+    metric: str
+    elements: str
+    vectors: int
+
+
 @dataclass(frozen=True, slots=True)
 class CollectionInfo:
     """What a collection is and holds."""
@@ -76,7 +85,10 @@ class CollectionInfo:
     #: Name of the embedder that made its vectors.
     embedder: str | None
     rows: int
+    #: Unnamed ones.
     vectors: int
+    #: Named vector fields.
+    vector_fields: dict[str, VectorFieldInfo]
     #: Rows that wait outside the indexes; searches see them.
     fresh_rows: int
     segments: int
@@ -241,7 +253,11 @@ def progress(parts: dict[str, Any]) -> Progress:
 def info(parts: dict[str, Any]) -> CollectionInfo:
     """From what the extension module gives."""
     building = parts["building"]
-    return CollectionInfo(**{**parts, "building": None if building is None else BuildProgress(*building)})
+    made: dict[str, Any] = {
+        "building": None if building is None else BuildProgress(*building),
+        "vector_fields": {name: VectorFieldInfo(*field) for name, field in parts["vector_fields"].items()},
+    }
+    return CollectionInfo(**{**parts, **made})
 
 
 def stats(parts: dict[str, Any]) -> Stats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 if TYPE_CHECKING:
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 LegParts: TypeAlias = "tuple[int, float] | None"
 HitParts: TypeAlias = (
-    "tuple[str, float, str | None, str | None, dict[str, Any], list[float] | None, LegParts, LegParts]"
+    "tuple[str, float, str | None, str | None, dict[str, Any], list[float] | None, dict[str, list[float]],"
+    " LegParts, LegParts, dict[str, tuple[int, float]]]"
 )
 AnswerParts: TypeAlias = "tuple[list[HitParts], list[str], int | None, dict[str, Any]]"
 
@@ -33,7 +34,10 @@ class Legs:
     """A hit's place in each leg that found it."""
 
     text: Leg | None = None
+    #: Of ``vector``, ``like``, or the embedded text.
     vector: Leg | None = None
+    #: Of ``vectors``, by field.
+    vectors: dict[str, Leg] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class Hit:
     """One answer of a search."""
 
     id: str
-    #: The fused score where two legs were walked (higher is better), else the one leg's score.
+    #: The fused score where several legs were walked (higher is better), else the one leg's score.
     score: float
     text: str | None
     payload: dict[str, Any]
@@ -50,17 +54,24 @@ class Hit:
     context: str | None = None
     #: Only where it was asked for with ``include``.
     vector: list[float] | None = None
+    #: Of named vector fields; likewise.
+    vectors: dict[str, list[float]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """As a plain dict; ``legs`` becomes ``{"text": {"rank": …, "score": …}, "vector": None}``."""
-        legs = {
-            name: None if leg is None else {"rank": leg.rank, "score": leg.score}
-            for name, leg in (("text", self.legs.text), ("vector", self.legs.vector))
-        }
+
+        def plain(leg: Leg | None) -> dict[str, Any] | None:
+            return None if leg is None else {"rank": leg.rank, "score": leg.score}
+
+        legs: dict[str, Any] = {"text": plain(self.legs.text), "vector": plain(self.legs.vector)}
+        if self.legs.vectors:
+            legs["vectors"] = {name: plain(leg) for name, leg in self.legs.vectors.items()}
         parts: dict[str, Any] = {"id": self.id, "score": self.score, "text": self.text, "payload": self.payload}
         parts.update(legs=legs, context=self.context)
         if self.vector is not None:
             parts["vector"] = self.vector
+        if self.vectors:
+            parts["vectors"] = self.vectors
         return parts
 
 
@@ -110,7 +121,8 @@ class Results(Sequence[Hit]):
         return [hit.to_dict() for hit in self._hits]
 
     def to_arrow(self) -> pyarrow.Table:
-        """A table with id, score, text, each payload field as a column of its own, and the ranks and scores of the legs.
+        """A table with id, score, text, each payload field as a column of its own, and the ranks and scores of the legs; those of
+        named vector fields are ``vector.<field>_rank`` and so on.
 
         A payload field whose name is taken becomes ``payload.<name>``; one that holds several kinds becomes JSON text.
         Needs pyarrow.
@@ -122,14 +134,22 @@ class Results(Sequence[Hit]):
             "score": pyarrow.array([hit.score for hit in self._hits], pyarrow.float32()),
             "text": pyarrow.array([hit.text for hit in self._hits], pyarrow.string()),
         }
-        for name in ("text", "vector"):
-            legs: list[Leg | None] = [getattr(hit.legs, name) for hit in self._hits]
+        legs_by_name: dict[str, list[Leg | None]] = {
+            "text": [hit.legs.text for hit in self._hits],
+            "vector": [hit.legs.vector for hit in self._hits],
+        }
+        for field_name in dict.fromkeys(name for hit in self._hits for name in hit.legs.vectors):
+            legs_by_name[f"vector.{field_name}"] = [hit.legs.vectors.get(field_name) for hit in self._hits]
+        for name, legs in legs_by_name.items():
             ranks = [None if leg is None else leg.rank for leg in legs]
             scores = [None if leg is None else leg.score for leg in legs]
             table[f"{name}_rank"] = pyarrow.array(ranks, pyarrow.int64())
             table[f"{name}_score"] = pyarrow.array(scores, pyarrow.float32())
         if any(hit.vector is not None for hit in self._hits):
             table["vector"] = pyarrow.array([hit.vector for hit in self._hits], pyarrow.list_(pyarrow.float32()))
+        for name in dict.fromkeys(name for hit in self._hits for name in hit.vectors):
+            found = [hit.vectors.get(name) for hit in self._hits]
+            table[f"vector.{name}"] = pyarrow.array(found, pyarrow.list_(pyarrow.float32()))
         for name in dict.fromkeys(name for hit in self._hits for name in hit.payload):
             values = [hit.payload.get(name) for hit in self._hits]
             table[f"payload.{name}" if name in table else name] = _arrow_column(values)
@@ -165,6 +185,10 @@ def of_parts(parts: AnswerParts, explain: bool) -> Results:
 
 
 def _hit(parts: HitParts) -> Hit:
-    id, score, text, context, payload, vector, text_leg, vector_leg = parts
-    legs = Legs(Leg(*text_leg) if text_leg else None, Leg(*vector_leg) if vector_leg else None)
-    return Hit(id, score, text, payload, legs, context, vector)
+    id, score, text, context, payload, vector, vectors, text_leg, vector_leg, named_legs = parts
+    legs = Legs(
+        Leg(*text_leg) if text_leg else None,
+        Leg(*vector_leg) if vector_leg else None,
+        {name: Leg(*leg) for name, leg in named_legs.items()},
+    )
+    return Hit(id, score, text, payload, legs, context, vector, vectors)

@@ -11,7 +11,7 @@ from .collection_reads import CollectionReads
 from .kv_entries import Bytes, Entries, TimeToLive, as_bytes, one_or_several_keys, pairs
 from .kv_reads import KeyReads
 from .pending import Pending
-from .vectors import Vectors
+from .vectors import VectorsByField
 
 if TYPE_CHECKING:
     from . import _core as extension
@@ -107,7 +107,7 @@ class TransactionCollection(CollectionReads):
         *,
         ids: Iterable[str] | None = None,
         texts: Iterable[str | None] | None = None,
-        vectors: Vectors | None = None,
+        vectors: VectorsByField | None = None,
         payloads: Iterable[Mapping[str, Any] | None] | None = None,
     ) -> None:
         """Inserts records, replacing those with the same id; as ``Collection.upsert``. Texts are embedded by the commit."""

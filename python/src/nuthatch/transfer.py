@@ -160,6 +160,9 @@ def _record_schema(entry: dict[str, Any], fields: dict[str, list[str]]) -> pyarr
         # Parquet's readers cannot tell a list of fixed size that is missing from one that is empty.
         size = entry["dim"] if entry["vectors"] == entry["records"] else -1
         columns.append(("vector", pa.list_(pa.field("item", pa.float32()), size)))
+    for field in entry.get("vector_fields", ()):
+        size = field["dim"] if field["vectors"] == entry["records"] else -1
+        columns.append((f"vector.{field['name']}", pa.list_(pa.field("item", pa.float32()), size)))
     columns += [("payload", pa.string()), ("datetimes", pa.list_(pa.string()))]
     types = {
         "bool": pa.bool_(),
@@ -184,6 +187,9 @@ def _records(schema: pyarrow.Schema, rows: list[dict[str, Any]]) -> list[pyarrow
     for field in schema:
         if field.name == "vector":
             arrays.append(_vectors(field.type, [row.get("vector") for row in rows]))
+        elif field.name.startswith("vector."):
+            name = field.name.removeprefix("vector.")
+            arrays.append(_vectors(field.type, [row.get("vectors", {}).get(name) for row in rows]))
         elif field.name == "payload":
             texts = [json.dumps(row.get("payload", {}), ensure_ascii=False) for row in rows]
             arrays.append(pa.array(texts, field.type))
@@ -220,6 +226,13 @@ def _record_line(row: dict[str, Any]) -> dict[str, Any]:
     import json
 
     line = {name: row[name] for name in ("id", "text", "context", "vector") if row.get(name) is not None}
+    named = {
+        name.removeprefix("vector."): vector
+        for name, vector in row.items()
+        if name.startswith("vector.") and vector is not None
+    }
+    if named:
+        line["vectors"] = named
     line["code"] = bool(row.get("code"))
     line["payload"] = json.loads(row.get("payload") or "{}")
     line["datetimes"] = row.get("datetimes") or []

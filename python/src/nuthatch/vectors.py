@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import array
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, cast
 
 from .errors import InvalidError
@@ -24,6 +24,9 @@ Vector: TypeAlias = "Sequence[float] | SupportsArray"
 
 Vectors: TypeAlias = "Sequence[Vector] | Sequence[Vector | None] | SupportsArray"
 """One vector per record: a numpy array of two dimensions, or a list of vectors (None for a record without)."""
+
+VectorsByField: TypeAlias = "Vectors | Mapping[str, Vectors]"
+"""The same; or by the name of their vector field, where the empty name is that of the unnamed vectors."""
 
 VectorColumn: TypeAlias = "tuple[bytes, int] | list[bytes | None]"
 """What the engine takes: all rows in one piece with their length, or each by itself."""
@@ -49,14 +52,31 @@ def vector_bytes(vector: object, what: str) -> bytes:
     return floats.tobytes()
 
 
-def column(vectors: object, count: int, of: str = "ids") -> VectorColumn:
-    """One vector for each of ``count`` records, or of other things; ``of`` names them in messages."""
-    rows = rows_of(vectors)
-    _same_length("vectors", rows_in(rows), count, of)
+def by_field(vectors: object, what: str) -> dict[str, bytes]:
+    """One vector for each of some vector fields. ``what`` names them in messages."""
+    if not isinstance(vectors, Mapping):
+        raise InvalidError(
+            f"{what} is of type {type(vectors).__name__}; give a dict from the names of vector fields to vectors"
+            " (for one vector without a name: did you mean 'vector'?)"
+        )
+    return {field_name(name, what): vector_bytes(vector, f"{what} {name!r}") for name, vector in vectors.items()}
+
+
+def field_name(name: object, what: str) -> str:
+    """The name of a vector field."""
+    if not isinstance(name, str):
+        raise InvalidError(f"{what} names a vector field {name!r}; names are strings")
+    return name
+
+
+def column(vectors: object, count: int, of: str = "ids", what: str = "vectors") -> VectorColumn:
+    """One vector for each of ``count`` records, or of other things; ``of`` and ``what`` name them in messages."""
+    rows = rows_of(vectors, what)
+    _same_length(what, rows_in(rows), count, of)
     return rows
 
 
-def rows_of(vectors: object) -> VectorColumn:
+def rows_of(vectors: object, what: str = "vectors") -> VectorColumn:
     """Several vectors, as many as they are."""
     if hasattr(vectors, "__array__"):
         import numpy
@@ -65,14 +85,14 @@ def rows_of(vectors: object) -> VectorColumn:
         if matrix.dtype != object:
             if matrix.ndim != 2:
                 raise InvalidError(
-                    f"vectors has {matrix.ndim} dimension(s), shape {matrix.shape}; give a matrix with a row for each vector"
+                    f"{what} has {matrix.ndim} dimension(s), shape {matrix.shape}; give a matrix with a row for each vector"
                 )
             if matrix.shape[1] == 0:
-                raise InvalidError(f"vectors has rows of 0 components, shape {matrix.shape}; give vectors of 2 to 4096")
-            return _array_bytes(matrix, 2, "vectors"), int(matrix.shape[1])
+                raise InvalidError(f"{what} has rows of 0 components, shape {matrix.shape}; give vectors of 2 to 4096")
+            return _array_bytes(matrix, 2, what), int(matrix.shape[1])
         vectors = list(matrix)
     if isinstance(vectors, (str, bytes)) or not isinstance(vectors, Iterable):
-        raise InvalidError(f"vectors is of type {type(vectors).__name__}; give a list of vectors or a numpy array")
+        raise InvalidError(f"{what} is of type {type(vectors).__name__}; give a list of vectors or a numpy array")
     return [None if row is None else vector_bytes(row, f"vector {at}") for at, row in enumerate(vectors)]
 
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import arguments, batch
-from .collection import Records
+from . import arguments, batch, reports
+from .adding import AddOptions, as_given
+from .arguments import StrPath
+from .collection import Collection, Records
 from .kv_entries import Bytes, Entries, TimeToLive, as_bytes, one_or_several_keys, pairs
 from .pending import Pending
-from .vectors import Vectors
+from .reports import AddReport
+from .vectors import VectorsByField
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from . import _core as extension
 
 
@@ -42,6 +47,30 @@ class Batch(Pending):
     def collection(self, name: str) -> BatchCollection:
         """To write to the collection of that name. ``commit`` raises NotFoundError when there is none."""
         return BatchCollection(self._core, arguments.text("name", name))
+
+    def add_files(
+        self, paths: StrPath | Iterable[StrPath], collection: Collection, **options: Unpack[AddOptions]
+    ) -> AddReport:
+        """Adds files and folders to a collection, written with the batch: as ``Database.add``, with its keywords.
+
+        They are read, split and kept in memory at once, by this process; the report says what the batch will change. Raises
+        InvalidError for a file that is in the batch already, ExhaustedError beyond 128 MiB; ``commit`` raises ConflictError when
+        somebody else has added or removed one of the files meanwhile.
+        """
+        return self._add_files(None, paths, collection, options)
+
+    def _add_files(
+        self,
+        cancel: extension.CancelFlag | None,
+        paths: StrPath | Iterable[StrPath],
+        collection: Collection,
+        options: AddOptions,
+    ) -> AddReport:
+        return reports.add_report(self._core.add_files(collection._core, as_given(paths, options, cancel)))
+
+    def remove_files(self, path: StrPath, collection: Collection) -> int:
+        """Removes the file at ``path``, or all files below it, with their passages. Returns how many files that will be."""
+        return self._core.remove_files(collection._core, arguments.file_path("path", path))
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Batch cannot be pickled or copied: what it holds is written by the process that began it")
@@ -101,7 +130,7 @@ class BatchCollection:
         *,
         ids: Iterable[str] | None = None,
         texts: Iterable[str | None] | None = None,
-        vectors: Vectors | None = None,
+        vectors: VectorsByField | None = None,
         payloads: Iterable[Mapping[str, Any] | None] | None = None,
     ) -> None:
         """Inserts records, replacing those with the same id; as ``Collection.upsert``. Texts are embedded by the commit."""

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use nuthatch_engine::{Collection, Result as EngineResult, StoredRecord, payload_to_json};
+use nuthatch_engine::{Collection, NamedVectors, Result as EngineResult, StoredRecord, payload_to_json};
 use serde::Serialize;
 
 use crate::args::{COLLECTION_DEFAULT, Globals};
@@ -66,6 +66,9 @@ fn show(out: &mut Out, record: &StoredRecord) -> Result<(), Failure> {
     if let Some(vector) = &record.vector {
         writeln!(out, "{DIM}vector: {vector:?}{DIM:#}")?;
     }
+    for (field, vector) in &record.vectors {
+        writeln!(out, "{DIM}vector {}: {vector:?}{DIM:#}", plain(field))?;
+    }
     if let Some(text) = &record.text {
         writeln!(out, "\n{}\n", plain(text).trim_end())?;
     }
@@ -80,6 +83,8 @@ struct RecordJson<'a> {
     payload: serde_json::Map<String, serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     vector: Option<&'a [f32]>,
+    #[serde(skip_serializing_if = "NamedVectors::is_empty")]
+    vectors: &'a NamedVectors,
 }
 
 impl<'a> RecordJson<'a> {
@@ -90,6 +95,7 @@ impl<'a> RecordJson<'a> {
             context: record.context.as_deref(),
             payload: payload_to_json(&record.payload),
             vector: record.vector.as_deref(),
+            vectors: &record.vectors,
         }
     }
 }

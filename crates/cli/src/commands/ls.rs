@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use nuthatch_engine::{CollectionInfo, Database, FileInfo, format_datetime};
+use nuthatch_engine::{CollectionInfo, Database, FileInfo, VectorFieldInfo, format_datetime};
 use serde_json::json;
 
 use crate::args::{COLLECTION_DEFAULT, Globals};
@@ -80,10 +80,15 @@ impl Ls {
         }
         for info in &collections {
             let dim = info.dim.map_or("no vectors yet".into(), |dim| format!("{dim} dimensions, {}", info.metric));
+            let fields: String = info
+                .vector_fields
+                .iter()
+                .map(|field| format!(", {} of {} dimensions, {}", field.name, field.dim, field.metric))
+                .collect();
             let embedder = info.embedder.as_deref().unwrap_or("no embedder");
             writeln!(
                 out,
-                "{BOLD}{}{BOLD:#}  {}  {DIM}{dim}, {embedder}, {}{DIM:#}",
+                "{BOLD}{}{BOLD:#}  {}  {DIM}{dim}{fields}, {embedder}, {}{DIM:#}",
                 info.name,
                 count(info.rows, "record"),
                 info.language
@@ -106,9 +111,21 @@ fn file_json(file: &FileInfo) -> serde_json::Value {
     })
 }
 
+fn vector_field_json(field: &VectorFieldInfo) -> (String, serde_json::Value) {
+    let VectorFieldInfo { name, dim, metric, element, vectors } = field;
+    let what = json!({
+        "dim": dim,
+        "metric": metric.to_string(),
+        "elements": element.to_string(),
+        "vectors": vectors,
+    });
+    (name.clone(), what)
+}
+
 pub fn collection_json(info: &CollectionInfo) -> serde_json::Value {
     let fields: serde_json::Map<_, _> =
         info.fields.iter().map(|(field, kinds)| (field.clone(), json!(kinds))).collect();
+    let vector_fields: serde_json::Map<_, _> = info.vector_fields.iter().map(vector_field_json).collect();
     json!({
         "name": info.name,
         "dim": info.dim,
@@ -118,6 +135,7 @@ pub fn collection_json(info: &CollectionInfo) -> serde_json::Value {
         "embedder": info.embedder,
         "rows": info.rows,
         "vectors": info.vectors,
+        "vector_fields": vector_fields,
         "fresh_rows": info.fresh_rows,
         "segments": info.segments,
         "graphs": info.graphs,

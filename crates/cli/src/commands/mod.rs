@@ -3,10 +3,12 @@
 pub mod add;
 pub mod backup;
 pub mod completions;
+pub mod config;
 pub mod doctor;
 pub mod export;
 pub mod get;
 pub mod import;
+pub mod key;
 pub mod kv;
 pub mod ls;
 pub mod migrate;
@@ -16,6 +18,7 @@ pub mod reclaim;
 pub mod restore;
 pub mod rm;
 pub mod search;
+pub mod serve;
 pub mod stats;
 
 use crate::args::{Cli, Command};
@@ -40,6 +43,9 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Export(args) => args.run(globals, out),
         Command::Import(args) => args.run(globals, out),
         Command::Migrate(args) => args.run(globals, out),
+        Command::Serve(args) => args.run(globals),
+        Command::Key(args) => args.run(globals, out),
+        Command::Config(args) => args.run(globals, out),
         Command::Model(args) => args.run(out),
         Command::Completions(args) => args.run(out),
     }

@@ -43,6 +43,9 @@ pub struct Search {
     /// Passages like this one, which is not shown itself; an id as `search` and `get` have it
     #[arg(long, value_name = "ID")]
     like: Option<String>,
+    /// The vector field that --like is of; left out, the unnamed vectors
+    #[arg(long, value_name = "FIELD", requires = "like")]
+    using: Option<String>,
     /// Passages to show
     #[arg(short = 'n', long, default_value_t = 5, value_name = "N")]
     limit: usize,
@@ -99,6 +102,7 @@ impl Search {
         let mut search = nuthatch_engine::Search::default().limit(self.limit).offset(self.offset);
         search.text = query.map(str::to_owned);
         search.time_limit = self.timeout;
+        search.using = self.using.clone();
         search.accuracy = match (self.exact, self.effort, self.recall) {
             (true, ..) => Accuracy::Exact,
             (_, Some(effort), _) => Accuracy::Effort(effort),
@@ -201,7 +205,7 @@ fn show_hit(out: &mut Out, rank: usize, hit: &Hit, here: &Path) -> Result<(), Fa
     let id = plain(paths::shown(&hit.id, here));
     let source = plain(&source(hit, here).unwrap_or_else(|| id.clone()));
     write!(out, "{BOLD}{rank}.{BOLD:#} {SOURCE}{source}{SOURCE:#}  {BOLD}{:.4}{BOLD:#}", hit.score)?;
-    for (name, leg) in [("text", hit.legs.text), ("vector", hit.legs.vector)] {
+    for (name, leg) in [("text", &hit.legs.text), ("vector", &hit.legs.vector)] {
         if let Some(Leg { rank, score }) = leg {
             write!(out, "  {DIM}{name} #{rank} {score:.3}{DIM:#}")?;
         }
@@ -298,8 +302,8 @@ struct LegJson {
 
 impl<'a> HitJson<'a> {
     fn new(hit: &'a Hit) -> Self {
-        let leg = |leg: Option<Leg>| leg.map(|Leg { rank, score }| LegJson { rank, score });
-        let Legs { text, vector } = hit.legs;
+        let leg = |leg: &Option<Leg>| leg.map(|Leg { rank, score }| LegJson { rank, score });
+        let Legs { text, vector, vectors: _ } = &hit.legs; // one vector leg is all that can be asked for here
         Self {
             id: &hit.id,
             score: hit.score,

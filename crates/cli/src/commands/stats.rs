@@ -50,6 +50,17 @@ fn show(out: &mut Out, stats: &nuthatch_engine::Stats) -> Result<(), Failure> {
         let dim =
             info.dim.map_or(String::new(), |dim| format!(" of {dim} dimensions ({}, {})", info.element, info.metric));
         writeln!(out, "  {}, {}{dim}", count(info.rows, "record"), count(info.vectors, "vector"))?;
+        for field in &info.vector_fields {
+            writeln!(
+                out,
+                "  {} {} of {} dimensions ({}, {})",
+                count(field.vectors, "vector"),
+                field.name,
+                field.dim,
+                field.element,
+                field.metric
+            )?;
+        }
         let embedder = info.embedder.as_deref().unwrap_or("none");
         writeln!(out, "  embedder {embedder}, language {}", info.language)?;
         writeln!(

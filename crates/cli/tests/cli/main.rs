@@ -11,4 +11,5 @@ mod optimizing;
 mod output;
 mod removing;
 mod searching;
+mod serving;
 mod support;

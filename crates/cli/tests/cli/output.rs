@@ -5,8 +5,9 @@ use std::process::Stdio;
 
 use crate::support::{Place, Ran};
 
-const COMMANDS: [&str; 11] =
-    ["add", "search", "get", "ls", "rm", "kv", "stats", "optimize", "doctor", "model", "completions"];
+const COMMANDS: [&str; 14] = [
+    "add", "search", "get", "ls", "rm", "kv", "stats", "optimize", "doctor", "serve", "key", "config", "model", "completions",
+];
 const KV_COMMANDS: [&str; 13] =
     ["get", "put", "del", "scan", "incr", "append", "cas", "batch", "ttl", "expire", "count", "ls", "drop"];
 const REFERENCE: &str = include_str!("../../../../docs/reference/cli.md");

@@ -40,7 +40,7 @@ pub struct BackedUpCollection {
 }
 
 /// A backup, for listings.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupInfo {
     pub id: String,
     /// UTC, RFC 3339.

@@ -206,10 +206,9 @@ fn link_indexes(
             files.push((true, segments.join("MANIFEST")));
             for view in &state.segments {
                 let place = segments.join(view.segment.id.to_string());
-                let entries = std::fs::read_dir(&place).map_err(|error| Error::io(&place, &error))?;
-                for entry in entries {
-                    files.push((true, entry.map_err(|error| Error::io(&place, &error))?.path()));
-                }
+                let mut inside = Vec::new();
+                list(&place, &place, &mut inside)?;
+                files.extend(inside.into_iter().map(|file| (true, place.join(file.path))));
             }
         }
     }

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nuthatch_backup::Repository;
+use serde::{Deserialize, Serialize};
 
 pub use about::{BackedUpCollection, BackupInfo};
 pub use places::{BackupCheck, Backups, BackupsDeleted, DamagedObject};
@@ -51,7 +52,7 @@ impl Default for BackupOptions<'_> {
 }
 
 /// What a backup did.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BackupReport {
     pub backup: BackupInfo,
     pub files: u64,
@@ -100,8 +101,9 @@ impl Database {
             return Err(Error::new(ErrorKind::Conflict, "a backup of this database is under way; wait until it ends"));
         };
         let repository = Repository::create(place)?;
-        let identity = shared.folder.read_identity()?;
         let capture = Capture::take(self, options.indexes)?;
+        // After the moment: the format says no less than what it needs.
+        let identity = shared.folder.read_identity()?;
         shared.crash_point("backup");
         let mut watch = Watch::new(options.on_progress, options.cancel, options.rate_bytes_per_second);
         watch.expect(capture.files(), capture.bytes());
@@ -130,7 +132,7 @@ impl Database {
 }
 
 /// A place inside the data folder would be backed up into itself, and be lost with it.
-fn check_place(place: &std::path::Path, root: &std::path::Path) -> Result<()> {
+pub(crate) fn check_place(place: &std::path::Path, root: &std::path::Path) -> Result<()> {
     let absolute = |path: &std::path::Path| {
         path.ancestors().find_map(|known| Some((known, known.canonicalize().ok()?))).map_or_else(
             || path.to_path_buf(),
@@ -153,6 +155,16 @@ fn check_place(place: &std::path::Path, root: &std::path::Path) -> Result<()> {
 
 pub(crate) fn is_cancelled(cancel: Option<&AtomicBool>) -> bool {
     cancel.is_some_and(|cancel| cancel.load(Ordering::SeqCst))
+}
+
+pub(crate) fn refuse_when_cancelled(cancel: Option<&AtomicBool>) -> Result<()> {
+    match is_cancelled(cancel) {
+        true => Err(Error::new(
+            ErrorKind::Unavailable,
+            "cancelled; nothing of it is listed, and running it again is cheaper",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Removes the links of a backup that was killed. Only under the folder's lock.

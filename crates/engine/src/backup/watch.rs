@@ -3,11 +3,13 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use crate::backup::is_cancelled;
-use crate::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::backup::refuse_when_cancelled;
 
 /// Where a backup, a check or a restore stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BackupProgress {
     pub files_total: u64,
     /// Bytes that there are; those that need not be read count as done when their turn comes.
@@ -51,12 +53,7 @@ impl<'a> Watch<'a> {
     }
 
     pub fn step(&mut self, step: Step) -> Result<()> {
-        if is_cancelled(self.cancel) {
-            return Err(Error::new(
-                ErrorKind::Unavailable,
-                "cancelled; nothing of it is listed, and running it again is cheaper",
-            ));
-        }
+        refuse_when_cancelled(self.cancel)?;
         match step {
             Step::Look => return Ok(()),
             Step::Known(bytes) => self.progress.bytes_done += bytes,

@@ -29,6 +29,9 @@ impl Building {
     }
 
     pub fn update(&mut self, progress: Progress) {
+        if progress.done < self.progress.done {
+            *self = Self::begin(progress); // the graph of the next field
+        }
         self.progress = progress;
     }
 

@@ -9,6 +9,7 @@ use roaring::RoaringTreemap;
 
 use crate::Result;
 use crate::collection::Core;
+use crate::collection::field::Field;
 use crate::collection::fusion::Found;
 use crate::collection::search::best;
 use crate::record::Row;
@@ -30,14 +31,15 @@ impl Core {
     pub(crate) fn scan_vectors(
         &self,
         reader: &dyn Reader,
+        field: &Field,
         query: &[f32],
         depth: usize,
         allowed: Option<&RoaringTreemap>,
     ) -> Result<Vec<Found>> {
         let mut found = Vec::new();
-        self.each_row(reader, Table::Vectors, &mut |row, bytes| {
+        each_row_in(reader, Table::Vectors, field.range(self.shard), &mut |row, bytes| {
             if allowed.is_none_or(|allowed| allowed.contains(row)) {
-                found.push(self.compare(query, row, &self.vector_from(bytes)));
+                found.push(field.compare(query, row, &field.decode(bytes)));
                 if found.len() >= 2 * depth + 4096 {
                     found = best(std::mem::take(&mut found), depth);
                 }
@@ -115,24 +117,29 @@ impl Core {
         table: Table,
         visit: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let mut failed = None;
-        reader.scan(
-            table,
-            &self.shard.prefix(),
-            &self.shard.end(),
-            Direction::Forward,
-            &mut |key, bytes| match visit(row_of(key), bytes) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
-            },
-        )?;
-        failed.map_or(Ok(()), Err)
+        each_row_in(reader, table, (self.shard.prefix().to_vec(), self.shard.end()), visit)
     }
 }
 
+/// Visits the rows of a table whose keys are in a range.
+pub(crate) fn each_row_in(
+    reader: &dyn Reader,
+    table: Table,
+    (from, to): (Vec<u8>, Vec<u8>),
+    visit: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut failed = None;
+    reader.scan(table, &from, &to, Direction::Forward, &mut |key, bytes| match visit(row_of(key), bytes) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            failed = Some(error);
+            ControlFlow::Break(())
+        }
+    })?;
+    failed.map_or(Ok(()), Err)
+}
+
+/// The row that a key ends with.
 pub(crate) fn row_of(key: &[u8]) -> u64 {
-    Shard::suffix(key).try_into().map_or(u64::MAX, u64::from_be_bytes)
+    Shard::suffix(key).last_chunk().map_or(u64::MAX, |number| u64::from_be_bytes(*number))
 }

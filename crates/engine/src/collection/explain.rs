@@ -1,5 +1,7 @@
 //! How an answer was found.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// Counts and choices of one search. Every figure is counted, none estimated.
@@ -11,6 +13,8 @@ pub struct Explain {
     /// Rows that passed the filter; absent without a filter.
     pub filter_matches: Option<u64>,
     pub vector: Option<VectorPlan>,
+    /// Of the further legs, by vector field.
+    pub vectors: BTreeMap<String, VectorPlan>,
     pub text: Option<TextPlan>,
     pub fusion: Option<String>,
     /// Times the search was begun anew because a hit vanished between finding and reading it.
@@ -22,6 +26,8 @@ pub struct VectorPlan {
     /// `graph walk`, `flat scan`, `exact comparison`, `nothing matches`, joined by `, ` where segments differ; `fresh rows only`, or
     /// `exact scan of the stored vectors`.
     pub plan: String,
+    /// The named field that was searched.
+    pub using: Option<String>,
     pub metric: String,
     pub segments: usize,
     pub segment_rows: u64,

@@ -11,7 +11,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use crate::collection::manifest::{Manifest, SegmentEntry};
 use crate::collection::open::is_damage;
 use crate::collection::pace::Pace;
-use crate::collection::segment::{Build, FLAT_ROWS_MAX, Segment, rows_max};
+use crate::collection::segment::{Build, FLAT_ROWS_MAX, Segment, remove_checkpoints, rows_max};
 use crate::collection::state::{Frozen, Health, SegmentView, State};
 use crate::collection::{Building, Core};
 use crate::database::Breather;
@@ -22,8 +22,6 @@ use crate::{Error, Result};
 const MERGE_FAN_IN: usize = 4;
 /// Share of dead rows from which a segment is rewritten, in percent.
 const DEAD_PERCENT_MAX: u64 = 25;
-/// Where the graph of a merge is kept while it is unfinished.
-pub(crate) const CHECKPOINT_FILE: &str = "UNFINISHED";
 
 impl Core {
     /// Brings everything fresh into the indexes. Writes and searches go on meanwhile.
@@ -104,7 +102,7 @@ impl Core {
 
     /// Builds a segment; on top of the graph of `previous`, if that has one.
     pub(crate) fn build(&self, id: u64, rows: &RoaringTreemap, previous: Option<&Segment>) -> Result<Arc<Segment>> {
-        let dim = self.writer_dim();
+        let fields = self.fields();
         let truth = self.shared.truth()?;
         let mut told = false;
         let mut breather = Breather::default();
@@ -121,15 +119,13 @@ impl Core {
         let build = Build {
             truth: &*truth,
             shard: self.shard,
-            metric: self.metric,
-            element: self.element,
-            dim,
+            fields: &fields,
             cache: &self.shared.cache,
             access: self.shared.options.access(),
             threads: self.shared.options.build_threads,
             previous,
             // Of merges alone: whatever else is built is begun anew when it is interrupted.
-            checkpoint: previous.map(|_| self.segments_folder().join(CHECKPOINT_FILE)),
+            checkpoints: previous.map(|_| self.segments_folder()),
             progress,
         };
         let folder = self.segments_folder().join(id.to_string());
@@ -259,7 +255,7 @@ impl Core {
         if self.is_dropped() {
             return Ok(false);
         }
-        let rows_max = rows_max(self.writer_dim().unwrap_or(0), self.shared.options.build_memory_bytes);
+        let rows_max = rows_max(self.fields().dim_max(), self.shared.options.build_memory_bytes);
         let (chosen, rows) = {
             let mut state = self.state.write();
             if state.segments_health != Health::Sound {
@@ -299,7 +295,7 @@ impl Core {
             let applied = state.segments_applied;
             self.write_manifest(&mut state, applied)?;
         }
-        std::fs::remove_file(self.segments_folder().join(CHECKPOINT_FILE)).ok(); // there is none unless it took long
+        remove_checkpoints(&self.segments_folder(), &self.fields()).ok(); // one that stays is overwritten by the next
         for view in chosen {
             let folder = self.segments_folder().join(view.segment.id.to_string());
             // Open handles keep reading; the names go now.

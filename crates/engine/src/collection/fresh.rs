@@ -1,29 +1,32 @@
 //! Rows that no segment holds yet: their vectors' codes and their payloads, in memory.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use nuthatch_filter::Filter;
-use nuthatch_vector::{Delta, Metric};
+use nuthatch_vector::Delta;
 use roaring::RoaringTreemap;
 
 use crate::Result;
+use crate::collection::field::{FieldId, FieldVectors, Fields};
 
 #[derive(Clone, Default)]
 pub(crate) struct Fresh {
     payloads: BTreeMap<u64, Box<[u8]>>,
     payload_bytes: u64,
-    vectors: Option<Delta>,
+    vectors: BTreeMap<FieldId, Delta>,
 }
 
 /// What a map entry costs besides its payload.
 const ROW_OVERHEAD_BYTES: u64 = 48;
 
 impl Fresh {
-    pub fn insert(&mut self, row: u64, payload: &[u8], vector: Option<(&[f32], Metric)>) -> Result<()> {
-        if let Some((vector, metric)) = vector {
-            let delta = match &mut self.vectors {
-                Some(delta) => delta,
-                none => none.insert(Delta::new(vector.len(), metric)?),
+    pub fn insert(&mut self, row: u64, payload: &[u8], vectors: &FieldVectors, fields: &Fields) -> Result<()> {
+        for (id, vector) in vectors {
+            let Some(field) = fields.get(*id) else { continue };
+            let delta = match self.vectors.entry(*id) {
+                Entry::Occupied(delta) => delta.into_mut(),
+                Entry::Vacant(none) => none.insert(Delta::new(vector.len(), field.metric)?),
             };
             delta.push(row, vector)?;
         }
@@ -38,7 +41,7 @@ impl Fresh {
             return false;
         };
         self.payload_bytes -= payload.len() as u64 + ROW_OVERHEAD_BYTES;
-        if let Some(delta) = &mut self.vectors {
+        for delta in self.vectors.values_mut() {
             delta.remove(row);
         }
         true
@@ -57,11 +60,11 @@ impl Fresh {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.payload_bytes + self.vectors.as_ref().map_or(0, Delta::bytes)
+        self.payload_bytes + self.vectors.values().map(Delta::bytes).sum::<u64>()
     }
 
-    pub fn vectors(&self) -> Option<&Delta> {
-        self.vectors.as_ref()
+    pub fn vectors(&self, field: FieldId) -> Option<&Delta> {
+        self.vectors.get(&field)
     }
 
     pub fn rows(&self) -> RoaringTreemap {

@@ -1,4 +1,4 @@
-//! Making one ranking of two.
+//! Making one ranking of several.
 //!
 //! Reciprocal rank fusion: Cormack, Clarke, Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual rank
 //! learning methods", SIGIR 2009.
@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use crate::collection::request::{Leg, Legs};
 use crate::{Error, Result};
 
-/// How the legs of a hybrid search become one score. A leg that did not find a row adds nothing to it.
+/// How several legs become one score: that of the text, and those of vectors, each with the vectors' weight. A leg that did not find
+/// a row adds nothing to it.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Fusion {
     /// Sum of `weight / (k + rank)`. Needs no comparable scores.
@@ -31,6 +32,25 @@ pub(crate) struct Found {
     pub row: u64,
     pub similarity: f32,
     pub shown: f32,
+}
+
+/// Where a leg is shown in a hit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum LegKind<'f> {
+    Text,
+    Vector,
+    /// A further one, by its field.
+    Named(&'f str),
+}
+
+impl Legs {
+    pub(crate) fn set(&mut self, kind: LegKind<'_>, leg: Leg) {
+        match kind {
+            LegKind::Text => self.text = Some(leg),
+            LegKind::Vector => self.vector = Some(leg),
+            LegKind::Named(field) => drop(self.vectors.insert(field.to_string(), leg)),
+        }
+    }
 }
 
 impl Fusion {
@@ -77,11 +97,15 @@ impl Fusion {
         Ok(())
     }
 
-    /// Both legs, best first, into one list, best first; ties by row.
-    pub(crate) fn fuse(&self, text: &[Found], vector: &[Found]) -> Vec<(u64, f32, Legs)> {
+    /// Legs, each best first, into one list, best first; ties by row.
+    pub(crate) fn fuse(&self, legs: &[(LegKind<'_>, &[Found])]) -> Vec<(u64, f32, Legs)> {
         let (text_weight, vector_weight) = self.weights();
         let mut rows: BTreeMap<u64, (f32, Legs)> = BTreeMap::new();
-        for (leg, weight, is_text) in [(text, text_weight, true), (vector, vector_weight, false)] {
+        for (kind, leg) in legs {
+            let weight = match kind {
+                LegKind::Text => text_weight,
+                LegKind::Vector | LegKind::Named(_) => vector_weight,
+            };
             let (best, worst) = (leg.first().map_or(0.0, |f| f.similarity), leg.last().map_or(0.0, |f| f.similarity));
             for (at, found) in leg.iter().enumerate() {
                 let part = match self {
@@ -92,11 +116,7 @@ impl Fusion {
                 };
                 let (score, legs) = rows.entry(found.row).or_default();
                 *score += weight * part;
-                let place = Some(Leg { rank: at + 1, score: found.shown });
-                match is_text {
-                    true => legs.text = place,
-                    false => legs.vector = place,
-                }
+                legs.set(*kind, Leg { rank: at + 1, score: found.shown });
             }
         }
         let mut fused: Vec<_> = rows.into_iter().map(|(row, (score, legs))| (row, score, legs)).collect();
@@ -115,16 +135,27 @@ mod tests {
 
     #[test]
     fn rrf_prefers_rows_that_both_legs_found() {
-        let fused = Fusion::default().fuse(&leg(&[(1, 9.0), (2, 8.0)]), &leg(&[(3, 0.9), (2, 0.8)]));
+        let (text, vector) = (leg(&[(1, 9.0), (2, 8.0)]), leg(&[(3, 0.9), (2, 0.8)]));
+        let fused = Fusion::default().fuse(&[(LegKind::Text, &text), (LegKind::Vector, &vector)]);
         assert_eq!(fused.iter().map(|f| f.0).collect::<Vec<_>>(), [2, 1, 3]);
         assert_eq!(fused[0].2.text, Some(Leg { rank: 2, score: 8.0 }));
         assert!((fused[0].1 - 2.0 / 62.0).abs() < 1e-6);
     }
 
     #[test]
+    fn every_vector_leg_counts_and_is_shown_by_its_field() {
+        let (title, image) = (leg(&[(1, 0.9), (2, 0.8)]), leg(&[(2, 7.0)]));
+        let fused = Fusion::default().fuse(&[(LegKind::Named("title"), &title), (LegKind::Named("image"), &image)]);
+        assert_eq!(fused.iter().map(|f| f.0).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(fused[0].2.vectors["image"], Leg { rank: 1, score: 7.0 });
+        assert_eq!(fused[1].2.vectors.keys().collect::<Vec<_>>(), ["title"]);
+    }
+
+    #[test]
     fn weights_of_zero_switch_a_leg_off() {
         let fusion = Fusion::named("normalised", 0.0, 1.0).unwrap();
-        let fused = fusion.fuse(&leg(&[(1, 9.0)]), &leg(&[(3, 0.9), (2, 0.8)]));
+        let (text, vector) = (leg(&[(1, 9.0)]), leg(&[(3, 0.9), (2, 0.8)]));
+        let fused = fusion.fuse(&[(LegKind::Text, &text), (LegKind::Vector, &vector)]);
         assert_eq!(fused[0].0, 3);
         assert!(Fusion::named("rrf", 0.0, 0.0).is_err() && Fusion::named("rrf", f32::NAN, 1.0).is_err());
         assert!(Fusion::named("best", 1.0, 1.0).is_err());

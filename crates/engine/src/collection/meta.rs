@@ -9,6 +9,7 @@ use nuthatch_vector::{Element, Metric};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::collection::field::{Field, FieldId, UNNAMED};
 use crate::{Error, Result};
 
 /// Options that are fixed when a collection is made, except that `dim` and `embedder` may be settled by the first use.
@@ -26,6 +27,9 @@ pub(crate) struct Meta {
     pub embeds: bool,
     pub embedder: Option<EmbedderMeta>,
     pub created: String,
+    /// Named vector fields, ascending by number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<FieldMeta>,
     /// Free for later versions; kept when rewritten.
     #[serde(flatten)]
     pub more: BTreeMap<String, serde_json::Value>,
@@ -37,6 +41,24 @@ pub(crate) struct EmbedderMeta {
     pub name: String,
     pub dim: usize,
     pub fingerprint: String,
+}
+
+/// A named vector field.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FieldMeta {
+    /// Given once in a collection.
+    pub id: FieldId,
+    pub name: String,
+    pub dim: usize,
+    pub metric: String,
+    pub element: String,
+}
+
+impl FieldMeta {
+    pub fn field(&self) -> Result<Field> {
+        let (metric, element) = (self.metric.parse()?, self.element.parse()?);
+        Ok(Field { id: self.id, name: self.name.clone(), dim: Some(self.dim), metric, element })
+    }
 }
 
 /// The name of the copy of a [`Meta`] that lies in the collection's index folder. It is read by repairs alone, when the
@@ -74,14 +96,35 @@ fn default_element() -> String {
 }
 
 /// Numbers that every batch moves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counters {
     /// The next row id.
     pub next_row: u64,
     /// The last change.
     pub sequence: u64,
     pub rows: u64,
+    /// Unnamed ones.
     pub vectors: u64,
+    /// Of each named field.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub named: BTreeMap<FieldId, u64>,
+}
+
+impl Counters {
+    /// How many vectors a field has.
+    pub fn of_field(&self, field: FieldId) -> u64 {
+        match field {
+            UNNAMED => self.vectors,
+            named => self.named.get(&named).copied().unwrap_or(0),
+        }
+    }
+
+    pub fn of_field_mut(&mut self, field: FieldId) -> &mut u64 {
+        match field {
+            UNNAMED => &mut self.vectors,
+            named => self.named.entry(named).or_default(),
+        }
+    }
 }
 
 pub(crate) const COUNTERS: &[u8] = b"counters";

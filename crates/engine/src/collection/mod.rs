@@ -7,9 +7,10 @@
 
 mod building;
 pub(crate) mod change;
-mod compare;
 mod exact;
 mod explain;
+pub(crate) mod field;
+pub(crate) mod field_options;
 mod flush;
 mod fresh;
 mod fusion;
@@ -28,6 +29,7 @@ pub(crate) mod state;
 mod vector_leg;
 mod write;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -42,15 +44,18 @@ pub use building::BuildProgress;
 pub(crate) use building::Building;
 pub(crate) use exact::row_of;
 pub use explain::Explain;
+pub use field::NamedVectors;
+pub use field_options::VectorFieldOptions;
 pub(crate) use flush::Eagerness;
 pub use fusion::Fusion;
 pub(crate) use place::Place;
 pub use read::{Page, Scan};
 pub use request::{Answer, Hit, Include, Leg, Legs, Mode, Search};
 pub(crate) use search::at_once;
-pub(crate) use write::WriteSet;
+pub(crate) use write::{BATCH_BYTES_MAX, WriteSet, record_bytes};
 pub use write::{Deleted, Upserted};
 
+use crate::collection::field::{Field, Fields};
 use crate::collection::meta::{Counters, Meta, meta_key};
 use crate::collection::state::State;
 use crate::database::Shared;
@@ -80,6 +85,8 @@ pub struct CollectionOptions {
     pub metric: Option<Metric>,
     /// Type of the vectors' components as they are stored. Default `f32`.
     pub element: Option<Element>,
+    /// Named vector fields besides. Those that there are not are made; those that there are and are left out stay.
+    pub vectors: BTreeMap<String, VectorFieldOptions>,
     pub embedder: EmbedderChoice,
     /// Language of the texts, for stemming and stop words. Default `english`.
     pub language: Option<String>,
@@ -98,8 +105,6 @@ pub(crate) struct Core {
     pub shard: Shard,
     pub name: String,
     pub language: String,
-    pub metric: Metric,
-    pub element: Element,
     /// One writer at a time decides row ids and order.
     pub writer: Mutex<Writer>,
     pub state: RwLock<State>,
@@ -123,6 +128,8 @@ pub(crate) struct Core {
 /// What only the writer changes.
 pub(crate) struct Writer {
     pub meta: Meta,
+    /// What `meta` says of the vectors.
+    pub fields: Arc<Fields>,
     pub counters: Counters,
     pub schema: Schema,
 }
@@ -139,7 +146,10 @@ pub struct CollectionInfo {
     pub language: String,
     pub embedder: Option<String>,
     pub rows: u64,
+    /// Unnamed vectors.
     pub vectors: u64,
+    /// Named vector fields.
+    pub vector_fields: Vec<VectorFieldInfo>,
     /// Rows that wait outside the indexes.
     pub fresh_rows: u64,
     pub segments: usize,
@@ -153,6 +163,19 @@ pub struct CollectionInfo {
     pub fields: Vec<(String, Vec<String>)>,
 }
 
+/// A named vector field, for listings.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct VectorFieldInfo {
+    pub name: String,
+    pub dim: usize,
+    #[serde(with = "crate::process::wire::named")]
+    pub metric: Metric,
+    #[serde(with = "crate::process::wire::named")]
+    pub element: Element,
+    /// Rows that have one.
+    pub vectors: u64,
+}
+
 impl Collection {
     /// The same collection, written with another durability.
     pub fn with_durability(&self, durability: Durability) -> Self {
@@ -164,16 +187,16 @@ impl Collection {
     }
 
     pub fn metric(&self) -> Metric {
-        self.core.metric
+        self.core.fields().unnamed().metric
     }
 
     pub fn element(&self) -> Element {
-        self.core.element
+        self.core.fields().unnamed().element
     }
 
     /// Components of the vectors, once settled.
     pub fn dim(&self) -> Option<usize> {
-        self.core.writer_dim()
+        self.core.fields().unnamed().dim
     }
 
     /// Records in the collection.
@@ -248,25 +271,35 @@ impl Collection {
     }
 
     pub fn info(&self) -> CollectionInfo {
-        let (meta, counters, fields) = {
+        let (meta, vector_fields, counters, fields) = {
             let writer = self.core.writer.lock();
             let fields = writer
                 .schema
                 .fields()
                 .map(|(field, kinds)| (field.to_string(), kinds.iter().map(|kind| kind.name().to_string()).collect()))
                 .collect();
-            (writer.meta.clone(), writer.counters, fields)
+            (writer.meta.clone(), writer.fields.clone(), writer.counters.clone(), fields)
         };
+        let unnamed = vector_fields.unnamed();
+        let of_field = |field: &Field| VectorFieldInfo {
+            name: field.name.clone(),
+            dim: field.dim.unwrap_or(0),
+            metric: field.metric,
+            element: field.element,
+            vectors: counters.of_field(field.id),
+        };
+        let vector_fields = vector_fields.iter_named().map(of_field).collect();
         let state = self.core.state.read();
         CollectionInfo {
             name: meta.name,
             dim: meta.dim,
-            metric: self.core.metric,
-            element: self.core.element,
+            metric: unnamed.metric,
+            element: unnamed.element,
             language: meta.language,
             embedder: meta.embedder.map(|embedder| embedder.name),
             rows: counters.rows,
             vectors: counters.vectors,
+            vector_fields,
             fresh_rows: state.fresh_rows() as u64,
             segments: state.segments.len(),
             graphs: state.segments.iter().filter(|view| view.segment.has_graph()).count(),
@@ -324,12 +357,12 @@ impl Core {
     /// Bytes of memory that the graph takes that is being built.
     pub(crate) fn build_bytes(&self) -> u64 {
         let rows = self.building.lock().as_ref().map_or(0, |building| building.progress().total);
-        segment::build_bytes(self.writer_dim().unwrap_or(0), rows)
+        segment::build_bytes(self.fields().dim_max(), rows)
     }
 
-    /// Components of the vectors, once settled.
-    pub(crate) fn writer_dim(&self) -> Option<usize> {
-        self.writer.lock().meta.dim
+    /// The vector fields as they are now. Not while holding the writer, who has them.
+    pub(crate) fn fields(&self) -> Arc<Fields> {
+        self.writer.lock().fields.clone()
     }
 
     /// The last change that both indexes show; 0 while one of them is broken.
@@ -349,10 +382,11 @@ impl Core {
         let mut writer = self.writer.lock();
         self.check_open()?; // a dropped collection must not write itself back
         let meta = Meta { dim: Some(dim), ..writer.meta.clone() };
+        let fields = Arc::new(Fields::of(&meta)?);
         let mut batch = Batch::new();
         batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
         let position = self.shared.write(batch)?;
-        writer.meta = meta;
+        (writer.meta, writer.fields) = (meta, fields);
         drop(writer);
         self.shared.make_durable(position, Durability::Commit)
     }

@@ -10,6 +10,7 @@ use nuthatch_truth::{Direction, Reader, Shard, Table, changes_after};
 use parking_lot::{Mutex, RwLock};
 
 use crate::collection::change::Change;
+use crate::collection::field::Fields;
 use crate::collection::manifest::Manifest;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, SCHEMA};
 use crate::collection::pace::Pace;
@@ -41,9 +42,12 @@ impl Core {
             shard,
             name: meta.name.clone(),
             language: meta.language.clone(),
-            metric: meta.metric()?,
-            element: meta.element()?,
-            writer: Mutex::new(Writer { meta, counters, schema }),
+            writer: Mutex::new(Writer {
+                fields: Arc::new(Fields::of(&meta)?),
+                meta,
+                counters: counters.clone(),
+                schema,
+            }),
             state: RwLock::new(State::default()),
             work: Mutex::new(()),
             merging: Mutex::new(()),
@@ -54,14 +58,14 @@ impl Core {
             dropped: false.into(),
             flush_wanted: false.into(),
         };
-        let mut state = core.load(counters)?;
-        core.replay(&mut state, counters)?;
+        let mut state = core.load(&counters)?;
+        core.replay(&mut state, &counters)?;
         *core.state.write() = state;
         Ok(Arc::new(core))
     }
 
     /// The indexes as they are on disk. Damage is noted, not fatal.
-    fn load(&self, counters: Counters) -> Result<State> {
+    fn load(&self, counters: &Counters) -> Result<State> {
         let oldest = self.oldest_change(counters)?;
         // An index can be brought up to date if every change after the last it applied is still in the log.
         let check = |applied: u64| match applied {
@@ -129,7 +133,7 @@ impl Core {
     }
 
     /// The oldest change that the log still has; one past the last when it has none.
-    fn oldest_change(&self, counters: Counters) -> Result<u64> {
+    fn oldest_change(&self, counters: &Counters) -> Result<u64> {
         let mut oldest = counters.sequence + 1;
         let (from, to) = (self.shard.prefix(), self.shard.end());
         self.shared.truth()?.scan(Table::Log, &from, &to, Direction::Forward, &mut |key, _| {
@@ -142,7 +146,7 @@ impl Core {
     }
 
     /// Brings the state up to the truth: rows that an index lacks go to the fresh side, removed ones die.
-    fn replay(&self, state: &mut State, counters: Counters) -> Result<()> {
+    fn replay(&self, state: &mut State, counters: &Counters) -> Result<()> {
         let segments_applied = match state.segments_health {
             Health::Sound => state.segments_applied,
             Health::Broken(_) => counters.sequence,
@@ -157,24 +161,22 @@ impl Core {
             added.extend(change.added.into_iter().map(|row| (row, sequence)));
         })?;
         let added: Vec<(u64, u64)> = added.into_iter().collect();
+        let fields = self.fields();
         let (mut pace, mut rest) = (Pace::default(), &added[..]);
         while !rest.is_empty() {
             let (chunk, after) = rest.split_at(pace.rows().min(rest.len()));
             rest = after;
-            let keys: Vec<Vec<u8>> = chunk.iter().map(|(row, _)| self.shard.number_key(*row)).collect();
+            let row_ids: Vec<u64> = chunk.iter().map(|(row, _)| *row).collect();
+            let keys: Vec<Vec<u8>> = row_ids.iter().map(|row| self.shard.number_key(*row)).collect();
             let rows = self.shared.truth()?.multi_get(Table::Records, &keys)?;
-            let vectors = self.shared.truth()?.multi_get(Table::Vectors, &keys)?;
-            pace.learn(rows.iter().chain(&vectors).flatten().map(Vec::len).sum());
-            for (((row, sequence), stored), vector) in chunk.iter().zip(rows).zip(vectors) {
+            let vectors = fields.vectors_of(&*self.shared.truth()?, self.shard, &row_ids)?;
+            let components: usize = vectors.iter().flatten().map(|(_, vector)| vector.len()).sum();
+            pace.learn(rows.iter().flatten().map(Vec::len).sum::<usize>() + components * size_of::<f32>());
+            for (((row, sequence), stored), vectors) in chunk.iter().zip(rows).zip(vectors) {
                 let Some(stored) = stored else { continue };
                 let stored = Row::decode(&stored)?;
                 if *sequence > segments_applied {
-                    let vector = vector.as_deref().map(|bytes| self.vector_from(bytes));
-                    Arc::make_mut(&mut state.active).insert(
-                        *row,
-                        &stored.payload,
-                        vector.as_deref().map(|v| (v, self.metric)),
-                    )?;
+                    Arc::make_mut(&mut state.active).insert(*row, &stored.payload, &vectors, &fields)?;
                 }
                 if *sequence > text_applied {
                     self.insert_text(state, *row, &stored);

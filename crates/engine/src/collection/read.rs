@@ -6,11 +6,15 @@ use nuthatch_filter::Filter;
 use nuthatch_truth::{Direction, Reader, Table, Truth};
 
 use crate::collection::exact::row_of;
+use crate::collection::field::{Field, FieldVectors};
 use crate::collection::pace::Pace;
 use crate::collection::write::row_from;
-use crate::collection::{Collection, Core};
+use crate::collection::{Collection, Core, NamedVectors};
 use crate::record::{Row, StoredRecord};
 use crate::{Error, Result};
+
+/// Rows whose vectors are read together.
+const VECTORS_AT_ONCE: usize = 256;
 
 /// A listing.
 #[derive(Clone, Debug, Default)]
@@ -112,7 +116,7 @@ impl Core {
         let Some(from) = after.map_or(Some(0), |row| row.checked_add(1)) else {
             return Ok(Page::default());
         };
-        let (mut records, mut last, mut failed) = (Vec::new(), None, None);
+        let (mut records, mut rows, mut failed) = (Vec::new(), Vec::new(), None);
         let start = self.shard.number_key(from);
         snapshot.scan(Table::Records, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
             let row = row_of(key);
@@ -122,16 +126,19 @@ impl Core {
                 if scan.filter.as_ref().is_some_and(|filter| !filter.matches(&payload)) {
                     return Ok(None);
                 }
-                let vector = match scan.vectors && stored.has_vector {
-                    true => snapshot.get(Table::Vectors, key)?.as_deref().map(|bytes| self.vector_from(bytes)),
-                    false => None,
-                };
-                Ok(Some(StoredRecord { id: stored.id, text: stored.text, context: stored.context, payload, vector }))
+                Ok(Some(StoredRecord {
+                    id: stored.id,
+                    text: stored.text,
+                    context: stored.context,
+                    payload,
+                    vector: None,
+                    vectors: NamedVectors::new(),
+                }))
             };
             match one() {
                 Ok(Some(record)) => {
                     records.push(record);
-                    last = Some(row);
+                    rows.push(row);
                 }
                 Ok(None) => {}
                 Err(error) => failed = Some(error),
@@ -144,17 +151,30 @@ impl Core {
         if let Some(error) = failed {
             return Err(error);
         }
-        let cursor = last.filter(|_| records.len() == scan.limit).map(|row| row.to_string());
+        if scan.vectors {
+            let fields = self.fields();
+            for (records, rows) in records.chunks_mut(VECTORS_AT_ONCE).zip(rows.chunks(VECTORS_AT_ONCE)) {
+                for (record, vectors) in records.iter_mut().zip(fields.vectors_of(snapshot, self.shard, rows)?) {
+                    (record.vector, record.vectors) = fields.split(vectors);
+                }
+            }
+        }
+        let cursor = rows.last().filter(|_| records.len() == scan.limit).map(|row| row.to_string());
         Ok(Page { records, cursor })
     }
 
     /// The row of a record and its stored vector, if it has one.
-    pub(crate) fn vector_of(&self, reader: &dyn Reader, id: &str) -> Result<Option<(u64, Option<Vec<f32>>)>> {
+    pub(crate) fn vector_of(
+        &self,
+        reader: &dyn Reader,
+        field: &Field,
+        id: &str,
+    ) -> Result<Option<(u64, Option<Vec<f32>>)>> {
         let Some(row) = reader.get(Table::Ids, &self.shard.key(id.as_bytes()))?.as_deref().and_then(row_from) else {
             return Ok(None);
         };
-        let vector = reader.get(Table::Vectors, &self.shard.number_key(row))?;
-        Ok(Some((row, vector.as_deref().map(|bytes| self.vector_from(bytes)))))
+        let vector = reader.get(Table::Vectors, &field.key(self.shard, row))?;
+        Ok(Some((row, vector.as_deref().map(|bytes| field.decode(bytes)))))
     }
 
     pub(crate) fn read_rows(
@@ -163,11 +183,13 @@ impl Core {
         rows: &[Option<u64>],
         vectors: bool,
     ) -> Result<Vec<Option<StoredRecord>>> {
-        let keys: Vec<Vec<u8>> = rows.iter().flatten().map(|row| self.shard.number_key(*row)).collect();
+        let fields = self.fields();
+        let there: Vec<u64> = rows.iter().flatten().copied().collect();
+        let keys: Vec<Vec<u8>> = there.iter().map(|row| self.shard.number_key(*row)).collect();
         let mut stored = reader.multi_get(Table::Records, &keys)?.into_iter();
         let mut found = match vectors {
-            true => reader.multi_get(Table::Vectors, &keys)?,
-            false => vec![None; keys.len()],
+            true => fields.vectors_of(reader, self.shard, &there)?,
+            false => vec![FieldVectors::new(); keys.len()],
         }
         .into_iter();
         rows.iter()
@@ -175,14 +197,16 @@ impl Core {
                 let Some(stored) = row.and_then(|_| stored.next().zip(found.next())) else {
                     return Ok(None);
                 };
-                let (Some(stored), vector) = stored else { return Ok(None) };
+                let (Some(stored), vectors) = stored else { return Ok(None) };
                 let stored = Row::decode(&stored)?;
+                let (vector, vectors) = fields.split(vectors);
                 Ok(Some(StoredRecord {
                     payload: stored.payload()?,
                     id: stored.id,
                     text: stored.text,
                     context: stored.context,
-                    vector: vector.as_deref().map(|bytes| self.vector_from(bytes)),
+                    vector,
+                    vectors,
                 }))
             })
             .collect()

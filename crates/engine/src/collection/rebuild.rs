@@ -52,7 +52,7 @@ impl Core {
             (rows, writer.counters.sequence)
         };
         let mut built = Vec::new();
-        let part_rows = rows_max(self.writer_dim().unwrap_or(0), self.shared.options.build_memory_bytes);
+        let part_rows = rows_max(self.fields().dim_max(), self.shared.options.build_memory_bytes);
         let mut rest = rows.into_iter();
         loop {
             let part: RoaringTreemap = rest.by_ref().take(part_rows as usize).collect();

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use nuthatch_truth::{Direction, Reader, Shard, Table};
 
-use crate::collection::flush::{CHECKPOINT_FILE, Eagerness};
+use crate::collection::flush::Eagerness;
+use crate::collection::segment::remove_checkpoints;
 use crate::collection::state::Health;
 use crate::collection::write::row_from;
 use crate::collection::{Collection, Core, Deleted, WriteSet};
@@ -75,13 +76,8 @@ impl Core {
         let upto = {
             // What a merge under way takes along of the dead is in the segment that it makes.
             let _merging = self.merging.lock();
-            let unfinished = self.segments_folder().join(CHECKPOINT_FILE);
-            match std::fs::remove_file(&unfinished) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(Error::io(&unfinished, &error));
-                }
-                _ => self.state.read().next_segment,
-            }
+            remove_checkpoints(&self.segments_folder(), &self.fields())?;
+            self.state.read().next_segment
         };
         while self.merge(Eagerness::Dead { upto })? {}
         let (text, sound) = {

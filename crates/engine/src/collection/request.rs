@@ -1,5 +1,6 @@
 //! What a search asks for, and what it answers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use nuthatch_filter::{Filter, Payload};
 use nuthatch_vector::Accuracy;
 use serde::{Deserialize, Serialize};
 
-use crate::collection::{Explain, Fusion};
+use crate::collection::{Explain, Fusion, NamedVectors};
 use crate::{Error, Result};
 
 /// Most hits of one search, offset included.
@@ -68,6 +69,10 @@ pub struct Search {
     pub vector: Option<Vec<f32>>,
     /// Id of a record whose vector is searched with; it is not among the hits itself.
     pub like: Option<String>,
+    /// The named field that `vector` or `like` is of.
+    pub using: Option<String>,
+    /// Further legs: vectors by the named field that they are of.
+    pub vectors: NamedVectors,
     /// Left out: every leg that the query and the collection allow.
     pub mode: Option<Mode>,
     pub filter: Option<Filter>,
@@ -89,6 +94,8 @@ impl Default for Search {
             text: None,
             vector: None,
             like: None,
+            using: None,
+            vectors: NamedVectors::new(),
             mode: None,
             filter: None,
             limit: 10,
@@ -114,6 +121,12 @@ impl Search {
     /// Records near the vector of a stored one, which is not among the hits.
     pub fn like(id: impl Into<String>) -> Self {
         Self { like: Some(id.into()), ..Self::default() }
+    }
+
+    /// Searches the vectors of a named field.
+    pub fn using(mut self, field: impl Into<String>) -> Self {
+        self.using = Some(field.into());
+        self
     }
 
     pub fn accuracy(mut self, accuracy: Accuracy) -> Self {
@@ -148,11 +161,22 @@ impl Search {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        if self.text.is_none() && self.vector.is_none() && self.like.is_none() {
+        if self.text.is_none() && self.vector.is_none() && self.like.is_none() && self.vectors.is_empty() {
             return Err(Error::invalid("a search needs a text, a vector, or the id of a record to be like"));
         }
         if self.vector.is_some() && self.like.is_some() {
             return Err(Error::invalid("a search takes a vector or the id of a record to be like, not both"));
+        }
+        if let Some(field) = &self.using
+            && self.vector.is_none()
+            && self.like.is_none()
+        {
+            return Err(Error::invalid(format!(
+                "`using` is {field:?}, the field of a vector, but there is none: give `vector` or `like` (a text is embedded for the unnamed vectors only)"
+            )));
+        }
+        if let Some(field) = self.using.as_ref().filter(|field| self.vectors.contains_key(*field)) {
+            return Err(Error::invalid(format!("vector field {field:?} is searched twice; leave one of the two out")));
         }
         self.accuracy.check()?;
         if self.limit == 0 {
@@ -190,23 +214,27 @@ pub struct Leg {
 }
 
 /// A hit's place in each leg that found it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Legs {
     pub text: Option<Leg>,
+    /// Of `vector`, `like`, or the embedded text.
     pub vector: Option<Leg>,
+    /// Of `vectors`, by field.
+    pub vectors: BTreeMap<String, Leg>,
 }
 
 /// One answer of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hit {
     pub id: String,
-    /// With one leg, the leg's score; with two, the fused score (higher is better).
+    /// With one leg, the leg's score; with several, the fused score (higher is better).
     pub score: f32,
     pub text: Option<String>,
     pub context: Option<String>,
     #[serde(with = "crate::process::wire::payload")]
     pub payload: Payload,
     pub vector: Option<Vec<f32>>,
+    pub vectors: NamedVectors,
     pub legs: Legs,
 }
 

@@ -6,11 +6,12 @@ use std::time::Instant;
 use nuthatch_filter::Filter;
 use nuthatch_text::RowFilter;
 use nuthatch_truth::{Reader, Table};
-use nuthatch_vector::{Metric, VectorError, validate};
+use nuthatch_vector::VectorError;
 use roaring::RoaringTreemap;
 
 use crate::collection::explain::{Explain, TextPlan, VectorPlan};
-use crate::collection::fusion::Found;
+use crate::collection::field::{Field, FieldVectors, Fields};
+use crate::collection::fusion::{Found, LegKind};
 use crate::collection::place::Place;
 use crate::collection::request::{Answer, Hit, Leg, Legs, Mode, Search};
 use crate::collection::state::{Health, Matching, SegmentView};
@@ -75,17 +76,17 @@ impl Core {
         let deadline = search.time_limit.and_then(|limit| Instant::now().checked_add(limit));
         self.check_open_for(place)?;
         search.check()?;
-        let dim = {
+        let fields = {
             let writer = self.writer.lock();
             if let Some(filter) = &search.filter {
                 filter.check(&writer.schema)?;
             }
-            writer.meta.dim
+            writer.fields.clone()
         };
         if search.is_over(deadline) {
             return Err(VectorError::Stopped.into()); // before a text is embedded for nothing
         }
-        let query = self.query(place, search, dim)?;
+        let query = self.query(place, search, &fields)?;
         let mut retries = 0;
         loop {
             match self.search_once(place, search, &query, deadline) {
@@ -107,38 +108,43 @@ impl Core {
         }
     }
 
-    /// Decides the legs and makes the query's vector.
-    fn query(&self, place: Place<'_>, search: &Search, dim: Option<usize>) -> Result<Query> {
+    /// Decides the legs and makes the query's vectors.
+    fn query<'f>(&self, place: Place<'_>, search: &Search, fields: &'f Fields) -> Result<Query<'f>> {
+        let field = match &search.using {
+            Some(name) => fields.named(name)?,
+            None => fields.unnamed(),
+        };
         if let Some(id) = &search.like {
             let (row, vector) = self
-                .vector_of(place.reader, id)?
+                .vector_of(place.reader, field, id)?
                 .ok_or_else(|| Error::not_found(format!("no record {id:?} to be like")))?;
             let vector = vector.ok_or_else(|| {
-                Error::invalid(format!("record {id:?} has no vector to search with; search with its text instead"))
+                Error::invalid(match &search.using {
+                    Some(name) => format!("record {id:?} has no vector of field {name:?} to search with"),
+                    None => format!("record {id:?} has no vector to search with; search with its text instead"),
+                })
             })?;
             let asked = Search { vector: Some(vector), like: None, ..search.clone() };
-            return Ok(Query { exclude: Some(row), ..self.query(place, &asked, dim)? });
+            return Ok(Query { exclude: Some(row), ..self.query(place, &asked, fields)? });
         }
-        if let Some(vector) = &search.vector
-            && let Some(dim) = dim
-        {
-            validate(vector, dim, self.metric)
-                .and_then(|()| match self.metric {
-                    // Distances are counts of components only between zeros and ones.
-                    Metric::Hamming => self.element.encode(vector).map(drop),
-                    Metric::Cosine | Metric::Dot | Metric::L2 => Ok(()),
-                })
-                .map_err(|error| Error::invalid(format!("query vector: {error}")))?;
+        if let Some(vector) = &search.vector {
+            field.check_query(vector)?;
         }
-        let mode = match (search.mode, &search.text, &search.vector) {
-            (Some(Mode::Text), None, _) => {
+        let mut named = Vec::with_capacity(search.vectors.len());
+        for (name, vector) in &search.vectors {
+            let field = fields.named(name)?;
+            field.check_query(vector)?;
+            named.push(QueryLeg { kind: LegKind::Named(&field.name), field, vector: vector.clone(), embedded: false });
+        }
+        let brings = search.vector.is_some() || !named.is_empty();
+        let mode = match (search.mode, &search.text) {
+            (Some(Mode::Text), None) => {
                 return Err(Error::invalid("mode \"text\" needs a text"));
             }
-            (Some(mode), ..) => mode,
-            (None, Some(_), Some(_)) => Mode::Hybrid,
-            (None, None, _) => Mode::Vector,
-            (None, Some(_), None) if self.embeds_queries() => Mode::Hybrid,
-            (None, Some(_), None) => Mode::Text,
+            (Some(mode), _) => mode,
+            (None, None) => Mode::Vector,
+            (None, Some(_)) if brings || self.embeds_queries() => Mode::Hybrid,
+            (None, Some(_)) => Mode::Text,
         };
         if mode == Mode::Hybrid && search.text.is_none() {
             return Err(Error::invalid("mode \"hybrid\" needs a text (and takes a vector with it)"));
@@ -146,16 +152,22 @@ impl Core {
         let (vector, embedded) = match (mode, &search.vector, &search.text) {
             (Mode::Text, ..) => (None, false),
             (_, Some(vector), _) => (Some(vector.clone()), false),
-            (_, None, Some(text)) => (self.embed_query(text)?, true),
-            (_, None, None) => (None, false),
+            // Whoever brings vectors of other fields has said where to look.
+            (_, None, Some(text)) if named.is_empty() => (self.embed_query(text)?, true),
+            (_, None, _) => (None, false),
         };
-        if mode == Mode::Vector && vector.is_none() && dim.is_some() {
+        if mode == Mode::Vector && vector.is_none() && named.is_empty() && field.dim.is_some() {
             return Err(Error::invalid(format!(
                 "collection {:?} has no embedder, so a text has no vector; give `vector`, or search with mode \"text\"",
                 self.name
             )));
         }
-        Ok(Query { mode, vector, embedded, exclude: None })
+        let first = vector.map(|vector| QueryLeg { kind: LegKind::Vector, field, vector, embedded });
+        let legs = match mode {
+            Mode::Text => Vec::new(),
+            Mode::Hybrid | Mode::Vector => first.into_iter().chain(named).collect(),
+        };
+        Ok(Query { mode, legs, exclude: None })
     }
 
     /// True when a text query can have a vector leg: there are vectors to compare with, and someone to embed.
@@ -182,12 +194,12 @@ impl Core {
         &self,
         place: Place<'_>,
         search: &Search,
-        query: &Query,
+        query: &Query<'_>,
         deadline: Option<Instant>,
     ) -> std::result::Result<(Answer, bool), Trouble> {
-        let leg_depth = match query.mode {
-            Mode::Hybrid => search.depth().max(HYBRID_DEPTH_MIN),
-            _ => search.depth(),
+        let leg_depth = match query.mode == Mode::Hybrid || query.legs.len() > 1 {
+            true => search.depth().max(HYBRID_DEPTH_MIN),
+            false => search.depth(),
         } + usize::from(query.exclude.is_some());
         let stop = || search.is_over(deadline);
         if stop() {
@@ -209,28 +221,26 @@ impl Core {
         let allowed = matching.rows(&views, text.is_some() || state.segments_health != Health::Sound);
         explain.filter_matches = matching.count();
 
-        let ask = query.vector.as_ref().map(|vector| Ask {
-            query: vector,
-            depth: leg_depth,
-            accuracy: search.accuracy,
-            stop: &stop,
-        });
         let scan_vectors = state.segments_health != Health::Sound;
-        let mut fresh = Vec::new();
-        if let Some(ask) = &ask {
+        let mut vector_asks = Vec::with_capacity(query.legs.len());
+        for leg in &query.legs {
+            let ask =
+                Ask { field: leg.field, query: &leg.vector, depth: leg_depth, accuracy: search.accuracy, stop: &stop };
             let mut plan = VectorPlan {
-                metric: self.metric.to_string(),
-                embedded: query.embedded,
+                metric: leg.field.metric.to_string(),
+                using: (!leg.field.name.is_empty()).then(|| leg.field.name.clone()),
+                embedded: leg.embedded,
                 segments: views.len(),
                 segment_rows: views.iter().map(SegmentView::live).sum(),
                 fresh_rows: (state.active.len() + state.frozen.as_ref().map_or(0, |f| f.rows.len())) as u64,
                 ..VectorPlan::default()
             };
+            let mut fresh = Vec::new();
             match scan_vectors {
                 true => (plan.plan, plan.exact) = ("exact scan of the stored vectors".into(), true),
-                false => fresh = self.fresh_candidates(&state, ask, &matching)?,
+                false => fresh = self.fresh_candidates(&state, &ask, &matching)?,
             }
-            explain.vector = Some(plan);
+            vector_asks.push((leg.kind, ask, plan, fresh));
         }
         let mut text_found = Vec::new();
         let mut text_scan = false;
@@ -271,25 +281,34 @@ impl Core {
             .map(|hit| Found { row: hit.row_id, similarity: hit.score, shown: hit.score })
             .collect();
         let mut complete = true;
-        let mut vector_leg = match (&ask, &mut explain.vector) {
-            (Some(ask), _) if scan_vectors => {
-                self.scan_vectors(place.reader, ask.query, leg_depth, allowed.as_ref())?
+        let mut legs: Vec<(LegKind<'_>, Vec<Found>)> = Vec::with_capacity(1 + vector_asks.len());
+        if query.mode != Mode::Vector {
+            legs.push((LegKind::Text, text_leg));
+        }
+        for (kind, ask, mut plan, fresh) in vector_asks {
+            let mut leg = match scan_vectors {
+                true => self.scan_vectors(place.reader, ask.field, ask.query, leg_depth, allowed.as_ref())?,
+                false => {
+                    let (leg, all_there) = self.vector_leg(place.reader, &views, fresh, &ask, &matching, &mut plan)?;
+                    complete &= all_there;
+                    leg
+                }
+            };
+            leg.retain(|found| other(found.row));
+            legs.push((kind, leg));
+            match kind {
+                LegKind::Named(field) => drop(explain.vectors.insert(field.to_string(), plan)),
+                LegKind::Vector | LegKind::Text => explain.vector = Some(plan),
             }
-            (Some(ask), Some(plan)) => {
-                let (leg, all_there) = self.vector_leg(place.reader, &views, fresh, ask, &matching, plan)?;
-                complete &= all_there;
-                leg
-            }
-            _ => Vec::new(),
-        };
-        vector_leg.retain(|found| other(found.row));
-        let ranked = match query.mode {
-            Mode::Hybrid if query.vector.is_some() => {
+        }
+        let ranked = match &legs[..] {
+            [] => Vec::new(),
+            [(kind, leg)] => one_leg(*kind, leg),
+            several => {
                 explain.fusion = Some(search.fusion.name().into());
-                search.fusion.fuse(&text_leg, &vector_leg)
+                let several: Vec<_> = several.iter().map(|(kind, leg)| (*kind, &leg[..])).collect();
+                search.fusion.fuse(&several)
             }
-            Mode::Hybrid | Mode::Text => one_leg(&text_leg, true),
-            Mode::Vector => one_leg(&vector_leg, false),
         };
 
         let next_offset = (ranked.len() >= search.depth() && search.depth() < crate::collection::request::LIMIT_MAX)
@@ -306,17 +325,20 @@ impl Core {
         ranked: Vec<(u64, f32, Legs)>,
         search: &Search,
     ) -> Result<(Vec<Hit>, bool)> {
-        let keys: Vec<Vec<u8>> = ranked.iter().map(|(row, ..)| self.shard.number_key(*row)).collect();
+        let fields = self.fields();
+        let rows: Vec<u64> = ranked.iter().map(|(row, ..)| *row).collect();
+        let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.shard.number_key(*row)).collect();
         let stored = reader.multi_get(Table::Records, &keys)?;
         let vectors = match search.include.vector {
-            true => reader.multi_get(Table::Vectors, &keys)?,
-            false => vec![None; keys.len()],
+            true => fields.vectors_of(reader, self.shard, &rows)?,
+            false => vec![FieldVectors::new(); keys.len()],
         };
         let mut hits = Vec::with_capacity(ranked.len());
         let wanted = ranked.len();
-        for (((_, score, legs), stored), vector) in ranked.into_iter().zip(stored).zip(vectors) {
+        for (((_, score, legs), stored), vectors) in ranked.into_iter().zip(stored).zip(vectors) {
             let Some(stored) = stored else { continue };
             let stored = Row::decode(&stored)?;
+            let (vector, vectors) = fields.split(vectors);
             hits.push(Hit {
                 score,
                 payload: match search.include.payload {
@@ -325,7 +347,8 @@ impl Core {
                 },
                 text: stored.text.filter(|_| search.include.text),
                 context: stored.context.filter(|_| search.include.text),
-                vector: vector.as_deref().map(|bytes| self.vector_from(bytes)),
+                vector,
+                vectors,
                 legs,
                 id: stored.id,
             });
@@ -367,12 +390,20 @@ impl Core {
     }
 }
 
-struct Query {
+struct Query<'f> {
     mode: Mode,
-    vector: Option<Vec<f32>>,
-    embedded: bool,
+    /// Of vectors; that of the text follows from the mode.
+    legs: Vec<QueryLeg<'f>>,
     /// The row that was searched with.
     exclude: Option<u64>,
+}
+
+struct QueryLeg<'f> {
+    kind: LegKind<'f>,
+    field: &'f Field,
+    vector: Vec<f32>,
+    /// Made from the text.
+    embedded: bool,
 }
 
 /// Which rows a filter lets through.
@@ -424,13 +455,10 @@ impl From<Error> for Trouble {
     }
 }
 
-fn one_leg(leg: &[Found], is_text: bool) -> Vec<(u64, f32, Legs)> {
+fn one_leg(kind: LegKind<'_>, leg: &[Found]) -> Vec<(u64, f32, Legs)> {
     let places = leg.iter().enumerate().map(|(at, found)| {
-        let place = Some(Leg { rank: at + 1, score: found.shown });
-        let legs = match is_text {
-            true => Legs { text: place, vector: None },
-            false => Legs { text: None, vector: place },
-        };
+        let mut legs = Legs::default();
+        legs.set(kind, Leg { rank: at + 1, score: found.shown });
         (found.row, found.shown, legs)
     });
     places.collect()

@@ -1,9 +1,10 @@
 //! A segment: an immutable set of rows with their vectors' codes and their attribute columns.
 //!
 //! Rows are stored in ascending row id; a row's place among them is its ordinal, its place among the rows that have a
-//! vector is its slot in the vector index.
+//! vector of a field is its slot in the index of that field.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,11 +14,10 @@ use nuthatch_segment::{
     Access, BlockCache, BlockFile, BlockFileWriter, SegmentError, read_sealed, sync_folder, write_sealed,
 };
 use nuthatch_truth::{Reader, Shard, Table};
-use nuthatch_vector::{
-    BuildOptions, Centroid, Element, Index, IndexOptions, IndexWriter, Metric, Progress, graph_rows_min,
-};
+use nuthatch_vector::{BuildOptions, Centroid, Index, IndexOptions, IndexWriter, Progress, graph_rows_min};
 use roaring::{RoaringBitmap, RoaringTreemap};
 
+use crate::collection::field::{Field, FieldId, Fields, UNNAMED};
 use crate::collection::pace::Pace;
 use crate::record::Row;
 use crate::{Error, Result};
@@ -32,6 +32,8 @@ const CENTROID_ROWS: u64 = 2048;
 /// Codes are rotated by a seed; one for all, so that equal rows give equal files.
 const ROTATION_SEED: u64 = 0x6e75_7468;
 
+/// Where the graph of a merge is kept while it is unfinished.
+const CHECKPOINT_FILE: &str = "UNFINISHED";
 const ROWS_FILE: &str = "rows";
 const COLUMNS_FILE: &str = "columns";
 
@@ -39,28 +41,32 @@ pub(crate) struct Segment {
     pub id: u64,
     folder: PathBuf,
     rows: RoaringTreemap,
-    /// `None`: every row has a vector, so that slots are ordinals.
-    vector_rows: Option<RoaringTreemap>,
-    index: Option<Index>,
+    /// Of the fields that any row has a vector of.
+    indexes: BTreeMap<FieldId, FieldIndex>,
     columns: Columns,
     columns_file: Arc<BlockFile>,
+}
+
+/// The vectors of one field.
+struct FieldIndex {
+    /// `None`: every row has a vector, so that slots are ordinals.
+    rows: Option<RoaringTreemap>,
+    index: Index,
 }
 
 /// What building a segment needs to know.
 pub(crate) struct Build<'a> {
     pub truth: &'a dyn Reader,
     pub shard: Shard,
-    pub metric: Metric,
-    pub element: Element,
-    pub dim: Option<usize>,
+    pub fields: &'a Fields,
     pub cache: &'a Arc<BlockCache>,
     pub access: Access,
     /// Of the graph, if there is one.
     pub threads: usize,
     /// The segment that most of the rows come from.
     pub previous: Option<&'a Segment>,
-    /// Where an unfinished graph is kept, in case that the process ends.
-    pub checkpoint: Option<PathBuf>,
+    /// The folder where unfinished graphs are kept, in case that the process ends.
+    pub checkpoints: Option<PathBuf>,
     pub progress: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
 }
 
@@ -75,53 +81,36 @@ pub(crate) fn rows_max(dim: usize, memory_bytes: u64) -> u64 {
 }
 
 impl Segment {
-    /// Writes the segment of those of `rows` that the truth still has. Memory: the columns of its rows, and one block per file.
-    pub fn build(folder: &Path, id: u64, rows: &RoaringTreemap, build: Build<'_>) -> Result<Arc<Self>> {
+    /// Writes the segment of those of `rows` that the truth still has. Memory: the columns of its rows, one block per file, and
+    /// one graph at a time.
+    pub fn build(folder: &Path, id: u64, rows: &RoaringTreemap, mut build: Build<'_>) -> Result<Arc<Self>> {
         if folder.exists() {
             // Left by a build that was killed before the manifest named it.
             std::fs::remove_dir_all(folder).map_err(|error| Error::io(folder, &error))?;
         }
         std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, &error))?;
-        let mut index = match build.dim {
-            Some(dim) => {
-                let options = IndexOptions {
-                    dim,
-                    metric: build.metric,
-                    element: build.element,
-                    seed: ROTATION_SEED,
-                    centroid: centroid(rows, dim, &build)?,
-                    graph: rows.len() > graph_rows_min(dim),
-                };
-                Some(IndexWriter::create(folder, options)?)
-            }
-            None => None,
-        };
         let mut columns = ColumnsWriter::new();
         let mut columns_file = BlockFileWriter::create(&folder.join(COLUMNS_FILE))?;
-        let (mut kept, mut with_vector) = (RoaringTreemap::new(), RoaringTreemap::new());
-        for_rows(rows, &build, &mut |row, stored, vector| {
-            columns.push(&stored.payload()?);
+        let mut kept = RoaringTreemap::new();
+        let stored = |rows: &[u64]| {
+            let keys: Vec<Vec<u8>> = rows.iter().map(|row| build.shard.number_key(*row)).collect();
+            Ok(build.truth.multi_get(Table::Records, &keys)?)
+        };
+        for_rows(rows, &stored, &mut |row, stored| {
+            columns.push(&Row::decode(stored)?.payload()?);
             columns.write_ready(&mut columns_file)?;
             kept.insert(row);
-            if let (Some(vector), Some(index)) = (vector, &mut index) {
-                index.push(&vector)?;
-                with_vector.insert(row);
-            }
             Ok(())
         })?;
-        if let Some(index) = index {
-            let new_of_old = build.previous.map(|previous| new_slots(previous.with_vector(), &with_vector));
-            let previous = build.previous.and_then(|previous| previous.index.as_ref());
-            let options = BuildOptions {
-                threads: build.threads,
-                previous: previous.zip(new_of_old.as_deref()),
-                checkpoint: build.checkpoint.map(|path| (path, fingerprint(&with_vector))),
-                progress: build.progress,
-            };
-            index.finish(options, build.cache, build.access)?;
-        }
         columns.finish(&mut columns_file)?;
         columns_file.finish()?;
+        // Of the rows that have a record, so that one which is deleted meanwhile is in no index without being in `rows`.
+        let mut with_vector = BTreeMap::new();
+        let fields = build.fields;
+        for field in fields.iter() {
+            let some = build_index(folder, field, &kept, &mut build)?;
+            with_vector.extend((!some.is_empty()).then_some((field.id, some)));
+        }
         write_sealed(&folder.join(ROWS_FILE), &rows_bytes(&kept, &with_vector))?;
         sync_folder(folder)?;
         sync_folder(folder.parent().unwrap_or(folder))?;
@@ -132,23 +121,24 @@ impl Segment {
         let rows_path = folder.join(ROWS_FILE);
         let bytes = read_sealed(&rows_path)?.ok_or_else(|| missing(&rows_path))?;
         let (rows, with_vector) = rows_from(&rows_path, &bytes)?;
-        let index = match with_vector.is_empty() {
-            true => None,
-            false => Some(Index::open(folder, cache, access)?),
-        };
+        let strange =
+            || Error::corrupt(&rows_path, format!("{} does not belong to the files beside it", rows_path.display()));
+        let mut indexes = BTreeMap::new();
+        for (field, with_vector) in with_vector {
+            let index = Index::open(&field_folder(folder, field), cache, access)?;
+            if u64::from(index.rows()) != with_vector.len() {
+                return Err(strange());
+            }
+            let some = (with_vector.len() != rows.len()).then_some(with_vector);
+            indexes.insert(field, FieldIndex { rows: some, index });
+        }
         let columns_path = folder.join(COLUMNS_FILE);
         let columns_file = BlockFile::open(&columns_path, cache)?;
         let columns = Columns::open(columns_file.clone()).map_err(|error| columns_error(&columns_path, error))?;
-        if u64::from(columns.rows()) != rows.len()
-            || index.as_ref().is_some_and(|index| u64::from(index.rows()) != with_vector.len())
-        {
-            return Err(Error::corrupt(
-                &rows_path,
-                format!("{} does not belong to the files beside it", rows_path.display()),
-            ));
+        if u64::from(columns.rows()) != rows.len() {
+            return Err(strange());
         }
-        let vector_rows = (with_vector.len() != rows.len()).then_some(with_vector);
-        Ok(Arc::new(Self { id, folder: folder.to_path_buf(), rows, vector_rows, index, columns, columns_file }))
+        Ok(Arc::new(Self { id, folder: folder.to_path_buf(), rows, indexes, columns, columns_file }))
     }
 
     pub fn rows(&self) -> &RoaringTreemap {
@@ -157,17 +147,17 @@ impl Segment {
 
     /// Bytes of memory that its row ids take.
     pub fn resident_bytes(&self) -> u64 {
-        let sets = self.rows.serialized_size() + self.vector_rows.as_ref().map_or(0, RoaringTreemap::serialized_size);
-        sets as u64
+        let some = self.indexes.values().filter_map(|of_field| of_field.rows.as_ref());
+        some.chain([&self.rows]).map(|rows| rows.serialized_size() as u64).sum()
     }
 
-    /// The vectors' index; `None` when no row has one.
-    pub fn index(&self) -> Option<&Index> {
-        self.index.as_ref()
+    /// The index of a field; `None` when no row has a vector of it.
+    pub fn index(&self, field: FieldId) -> Option<&Index> {
+        self.indexes.get(&field).map(|of_field| &of_field.index)
     }
 
     pub fn has_graph(&self) -> bool {
-        self.index.as_ref().is_some_and(Index::has_graph)
+        self.indexes.values().any(|of_field| of_field.index.has_graph())
     }
 
     /// Its columns are readable, but of an earlier version than what is written now.
@@ -175,9 +165,14 @@ impl Segment {
         self.columns.version() < nuthatch_filter::COLUMNS_VERSION
     }
 
-    /// Rows that have a vector, in the order of their slots.
-    fn with_vector(&self) -> &RoaringTreemap {
-        self.vector_rows.as_ref().unwrap_or(&self.rows)
+    /// Rows that have a vector of a field, in the order of their slots, unless every row has one.
+    fn some_rows(&self, field: FieldId) -> Option<&RoaringTreemap> {
+        self.indexes.get(&field).and_then(|of_field| of_field.rows.as_ref())
+    }
+
+    /// Rows that have a vector of a field that the segment has an index of, in the order of their slots.
+    fn with_vector(&self, field: FieldId) -> &RoaringTreemap {
+        self.some_rows(field).unwrap_or(&self.rows)
     }
 
     /// The place of a row in this segment.
@@ -200,9 +195,9 @@ impl Segment {
         ordinals.iter().filter_map(|ordinal| rows.find(|(at, _)| *at == ordinal as usize).map(|(_, row)| row)).collect()
     }
 
-    /// Slots in the code files of those ordinals whose rows have a vector.
-    pub fn slots_of<'o>(&self, ordinals: &'o RoaringBitmap) -> Cow<'o, RoaringBitmap> {
-        match &self.vector_rows {
+    /// Slots in the index of a field of those ordinals whose rows have a vector of it.
+    pub fn slots_of<'o>(&self, field: FieldId, ordinals: &'o RoaringBitmap) -> Cow<'o, RoaringBitmap> {
+        match self.some_rows(field) {
             None => Cow::Borrowed(ordinals),
             Some(with_vector) => {
                 let rows = self.rows_of(ordinals) & with_vector;
@@ -211,31 +206,106 @@ impl Segment {
         }
     }
 
-    /// The row in a slot.
-    pub fn row_in_slot(&self, slot: u32) -> Option<u64> {
-        self.with_vector().select(u64::from(slot))
+    /// The row in a slot of the index of a field.
+    pub fn row_in_slot(&self, field: FieldId, slot: u32) -> Option<u64> {
+        self.with_vector(field).select(u64::from(slot))
     }
 
     /// Every damaged file.
     pub fn verify(&self) -> Vec<Error> {
         let rows = nuthatch_segment::verify_sealed(&self.folder.join(ROWS_FILE)).err().map(Error::from);
-        let index = self.index.as_ref().and_then(|index| index.verify().err()).map(Error::from);
+        let indexes = self.indexes.values().filter_map(|of_field| of_field.index.verify().err()).map(Error::from);
         let columns = self.columns_file.verify().err().map(Error::from);
-        rows.into_iter().chain(index).chain(columns).collect()
+        rows.into_iter().chain(indexes).chain(columns).collect()
     }
 }
 
-fn centroid(rows: &RoaringTreemap, dim: usize, build: &Build<'_>) -> Result<Vec<f32>> {
+/// Writes the index of a field, if any of `rows` has a vector of it; says which have.
+fn build_index(folder: &Path, field: &Field, rows: &RoaringTreemap, build: &mut Build<'_>) -> Result<RoaringTreemap> {
+    let mut with_vector = RoaringTreemap::new();
+    let Some(dim) = field.dim else { return Ok(with_vector) };
+    let place = field_folder(folder, field.id);
+    let (centroid, expected) = sample(rows, field, dim, build)?;
+    let options = IndexOptions {
+        dim,
+        metric: field.metric,
+        element: field.element,
+        seed: ROTATION_SEED,
+        centroid,
+        graph: expected > graph_rows_min(dim),
+    };
+    let mut index = None;
+    let stored = |rows: &[u64]| field.stored(build.truth, build.shard, rows);
+    for_rows(rows, &stored, &mut |row, vector| {
+        let index = match &mut index {
+            Some(index) => index,
+            none => {
+                std::fs::create_dir_all(&place).map_err(|error| Error::io(&place, &error))?;
+                none.insert(IndexWriter::create(&place, options.clone())?)
+            }
+        };
+        index.push(vector)?;
+        with_vector.insert(row);
+        Ok(())
+    })?;
+    let Some(index) = index else { return Ok(with_vector) };
+    let previous = build.previous.and_then(|previous| Some((previous, previous.index(field.id)?)));
+    let new_of_old = previous.map(|(previous, _)| new_slots(previous.with_vector(field.id), &with_vector));
+    let checkpoint = build.checkpoints.as_ref().map(|folder| folder.join(checkpoint_name(field.id)));
+    let options = BuildOptions {
+        threads: build.threads,
+        previous: previous.map(|(_, index)| index).zip(new_of_old.as_deref()),
+        checkpoint: checkpoint.map(|path| (path, fingerprint(&with_vector))),
+        progress: &mut *build.progress,
+    };
+    index.finish(options, build.cache, build.access)?;
+    if place != folder {
+        sync_folder(&place)?;
+    }
+    Ok(with_vector)
+}
+
+/// The centroid of a field's vectors, and how many of the rows have one, by a sample.
+fn sample(rows: &RoaringTreemap, field: &Field, dim: usize, build: &Build<'_>) -> Result<(Vec<f32>, u64)> {
     let step = (rows.len() / CENTROID_ROWS).max(1) as usize;
-    let sample: RoaringTreemap = rows.iter().step_by(step).collect();
-    let mut centroid = Centroid::new(dim, build.metric)?;
-    let keys: Vec<Vec<u8>> = sample.iter().map(|row| build.shard.number_key(row)).collect();
-    for keys in keys.chunks(Pace::default().rows()) {
-        for bytes in build.truth.multi_get(Table::Vectors, keys)?.into_iter().flatten() {
-            centroid.add(&build.element.decode(&bytes, dim))?;
+    let sample: Vec<u64> = rows.iter().step_by(step).collect();
+    let mut centroid = Centroid::new(dim, field.metric)?;
+    let mut found = 0;
+    for rows in sample.chunks(Pace::default().rows()) {
+        for bytes in field.stored(build.truth, build.shard, rows)?.into_iter().flatten() {
+            centroid.add(&field.element.decode(&bytes, dim))?;
+            found += 1;
         }
     }
-    Ok(centroid.mean())
+    Ok((centroid.mean(), rows.len() * found / (sample.len() as u64).max(1)))
+}
+
+/// Where the files of a field's index are: those of the unnamed one beside the columns.
+fn field_folder(segment: &Path, field: FieldId) -> PathBuf {
+    match field {
+        UNNAMED => segment.to_path_buf(),
+        named => segment.join(format!("field-{named}")),
+    }
+}
+
+/// The file that keeps an unfinished graph of a field.
+fn checkpoint_name(field: FieldId) -> String {
+    match field {
+        UNNAMED => CHECKPOINT_FILE.into(),
+        named => format!("{CHECKPOINT_FILE}-{named}"),
+    }
+}
+
+/// Removes the unfinished graphs that a folder of segments has; there are none unless a build took long.
+pub(crate) fn remove_checkpoints(segments: &Path, fields: &Fields) -> Result<()> {
+    for field in fields.iter() {
+        let path = segments.join(checkpoint_name(field.id));
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::io(&path, &error)),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// What the slots of `old` have become; `u32::MAX` for rows that are not in `new`.
@@ -256,39 +326,62 @@ fn fingerprint(rows: &RoaringTreemap) -> Vec<u8> {
     blake3::hash(&bytes).as_bytes().to_vec()
 }
 
-/// Takes a row and its stored vector.
-type ForRow<'v> = dyn FnMut(u64, Row, Option<Vec<u8>>) -> Result<()> + 'v;
+/// Reads something stored of rows, in their order.
+type Stored<'s> = dyn Fn(&[u64]) -> Result<Vec<Option<Vec<u8>>>> + 's;
+/// Takes a row and what is stored of it.
+type ForRow<'v> = dyn FnMut(u64, &[u8]) -> Result<()> + 'v;
 
-fn for_rows(rows: &RoaringTreemap, build: &Build<'_>, visit: &mut ForRow<'_>) -> Result<()> {
+/// Visits the rows of which something is stored.
+fn for_rows(rows: &RoaringTreemap, stored: &Stored<'_>, visit: &mut ForRow<'_>) -> Result<()> {
     let mut rows = rows.iter().peekable();
     let mut pace = Pace::default();
     while rows.peek().is_some() {
         let chunk: Vec<u64> = rows.by_ref().take(pace.rows()).collect();
-        let keys: Vec<Vec<u8>> = chunk.iter().map(|row| build.shard.number_key(*row)).collect();
-        let stored = build.truth.multi_get(Table::Records, &keys)?;
-        let vectors = build.truth.multi_get(Table::Vectors, &keys)?;
-        pace.learn(stored.iter().chain(&vectors).flatten().map(Vec::len).sum());
-        for ((row, stored), vector) in chunk.into_iter().zip(stored).zip(vectors) {
+        let stored = stored(&chunk)?;
+        pace.learn(stored.iter().flatten().map(Vec::len).sum());
+        for (row, stored) in chunk.into_iter().zip(stored) {
             if let Some(stored) = stored {
-                visit(row, Row::decode(&stored)?, vector)?;
+                visit(row, &stored)?;
             }
         }
     }
     Ok(())
 }
 
-fn rows_bytes(rows: &RoaringTreemap, with_vector: &RoaringTreemap) -> Vec<u8> {
+/// All rows, those that have an unnamed vector, and the number and rows of each other field that any row has.
+fn rows_bytes(rows: &RoaringTreemap, with_vector: &BTreeMap<FieldId, RoaringTreemap>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    rows.serialize_into(&mut bytes)
-        .and_then(|()| with_vector.serialize_into(&mut bytes))
-        .expect("writing to memory does not fail");
+    let put = |rows: &RoaringTreemap, bytes: &mut Vec<u8>| {
+        rows.serialize_into(bytes).expect("writing to memory does not fail");
+    };
+    put(rows, &mut bytes);
+    put(with_vector.get(&UNNAMED).unwrap_or(&RoaringTreemap::new()), &mut bytes);
+    for (field, rows) in with_vector.iter().filter(|(field, _)| **field != UNNAMED) {
+        bytes.extend(field.to_le_bytes());
+        put(rows, &mut bytes);
+    }
     bytes
 }
 
-fn rows_from(path: &Path, mut bytes: &[u8]) -> Result<(RoaringTreemap, RoaringTreemap)> {
-    let mut one = || RoaringTreemap::deserialize_from(&mut bytes);
-    let both = one().and_then(|rows| Ok((rows, one()?)));
-    both.map_err(|error| Error::corrupt(path, format!("{} does not decode: {error}", path.display())))
+/// All rows, and those that have a vector of each field.
+type RowSets = (RoaringTreemap, BTreeMap<FieldId, RoaringTreemap>);
+
+fn rows_from(path: &Path, mut bytes: &[u8]) -> Result<RowSets> {
+    let wrong = |what: String| Error::corrupt(path, format!("{} does not decode: {what}", path.display()));
+    let one = |bytes: &mut &[u8]| RoaringTreemap::deserialize_from(bytes).map_err(|error| wrong(error.to_string()));
+    let rows = one(&mut bytes)?;
+    let mut with_vector = BTreeMap::from([(UNNAMED, one(&mut bytes)?)]);
+    while let Some((field, rest)) = bytes.split_first_chunk() {
+        bytes = rest;
+        if with_vector.insert(FieldId::from_le_bytes(*field), one(&mut bytes)?).is_some() {
+            return Err(wrong("a field is there twice".into()));
+        }
+    }
+    if !bytes.is_empty() {
+        return Err(wrong("there is a byte too many".into()));
+    }
+    with_vector.retain(|_, rows| !rows.is_empty());
+    Ok((rows, with_vector))
 }
 
 fn missing(path: &Path) -> Error {

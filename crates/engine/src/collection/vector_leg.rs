@@ -1,14 +1,15 @@
 //! The vector leg of a search: candidates from every segment and the fresh rows, compared exactly.
 
-use nuthatch_truth::{Reader, Table};
+use nuthatch_truth::Reader;
 use nuthatch_vector::{Accuracy, Plan, Rows, retain_reaching};
 
+use crate::Result;
 use crate::collection::Core;
 use crate::collection::explain::VectorPlan;
+use crate::collection::field::Field;
 use crate::collection::fusion::Found;
 use crate::collection::search::{Filtered, Trouble, best};
 use crate::collection::state::{SegmentView, State};
-use crate::{Error, Result};
 
 /// Exact vectors read from the truth at a time.
 const COMPARE_ROWS: usize = 256;
@@ -34,6 +35,7 @@ enum Place {
 
 /// What the leg is asked.
 pub(crate) struct Ask<'a> {
+    pub field: &'a Field,
     pub query: &'a [f32],
     pub depth: usize,
     pub accuracy: Accuracy,
@@ -49,7 +51,7 @@ impl Core {
         };
         let mut candidates = Vec::new();
         let fresh = [Some(&*state.active), state.frozen.as_deref().map(|frozen| &*frozen.rows)];
-        for delta in fresh.into_iter().flatten().filter_map(|fresh| fresh.vectors()) {
+        for delta in fresh.into_iter().flatten().filter_map(|fresh| fresh.vectors(ask.field.id)) {
             let found = delta.search(ask.query, |row| passes(row) && !state.removed_from_frozen(row), ask.depth)?;
             candidates.extend(found.into_iter().map(|found| Bounded {
                 place: Place::Fresh { row: found.row_id },
@@ -74,16 +76,16 @@ impl Core {
         let mut candidates = fresh;
         let mut plans: Vec<&'static str> = Vec::new();
         for (at, view) in views.iter().enumerate() {
-            let Some(index) = view.segment.index() else { continue };
+            let Some(index) = view.segment.index(ask.field.id) else { continue };
             let slots;
             let rows = match matching {
                 Filtered::Indexed(matching) => {
-                    slots = view.segment.slots_of(&matching.segments[at]);
+                    slots = view.segment.slots_of(ask.field.id, &matching.segments[at]);
                     Rows::Only(&slots)
                 }
                 _ if view.dead.is_empty() => Rows::All,
                 _ => {
-                    slots = view.segment.slots_of(&view.dead);
+                    slots = view.segment.slots_of(ask.field.id, &view.dead);
                     Rows::Except(&slots)
                 }
             };
@@ -125,19 +127,18 @@ impl Core {
             match candidate.place {
                 Place::Fresh { row } => fresh.push(row),
                 Place::Segment { at, slot } if candidate.lower == candidate.upper => {
-                    found.extend(self.found(&views[at], slot, candidate.lower));
+                    found.extend(found_in(&views[at], ask.field, slot, candidate.lower));
                 }
                 Place::Segment { at, slot } => sealed[at].push(slot),
             }
         }
         for (view, mut slots) in views.iter().zip(sealed) {
-            let Some(index) = view.segment.index().filter(|_| !slots.is_empty()) else { continue };
+            let Some(index) = view.segment.index(ask.field.id).filter(|_| !slots.is_empty()) else { continue };
             slots.sort_unstable();
             explain.reranked += slots.len();
             let similarities = index.compare(ask.query, &slots).map_err(Trouble::segments)?;
-            found.extend(
-                slots.iter().zip(similarities).filter_map(|(slot, similarity)| self.found(view, *slot, similarity)),
-            );
+            let ranked = slots.iter().zip(similarities);
+            found.extend(ranked.filter_map(|(slot, similarity)| found_in(view, ask.field, *slot, similarity)));
         }
         // A row that is just being sealed is in the frozen rows alone; the active ones are others. Still, once is enough.
         fresh.sort_unstable();
@@ -146,25 +147,18 @@ impl Core {
         let mut all_there = true;
         // A chunk at a time: ten thousand vectors of 4,096 dimensions would be 160 MB.
         for rows in fresh.chunks(COMPARE_ROWS) {
-            let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.shard.number_key(*row)).collect();
-            let vectors = reader.multi_get(Table::Vectors, &keys).map_err(Error::from)?;
+            let vectors = ask.field.stored(reader, self.shard, rows)?;
             for (row, vector) in rows.iter().zip(&vectors) {
                 match vector {
-                    Some(vector) => found.push(self.compare(ask.query, *row, &self.vector_from(vector))),
+                    Some(vector) => found.push(ask.field.compare(ask.query, *row, &ask.field.decode(vector))),
                     None => all_there = false,
                 }
             }
         }
         Ok((best(found, ask.depth), all_there))
     }
+}
 
-    fn found(&self, view: &SegmentView, slot: u32, similarity: f32) -> Option<Found> {
-        let row = view.segment.row_in_slot(slot)?;
-        Some(Found { row, similarity, shown: self.metric.score(similarity) })
-    }
-
-    pub(crate) fn compare(&self, query: &[f32], row: u64, vector: &[f32]) -> Found {
-        let similarity = self.metric.similarity(query, vector);
-        Found { row, similarity, shown: self.metric.score(similarity) }
-    }
+fn found_in(view: &SegmentView, field: &Field, slot: u32, similarity: f32) -> Option<Found> {
+    Some(field.found(view.segment.row_in_slot(field.id, slot)?, similarity))
 }

@@ -10,9 +10,11 @@ use nuthatch_vector::{DIM_MAX, DIM_MIN};
 use serde::{Deserialize, Serialize};
 
 use crate::collection::change::Change;
+use crate::collection::field::{Field, FieldVectors, Fields};
 use crate::collection::meta::{self, COUNTERS, Counters, EmbedderMeta, Meta, SCHEMA, meta_key};
 use crate::collection::{Collection, Core, EmbedderChoice, Writer};
 use crate::durability::Durability;
+use crate::files::FileEntry;
 use crate::process::{Done, caller};
 use crate::record::{Record, Row, shortened};
 use crate::{Error, ErrorKind, Result};
@@ -45,15 +47,18 @@ pub(crate) struct WriteSet {
     pub as_given: bool,
     /// Rows of the files table: path, and what is stored for it.
     pub files: Vec<(String, Option<Vec<u8>>)>,
+    /// What `files` were when they were read, one each: what is another by now is a conflict.
+    pub files_if: Option<Vec<Option<FileEntry>>>,
 }
 
 /// A write set that is laid out in a batch, and what becomes of the collection when that is written.
 pub(crate) struct Planned {
     change: Change,
-    fresh: Vec<(u64, Row, Option<Vec<f32>>)>,
+    fresh: Vec<(u64, Row, FieldVectors)>,
     counters: Counters,
     schema: Schema,
     meta: Meta,
+    fields: Arc<Fields>,
     outcome: (Upserted, Deleted),
 }
 
@@ -61,7 +66,7 @@ impl Collection {
     /// Inserts records, replacing those with the same id. All or nothing, durable when it returns, visible to the next search.
     ///
     /// # Errors
-    /// `Invalid` for a wrong dimension, NaN, an empty or repeated id, a bad payload: nothing is changed. `Unavailable` when a
+    /// `Invalid` for a wrong dimension, NaN, an unknown vector field, an empty or repeated id, a bad payload: nothing is changed. `Unavailable` when a
     /// vector is wanted and the embedder is not there. `Exhausted` when the disk is full or the batch is over 128 MiB.
     pub fn upsert(&self, records: Vec<Record>) -> Result<Upserted> {
         if records.is_empty() {
@@ -131,22 +136,30 @@ impl Core {
         let before = batch.len();
         let mut meta = writer.meta.clone();
         let mut schema = writer.schema.clone();
-        let mut counters = writer.counters;
+        let mut counters = writer.counters.clone();
         for record in &set.upserts {
-            self.check_vector(record, &mut meta.dim)?;
+            check_vectors(record, &writer.fields, &mut meta.dim)?;
         }
+        let fields = match meta.dim == writer.meta.dim {
+            true => writer.fields.clone(),
+            false => Arc::new(Fields::of(&meta)?),
+        };
+        self.check_files(&set)?;
         let old = self.rows_of_ids(&set)?;
         let mut change = Change::default();
         let (mut upserted, mut deleted) = (Upserted::default(), Deleted::default());
         let mut schema_changed = false;
 
         let mut remove = |batch: &mut Batch, row: u64| -> Result<()> {
-            let key = self.shard.number_key(row);
-            if self.shared.truth()?.get(Table::Vectors, &key)?.is_some() {
-                batch.delete(Table::Vectors, key.clone());
-                counters.vectors = counters.vectors.saturating_sub(1);
+            for field in fields.iter() {
+                let key = field.key(self.shard, row);
+                if self.shared.truth()?.get(Table::Vectors, &key)?.is_some() {
+                    batch.delete(Table::Vectors, key);
+                    let count = counters.of_field_mut(field.id);
+                    *count = count.saturating_sub(1);
+                }
             }
-            batch.delete(Table::Records, key);
+            batch.delete(Table::Records, self.shard.number_key(row));
             change.removed.push(row);
             counters.rows = counters.rows.saturating_sub(1);
             Ok(())
@@ -183,7 +196,6 @@ impl Core {
             let row = counters.next_row;
             counters.next_row += 1;
             counters.rows += 1;
-            counters.vectors += u64::from(record.vector.is_some());
             change.added.push(row);
             let stored = Row {
                 payload: nuthatch_filter::encode(&record.payload),
@@ -195,13 +207,20 @@ impl Core {
             };
             let key = self.shard.number_key(row);
             batch.put(Table::Ids, self.shard.key(stored.id.as_bytes()), row.to_be_bytes().to_vec());
-            batch.put(Table::Records, key.clone(), stored.encode());
-            if let Some(vector) = &record.vector {
-                batch.put(Table::Vectors, key, self.element.encode(vector)?);
+            batch.put(Table::Records, key, stored.encode());
+            let mut vectors = FieldVectors::new();
+            let unnamed = record.vector.map(|vector| (fields.unnamed(), vector));
+            let mut given: Vec<(&Field, Vec<f32>)> = unnamed.into_iter().collect();
+            for (name, vector) in record.vectors {
+                given.push((fields.named(&name)?, vector));
             }
-            // What is searched is what is stored: components that were rounded are rounded here, too.
-            let vector = record.vector.map(|vector| self.as_stored(vector)).transpose()?;
-            fresh.push((row, stored, vector));
+            for (field, vector) in given {
+                *counters.of_field_mut(field.id) += 1;
+                batch.put(Table::Vectors, field.key(self.shard, row), field.element.encode(&vector)?);
+                // What is searched is what is stored: components that were rounded are rounded here, too.
+                vectors.push((field.id, field.as_stored(vector)?));
+            }
+            fresh.push((row, stored, vectors));
         }
         let files = set.files.iter().filter(|(_, value)| value.is_none()).count() as u64;
         for (path, value) in set.files {
@@ -213,7 +232,7 @@ impl Core {
         }
         let outcome = (upserted, deleted);
         if batch.len() == before {
-            return Ok(Planned { change, fresh, counters, schema, meta, outcome });
+            return Ok(Planned { change, fresh, counters, schema, meta, fields, outcome });
         }
         let Upserted { inserted, replaced } = upserted;
         caller::sign(batch, Done { inserted, replaced, deleted: deleted.deleted, files, ..Done::default() });
@@ -226,25 +245,39 @@ impl Core {
         if meta.dim != writer.meta.dim {
             batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
         }
-        Ok(Planned { change, fresh, counters, schema, meta, outcome })
+        Ok(Planned { change, fresh, counters, schema, meta, fields, outcome })
     }
 
     /// Makes searches see what has been written.
     pub(crate) fn show(&self, writer: &mut Writer, planned: Planned) -> Result<(Upserted, Deleted)> {
-        let Planned { change, fresh, counters, schema, meta, outcome } = planned;
+        let Planned { change, fresh, counters, schema, meta, fields, outcome } = planned;
+        let sequence = counters.sequence;
         // Written: from here on nothing may fail before the state shows it.
-        (writer.meta, writer.counters, writer.schema) = (meta, counters, schema);
+        (writer.meta, writer.fields, writer.counters, writer.schema) = (meta, fields.clone(), counters, schema);
         let mut state = self.state.write();
         for row in change.removed {
             state.remove(row);
         }
-        for (row, stored, vector) in fresh {
-            let vector = vector.as_deref().map(|vector| (vector, self.metric));
-            Arc::make_mut(&mut state.active).insert(row, &stored.payload, vector)?;
+        for (row, stored, vectors) in fresh {
+            Arc::make_mut(&mut state.active).insert(row, &stored.payload, &vectors, &fields)?;
             self.insert_text(&mut state, row, &stored);
         }
-        state.sequence = counters.sequence;
+        state.sequence = sequence;
         Ok(outcome)
+    }
+
+    fn check_files(&self, set: &WriteSet) -> Result<()> {
+        for ((path, _), before) in set.files.iter().zip(set.files_if.iter().flatten()) {
+            if self.file_entry(path)? != *before {
+                return Err(Error::new(
+                    ErrorKind::Conflict,
+                    format!(
+                        "{path} was added or removed by somebody else since this batch read it; make the batch again"
+                    ),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Current rows of all ids that a write set names.
@@ -258,16 +291,6 @@ impl Core {
         let known =
             ids.into_iter().zip(rows).filter_map(|(id, row)| Some((id.to_string(), row_from(row?.as_slice())?)));
         Ok(known.collect())
-    }
-
-    fn check_vector(&self, record: &Record, dim: &mut Option<usize>) -> Result<()> {
-        let Some(vector) = &record.vector else {
-            return Ok(());
-        };
-        let dim = *dim.get_or_insert(vector.len());
-        nuthatch_vector::validate(vector, dim, self.metric)
-            .and_then(|()| self.element.encode(vector).map(drop))
-            .map_err(|error| Error::invalid(format!("record {:?}: {error}", shortened(&record.id))))
     }
 
     /// Makes the vectors of texts that come without one, if this collection embeds.
@@ -360,8 +383,9 @@ impl Core {
                 meta.dim = meta.dim.or(Some(given.dim));
                 let mut batch = Batch::new();
                 batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
+                let fields = Arc::new(Fields::of(&meta)?);
                 let position = self.shared.write(batch)?;
-                writer.meta = meta;
+                (writer.meta, writer.fields) = (meta, fields);
                 drop(writer);
                 self.shared.make_durable(position, Durability::Commit)
             }
@@ -377,8 +401,26 @@ pub(crate) fn embedder_mismatch(collection: &str, stored: &EmbedderMeta, given: 
     ))
 }
 
+fn check_vectors(record: &Record, fields: &Fields, dim: &mut Option<usize>) -> Result<()> {
+    let unnamed = match &record.vector {
+        Some(vector) => fields.unnamed().check_with(vector, *dim.get_or_insert(vector.len())),
+        None => Ok(()),
+    };
+    let mut named = record.vectors.iter();
+    unnamed
+        .and_then(|()| named.try_for_each(|(name, vector)| fields.named(name)?.check(vector)))
+        .map_err(|error| Error::invalid(format!("record {:?}: {}", shortened(&record.id), error.message)))
+}
+
 pub(crate) fn row_from(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(bytes.try_into().ok()?))
+}
+
+/// What a record adds to a batch.
+pub(crate) fn record_bytes(record: &Record) -> usize {
+    let texts = [&record.text, &record.context].into_iter().flatten().map(String::len).sum::<usize>();
+    let vectors = record.vector.iter().chain(record.vectors.values()).map(|vector| vector.len() * 4).sum::<usize>();
+    record.id.len() + texts + vectors + nuthatch_filter::encode(&record.payload).len()
 }
 
 fn check_records(records: &[Record]) -> Result<()> {
@@ -392,9 +434,7 @@ fn check_records(records: &[Record]) -> Result<()> {
                 shortened(&record.id)
             )));
         }
-        let texts = [&record.text, &record.context].into_iter().flatten().map(String::len).sum::<usize>();
-        let vector = record.vector.as_ref().map_or(0, |vector| vector.len() * 4);
-        bytes += record.id.len() + texts + vector + nuthatch_filter::encode(&record.payload).len();
+        bytes += record_bytes(record);
     }
     if bytes > BATCH_BYTES_MAX {
         return Err(Error::new(

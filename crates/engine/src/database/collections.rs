@@ -6,12 +6,14 @@ use std::sync::atomic::Ordering;
 
 use nuthatch_text::Analyzer;
 use nuthatch_truth::{Batch, Direction, Reader, Shard, Table};
-use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
+use nuthatch_vector::{DIM_MAX, DIM_MIN};
 
+use crate::collection::field_options::{metric_and_element, new_fields};
 use crate::collection::meta::{self, EmbedderMeta, LAST_ID, Meta, TENANT_SHARD, meta_key};
 use crate::collection::{Collection, CollectionInfo, CollectionOptions, Core, EmbedderChoice};
 use crate::database::{Database, Shared};
 use crate::durability::Durability;
+use crate::folder::FORMAT_OF_FIELDS;
 use crate::process::{Done, caller};
 use crate::{Error, Result};
 
@@ -168,16 +170,8 @@ fn create(shared: &Arc<Shared>, name: &str, options: &CollectionOptions) -> Resu
     {
         return Err(Error::invalid(format!("{dim} dimensions; choose {DIM_MIN} to {DIM_MAX}")));
     }
-    let element = options.element.unwrap_or_default();
-    let metric = options.metric.unwrap_or(match element {
-        Element::Binary => Metric::Hamming,
-        Element::F32 | Element::F16 | Element::Int8 | Element::Uint8 => Metric::Cosine,
-    });
-    if (metric == Metric::Hamming) != (element == Element::Binary) {
-        return Err(Error::invalid(format!(
-            "metric {metric} with elements {element}: Hamming is for binary vectors, and they are for it; choose both or neither"
-        )));
-    }
+    let (metric, element) = metric_and_element(options.metric, options.element)?;
+    let fields = new_fields(name, &[], &options.vectors)?;
     let truth = shared.truth()?;
     let last: u32 = meta::read(&*truth, &TENANT_SHARD.key(LAST_ID))?.unwrap_or(0);
     let meta = Meta {
@@ -195,8 +189,12 @@ fn create(shared: &Arc<Shared>, name: &str, options: &CollectionOptions) -> Resu
         },
         embedder,
         created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        fields,
         more: Default::default(),
     };
+    if !meta.fields.is_empty() {
+        shared.folder.raise_format(FORMAT_OF_FIELDS)?;
+    }
     let mut batch = Batch::new();
     batch.put(Table::Catalog, meta_key(name), meta::encode(&meta));
     batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&meta.id));
@@ -207,9 +205,9 @@ fn create(shared: &Arc<Shared>, name: &str, options: &CollectionOptions) -> Resu
 
 /// Refuses options that contradict what is stored, naming both.
 fn agree(core: &Core, options: &CollectionOptions) -> Result<()> {
-    let (stored_dim, embeds) = {
+    let (stored, embeds) = {
         let writer = core.writer.lock();
-        (writer.meta.dim, writer.meta.embeds)
+        (writer.fields.unnamed().clone(), writer.meta.embeds)
     };
     let differs = |what: &str, stored: String, given: String| {
         Error::invalid(format!(
@@ -217,31 +215,33 @@ fn agree(core: &Core, options: &CollectionOptions) -> Result<()> {
             core.name
         ))
     };
-    if let (Some(stored), Some(given)) = (stored_dim, options.dim)
+    if let (Some(stored), Some(given)) = (stored.dim, options.dim)
         && stored != given
     {
         return Err(differs("dim", stored.to_string(), given.to_string()));
     }
     if let Some(given) = options.metric
-        && given != core.metric
+        && given != stored.metric
     {
-        return Err(differs("metric", core.metric.to_string(), given.to_string()));
+        return Err(differs("metric", stored.metric.to_string(), given.to_string()));
     }
     if let Some(given) = options.element
-        && given != core.element
+        && given != stored.element
     {
-        return Err(differs("elements", core.element.to_string(), given.to_string()));
+        return Err(differs("elements", stored.element.to_string(), given.to_string()));
     }
     if let Some(given) = &options.language
         && *given != core.language
     {
         return Err(differs("language", core.language.clone(), given.clone()));
     }
+    core.check_fields(&options.vectors)?;
     if let Some(given) = options.dim
-        && stored_dim.is_none()
+        && stored.dim.is_none()
     {
         core.settle_dim(given)?;
     }
+    core.add_fields(&options.vectors)?;
     match &options.embedder {
         EmbedderChoice::Auto | EmbedderChoice::BuiltIn => {}
         EmbedderChoice::None if caller::is_served() => {}

@@ -3,13 +3,15 @@
 //! Opening never changes what it can read, so an older layout may stay for years. A migration rewrites it; what it would do can be
 //! asked first. Stored records are never touched by what there is to do today: everything older is in the indexes.
 
+use serde::{Deserialize, Serialize};
+
 use crate::collection::Core;
 use crate::database::Database;
 use crate::folder::FORMAT_VERSION;
 use crate::{Error, Result};
 
 /// What a migration would change, or has changed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Migration {
     /// The folder's format, and the one that this program writes.
     pub format: u32,
@@ -18,7 +20,7 @@ pub struct Migration {
 }
 
 /// One thing that is of an earlier layout.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MigrationStep {
     pub collection: String,
     pub what: String,

@@ -9,7 +9,8 @@ use nuthatch_vector::{Element, Metric};
 
 use crate::collection::CollectionOptions;
 use crate::collection::change::Change;
-use crate::collection::meta::{self, COUNTERS, Counters, LAST_ID, Meta, SCHEMA, TENANT_SHARD, meta_key};
+use crate::collection::field::{Field, UNNAMED};
+use crate::collection::meta::{self, COUNTERS, Counters, FieldMeta, LAST_ID, Meta, SCHEMA, TENANT_SHARD, meta_key};
 use crate::collection::row_of;
 use crate::database::Database;
 use crate::folder::Folder;
@@ -116,7 +117,7 @@ impl Database {
                 continue;
             }
             let copy = Meta::read_copy(&shared.folder.index(shard.tenant, shard.collection)).ok().flatten();
-            let meta = copy.unwrap_or_else(|| Meta {
+            let mut meta = copy.unwrap_or_else(|| Meta {
                 id: shard.collection,
                 name: format!("recovered-{}", shard.collection),
                 dim,
@@ -126,8 +127,10 @@ impl Database {
                 embeds: false,
                 embedder: None,
                 created: jiff::Timestamp::now().to_string(),
+                fields: Vec::new(),
                 more: Default::default(),
             });
+            restore_fields(&*truth, shard, &mut meta)?;
             batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
         }
         batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&last));
@@ -145,22 +148,29 @@ impl Database {
         let mut without_their_vector = HashSet::new();
         let mut schema = writer.schema.clone();
         let mut batch = Batch::new();
-        let (mut next_row, mut vectors) = (writer.counters.next_row, 0);
+        let fields = writer.fields.clone();
+        let mut counted = Counters { next_row: writer.counters.next_row, ..Counters::default() };
         core.each_row(&*core.shared.truth()?, Table::Records, &mut |row, bytes| {
-            next_row = next_row.max(row + 1);
+            counted.next_row = counted.next_row.max(row + 1);
             let stored = Row::decode(bytes)?;
             schema.observe(&stored.payload()?);
-            match truth.get(Table::Vectors, &shard.number_key(row))?.is_some() {
-                true => vectors += 1,
-                false if stored.has_vector => drop(without_their_vector.insert(stored.id.clone())),
-                false => {}
+            for field in fields.iter() {
+                match truth.get(Table::Vectors, &field.key(shard, row))?.is_some() {
+                    true => *counted.of_field_mut(field.id) += 1,
+                    false if field.id == UNNAMED && stored.has_vector => {
+                        without_their_vector.insert(stored.id.clone());
+                    }
+                    false => {}
+                }
             }
             // Rows ascend. An older row of the same id was replaced by a batch whose deletion was lost.
             if let Some(older) = newest.insert(stored.id, row) {
-                let key = shard.number_key(older);
-                vectors -= u64::from(truth.get(Table::Vectors, &key)?.is_some());
-                batch.delete(Table::Vectors, key.clone());
-                batch.delete(Table::Records, key);
+                for field in fields.iter() {
+                    let key = field.key(shard, older);
+                    *counted.of_field_mut(field.id) -= u64::from(truth.get(Table::Vectors, &key)?.is_some());
+                    batch.delete(Table::Vectors, key);
+                }
+                batch.delete(Table::Records, shard.number_key(older));
             }
             Ok(())
         })?;
@@ -188,16 +198,17 @@ impl Database {
         })?;
         nuthatch_truth::trim_changes(&mut batch, shard, sequence);
         let before = writer.counters.rows;
-        let counters = Counters { next_row, sequence: sequence + 1, rows: newest.len() as u64, vectors };
+        let counters = Counters { sequence: sequence + 1, rows: newest.len() as u64, ..counted };
         nuthatch_truth::append_change(&mut batch, shard, counters.sequence, Change::default().encode());
         batch.put(Table::Catalog, shard.key(COUNTERS), meta::encode(&counters));
         batch.put(Table::Catalog, shard.key(SCHEMA), schema.to_bytes());
         let position = truth.write(batch)?;
         truth.sync(position)?;
         writer.schema = schema;
-        writer.counters = counters;
         core.state.write().sequence = counters.sequence;
-        Ok(before.saturating_sub(counters.rows))
+        let lost = before.saturating_sub(counters.rows);
+        writer.counters = counters;
+        Ok(lost)
     }
 }
 
@@ -221,9 +232,29 @@ fn next_shard(truth: &dyn Reader, from: &[u8]) -> Result<Option<(Shard, Option<u
     })?;
     let Some(shard) = found else { return Ok(None) };
     let mut dim = None;
-    truth.scan(Table::Vectors, &shard.prefix(), &shard.end(), Direction::Forward, &mut |_, vector| {
-        dim = Some(vector.len() / 4);
+    truth.scan(Table::Vectors, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, vector| {
+        dim = Field::number_of(key).is_none().then_some(vector.len() / 4);
         ControlFlow::Break(())
     })?;
     Ok(Some((shard, dim)))
+}
+
+/// Adds the named fields that have vectors but are in no catalog entry: their numbers must not be given to others.
+fn restore_fields(truth: &dyn Reader, shard: Shard, meta: &mut Meta) -> Result<()> {
+    let mut from = shard.prefix().to_vec();
+    loop {
+        let mut found = None;
+        truth.scan(Table::Vectors, &from, &shard.end(), Direction::Forward, &mut |key, vector| {
+            found = Some((Field::number_of(key).unwrap_or(UNNAMED), vector.len() / 4));
+            ControlFlow::Break(())
+        })?;
+        let Some((id, dim)) = found else { break };
+        if id != UNNAMED && meta.fields.iter().all(|field| field.id != id) {
+            let (metric, element) = (Metric::Cosine.to_string(), Element::F32.to_string());
+            meta.fields.push(FieldMeta { id, name: format!("recovered-{id}"), dim, metric, element });
+        }
+        from = Field::end_of(shard, id);
+    }
+    meta.fields.sort_by_key(|field| field.id);
+    Ok(())
 }

@@ -81,19 +81,6 @@ struct Pending {
     bytes: u64,
 }
 
-impl Collection {
-    /// Adds files and folders: new and changed files are read, split into passages, embedded and stored; unchanged ones are
-    /// passed over. Files that cannot be read are reported and do not stop the rest.
-    ///
-    /// # Errors
-    /// `NotFound` for a path that does not exist; `Unavailable` without an embedder; errors of the store. What was committed
-    /// before stays, and running it again finishes the rest.
-    pub fn add(&self, paths: &[PathBuf], options: AddOptions<'_>) -> Result<AddReport> {
-        self.core.check_open()?;
-        Add::new(self, options).run(paths)
-    }
-}
-
 /// What adding asks of the collection, in this process or in another.
 pub(crate) trait Shelf {
     /// The data folder, which may lie below what is added.
@@ -130,8 +117,9 @@ impl Shelf for Collection {
     }
 
     fn vectors(&self, ids: Vec<String>) -> Result<Vec<Option<Vec<f32>>>> {
-        let truth = self.core.shared.truth()?;
-        ids.iter().map(|id| Ok(self.core.vector_of(&*truth, id)?.and_then(|(_, vector)| vector))).collect()
+        let (truth, fields) = (self.core.shared.truth()?, self.core.fields());
+        let vector = |id| Ok(self.core.vector_of(&*truth, fields.unnamed(), id)?.and_then(|(_, vector)| vector));
+        ids.iter().map(|id| vector(id)).collect()
     }
 
     fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
@@ -209,6 +197,18 @@ impl<'c, 'o> Add<'c, 'o> {
         Ok(self.report)
     }
 
+    /// One document that the caller has, under a name of the caller's.
+    pub fn document(mut self, path: &str, content: &[u8]) -> Result<AddReport> {
+        check_document_path(path)?;
+        let (made_by, mut pending) = (self.made_by()?, Pending::default());
+        let old = self.shelf.entry(path)?;
+        let now_ns = i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
+        self.content(path, content, old, now_ns, &made_by, &mut pending)?;
+        self.commit(&mut pending)?;
+        self.report.elapsed = self.started.elapsed();
+        Ok(self.report)
+    }
+
     /// The data folder itself may lie below what is added.
     fn own_folder(&self) -> PathBuf {
         let root = self.shelf.own_folder();
@@ -235,37 +235,50 @@ impl<'c, 'o> Add<'c, 'o> {
             self.report.files_unchanged += 1;
             return Ok(());
         }
-        let content = match std::fs::read(path) {
-            Ok(content) => content,
+        match std::fs::read(path) {
+            Ok(content) => self.content(&name, &content, old, mtime_ns, made_by, pending),
             Err(source) => {
                 self.skip(ExtractError::Io { path: path.to_path_buf(), source });
-                return Ok(());
+                Ok(())
             }
-        };
-        self.report.bytes_read += content.len() as u64;
-        let hash = *blake3::hash(&content).as_bytes();
+        }
+    }
+
+    /// A file whose content is at hand.
+    fn content(
+        &mut self,
+        name: &str,
+        content: &[u8],
+        old: Option<FileEntry>,
+        mtime_ns: i64,
+        made_by: &str,
+        pending: &mut Pending,
+    ) -> Result<()> {
+        let (path, bytes) = (Path::new(name), content.len() as u64);
+        self.report.bytes_read += bytes;
+        let hash = *blake3::hash(content).as_bytes();
         if let Some(old) = old.as_ref().filter(|old| old.hash == hash && old.made_by == made_by) {
             // Touched, not changed.
             self.report.files_unchanged += 1;
             let entry = FileEntry { bytes, mtime_ns, ..old.clone() };
-            pending.set.files.push((name, Some(entry.encode())));
+            pending.set.files.push((name.to_string(), Some(entry.encode())));
             return Ok(());
         }
-        let document = match extract(path, &content, &self.options.passages) {
+        let document = match extract(path, content, &self.options.passages) {
             Ok(document) => document,
             Err(error) => {
                 self.skip(error);
                 // What was there of it is no longer true.
                 if let Some(old) = old {
                     self.report.passages_removed += old.passages.len() as u64;
-                    pending.set.deletes.extend(old.ids(&name));
-                    pending.set.files.push((name, None));
+                    pending.set.deletes.extend(old.ids(name));
+                    pending.set.files.push((name.to_string(), None));
                 }
                 return Ok(());
             }
         };
         self.report.warnings.extend(document.warnings.iter().map(|warning| format!("{name}: {warning}")));
-        let mut records = records(&name, bytes, mtime_ns, &document);
+        let mut records = records(name, bytes, mtime_ns, &document);
         if let Some(error) = records.iter().find_map(|record| record.check().err()) {
             // One odd file (a path or a title too long to store) must not stop the others.
             self.report.skipped.push(Skipped { path: path.to_path_buf(), why: error.message, is_error: true });
@@ -273,7 +286,7 @@ impl<'c, 'o> Add<'c, 'o> {
         }
         let hashes: Vec<[u8; 16]> = records.iter().map(passage_hash).collect();
         let kept = match &old {
-            Some(old) if old.made_by == made_by => self.reuse_vectors(&name, old, &hashes, &mut records)?,
+            Some(old) if old.made_by == made_by => self.reuse_vectors(name, old, &hashes, &mut records)?,
             _ => 0,
         };
         // A large file is embedded in slices, so that it can be interrupted and its progress seen.
@@ -293,7 +306,7 @@ impl<'c, 'o> Add<'c, 'o> {
             Some(old) => {
                 self.report.files_changed += 1;
                 self.report.passages_removed += old.passages.len() as u64;
-                pending.set.deletes.extend(old.ids(&name).skip(records.len()));
+                pending.set.deletes.extend(old.ids(name).skip(records.len()));
             }
         }
         self.report.passages_added += records.len() as u64;
@@ -307,7 +320,7 @@ impl<'c, 'o> Add<'c, 'o> {
             kind: document.kind.as_str().to_string(),
             passages: hashes,
         };
-        pending.set.files.push((name, Some(entry.encode())));
+        pending.set.files.push((name.to_string(), Some(entry.encode())));
         pending.set.upserts.extend(records);
         Ok(())
     }
@@ -389,6 +402,17 @@ impl<'c, 'o> Add<'c, 'o> {
     }
 }
 
+/// Documents are named as files below some folder would be: never like one that was added from a disk, whose path is absolute.
+fn check_document_path(path: &str) -> Result<()> {
+    let is_part = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(char::is_control);
+    match path.split('/').all(is_part) {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "{path:?} cannot name a document; write a relative path without empty parts, for example notes/plan.md"
+        ))),
+    }
+}
+
 /// A document's passages as records. The payload fields are what `--where` can ask for.
 fn records(path: &str, bytes: u64, mtime_ns: i64, document: &Document) -> Vec<Record> {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -422,6 +446,7 @@ fn records(path: &str, bytes: u64, mtime_ns: i64, document: &Document) -> Vec<Re
             id: passage_id(path, number),
             text: Some(passage.text.clone()),
             vector: None,
+            vectors: Default::default(),
             payload,
             context: context(name, document, passage),
             code: document.kind == Kind::Code,

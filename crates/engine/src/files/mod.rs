@@ -8,6 +8,7 @@
 
 mod add;
 mod entry;
+pub(crate) mod staged;
 
 pub(crate) use add::{Add, Shelf};
 pub use add::{AddOptions, AddReport, Progress, Skipped};

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use nuthatch_truth::{Direction, Reader, Shard, Table};
 
 use crate::kv::Space;
-use crate::kv::value::{Body, Stored};
+use crate::kv::value::{Body, Layout};
 use crate::{Error, Result};
 
 /// Which keys to list. The default: all, ascending, with their values.
@@ -47,6 +47,33 @@ impl KeyScan {
     pub fn prefix(prefix: impl Into<Vec<u8>>) -> Self {
         Self { prefix: prefix.into(), ..Self::default() }
     }
+
+    /// The stored keys from and to (exclusive) which a scan goes; `None` when nothing lies between.
+    pub(crate) fn bounds(&self, shard: Shard) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+        let mut from = shard.key(&self.prefix);
+        let mut to = after_prefix(&from);
+        let after = |key: &[u8]| [key, &[0]].concat();
+        match &self.from {
+            Bound::Unbounded => {}
+            Bound::Included(key) => from = from.max(shard.key(key)),
+            Bound::Excluded(key) => from = from.max(after(&shard.key(key))),
+        }
+        match &self.to {
+            Bound::Unbounded => {}
+            Bound::Included(key) => to = to.min(after(&shard.key(key))),
+            Bound::Excluded(key) => to = to.min(shard.key(key)),
+        }
+        if let Some(cursor) = &self.cursor {
+            let last = URL_SAFE_NO_PAD
+                .decode(cursor)
+                .map_err(|_| Error::invalid(format!("{cursor:?} is not a cursor; use the one of the page before")))?;
+            match self.reverse {
+                false => from = from.max(after(&shard.key(&last))),
+                true => to = to.min(shard.key(&last)),
+            }
+        }
+        Ok((from < to).then_some((from, to)))
+    }
 }
 
 /// Keys with their values, in the order that was asked for.
@@ -59,79 +86,50 @@ pub struct KeyPage {
 
 /// Bytes of values after which a page ends early, so that one of large values stays in memory.
 const PAGE_BYTES_MAX: u64 = 64 << 20;
+/// Entries that room is made for before any is found.
+const ENTRIES_EXPECTED_MAX: usize = 256;
 
 impl Space {
     pub(crate) fn page(&self, reader: &dyn Reader, scan: &KeyScan, now_ms: u64) -> Result<KeyPage> {
         if scan.limit == 0 || scan.limit > 10_000 {
             return Err(Error::invalid(format!("a page of {} keys; ask for 1 to 10,000", scan.limit)));
         }
-        let Some((from, to)) = self.bounds(scan)? else { return Ok(KeyPage::default()) };
+        let Some((from, to)) = scan.bounds(self.shard)? else { return Ok(KeyPage::default()) };
         let direction = if scan.reverse { Direction::Reverse } else { Direction::Forward };
-        let mut found: Vec<(Vec<u8>, Stored)> = Vec::new();
-        let (mut failed, mut more, mut bytes) = (None, false, 0);
+        let mut entries: Vec<(Vec<u8>, Vec<u8>)> = Vec::with_capacity(scan.limit.min(ENTRIES_EXPECTED_MAX));
+        let (mut large, mut failed, mut more, mut bytes) = (Vec::new(), None, false, 0);
         reader.scan(Table::Kv, &from, &to, direction, &mut |key, value| {
-            let stored = match Stored::decode(value.to_vec()) {
-                Ok(stored) => stored,
+            let layout = match Layout::of(value) {
+                Ok(layout) => layout,
                 Err(error) => {
                     failed = Some(error);
                     return ControlFlow::Break(());
                 }
             };
-            if stored.is_expired(now_ms) {
+            if layout.is_expired(now_ms) {
                 return ControlFlow::Continue(());
             }
-            if found.len() == scan.limit || bytes > PAGE_BYTES_MAX {
+            if entries.len() == scan.limit || bytes > PAGE_BYTES_MAX {
                 more = true;
                 return ControlFlow::Break(());
             }
-            if !scan.keys_only {
-                bytes += match &stored.body {
-                    Body::Inline(value) => value.len() as u64,
-                    Body::Large { bytes, .. } => *bytes,
-                };
+            let shown = if scan.keys_only { 0 } else { layout.inline };
+            bytes += shown as u64;
+            if let Some((number, length)) = layout.large.filter(|_| !scan.keys_only) {
+                bytes += length;
+                large.push((entries.len(), Body::Large { number, bytes: length }));
             }
-            found.push((Shard::suffix(key).to_vec(), stored));
+            entries.push((Shard::suffix(key).to_vec(), value[..shown].to_vec()));
             ControlFlow::Continue(())
         })?;
         if let Some(error) = failed {
             return Err(error);
         }
-        let cursor = found.last().filter(|_| more).map(|(key, _)| cursor_of(key));
-        let entries = found.into_iter().map(|(key, stored)| {
-            let value = match scan.keys_only {
-                true => Vec::new(),
-                false => self.whole(reader, stored.body)?,
-            };
-            Ok((key, value))
-        });
-        Ok(KeyPage { entries: entries.collect::<Result<_>>()?, cursor })
-    }
-
-    /// The stored keys from and to (exclusive) which a scan goes; `None` when nothing lies between.
-    pub(crate) fn bounds(&self, scan: &KeyScan) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
-        let mut from = self.shard.key(&scan.prefix);
-        let mut to = after_prefix(&from);
-        let after = |key: &[u8]| [key, &[0]].concat();
-        match &scan.from {
-            Bound::Unbounded => {}
-            Bound::Included(key) => from = from.max(self.shard.key(key)),
-            Bound::Excluded(key) => from = from.max(after(&self.shard.key(key))),
+        for (at, body) in large {
+            entries[at].1 = self.whole(reader, body)?;
         }
-        match &scan.to {
-            Bound::Unbounded => {}
-            Bound::Included(key) => to = to.min(after(&self.shard.key(key))),
-            Bound::Excluded(key) => to = to.min(self.shard.key(key)),
-        }
-        if let Some(cursor) = &scan.cursor {
-            let last = URL_SAFE_NO_PAD
-                .decode(cursor)
-                .map_err(|_| Error::invalid(format!("{cursor:?} is not a cursor; use the one of the page before")))?;
-            match scan.reverse {
-                false => from = from.max(after(&self.shard.key(&last))),
-                true => to = to.min(self.shard.key(&last)),
-            }
-        }
-        Ok((from < to).then_some((from, to)))
+        let cursor = entries.last().filter(|_| more).map(|(key, _)| cursor_of(key));
+        Ok(KeyPage { entries, cursor })
     }
 }
 

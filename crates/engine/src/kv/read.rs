@@ -56,7 +56,7 @@ impl Keyspace {
     pub fn count_estimate(&self, prefix: impl AsRef<[u8]>) -> Result<u64> {
         self.space.check_open()?;
         let truth = self.space.shared.truth()?;
-        let Some((from, to)) = self.space.bounds(&KeyScan::prefix(prefix.as_ref()))? else { return Ok(0) };
+        let Some((from, to)) = KeyScan::prefix(prefix.as_ref()).bounds(self.space.shard)? else { return Ok(0) };
         let mut counted = 0;
         truth.scan(Table::Kv, &from, &to, Direction::Forward, &mut |_, _| {
             counted += 1;

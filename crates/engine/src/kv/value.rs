@@ -42,20 +42,15 @@ impl Stored {
     }
 
     pub fn decode(mut bytes: Vec<u8>) -> Result<Self> {
-        let broken = || Error::internal("a stored value does not decode");
-        let flags = bytes.pop().filter(|flags| *flags <= EXPIRES | LARGE).ok_or_else(broken)?;
-        let expires_at_ms = match flags & EXPIRES {
-            0 => None,
-            _ => Some(take_number(&mut bytes).ok_or_else(broken)?),
+        let Layout { inline, large, expires_at_ms } = Layout::of(&bytes)?;
+        let body = match large {
+            Some((number, bytes)) => Body::Large { number, bytes },
+            None => {
+                bytes.truncate(inline);
+                Body::Inline(bytes)
+            }
         };
-        if flags & LARGE == 0 {
-            return Ok(Self { body: Body::Inline(bytes), expires_at_ms });
-        }
-        let (length, number) = (take_number(&mut bytes), take_number(&mut bytes));
-        match (number, length, bytes.is_empty()) {
-            (Some(number), Some(bytes), true) => Ok(Self { body: Body::Large { number, bytes }, expires_at_ms }),
-            _ => Err(broken()),
-        }
+        Ok(Self { body, expires_at_ms })
     }
 
     pub fn is_expired(&self, now_ms: u64) -> bool {
@@ -63,11 +58,39 @@ impl Stored {
     }
 }
 
-fn take_number(bytes: &mut Vec<u8>) -> Option<u64> {
-    let at = bytes.len().checked_sub(8)?;
-    let number = bytes[at..].try_into().ok()?;
-    bytes.truncate(at);
-    Some(u64::from_be_bytes(number))
+/// Where things are in a stored value.
+pub(crate) struct Layout {
+    /// Bytes of the value, from the first; 0 of a large one.
+    pub inline: usize,
+    /// A large value's number and length.
+    pub large: Option<(u64, u64)>,
+    pub expires_at_ms: Option<u64>,
+}
+
+impl Layout {
+    pub fn of(bytes: &[u8]) -> Result<Self> {
+        let broken = || Error::internal("a stored value does not decode");
+        let (&flags, mut rest) =
+            bytes.split_last().filter(|(flags, _)| **flags <= EXPIRES | LARGE).ok_or_else(broken)?;
+        let mut number = || -> Result<u64> {
+            let (before, number) = rest.split_last_chunk::<8>().ok_or_else(broken)?;
+            rest = before;
+            Ok(u64::from_be_bytes(*number))
+        };
+        let expires_at_ms = if flags & EXPIRES == 0 { None } else { Some(number()?) };
+        if flags & LARGE == 0 {
+            return Ok(Self { inline: rest.len(), large: None, expires_at_ms });
+        }
+        let (length, place) = (number()?, number()?);
+        match rest.is_empty() {
+            true => Ok(Self { inline: 0, large: Some((place, length)), expires_at_ms }),
+            false => Err(broken()),
+        }
+    }
+
+    pub fn is_expired(&self, now_ms: u64) -> bool {
+        self.expires_at_ms.is_some_and(|at| at <= now_ms)
+    }
 }
 
 #[cfg(test)]

@@ -5,26 +5,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::collection::WriteSet;
-use crate::files::{Add, AddOptions, AddReport, FileEntry, Shelf};
+use crate::files::{FileEntry, Shelf};
 use crate::process::collection::Collection;
 use crate::process::link::Link;
 use crate::process::request::Call;
 use crate::record::Record;
 use crate::{EmbedderChoice, Error, Result};
 
-pub(crate) fn add(
-    collection: &Collection,
-    link: &Arc<Link>,
-    paths: &[PathBuf],
-    options: AddOptions<'_>,
-) -> Result<AddReport> {
-    Add::new(&Elsewhere { collection, link }, options).run(paths)
-}
-
 /// A collection in another process. Each call is one request, so a holder may die between any two of them.
-struct Elsewhere<'a> {
-    collection: &'a Collection,
-    link: &'a Arc<Link>,
+pub(crate) struct Elsewhere<'a> {
+    pub collection: &'a Collection,
+    pub link: &'a Arc<Link>,
 }
 
 impl Elsewhere<'_> {
@@ -55,11 +46,7 @@ impl Shelf for Elsewhere<'_> {
     }
 
     fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
-        let wanting = |record: &Record| {
-            let text = record.searchable().filter(|text| !text.trim().is_empty());
-            text.filter(|_| record.vector.is_none())
-        };
-        let texts: Vec<String> = records.iter().filter_map(wanting).collect();
+        let texts: Vec<String> = records.iter().filter_map(Record::text_to_embed).collect();
         if texts.is_empty() {
             return Ok(());
         }
@@ -74,7 +61,7 @@ impl Shelf for Elsewhere<'_> {
         let Some(vectors) = vectors else { return Ok(()) };
         let mut vectors = vectors.into_iter();
         for record in records.iter_mut() {
-            if wanting(record).is_some() {
+            if record.text_to_embed().is_some() {
                 record.vector = vectors.next();
             }
         }

@@ -2,12 +2,15 @@
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::Result;
 use crate::database::Database;
 use crate::lock::Holder;
-use crate::process::limits::{Limits, NoAnswer};
+use crate::process::limits::NoAnswer;
+use crate::process::meanwhile::Meanwhile;
 use crate::process::request::Encoded;
-use crate::{EmbedderChoice, Result};
+use crate::process::snapshot::Tether;
 
 pub(crate) const SOCKET: &str = "SOCKET";
 
@@ -50,14 +53,21 @@ impl Client {
     pub fn cancel(&self, _: &str, _: u64) {
         match self.never {}
     }
+
+    pub fn tether(self: &Arc<Self>, _: u128, _: Connection) -> Tether {
+        match self.never {}
+    }
+
+    pub fn let_go(&self, _: u128) {
+        match self.never {}
+    }
 }
 
 impl Connection {
     pub fn exchange(
         &mut self,
         _: &[u8],
-        _: &EmbedderChoice,
-        _: &Limits,
+        _: &mut Meanwhile<'_>,
         _: impl Fn(),
     ) -> std::result::Result<Result<Encoded>, NoAnswer> {
         match self.never {}

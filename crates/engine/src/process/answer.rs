@@ -13,9 +13,11 @@ use crate::collection::{Collection, CollectionOptions, Deleted, EmbedderChoice, 
 use crate::database::Database;
 use crate::files::Shelf;
 use crate::process::caller::{self, Caller};
+use crate::process::long::Listener;
 use crate::process::receipt::{Done, Receipt};
 use crate::process::request::{Call, Choice, Encoded, Opened, Place, Request};
-use crate::process::{collection, keyspace, keyspace_answer};
+use crate::process::snapshot::Tethered;
+use crate::process::{collection, keyspace, keyspace_answer, long, snapshot};
 
 /// Asks the process that is served to embed with what it brought: as a question or as passages.
 pub(crate) type AskCaller = dyn Fn(bool, &[&str]) -> std::result::Result<Vec<Vec<f32>>, String> + Send + Sync;
@@ -40,6 +42,10 @@ pub(crate) struct Answering<'a> {
     pub cancel: Option<Arc<AtomicBool>>,
     /// Collections that this lane has asked before.
     pub known: &'a mut HashMap<u32, Collection>,
+    /// Snapshots that the connection has taken; absent when this process asks itself.
+    pub tethered: Option<&'a mut Tethered>,
+    /// Is told how far a long request is.
+    pub listener: &'a mut dyn Listener,
 }
 
 impl Answering<'_> {
@@ -87,6 +93,8 @@ impl Answering<'_> {
                 let collection = self.place(&collection)?.with_durability(durability);
                 self.call(&collection, embedder, call)
             }
+            Request::Snapshot { id, call } => snapshot::answer(self, id, call),
+            Request::Long(long) => long::answer(self, long),
         }
     }
 
@@ -200,7 +208,7 @@ impl Answering<'_> {
         Ok(found)
     }
 
-    fn embedder(&self, choice: &Choice) -> EmbedderChoice {
+    pub fn embedder(&self, choice: &Choice) -> EmbedderChoice {
         match (choice, &self.brought) {
             (Choice::Auto, _) => EmbedderChoice::Auto,
             (Choice::None, _) => EmbedderChoice::None,
@@ -262,6 +270,8 @@ mod tests {
     use crate::Options;
     use crate::durability::Durability;
     use crate::process::frame;
+    use crate::process::limits::Limits;
+    use crate::process::meanwhile::Meanwhile;
     use crate::process::request::KvCall;
     use crate::process::wire::{Bytes, OptionsAsk};
     use crate::record::Record;
@@ -269,6 +279,7 @@ mod tests {
     /// Asks as a lane does that has found another holder: with what the truth has stored of it.
     fn ask<T: serde::de::DeserializeOwned>(db: &Database, number: u64, request: &Request) -> T {
         let receipt = Receipt::read(&db.inner.shared.truth().unwrap(), "lane").unwrap();
+        let limits = Limits::default();
         let mut answering = Answering {
             db,
             turn: Some(("lane", number)),
@@ -276,6 +287,8 @@ mod tests {
             brought: Brought::Here(&EmbedderChoice::None),
             cancel: None,
             known: &mut HashMap::new(),
+            tethered: None,
+            listener: &mut Meanwhile::new(&EmbedderChoice::None, &limits),
         };
         frame::value(&answering.answer(request.clone()).unwrap().0).unwrap()
     }

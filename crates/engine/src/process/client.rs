@@ -1,6 +1,8 @@
 //! The served side: connections to one holder, kept for the next call.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
@@ -8,6 +10,7 @@ use crate::lock::Holder;
 use crate::process::connection::Connection;
 use crate::process::limits::NoAnswer;
 use crate::process::request::ToHolder;
+use crate::process::snapshot::Tether;
 
 /// Idle connections that are kept.
 const IDLE_MAX: usize = 64;
@@ -18,12 +21,21 @@ pub(crate) struct Client {
     folder: PathBuf,
     program: String,
     idle: Mutex<Vec<Connection>>,
+    /// Each keeps a snapshot there in the holder.
+    tethers: Mutex<HashMap<u128, Connection>>,
     pid: u32,
 }
 
 impl Client {
     pub fn connect(folder: PathBuf, holder: Holder, program: String) -> std::result::Result<Self, NoAnswer> {
-        let client = Self { holder, folder, program, idle: Mutex::default(), pid: std::process::id() };
+        let client = Self {
+            holder,
+            folder,
+            program,
+            idle: Mutex::default(),
+            tethers: Mutex::default(),
+            pid: std::process::id(),
+        };
         let first = client.new_lane()?;
         client.keep(first);
         Ok(client)
@@ -51,6 +63,23 @@ impl Client {
         }
     }
 
+    /// Keeps a connection for the snapshot that it took.
+    pub fn tether(self: &Arc<Self>, snapshot: u128, connection: Connection) -> Tether {
+        self.tethers.lock().insert(snapshot, connection);
+        Tether::new(self, snapshot)
+    }
+
+    /// Tells the holder that a snapshot is not needed any more.
+    pub fn let_go(&self, snapshot: u128) {
+        let tether = self.tethers.lock().remove(&snapshot);
+        // When the holder cannot be told it is gone, and the snapshot with it.
+        if let Some(mut connection) = tether
+            && connection.tell(&ToHolder::LetGo { snapshot }).is_ok()
+        {
+            self.keep(connection);
+        }
+    }
+
     /// Tells the holder to stop working on a request.
     pub fn cancel(&self, lane: &str, number: u64) {
         // When the holder cannot be told, the wait for the answer ends by itself.
@@ -70,7 +99,8 @@ impl Drop for Client {
     fn drop(&mut self) {
         // A fork shares the connections with the process that uses them.
         if self.pid == std::process::id() {
-            for mut connection in self.idle.get_mut().drain(..) {
+            let tethers = self.tethers.get_mut().drain().map(|(_, connection)| connection);
+            for mut connection in self.idle.get_mut().drain(..).chain(tethers) {
                 connection.tell(&ToHolder::Goodbye).ok(); // what is not told is forgotten by age
             }
         }

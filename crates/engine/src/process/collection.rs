@@ -9,11 +9,12 @@ use serde::de::DeserializeOwned;
 
 use crate::collection::{
     Answer, Collection as LocalCollection, CollectionInfo, CollectionOptions, Deleted, Page, Scan, Search, Upserted,
+    WriteSet,
 };
 use crate::database::Database as LocalDatabase;
 use crate::durability::Durability;
-use crate::files::{AddOptions, AddReport, FileInfo};
-use crate::process::adding;
+use crate::files::{Add, AddOptions, AddReport, FileInfo, Shelf};
+use crate::process::adding::Elsewhere;
 use crate::process::limits::Limits;
 use crate::process::link::Link;
 use crate::process::request::{Call, Choice, Opened, Place, Request};
@@ -195,10 +196,28 @@ impl Collection {
     /// `NotFound` for a path that does not exist; `Unavailable` without an embedder; errors of the store. What was committed
     /// before stays, and running it again finishes the rest.
     pub fn add(&self, paths: &[PathBuf], options: AddOptions<'_>) -> Result<AddReport> {
+        self.with_shelf(|shelf| Add::new(shelf, options).run(paths))
+    }
+
+    /// Hands over what adding files asks of the collection, wherever it is held.
+    pub(crate) fn with_shelf<T>(&self, work: impl FnOnce(&dyn Shelf) -> Result<T>) -> Result<T> {
         match self.side()? {
-            Side::Here(local) => local.add(paths, options),
-            Side::There(link) => adding::add(self, &link, paths, options),
+            Side::Here(local) => {
+                local.core.check_open()?;
+                work(&local)
+            }
+            Side::There(link) => work(&Elsewhere { collection: self, link: &link }),
         }
+    }
+
+    /// Adds one document whose content the caller has, under a relative path of the caller's choice, whose ending says what it is. Of a
+    /// document that was added under the same path before, passages that have not changed keep their vectors. What cannot be
+    /// read is in the report's `skipped`.
+    ///
+    /// # Errors
+    /// `Invalid` for a path that is absolute or has empty parts; else as those of [`add`](Self::add).
+    pub fn add_document(&self, path: &str, content: &[u8], options: AddOptions<'_>) -> Result<AddReport> {
+        self.with_shelf(|shelf| Add::new(shelf, options).document(path, content))
     }
 
     /// Files that were added at or below `prefix` (all with ""), by path.
@@ -209,6 +228,11 @@ impl Collection {
     /// Removes the file at `path`, or all files below it, with their passages. Returns how many files.
     pub fn remove_files(&self, path: &str) -> Result<u64> {
         self.either(|local| local.remove_files(path), || Call::RemoveFiles(path.into()))
+    }
+
+    /// Everything that one call of an import changes.
+    pub(crate) fn apply(&self, set: WriteSet) -> Result<()> {
+        self.with_shelf(|shelf| shelf.apply(set))
     }
 
     pub(crate) fn embedder(&self) -> &EmbedderChoice {
@@ -280,12 +304,12 @@ pub(crate) fn find(db: &LocalDatabase, place: &Place) -> Result<LocalCollection>
     the_same("collection", place, db.existing_collection(&place.name), |found| found.core.shard.collection)
 }
 
-fn strings<I: AsRef<str>>(ids: &[I]) -> Vec<String> {
+pub(crate) fn strings<I: AsRef<str>>(ids: &[I]) -> Vec<String> {
     ids.iter().map(|id| id.as_ref().to_string()).collect()
 }
 
 /// When to stop waiting for an answer. Many searches run side by side, but each has its time from its own beginning.
-fn limits(searches: &[Search]) -> Limits {
+pub(crate) fn limits(searches: &[Search]) -> Limits {
     let mut limits = Limits { cancel: searches.iter().find_map(|search| search.cancel.clone()), deadline: None };
     if let [search] = searches {
         limits.deadline = search.time_limit.and_then(|limit| Instant::now().checked_add(limit));

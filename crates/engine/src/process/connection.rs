@@ -13,7 +13,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::lock::{Holder, named};
 use crate::process::frame::{self, FrameError};
 use crate::process::hello::{self, Hello, PROTOCOL, Welcome};
-use crate::process::limits::{Limits, NoAnswer};
+use crate::process::limits::NoAnswer;
+use crate::process::long::Listener;
+use crate::process::meanwhile::Meanwhile;
 use crate::process::request::{Encoded, FromHolder, ToHolder};
 use crate::process::socket;
 use crate::{EmbedderChoice, Error, ErrorKind, Result};
@@ -81,15 +83,15 @@ impl Connection {
     pub fn exchange(
         &mut self,
         sent: &[u8],
-        embedder: &EmbedderChoice,
-        limits: &Limits,
+        meanwhile: &mut Meanwhile<'_>,
         cancel: impl Fn(),
     ) -> std::result::Result<Result<Encoded>, NoAnswer> {
         let broken = |_| NoAnswer::Broken;
         self.reader.get_mut().write_all(sent).map_err(|_| NoAnswer::Broken)?;
-        let mut told = false;
+        let (limits, mut told) = (meanwhile.limits, false);
         loop {
-            while !self.has_input(limits).map_err(|_| NoAnswer::Broken)? {
+            while !self.has_input(meanwhile.is_watched()).map_err(|_| NoAnswer::Broken)? {
+                meanwhile.check_wanted().map_err(NoAnswer::Failed)?;
                 if !told && limits.is_cancelled() {
                     told = true;
                     cancel();
@@ -104,9 +106,10 @@ impl Connection {
             match frame::read(&mut self.reader).map_err(broken)? {
                 FromHolder::Answer(answer) => return Ok(answer),
                 FromHolder::Embed { query, texts } => {
-                    let vectors = embed(embedder, query, &texts).map_err(|error| error.to_string());
+                    let vectors = embed(meanwhile.embedder, query, &texts).map_err(|error| error.to_string());
                     frame::write(self.reader.get_mut(), &ToHolder::Embedded(vectors)).map_err(broken)?;
                 }
+                FromHolder::Told(told) => meanwhile.tell(told).map_err(NoAnswer::Failed)?,
             }
         }
     }
@@ -116,9 +119,8 @@ impl Connection {
         frame::write(self.reader.get_mut(), message)
     }
 
-    fn has_input(&self, limits: &Limits) -> std::io::Result<bool> {
-        let limited = limits.cancel.is_some() || limits.deadline.is_some();
-        Ok(!self.reader.buffer().is_empty() || self.reader.get_ref().wait(limited.then_some(LOOK_EVERY))?)
+    fn has_input(&self, is_watched: bool) -> std::io::Result<bool> {
+        Ok(!self.reader.buffer().is_empty() || self.reader.get_ref().wait(is_watched.then_some(LOOK_EVERY))?)
     }
 }
 

@@ -2,23 +2,29 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use nuthatch_truth::Damage;
 
-use crate::backup::{BackupOptions, BackupReport};
+use crate::backup::{self, BackupOptions, BackupReport, check_place};
 use crate::collection::{CollectionInfo, CollectionOptions};
 use crate::database::{Database as LocalDatabase, Doctor, Erase, Migration, Receipt, RepairOutcome, Stats};
-use crate::lock::{Holder, named};
+use crate::durability::Durability;
+use crate::lock::Holder;
 use crate::options::Options;
 use crate::process::collection::Collection;
 use crate::process::keyspace::Keyspace;
 use crate::process::limits::Limits;
 use crate::process::link::{Held, Link, Role, note_store};
+use crate::process::long::{Long, SeenFolder, Told};
+use crate::process::meanwhile::{Meanwhile, OnTold};
 use crate::process::request::{Opened, Request};
+use crate::process::snapshot::Snapshot;
 use crate::process::wire::OptionsAsk;
-use crate::snapshot::Snapshot;
 use crate::transaction::{Transaction, WriteBatch};
-use crate::transfer::{ExportOptions, ExportReport, ImportOptions, ImportReport};
+use crate::transfer::{
+    self, CollectionEntry, ExportFolder, ExportOptions, ExportReport, ImportOptions, ImportReport, Manifest, Outlet,
+};
 use crate::{EmbedderChoice, Error, ErrorKind, Result};
 
 /// An open data folder. Cheap to clone; closed by [`close`](Self::close) or with the last clone of it and of its collections.
@@ -116,6 +122,7 @@ impl Database {
                 let request =
                     Request::Open { name: name.into(), options: OptionsAsk::from(&options), must_exist: false };
                 let opened: Opened = link.ask(request, &embedder, &Limits::default())?;
+                link.given.note(name, &embedder);
                 Collection::served(link, name, opened, embedder)
             }
         }
@@ -186,35 +193,56 @@ impl Database {
     /// # Errors
     /// As those of [`Keyspace`] and [`Collection::upsert`]; `NotFound` for a collection that there is not. Nothing is changed
     /// then.
-    pub fn write(&self, batch: WriteBatch) -> Result<()> {
+    pub fn write(&self, mut batch: WriteBatch) -> Result<()> {
         match self.side()? {
             Side::Here(held) => held.db().write(batch),
-            Side::There(link) => link.ask(Request::Write(Box::new(batch)), &EmbedderChoice::Auto, &Limits::default()),
+            Side::There(link) => {
+                link.given.embed(&mut batch)?;
+                link.ask(Request::Write(Box::new(batch)), &EmbedderChoice::Auto, &Limits::default())
+            }
         }
     }
 
-    /// Everything as it is now, whatever is written later.
+    /// Everything as it is now, whatever is written later. Where another process holds the folder, that one keeps it.
     ///
     /// # Errors
-    /// `Unavailable` where another process holds the folder: snapshots are for the process that holds it.
+    /// `Exhausted` when the process that holds the folder keeps 128 for others already.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        self.held("a snapshot")?.db().snapshot()
+        loop {
+            match self.side()? {
+                Side::Here(held) => return Ok(Snapshot::here(held.db().snapshot()?)),
+                Side::There(link) => match Snapshot::there(link)? {
+                    Some(snapshot) => return Ok(snapshot),
+                    None => {} // this process has come to hold the folder
+                },
+            }
+        }
     }
 
     /// Begins a transaction on everything as it is now.
     ///
     /// # Errors
-    /// `Unavailable` where another process holds the folder: transactions are for the process that holds it.
+    /// As [`snapshot`](Self::snapshot).
     pub fn transaction(&self) -> Result<Transaction> {
-        self.held("a transaction")?.db().transaction()
+        Ok(Transaction::on(self.snapshot()?))
     }
 
-    /// Runs `body` in a transaction and commits it; up to `retries` times anew when somebody else has changed what it read.
+    /// Runs `body` in a transaction and commits it; up to `retries` times anew when somebody else has changed what it read, and
+    /// as often as the process that holds the folder goes meanwhile.
     ///
     /// # Errors
-    /// As [`transaction`](Self::transaction).
-    pub fn transact<T>(&self, retries: u32, body: impl FnMut(&Transaction) -> Result<T>) -> Result<T> {
-        self.held("a transaction")?.db().transact(retries, body)
+    /// As [`transaction`](Self::transaction), [`Transaction::commit`] and the body.
+    pub fn transact<T>(&self, retries: u32, mut body: impl FnMut(&Transaction) -> Result<T>) -> Result<T> {
+        let mut tried = 0;
+        loop {
+            let transaction = self.transaction()?;
+            let outcome = body(&transaction).and_then(|value| transaction.commit(Durability::Commit).map(|()| value));
+            match outcome {
+                Err(error) if error.kind == ErrorKind::Conflict && transaction.is_lost() => {}
+                Err(error) if error.kind == ErrorKind::Conflict && tried < retries => tried += 1,
+                outcome => return outcome,
+            }
+        }
     }
 
     /// Rows, bytes on disk and bytes resident, by part: of the process that holds the folder.
@@ -256,44 +284,95 @@ impl Database {
         )
     }
 
-    /// Writes a backup of everything as of one moment. See [`BackupOptions`].
+    /// Writes a backup of everything as of one moment. See [`BackupOptions`]. The process that holds the folder writes it; when that
+    /// goes, the next one begins it again, which takes over what was stored.
     ///
     /// # Errors
-    /// `Unavailable` where another process holds the folder: a backup is made by the process that holds it.
+    /// `Corrupt` when stored records are damaged, with the file's name; `Conflict` when another backup is under way here or there;
+    /// `Invalid` when `place` has other files in it; `Unavailable` when it was cancelled, or when the process that holds the folder
+    /// does not see the same `place` (in another container).
     pub fn backup(&self, place: impl AsRef<Path>, options: BackupOptions<'_>) -> Result<BackupReport> {
-        self.held("a backup")?.db().backup(place, options)
+        let place = place.as_ref();
+        let link = match self.side()? {
+            Side::Here(held) => return held.db().backup(place, options),
+            Side::There(link) => link,
+        };
+        let BackupOptions { indexes, rate_bytes_per_second, mut on_progress, cancel } = options;
+        let still_wanted = || backup::refuse_when_cancelled(cancel);
+        still_wanted()?;
+        check_place(place, &link.root)?;
+        let request = Long::Backup { place: SeenFolder::make(place)?, indexes, rate_bytes_per_second };
+        let mut tell = |told: Told| {
+            if let (Told::Backup(progress), Some(tell)) = (&told, &mut on_progress) {
+                tell(progress);
+            }
+            still_wanted()
+        };
+        ask_long(&link, request, &mut tell, &still_wanted)
     }
 
-    /// Writes everything, or one collection, in open formats. See [`ExportOptions`].
+    /// Writes everything, or one collection, in open formats. See [`ExportOptions`]. This process writes the files, whoever holds
+    /// the data folder; when that goes, the export begins again.
     ///
     /// # Errors
-    /// As [`backup`](Self::backup).
+    /// `Invalid` when `folder` is not empty; `NotFound` for a collection that there is not; `Unavailable` when it was cancelled.
     pub fn export(&self, folder: impl AsRef<Path>, options: ExportOptions<'_>) -> Result<ExportReport> {
-        self.held("an export")?.db().export(folder, options)
+        let (folder, started) = (folder.as_ref(), Instant::now());
+        let (collection, cancel) = (options.collection.clone(), options.cancel);
+        let side = self.side()?;
+        let mut target = ExportFolder::new(folder, options)?;
+        let (mut report, manifest): (ExportReport, Manifest) = match side {
+            Side::Here(held) => held.db().export_to(collection.as_deref(), &mut target)?,
+            Side::There(link) => {
+                let still_wanted = || transfer::refuse_when_cancelled(cancel);
+                let mut write = |told| match told {
+                    Told::Begins => target.begin_again(),
+                    Told::File(file) => target.begin(&file),
+                    Told::Lines(lines) => target.line(&lines.0).and_then(|()| still_wanted()),
+                    Told::FileEnds => target.end(),
+                    Told::Transfer(progress) => target.tell(progress),
+                    Told::Backup(_) => Ok(()),
+                };
+                ask_long(&link, Long::Export { collection }, &mut write, &still_wanted)?
+            }
+        };
+        target.finish(&manifest)?;
+        (report.folder, report.elapsed) = (folder.to_path_buf(), started.elapsed());
+        Ok(report)
     }
 
-    /// Reads what an export wrote. See [`ImportOptions`].
+    /// Reads what an export wrote. See [`ImportOptions`]. This process reads the files, whoever holds the data folder.
     ///
     /// # Errors
-    /// As [`backup`](Self::backup).
+    /// `Invalid` when a collection or keyspace is there already (unless `merge`), or a line is not what an export writes: its file and
+    /// number are named, and what came before stays; `Unavailable` when it was cancelled.
     pub fn import(&self, folder: impl AsRef<Path>, options: ImportOptions<'_>) -> Result<ImportReport> {
-        self.held("an import")?.db().import(folder, options)
+        transfer::import(self, folder.as_ref(), options)
     }
 
     /// What [`migrate`](Self::migrate) would do.
-    ///
-    /// # Errors
-    /// As [`backup`](Self::backup).
     pub fn migration(&self) -> Result<Migration> {
-        self.held("a migration")?.db().migration()
+        self.either(LocalDatabase::migration, || Request::Long(Long::Migration))
     }
 
-    /// Brings the folder to this program's format.
-    ///
-    /// # Errors
-    /// As [`backup`](Self::backup).
+    /// Brings the folder to this program's format, in the process that holds it. Reads and writes go on meanwhile.
     pub fn migrate(&self) -> Result<Migration> {
-        self.held("a migration")?.db().migrate()
+        self.either(LocalDatabase::migrate, || Request::Long(Long::Migrate))
+    }
+
+    /// Stores a collection with exactly the options of an exported one, when there is none of that name.
+    pub(crate) fn make_collection(&self, entry: &CollectionEntry) -> Result<()> {
+        let there = || Request::Long(Long::MakeCollection(Box::new(entry.clone())));
+        self.either(|db| db.make_collection(entry), there)
+    }
+
+    /// Makes everything durable that has been written.
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.either(|db| Ok(db.inner.shared.truth()?.sync_all()?), || Request::Long(Long::Sync))
+    }
+
+    pub(crate) fn now_ms(&self) -> Result<u64> {
+        Ok(self.link.here()?.now_ms())
     }
 
     /// Finishes background work, writes what is buffered and lets the folder go; one of the others takes over. Calling it again
@@ -323,20 +402,6 @@ impl Database {
         }
     }
 
-    /// The database in this very handle, for what cannot be asked of another.
-    fn held(&self, what: &str) -> Result<Arc<Held>> {
-        match self.side()? {
-            Side::Here(held) => Ok(held),
-            Side::There(link) => Err(Error::new(
-                ErrorKind::Unavailable,
-                format!(
-                    "{what} needs the process that holds the folder, and that is {}; do this there, or close it there first",
-                    named(link.holder().as_ref())
-                ),
-            )),
-        }
-    }
-
     fn side(&self) -> Result<Side> {
         let link = self.link.here()?;
         match link.role()? {
@@ -356,4 +421,17 @@ impl Database {
             Side::There(link) => link.ask(there(), &EmbedderChoice::Auto, &Limits::default()),
         }
     }
+}
+
+fn ask_long<T: serde::de::DeserializeOwned>(
+    link: &Link,
+    long: Long,
+    on_told: &mut OnTold<'_>,
+    still_wanted: &dyn Fn() -> Result<()>,
+) -> Result<T> {
+    let limits = Limits::default();
+    let mut meanwhile = Meanwhile::new(&EmbedderChoice::Auto, &limits);
+    meanwhile.on_told = Some(on_told);
+    meanwhile.still_wanted = Some(still_wanted);
+    link.ask_meanwhile(Request::Long(long), &mut meanwhile)
 }

@@ -187,6 +187,6 @@ pub(crate) fn find(db: &LocalDatabase, place: &Place) -> Result<LocalKeyspace> {
     the_same("keyspace", place, db.existing_keyspace(&place.name), |found| found.space.shard.collection)
 }
 
-fn several<K: AsRef<[u8]>>(keys: &[K]) -> Vec<Bytes> {
+pub(crate) fn several<K: AsRef<[u8]>>(keys: &[K]) -> Vec<Bytes> {
     keys.iter().map(|key| key.as_ref().into()).collect()
 }

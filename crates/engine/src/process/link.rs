@@ -4,8 +4,8 @@
 //! process never touches what the process has; it gets a link of its own.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
@@ -18,7 +18,9 @@ use crate::options::Options;
 use crate::process::answer::{Answering, Brought};
 use crate::process::client::Client;
 use crate::process::frame::{self, FrameError};
+use crate::process::given::Given;
 use crate::process::limits::{Limits, NoAnswer};
+use crate::process::meanwhile::Meanwhile;
 use crate::process::owned::Owned;
 use crate::process::receipt::Receipt;
 use crate::process::request::{Encoded, Request, ToHolder};
@@ -53,6 +55,8 @@ pub(crate) struct Link {
     /// One change of role at a time.
     changing: Mutex<()>,
     closing: AtomicBool,
+    /// What this process embeds itself, while it is served.
+    pub given: Given,
     /// In a fork: its own link, and the fork's pid. The lock is held for moments, and in forks alone.
     forked: RwLock<Option<(u32, Arc<Link>)>>,
 }
@@ -110,8 +114,13 @@ impl Link {
             role: RwLock::new(role),
             changing: Mutex::default(),
             closing: AtomicBool::new(false),
+            given: Given::default(),
             forked: RwLock::default(),
         }
+    }
+
+    pub fn now_ms(&self) -> u64 {
+        self.options.clock.now_ms()
     }
 
     /// This link, or in a fork the fork's own.
@@ -147,6 +156,11 @@ impl Link {
         self.pid == std::process::id()
     }
 
+    /// True when this is what asks the holder of now.
+    pub fn is_served_by(&self, client: &Weak<Client>) -> bool {
+        matches!(&*self.role.read(), Role::IsServed(now) if Weak::ptr_eq(&Arc::downgrade(now), client))
+    }
+
     pub fn role(&self) -> Result<Role> {
         match &*self.role.read() {
             Role::Closed => Err(Error::closed()),
@@ -156,11 +170,16 @@ impl Link {
 
     /// Asks whoever holds the folder, as often as the holder changes meanwhile; a write is done once.
     pub fn ask<T: DeserializeOwned>(&self, request: Request, embedder: &EmbedderChoice, limits: &Limits) -> Result<T> {
-        let answer = self.ask_encoded(request, embedder, limits)?;
+        self.ask_meanwhile(request, &mut Meanwhile::new(embedder, limits))
+    }
+
+    /// The same, for calls that do more than wait for the answer.
+    pub fn ask_meanwhile<T: DeserializeOwned>(&self, request: Request, meanwhile: &mut Meanwhile<'_>) -> Result<T> {
+        let answer = self.ask_encoded(request, meanwhile)?;
         frame::value(&answer.0).map_err(|error| Error::internal(format!("an answer of the holder: {error}")))
     }
 
-    fn ask_encoded(&self, request: Request, embedder: &EmbedderChoice, limits: &Limits) -> Result<Encoded> {
+    fn ask_encoded(&self, request: Request, meanwhile: &mut Meanwhile<'_>) -> Result<Encoded> {
         let mut request = Some(request);
         // Lane, number and frame, once it has been sent.
         let mut turn: Option<(String, u64, Vec<u8>)> = None;
@@ -168,7 +187,7 @@ impl Link {
         loop {
             let client = match self.role()? {
                 Role::IsServed(client) => client,
-                Role::Holds(held) => return answer_here(held.db(), request, turn, embedder, limits),
+                Role::Holds(held) => return answer_here(held.db(), request, turn, meanwhile),
                 Role::Closed => return Err(Error::closed()),
             };
             let connection = match &turn {
@@ -182,9 +201,12 @@ impl Link {
                     turn = Some((connection.lane.clone(), number, frame));
                 }
                 let Some((lane, number, frame)) = &turn else { return Err(NoAnswer::Broken) };
-                let answer = connection.exchange(frame, embedder, limits, || client.cancel(lane, *number))?;
+                let answer = connection.exchange(frame, meanwhile, || client.cancel(lane, *number))?;
                 connection.next = number + 1;
-                client.keep(connection);
+                match &mut meanwhile.tether {
+                    Some((snapshot, tether)) => **tether = Some(client.tether(*snapshot, connection)),
+                    None => client.keep(connection),
+                }
                 Ok(answer)
             });
             match outcome {
@@ -205,7 +227,8 @@ impl Link {
                     ),
                 ));
             }
-            self.recover(&client, limits)?;
+            meanwhile.check_wanted()?;
+            self.recover(&client, meanwhile.limits)?;
         }
     }
 
@@ -217,6 +240,9 @@ impl Link {
         }
         let until = Instant::now() + HOLDER_WAIT_MAX;
         let role = self.establish(limits.deadline.map_or(until, |deadline| until.min(deadline)))?;
+        if let Role::Holds(held) = &role {
+            self.given.pass_on(held.db());
+        }
         let mut now = self.role.write();
         if self.closing.load(Ordering::SeqCst) {
             *now = Role::Closed;
@@ -388,8 +414,7 @@ fn answer_here(
     db: &LocalDatabase,
     request: Option<Request>,
     turn: Option<(String, u64, Vec<u8>)>,
-    embedder: &EmbedderChoice,
-    limits: &Limits,
+    meanwhile: &mut Meanwhile<'_>,
 ) -> Result<Encoded> {
     let request = match (request, &turn) {
         (Some(request), _) => request,
@@ -407,9 +432,11 @@ fn answer_here(
         db,
         turn: turn.as_ref().map(|(lane, number, _)| (lane.as_str(), *number)),
         receipt,
-        brought: Brought::Here(embedder),
-        cancel: limits.cancel.clone(),
+        brought: Brought::Here(meanwhile.embedder),
+        cancel: meanwhile.limits.cancel.clone(),
         known: &mut Default::default(),
+        tethered: None,
+        listener: meanwhile,
     };
     answering.answer(request)
 }

@@ -23,6 +23,7 @@ mod collection;
 mod connection;
 mod database;
 mod frame;
+mod given;
 #[cfg(unix)]
 mod hello;
 pub(crate) mod identity;
@@ -30,12 +31,15 @@ mod keyspace;
 mod keyspace_answer;
 mod limits;
 mod link;
+mod long;
+mod meanwhile;
 mod owned;
 mod receipt;
 mod request;
 #[cfg(unix)]
 mod server;
 mod side;
+mod snapshot;
 #[cfg(unix)]
 mod socket;
 pub(crate) mod wire;
@@ -46,3 +50,4 @@ pub use collection::Collection;
 pub use database::{Database, FolderHolder};
 pub use keyspace::Keyspace;
 pub(crate) use receipt::{Done, Said};
+pub use snapshot::{Snapshot, SnapshotCollection, SnapshotKeyspace};

@@ -9,6 +9,8 @@ use crate::collection::{EmbedderChoice, WriteSet};
 use crate::database::Erase;
 use crate::durability::Durability;
 use crate::kv::{KeyScan, KvOp};
+use crate::process::long::{Long, Told};
+use crate::process::snapshot::SnapshotCall;
 use crate::process::wire::{Bytes, OptionsAsk, ScanAsk, SearchAsk, bytes};
 use crate::record::Record;
 use crate::transaction::WriteBatch;
@@ -25,6 +27,8 @@ pub(crate) enum ToHolder {
     Cancel { lane: String, number: u64 },
     /// This lane is not gone on with. Not answered.
     Goodbye,
+    /// A snapshot that this connection took is not needed any more. Not answered.
+    LetGo { snapshot: u128 },
 }
 
 /// From the holder.
@@ -36,6 +40,8 @@ pub(crate) enum FromHolder {
         query: bool,
         texts: Vec<String>,
     },
+    /// How far a long request is; the answer comes after it.
+    Told(Told),
 }
 
 /// An answer, encoded: its type follows from the request.
@@ -93,6 +99,12 @@ pub(crate) enum Request {
         durability: Durability,
         call: Call,
     },
+    /// About a snapshot that this process takes or has taken, by its number.
+    Snapshot {
+        id: u128,
+        call: SnapshotCall,
+    },
+    Long(Long),
 }
 
 /// Which collection or keyspace: the id tells it from one of the same name that was made after it was dropped.

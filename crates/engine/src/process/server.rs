@@ -4,7 +4,7 @@
 //! when it is told to stop is either answered or not acknowledged, never half of both.
 
 use std::collections::{HashMap, HashSet};
-use std::io::BufReader;
+use std::io::{BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,8 +22,10 @@ use crate::database::Database;
 use crate::process::answer::{Answering, AskCaller, Brought};
 use crate::process::frame::{self, FrameError};
 use crate::process::hello::{self, Hello, PROTOCOL, Welcome};
+use crate::process::long::{Listener, Told};
 use crate::process::receipt::Receipt;
 use crate::process::request::{Encoded, FromHolder, Request, ToHolder};
+use crate::process::snapshot::{Kept, Tethered};
 use crate::process::socket;
 use crate::{Error, ErrorKind, Result};
 
@@ -31,6 +33,8 @@ use crate::{Error, ErrorKind, Result};
 const CONNECTIONS_MAX: usize = 1024;
 /// How long a connection may take to say who it is.
 const HELLO_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long the other side may take nothing of what it is sent: a process that is stopped must not keep an export open.
+const TAKE_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How long a stopping holder lets answers that are under way come to their end.
 const STOP_WAIT_MAX: Duration = Duration::from_secs(10);
 /// How often receipts are looked through for old ones.
@@ -55,6 +59,7 @@ struct Serving {
     /// Lanes that a connection works on now.
     lanes: Mutex<HashSet<String>>,
     lane_left: Condvar,
+    kept: Arc<Kept>,
     /// Requests that can be cancelled, by lane and number.
     running: Mutex<HashMap<(String, u64), Arc<AtomicBool>>>,
 }
@@ -73,6 +78,7 @@ impl Server {
             next: AtomicU64::new(0),
             lanes: Mutex::default(),
             lane_left: Condvar::new(),
+            kept: Arc::default(),
             running: Mutex::default(),
         });
         let thread = serving.clone();
@@ -174,6 +180,7 @@ impl Serving {
         stream.set_read_timeout(Some(HELLO_WAIT_MAX))?;
         let hello: Hello = hello::receive(&mut reader)?;
         stream.set_read_timeout(None)?;
+        stream.set_write_timeout(Some(TAKE_WAIT_MAX))?;
         let refused = if !socket::is_same_user(&stream) {
             Some("it serves processes of its own user only".to_string())
         } else if hello.protocol != PROTOCOL {
@@ -199,14 +206,19 @@ impl Serving {
             Err(_) => return Ok(()), // closed meanwhile
         };
         let stream = Arc::new(Mutex::new((reader, stream)));
-        let ask = asking(&stream);
-        let mut known = HashMap::new();
+        let mut line = Line {
+            lane: hello.lane.clone(),
+            ask: asking(&stream),
+            stream: stream.clone(),
+            known: HashMap::new(),
+            tethered: Tethered::of(self.kept.clone()),
+        };
         loop {
             let message = frame::read(&mut stream.lock().0)?;
             match message {
                 ToHolder::Ask { number, request } => {
                     let outcome = match &receipt {
-                        Ok(receipt) => self.answer(&hello.lane, number, *receipt, &ask, &mut known, request),
+                        Ok(receipt) => self.answer(&mut line, number, *receipt, request),
                         Err(error) => Err(error.clone()),
                     };
                     if outcome.is_err() && self.stopping.load(Ordering::SeqCst) {
@@ -225,30 +237,25 @@ impl Serving {
                     }
                     return Ok(());
                 }
+                ToHolder::LetGo { snapshot } => line.tethered.let_go(snapshot),
                 ToHolder::Embedded(_) => return Err(FrameError::Malformed("vectors that nobody asked for".into())),
             }
         }
     }
 
-    fn answer(
-        &self,
-        lane: &str,
-        number: u64,
-        receipt: Option<Receipt>,
-        ask: &Arc<AskCaller>,
-        known: &mut HashMap<u32, Collection>,
-        request: Request,
-    ) -> Result<Encoded> {
-        let key = (lane.to_string(), number);
+    fn answer(&self, line: &mut Line, number: u64, receipt: Option<Receipt>, request: Request) -> Result<Encoded> {
+        let key = (line.lane.clone(), number);
         let cancel = Arc::new(AtomicBool::new(false));
         self.running.lock().insert(key.clone(), cancel.clone());
         let mut answering = Answering {
             db: &self.db,
-            turn: Some((lane, number)),
+            turn: Some((&line.lane, number)),
             receipt,
-            brought: Brought::There(ask),
+            brought: Brought::There(&line.ask),
             cancel: Some(cancel),
-            known,
+            known: &mut line.known,
+            tethered: Some(&mut line.tethered),
+            listener: &mut Telling { stream: &line.stream, stopping: &self.stopping },
         };
         let outcome = catch_unwind(AssertUnwindSafe(|| answering.answer(request)));
         self.running.lock().remove(&key);
@@ -288,6 +295,49 @@ impl Serving {
     }
 }
 
+/// One connection, as far as answers need it.
+struct Line {
+    lane: String,
+    ask: Arc<AskCaller>,
+    stream: Stream,
+    known: HashMap<u32, Collection>,
+    tethered: Tethered,
+}
+
+type Stream = Arc<Mutex<(BufReader<UnixStream>, UnixStream)>>;
+
+/// Tells the other side of a connection how far its long request is.
+struct Telling<'t> {
+    stream: &'t Stream,
+    stopping: &'t AtomicBool,
+}
+
+impl Listener for Telling<'_> {
+    fn tell(&mut self, told: Told) -> Result<()> {
+        if self.stopping.load(Ordering::SeqCst) {
+            return Err(Error::closed()); // not answered: the next holder begins again
+        }
+        let told = frame::encode(&FromHolder::Told(told)).map_err(|error| Error::internal(error.to_string()))?;
+        self.stream.lock().1.write_all(&told).map_err(|_| gone())
+    }
+
+    /// Nothing is said in the middle of a long request, so whatever can be read is the end of the connection.
+    fn check_there(&self) -> Result<()> {
+        if self.stopping.load(Ordering::SeqCst) {
+            return Err(Error::closed());
+        }
+        let stream = &self.stream.lock().1;
+        match poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+            Ok(0) | Err(_) => Ok(()),
+            Ok(_) => Err(gone()),
+        }
+    }
+}
+
+fn gone() -> Error {
+    Error::new(ErrorKind::Unavailable, "the process that asked has gone")
+}
+
 struct Lane<'a> {
     serving: &'a Serving,
     lane: String,
@@ -301,7 +351,7 @@ impl Drop for Lane<'_> {
 }
 
 /// Asks the other side of a connection to embed, in the middle of its request.
-fn asking(stream: &Arc<Mutex<(BufReader<UnixStream>, UnixStream)>>) -> Arc<AskCaller> {
+fn asking(stream: &Stream) -> Arc<AskCaller> {
     let stream = stream.clone();
     Arc::new(move |query, texts| {
         let mut stream = stream.lock();

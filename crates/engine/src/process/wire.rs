@@ -9,7 +9,7 @@ use nuthatch_vector::Accuracy;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::collection::{CollectionOptions, Fusion, Include, Mode, Scan, Search};
+use crate::collection::{CollectionOptions, Fusion, Include, Mode, NamedVectors, Scan, Search, VectorFieldOptions};
 use crate::process::request::Choice;
 use crate::{EmbedderChoice, Error, Result};
 
@@ -124,6 +124,8 @@ pub(crate) struct SearchAsk {
     text: Option<String>,
     vector: Option<Vec<f32>>,
     like: Option<String>,
+    using: Option<String>,
+    vectors: NamedVectors,
     mode: Option<Mode>,
     filter: Option<String>,
     limit: usize,
@@ -147,6 +149,8 @@ impl From<&Search> for SearchAsk {
             text: search.text.clone(),
             vector: search.vector.clone(),
             like: search.like.clone(),
+            using: search.using.clone(),
+            vectors: search.vectors.clone(),
             mode: search.mode,
             filter: search.filter.as_ref().map(ToString::to_string),
             limit: search.limit,
@@ -169,6 +173,8 @@ impl SearchAsk {
             text: self.text,
             vector: self.vector,
             like: self.like,
+            using: self.using,
+            vectors: self.vectors,
             mode: self.mode,
             filter: self.filter.map(|filter| nuthatch_filter::parse(&filter)).transpose()?,
             limit: self.limit,
@@ -217,9 +223,13 @@ pub(crate) struct OptionsAsk {
     dim: Option<usize>,
     metric: Option<String>,
     element: Option<String>,
+    vectors: Vec<(String, FieldAsk)>,
     pub embedder: Choice,
     language: Option<String>,
 }
+
+/// Dimension, metric and element type.
+type FieldAsk = (Option<usize>, Option<String>, Option<String>);
 
 impl From<&CollectionOptions> for OptionsAsk {
     fn from(options: &CollectionOptions) -> Self {
@@ -227,6 +237,7 @@ impl From<&CollectionOptions> for OptionsAsk {
             dim: options.dim,
             metric: options.metric.map(|metric| metric.to_string()),
             element: options.element.map(|element| element.to_string()),
+            vectors: options.vectors.iter().map(|(name, field)| (name.clone(), field_ask(field))).collect(),
             embedder: Choice::from(&options.embedder),
             language: options.language.clone(),
         }
@@ -239,10 +250,27 @@ impl OptionsAsk {
             dim: self.dim,
             metric: self.metric.map(|metric| metric.parse()).transpose().map_err(Error::from)?,
             element: self.element.map(|element| element.parse()).transpose().map_err(Error::from)?,
+            vectors: self
+                .vectors
+                .into_iter()
+                .map(|(name, ask)| Ok((name, field_options(ask)?)))
+                .collect::<Result<_>>()?,
             embedder,
             language: self.language,
         })
     }
+}
+
+fn field_ask(field: &VectorFieldOptions) -> FieldAsk {
+    (field.dim, field.metric.map(|metric| metric.to_string()), field.element.map(|element| element.to_string()))
+}
+
+fn field_options((dim, metric, element): FieldAsk) -> Result<VectorFieldOptions> {
+    Ok(VectorFieldOptions {
+        dim,
+        metric: metric.map(|metric| metric.parse()).transpose().map_err(Error::from)?,
+        element: element.map(|element| element.parse()).transpose().map_err(Error::from)?,
+    })
 }
 
 #[cfg(test)]

@@ -15,10 +15,6 @@ pub struct SnapshotKeyspace {
 }
 
 impl SnapshotKeyspace {
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        Ok(self.multi_get(&[key])?.pop().flatten())
-    }
-
     /// The values of several keys, in their order.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         self.view.with(|held| match &self.space {

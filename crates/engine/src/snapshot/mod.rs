@@ -67,11 +67,6 @@ impl Snapshot {
         self.view.age()
     }
 
-    /// Ends it for all its clones, keyspaces and collections, which say `Closed` from here on.
-    pub fn close(&self) {
-        self.view.end(Error::new(ErrorKind::Closed, "the snapshot is closed; take another one"));
-    }
-
     /// The collection of that name.
     ///
     /// # Errors
@@ -143,6 +138,11 @@ impl View {
         {
             *held = Err(why.clone());
         }
+    }
+
+    /// True when nothing can be read of it any more.
+    pub fn has_ended(&self) -> bool {
+        self.too_old().is_some() || self.held.try_read_recursive().is_some_and(|held| held.is_err())
     }
 
     /// Lets go of what it holds once nobody reads it any more; every later call gets this error.

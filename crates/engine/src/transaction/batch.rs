@@ -1,6 +1,7 @@
 //! Writes to several keyspaces and collections that stand or fall together.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,9 +12,12 @@ use crate::Result;
 use crate::collection::{Core, WriteSet};
 use crate::database::{Database, Shared};
 use crate::durability::Durability;
+use crate::files::{AddOptions, AddReport, FileEntry, staged};
 use crate::kv::{KvOp, Space};
-use crate::process::{Done, caller};
+use crate::process::{Collection, Done, caller};
 use crate::record::Record;
+use crate::snapshot::Snapshot;
+use crate::transaction::Reads;
 
 /// What one call writes: all of it is there afterwards, or nothing. Of several changes of one key or record the last holds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -31,6 +35,9 @@ pub(crate) struct RecordChanges {
     changes: Vec<(String, Option<Record>)>,
     /// Id -> its place among the changes.
     places: HashMap<String, usize>,
+    /// Rows of the files table, and what they were when they were read, one each.
+    files: Vec<(String, Option<Vec<u8>>)>,
+    files_if: Vec<Option<FileEntry>>,
 }
 
 impl WriteBatch {
@@ -82,8 +89,41 @@ impl WriteBatch {
         self
     }
 
+    /// The records that are inserted or replaced, by collection.
+    pub(crate) fn records_mut(&mut self) -> impl Iterator<Item = (&str, impl Iterator<Item = &mut Record>)> {
+        self.records.iter_mut().map(|(name, changes)| (name.as_str(), changes.upserts_mut()))
+    }
+
+    /// Adds files and folders to a collection, as [`Collection::add`] does, but written with the batch: they are read and split now, by
+    /// this process, and kept in memory. When adding is cancelled, nothing of it is in the batch.
+    ///
+    /// # Errors
+    /// As those of [`Collection::add`]; `Invalid` for a file that is in the batch already; `Exhausted` beyond 128 MiB. The batch is as
+    /// it was then. Writing it is a `Conflict` when somebody else has added or removed one of the files meanwhile.
+    pub fn add_files(
+        &mut self,
+        collection: &Collection,
+        paths: &[PathBuf],
+        options: AddOptions<'_>,
+    ) -> Result<AddReport> {
+        let (report, set) = collection.with_shelf(|shelf| staged::add(shelf, paths, options))?;
+        self.records.entry(collection.name().into()).or_default().join(set)?;
+        Ok(report)
+    }
+
+    /// Removes the file at `path`, or all files below it, with their passages. Returns how many files that will be.
+    ///
+    /// # Errors
+    /// `Invalid` for a file that is in the batch already.
+    pub fn remove_files(&mut self, collection: &Collection, path: &str) -> Result<u64> {
+        let set = collection.with_shelf(|shelf| staged::remove(shelf, path))?;
+        let files = set.files.len() as u64;
+        self.records.entry(collection.name().into()).or_default().join(set)?;
+        Ok(files)
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.keys.values().all(BTreeMap::is_empty) && self.records.values().all(|changes| changes.changes.is_empty())
+        self.keys.values().all(BTreeMap::is_empty) && self.records.values().all(RecordChanges::is_empty)
     }
 }
 
@@ -103,8 +143,26 @@ impl RecordChanges {
         self.places.get(id).map(|at| &self.changes[*at].1)
     }
 
+    fn upserts_mut(&mut self) -> impl Iterator<Item = &mut Record> {
+        self.changes.iter_mut().filter_map(|(_, record)| record.as_mut())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.files.is_empty()
+    }
+
+    /// Takes over what staging files has made.
+    fn join(&mut self, set: WriteSet) -> Result<()> {
+        staged::check_new(&self.files, &set.files)?;
+        set.deletes.into_iter().for_each(|id| self.set(id, None));
+        set.upserts.into_iter().for_each(|record| self.set(record.id.clone(), Some(record)));
+        self.files.extend(set.files);
+        self.files_if.extend(set.files_if.unwrap_or_default());
+        Ok(())
+    }
+
     fn into_set(self) -> WriteSet {
-        let mut set = WriteSet::default();
+        let mut set = WriteSet { files: self.files, files_if: Some(self.files_if), ..WriteSet::default() };
         for (id, record) in self.changes {
             match record {
                 Some(record) => set.upserts.push(record),
@@ -128,8 +186,21 @@ impl Database {
     }
 }
 
+impl Snapshot {
+    /// Writes a batch, if what was read of this snapshot, or is written, is as it has it.
+    ///
+    /// # Errors
+    /// `Conflict` when it is not: nothing was written. Otherwise as [`Database::write`].
+    pub(crate) fn commit(&self, reads: &Reads, batch: WriteBatch) -> Result<()> {
+        let shared = &self.view.shared;
+        let durability = batch.durability;
+        let prepared = Prepared::new(shared, batch)?;
+        prepared.commit(shared, durability, || self.view.with(|held| reads.check(shared, &held.truth)))
+    }
+}
+
 /// A batch whose parts have been found, checked and embedded.
-pub(crate) struct Prepared {
+struct Prepared {
     keys: Vec<(Arc<Space>, Vec<KvOp>)>,
     records: Vec<(Arc<Core>, WriteSet)>,
 }

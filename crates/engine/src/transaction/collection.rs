@@ -5,8 +5,8 @@ use nuthatch_truth::Table;
 use crate::Result;
 use crate::collection::meta::COUNTERS;
 use crate::collection::{Answer, Page, Scan, Search};
+use crate::process::SnapshotCollection;
 use crate::record::{Record, StoredRecord};
-use crate::snapshot::SnapshotCollection;
 use crate::transaction::Transaction;
 
 /// A collection as the transaction sees it. What it has written itself is seen by [`get`](Self::get); searches, counts and
@@ -33,6 +33,7 @@ impl TransactionCollection<'_> {
             None => kept,
             Some(written) => written.map(|record| StoredRecord {
                 vector: record.vector.filter(|_| vectors),
+                vectors: if vectors { record.vectors } else { Default::default() },
                 id: record.id,
                 text: record.text,
                 context: record.context,

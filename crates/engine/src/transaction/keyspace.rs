@@ -1,21 +1,21 @@
 //! A keyspace inside a transaction.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use nuthatch_truth::Table;
+use nuthatch_truth::{Shard, Table};
 
 use crate::Result;
-use crate::kv::{KeyPage, KeyScan, KvOp, Space};
-use crate::snapshot::SnapshotKeyspace;
+use crate::kv::{KeyPage, KeyScan, KvOp};
+use crate::process::SnapshotKeyspace;
 use crate::transaction::{Transaction, Work};
 
 /// A keyspace as the transaction sees it: as it was when that began, and what it has written itself.
 pub struct TransactionKeyspace<'t> {
     pub(crate) transaction: &'t Transaction,
     pub(crate) kept: SnapshotKeyspace,
-    pub(crate) space: Arc<Space>,
+    pub(crate) name: String,
+    pub(crate) shard: Shard,
 }
 
 impl TransactionKeyspace<'_> {
@@ -24,7 +24,7 @@ impl TransactionKeyspace<'_> {
         let written = self.transaction.with(|work| {
             let written = self.written(work, key);
             if written.is_none() {
-                work.reads.key(Table::Kv, self.space.shard.key(key));
+                work.reads.key(Table::Kv, self.shard.key(key));
             }
             Ok(written)
         })?;
@@ -51,25 +51,25 @@ impl TransactionKeyspace<'_> {
         ops.iter().try_for_each(KvOp::check)?;
         self.transaction.with(|work| {
             for op in &ops {
-                work.reads.key(Table::Kv, self.space.shard.key(op.key()));
+                work.reads.key(Table::Kv, self.shard.key(op.key()));
             }
-            work.batch.kv(&self.space.name, ops);
+            work.batch.kv(&self.name, ops);
             Ok(())
         })
     }
 
     /// One page of keys, with what the transaction has written.
     pub fn scan(&self, scan: &KeyScan) -> Result<KeyPage> {
-        let Some((from, to)) = self.space.bounds(scan)? else { return Ok(KeyPage::default()) };
+        let Some((from, to)) = scan.bounds(self.shard)? else { return Ok(KeyPage::default()) };
         let own = self.transaction.with(|work| {
             work.reads.range(Table::Kv, from.clone(), to.clone());
-            let ops = work.batch.keys.get(&self.space.name).into_iter().flat_map(BTreeMap::values);
+            let ops = work.batch.keys.get(&self.name).into_iter().flat_map(BTreeMap::values);
             let own: BTreeMap<Vec<u8>, Option<Vec<u8>>> = ops
                 .map(|op| match op {
                     KvOp::Put { key, value, .. } => (key.clone(), Some(value.clone())),
                     KvOp::Delete { key } => (key.clone(), None),
                 })
-                .filter(|(key, _)| (from.as_slice()..to.as_slice()).contains(&self.space.shard.key(key).as_slice()))
+                .filter(|(key, _)| (from.as_slice()..to.as_slice()).contains(&self.shard.key(key).as_slice()))
                 .collect();
             Ok(own)
         })?;
@@ -115,7 +115,7 @@ impl TransactionKeyspace<'_> {
 
     /// What the transaction has written for a key, if it has.
     fn written(&self, work: &Work, key: &[u8]) -> Option<Option<Vec<u8>>> {
-        Some(match work.batch.keys.get(&self.space.name)?.get(key)? {
+        Some(match work.batch.keys.get(&self.name)?.get(key)? {
             KvOp::Put { value, .. } => Some(value.clone()),
             KvOp::Delete { .. } => None,
         })

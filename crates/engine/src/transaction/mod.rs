@@ -15,22 +15,20 @@ mod collection;
 mod keyspace;
 mod reads;
 
-use std::sync::Arc;
-
 use parking_lot::Mutex;
 
-use batch::Prepared;
 pub use batch::WriteBatch;
 pub use collection::TransactionCollection;
 pub use keyspace::TransactionKeyspace;
+pub(crate) use reads::Reads;
 
-use crate::database::Database;
 use crate::durability::Durability;
-use crate::snapshot::{Snapshot, View};
-use crate::transaction::reads::Reads;
+use crate::process::Snapshot;
 use crate::{Error, ErrorKind, Result};
 
 /// Reads and writes that are to happen as one. Dropping it without [`commit`](Self::commit) undoes everything.
+///
+/// What it has read and is to write stays with it. Only its snapshot may be in another process, and its commit happens there.
 pub struct Transaction {
     snapshot: Snapshot,
     work: Mutex<Option<Work>>,
@@ -43,31 +41,16 @@ pub(crate) struct Work {
     pub batch: WriteBatch,
 }
 
-impl Database {
-    /// Begins a transaction on everything as it is now.
-    pub fn transaction(&self) -> Result<Transaction> {
-        Ok(Transaction { snapshot: self.snapshot()?, work: Mutex::new(Some(Work::default())) })
-    }
-
-    /// Runs `body` in a transaction and commits it; up to `retries` times anew when somebody else has changed what it read.
-    pub fn transact<T>(&self, retries: u32, mut body: impl FnMut(&Transaction) -> Result<T>) -> Result<T> {
-        let mut tried = 0;
-        loop {
-            let transaction = self.transaction()?;
-            let outcome = body(&transaction).and_then(|value| transaction.commit(Durability::Commit).map(|()| value));
-            match outcome {
-                Err(error) if error.kind == ErrorKind::Conflict && tried < retries => tried += 1,
-                outcome => return outcome,
-            }
-        }
-    }
-}
-
 impl Transaction {
+    /// Begins one on everything as it is in the snapshot, which is the transaction's alone.
+    pub(crate) fn on(snapshot: Snapshot) -> Self {
+        Self { snapshot, work: Mutex::new(Some(Work::default())) }
+    }
+
     /// A keyspace, with this transaction's own writes; made when there is none, whatever becomes of the transaction.
     pub fn kv(&self, name: &str) -> Result<TransactionKeyspace<'_>> {
-        let space = self.view().shared.space(name, true)?;
-        Ok(TransactionKeyspace { transaction: self, kept: self.snapshot.kv(name)?, space })
+        let (kept, shard) = self.snapshot.made_keyspace(name)?;
+        Ok(TransactionKeyspace { transaction: self, kept, name: name.into(), shard })
     }
 
     /// A collection, with this transaction's own writes where they are asked for by id.
@@ -82,32 +65,27 @@ impl Transaction {
     /// whatever the outcome.
     ///
     /// # Errors
-    /// `Conflict` when it is not: nothing was written, begin anew ([`Database::transact`] does). Otherwise as
-    /// [`Database::write`].
+    /// `Conflict` when it is not, or when the process that held the folder has gone: nothing was written, begin anew
+    /// ([`Database::transact`](crate::Database::transact) does). Otherwise as [`Database::write`](crate::Database::write).
     pub fn commit(&self, durability: Durability) -> Result<()> {
-        let work = self.work.lock().take().ok_or_else(over)?;
-        let outcome = self.commit_work(work, durability);
-        self.view().end(over());
+        let Work { reads, batch } = self.work.lock().take().ok_or_else(over)?;
+        let outcome = match batch.is_empty() {
+            true => Ok(()), // what was read is of one moment; there is nothing to check it against
+            false => self.snapshot.commit(&reads, batch.with_durability(durability)),
+        };
+        self.snapshot.end(over());
         outcome
     }
 
     /// Undoes everything: nothing of it was ever written.
     pub fn rollback(&self) {
         *self.work.lock() = None;
-        self.view().end(over());
+        self.snapshot.end(over());
     }
 
-    fn commit_work(&self, work: Work, durability: Durability) -> Result<()> {
-        if work.batch.is_empty() {
-            return Ok(()); // what was read is of one moment; there is nothing to check it against
-        }
-        let shared = &self.view().shared;
-        let prepared = Prepared::new(shared, work.batch)?;
-        prepared.commit(shared, durability, || self.view().with(|held| work.reads.check(shared, &held.truth)))
-    }
-
-    fn view(&self) -> &Arc<View> {
-        &self.snapshot.view
+    /// True when it cannot commit because the process that held the folder has gone.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.snapshot.is_lost()
     }
 
     /// Looks at or adds to what the transaction has done.

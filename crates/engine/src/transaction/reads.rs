@@ -28,6 +28,14 @@ impl Reads {
         self.ranges.push((table, from, to));
     }
 
+    pub fn keys(&self) -> impl Iterator<Item = &(Table, Vec<u8>)> {
+        self.keys.iter()
+    }
+
+    pub fn ranges(&self) -> impl Iterator<Item = &(Table, Vec<u8>, Vec<u8>)> {
+        self.ranges.iter()
+    }
+
     /// Says `Conflict` when something is no longer as the snapshot has it. Nobody may write meanwhile.
     pub fn check(&self, shared: &Shared, then: &OwnedSnapshot) -> Result<()> {
         let now = shared.truth()?;

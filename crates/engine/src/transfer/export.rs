@@ -1,24 +1,23 @@
-//! Writing an export.
+//! Reading what is exported, wherever it goes.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use nuthatch_segment::sync_folder;
 use nuthatch_truth::{Direction, Reader, Shard, Table, Truth};
+use serde::{Deserialize, Serialize};
 
-use crate::collection::Core;
+use crate::collection::field::Fields;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
+use crate::collection::{Core, row_of};
 use crate::database::Database;
 use crate::files::FileEntry;
 use crate::record::Row;
 use crate::transfer::key::{FileLine, KeyLine};
-use crate::transfer::manifest::{CollectionEntry, KeyspaceEntry, Manifest};
+use crate::transfer::manifest::{CollectionEntry, FieldEntry, KeyspaceEntry, Manifest};
 use crate::transfer::record::Line;
-use crate::transfer::{OnProgress, TransferProgress, refuse_when_cancelled};
+use crate::transfer::{OnProgress, TransferProgress};
 use crate::{Error, Result};
 
 /// Rows whose vectors are read together, and bytes of them after which they are, however few.
@@ -36,7 +35,7 @@ pub struct ExportOptions<'a> {
 }
 
 /// What was exported.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ExportReport {
     pub folder: PathBuf,
     pub collections: u64,
@@ -48,37 +47,49 @@ pub struct ExportReport {
     pub elapsed: Duration,
 }
 
+/// Where an export goes.
+pub(crate) trait Outlet {
+    /// Begins a file, named relative to the export.
+    fn begin(&mut self, file: &str) -> Result<()>;
+
+    /// A line of the file, its end included.
+    fn line(&mut self, line: &[u8]) -> Result<()>;
+
+    /// The file is whole.
+    fn end(&mut self) -> Result<()>;
+
+    /// How far it is. An error ends the export.
+    fn tell(&mut self, progress: TransferProgress) -> Result<()>;
+}
+
 impl Database {
-    /// Writes everything as it is at one moment into `folder`, new or empty, as JSON lines. Reads and writes go on meanwhile. Memory: a
-    /// few MiB, whatever there is to export.
-    pub fn export(&self, folder: impl AsRef<Path>, mut options: ExportOptions<'_>) -> Result<ExportReport> {
-        let (folder, started) = (folder.as_ref(), Instant::now());
+    /// Gives everything as it is at one moment to `outlet`, as JSON lines, and says what it was. Reads and writes go on meanwhile.
+    /// Memory: a few MiB, whatever there is to export.
+    pub fn export_to(&self, collection: Option<&str>, outlet: &mut dyn Outlet) -> Result<(ExportReport, Manifest)> {
         let shared = &self.inner.shared;
         shared.check_open()?;
-        let names = match &options.collection {
+        let names = match collection {
             Some(name) => vec![self.existing_collection(name)?.name().to_string()],
             None => self.collection_names()?,
         };
         let cores = names.iter().map(|name| Ok(self.existing_collection(name)?.core)).collect::<Result<Vec<_>>>()?;
-        let spaces = match options.collection {
+        let spaces = match collection {
             Some(_) => Vec::new(),
             None => shared.keyspaces()?,
         };
-        make_empty(folder)?;
         let truth = shared.truth()?;
         let snapshot = truth.snapshot();
         let now_ms = shared.options.clock.now_ms();
-        let mut report = ExportReport { folder: folder.to_path_buf(), ..ExportReport::default() };
+        let mut report = ExportReport::default();
         let (mut collections, mut keyspaces) = (Vec::new(), Vec::new());
         for core in &cores {
             let Some(meta) = meta::read::<Meta>(&*snapshot, &meta_key(&core.name))? else { continue }; // dropped before the moment
-            let entry =
-                Exporting { core, reader: &*snapshot, options: &mut options, report: &mut report }.collection(meta)?;
-            collections.push(entry);
+            let exporting = Exporting { core, reader: &*snapshot, outlet: &mut *outlet, report: &mut report };
+            collections.push(exporting.collection(meta)?);
         }
         for (number, (name, shard)) in spaces.into_iter().enumerate() {
             let file = format!("keyspaces/{number:03}-{name}.jsonl");
-            let mut lines = Lines::create(&folder.join(&file))?;
+            let mut lines = Lines::begin(outlet, &file)?;
             let space = shared.space(&name, false)?;
             let mut keys = 0;
             let mut failed = Ok(());
@@ -87,7 +98,7 @@ impl Database {
                     let Some((value, expires_at_ms)) = exported else { return Ok(()) };
                     keys += 1;
                     lines.push(&KeyLine::of(Shard::suffix(key).to_vec(), value, expires_at_ms))?;
-                    tell(&mut options, &name, keys, 0)
+                    lines.tell(&name, keys, 0)
                 });
                 if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
@@ -97,41 +108,38 @@ impl Database {
             keyspaces.push(KeyspaceEntry { name, file, keys });
         }
         (report.collections, report.keyspaces) = (collections.len() as u64, keyspaces.len() as u64);
-        Manifest::new(collections, keyspaces).write(folder)?;
-        report.elapsed = started.elapsed();
-        Ok(report)
+        Ok((report, Manifest::new(collections, keyspaces)))
     }
 }
 
 /// One collection on its way out.
-struct Exporting<'e, 'o> {
+struct Exporting<'e> {
     core: &'e Core,
     reader: &'e dyn Reader,
-    options: &'e mut ExportOptions<'o>,
+    outlet: &'e mut dyn Outlet,
     report: &'e mut ExportReport,
 }
 
-impl Exporting<'_, '_> {
+impl Exporting<'_> {
     fn collection(self, meta: Meta) -> Result<CollectionEntry> {
         let shard = self.core.shard;
         let counters: Counters = meta::read(self.reader, &shard.key(COUNTERS))?.unwrap_or_default();
         // A name alone could be `..`.
         let inside = format!("collections/{:03}-{}", self.report.collections, meta.name);
         self.report.collections += 1;
-        let folder = self.report.folder.join(&inside);
-        let mut lines = Lines::create(&folder.join("records.jsonl"))?;
+        let mut lines = Lines::begin(&mut *self.outlet, &format!("{inside}/records.jsonl"))?;
         let (mut rows, mut bytes) = (Vec::new(), 0);
         let (mut records, mut failed) = (0, Ok(()));
-        let (core, reader, options) = (self.core, self.reader, &mut *self.options);
-        let mut write = |rows: &mut Vec<(Vec<u8>, Row)>| -> Result<()> {
+        let (fields, reader) = (Fields::of(&meta)?, self.reader);
+        let mut write = |rows: &mut Vec<(u64, Row)>| -> Result<()> {
             records += rows.len() as u64;
-            write_rows(core, reader, &mut lines, std::mem::take(rows))?;
-            tell(options, &meta.name, records, counters.rows)
+            write_rows((shard, &fields), reader, &mut lines, std::mem::take(rows))?;
+            lines.tell(&meta.name, records, counters.rows)
         };
         reader.scan(Table::Records, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, stored| {
             bytes += stored.len();
             let read = Row::decode(stored).and_then(|row| {
-                rows.push((key.to_vec(), row));
+                rows.push((row_of(key), row));
                 if rows.len() == READ_ROWS || bytes > READ_BYTES {
                     bytes = 0;
                     write(&mut rows)?;
@@ -145,7 +153,7 @@ impl Exporting<'_, '_> {
         write(&mut rows)?;
         self.report.bytes += lines.finish()?;
         self.report.records += records;
-        let files = self.files(&folder.join("files.jsonl"))?;
+        let files = self.files(&format!("{inside}/files.jsonl"))?;
         Ok(CollectionEntry {
             name: meta.name,
             folder: inside,
@@ -157,13 +165,14 @@ impl Exporting<'_, '_> {
             embedder: meta.embedder,
             records,
             vectors: counters.vectors,
+            vector_fields: fields.iter_named().map(|field| FieldEntry::of(field, &counters)).collect(),
             files,
         })
     }
 
-    fn files(self, path: &Path) -> Result<u64> {
+    fn files(self, file: &str) -> Result<u64> {
         let shard = self.core.shard;
-        let mut lines = Lines::create(path)?;
+        let mut lines = Lines::begin(self.outlet, file)?;
         let (mut files, mut failed) = (0, Ok(()));
         self.reader.scan(Table::Files, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, stored| {
             let name = String::from_utf8_lossy(Shard::suffix(key)).into_owned();
@@ -178,36 +187,30 @@ impl Exporting<'_, '_> {
     }
 }
 
-fn write_rows(core: &Core, reader: &dyn Reader, lines: &mut Lines, rows: Vec<(Vec<u8>, Row)>) -> Result<()> {
-    let keys: Vec<Vec<u8>> = rows.iter().map(|(key, _)| key.clone()).collect();
-    let vectors = reader.multi_get(Table::Vectors, &keys)?;
-    for ((_, row), vector) in rows.iter().zip(vectors) {
-        lines.push(&Line::of(row, vector.as_deref().map(|bytes| core.vector_from(bytes)))?)?;
+fn write_rows(
+    (shard, fields): (Shard, &Fields),
+    reader: &dyn Reader,
+    lines: &mut Lines<'_>,
+    rows: Vec<(u64, Row)>,
+) -> Result<()> {
+    let row_ids: Vec<u64> = rows.iter().map(|(row, _)| *row).collect();
+    let vectors = fields.vectors_of(reader, shard, &row_ids)?;
+    for ((_, row), vectors) in rows.iter().zip(vectors) {
+        lines.push(&Line::of(row, fields.split(vectors))?)?;
     }
     Ok(())
 }
 
-fn tell(options: &mut ExportOptions<'_>, name: &str, done: u64, total: u64) -> Result<()> {
-    refuse_when_cancelled(options.cancel)?;
-    if let Some(tell) = &mut options.on_progress {
-        tell(&TransferProgress { name: name.to_string(), done, total });
-    }
-    Ok(())
-}
-
-/// A file of lines.
-struct Lines {
-    path: PathBuf,
-    file: BufWriter<File>,
+/// A file of lines on its way out.
+struct Lines<'o> {
+    outlet: &'o mut dyn Outlet,
     bytes: u64,
 }
 
-impl Lines {
-    fn create(path: &Path) -> Result<Self> {
-        let folder = path.parent().unwrap_or(path);
-        std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, &error))?;
-        let file = File::create_new(path).map_err(|error| Error::io(path, &error))?;
-        Ok(Self { path: path.to_path_buf(), file: BufWriter::with_capacity(1 << 18, file), bytes: 0 })
+impl<'o> Lines<'o> {
+    fn begin(outlet: &'o mut dyn Outlet, file: &str) -> Result<Self> {
+        outlet.begin(file)?;
+        Ok(Self { outlet, bytes: 0 })
     }
 
     fn push(&mut self, line: &impl serde::Serialize) -> Result<()> {
@@ -215,25 +218,16 @@ impl Lines {
             serde_json::to_vec(line).map_err(|error| Error::internal(format!("a line of JSON: {error}")))?;
         bytes.push(b'\n');
         self.bytes += bytes.len() as u64;
-        self.file.write_all(&bytes).map_err(|error| Error::io(&self.path, &error))
+        self.outlet.line(&bytes)
     }
 
-    /// Makes the file durable; its bytes.
-    fn finish(mut self) -> Result<u64> {
-        let synced = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
-        synced.map_err(|error| Error::io(&self.path, &error))?;
-        sync_folder(self.path.parent().unwrap_or(&self.path))?;
+    fn tell(&mut self, name: &str, done: u64, total: u64) -> Result<()> {
+        self.outlet.tell(TransferProgress { name: name.to_string(), done, total })
+    }
+
+    /// Its bytes.
+    fn finish(self) -> Result<u64> {
+        self.outlet.end()?;
         Ok(self.bytes)
-    }
-}
-
-fn make_empty(folder: &Path) -> Result<()> {
-    std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, &error))?;
-    let mut entries = std::fs::read_dir(folder).map_err(|error| Error::io(folder, &error))?;
-    match entries.next() {
-        None => Ok(()),
-        Some(_) => {
-            Err(Error::invalid(format!("{} is not empty; export into a new or an empty folder", folder.display())))
-        }
     }
 }

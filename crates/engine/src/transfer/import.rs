@@ -2,21 +2,24 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use nuthatch_truth::{Batch, Table};
 
+use crate::collection::field_options::{Wanted, new_fields};
 use crate::collection::meta::{self, LAST_ID, Meta, TENANT_SHARD, meta_key};
-use crate::collection::{Collection, CollectionOptions, WriteSet};
-use crate::database::{Database, check_name};
+use crate::collection::{CollectionOptions, WriteSet};
+use crate::database::{Database as LocalDatabase, check_name};
 use crate::durability::Durability;
+use crate::folder::FORMAT_OF_FIELDS;
 use crate::kv::KvOp;
+use crate::process::{Collection, Database};
 use crate::transfer::key::{FileLine, KeyLine};
-use crate::transfer::manifest::{CollectionEntry, Manifest};
+use crate::transfer::manifest::{CollectionEntry, KeyspaceEntry, Manifest};
 use crate::transfer::record::Line;
-use crate::transfer::{OnProgress, TransferProgress, bad_line, refuse_when_cancelled};
+use crate::transfer::{OnProgress, TransferProgress, bad_line, inside, refuse_when_cancelled};
 use crate::{Error, Result};
 
 /// Lines of one batch, and bytes of them after which it ends, however few.
@@ -46,118 +49,132 @@ pub struct ImportReport {
     pub elapsed: Duration,
 }
 
-impl Database {
-    /// Reads an export of JSON lines. Vectors are taken as they are; nothing is embedded. It may be ended and run again with `merge`.
-    ///
-    /// # Errors
-    /// `Invalid` when a collection or keyspace is there already (unless `merge`), or a line is not what an export writes: its file and
-    /// number are named, and what came before stays.
-    pub fn import(&self, folder: impl AsRef<Path>, mut options: ImportOptions<'_>) -> Result<ImportReport> {
-        let (folder, started) = (folder.as_ref(), Instant::now());
-        self.inner.shared.check_open()?;
-        let mut manifest = Manifest::read(folder)?;
-        if let Some(only) = &options.collection {
-            let names: Vec<String> = manifest.collections.iter().map(|entry| entry.name.clone()).collect();
-            manifest.collections.retain(|entry| entry.name == *only);
-            manifest.keyspaces.clear();
-            if manifest.collections.is_empty() {
-                return Err(Error::not_found(format!("no collection {only:?} in it; there are: {}", names.join(", "))));
-            }
+/// Reads an export of JSON lines. Vectors are taken as they are; nothing is embedded. It may be ended and run again with `merge`.
+/// The files are read by this process, whoever holds the data folder; each batch is one call.
+///
+/// # Errors
+/// `Invalid` when a collection or keyspace is there already (unless `merge`), or a line is not what an export writes: its file and
+/// number are named, and what came before stays.
+pub(crate) fn import(db: &Database, folder: &Path, mut options: ImportOptions<'_>) -> Result<ImportReport> {
+    let started = Instant::now();
+    let (known, spaces) = (db.collection_names()?, db.keyspace_names()?);
+    let mut manifest = Manifest::read(folder)?;
+    if let Some(only) = &options.collection {
+        let names: Vec<String> = manifest.collections.iter().map(|entry| entry.name.clone()).collect();
+        manifest.collections.retain(|entry| entry.name == *only);
+        manifest.keyspaces.clear();
+        if manifest.collections.is_empty() {
+            return Err(Error::not_found(format!("no collection {only:?} in it; there are: {}", names.join(", "))));
         }
-        let (known, spaces) = (self.collection_names()?, self.keyspace_names()?);
-        let there = manifest.collections.iter().map(|entry| &entry.name).filter(|name| known.contains(name));
-        let mut there =
-            there.chain(manifest.keyspaces.iter().map(|entry| &entry.name).filter(|name| spaces.contains(name)));
-        if let (Some(name), false) = (there.next(), options.merge) {
-            return Err(Error::invalid(format!(
-                "{name:?} is there already; import into another data folder, drop it first, or merge (records of the same id are replaced)"
-            )));
-        }
-        let mut report = ImportReport::default();
-        for entry in &manifest.collections {
-            let collection = self.collection_for(entry)?;
-            let place = inside(folder, &entry.folder)?;
-            report.records += import_records(&collection, &place.join("records.jsonl"), entry, &mut options)?;
-            report.files += import_files(&collection, &place.join("files.jsonl"))?;
-            report.collections.push(entry.name.clone());
-        }
-        for entry in &manifest.keyspaces {
-            report.keys += self.import_keys(&inside(folder, &entry.file)?, &entry.name, entry.keys, &mut options)?;
-            report.keyspaces.push(entry.name.clone());
-        }
-        self.inner.shared.truth()?.sync_all()?;
-        report.elapsed = started.elapsed();
-        Ok(report)
     }
+    let there = manifest.collections.iter().map(|entry| &entry.name).filter(|name| known.contains(name));
+    let mut there =
+        there.chain(manifest.keyspaces.iter().map(|entry| &entry.name).filter(|name| spaces.contains(name)));
+    if let (Some(name), false) = (there.next(), options.merge) {
+        return Err(Error::invalid(format!(
+            "{name:?} is there already; import into another data folder, drop it first, or merge (records of the same id are replaced)"
+        )));
+    }
+    let mut report = ImportReport::default();
+    for entry in &manifest.collections {
+        let collection = collection_for(db, entry)?;
+        let place = inside(folder, &entry.folder)?;
+        report.records += import_records(&collection, &place.join("records.jsonl"), entry, &mut options)?;
+        report.files += import_files(&collection, &place.join("files.jsonl"))?;
+        report.collections.push(entry.name.clone());
+    }
+    for entry in &manifest.keyspaces {
+        report.keys += import_keys(db, &inside(folder, &entry.file)?, entry, &mut options)?;
+        report.keyspaces.push(entry.name.clone());
+    }
+    db.sync()?;
+    report.elapsed = started.elapsed();
+    Ok(report)
+}
 
-    /// The collection of an entry, made with exactly its options when there is none.
-    fn collection_for(&self, entry: &CollectionEntry) -> Result<Collection> {
+/// The collection of an entry, made with exactly its options when there is none.
+fn collection_for(db: &Database, entry: &CollectionEntry) -> Result<Collection> {
+    db.make_collection(entry)?;
+    let options = CollectionOptions {
+        dim: entry.dim,
+        metric: Some(entry.metric.parse()?),
+        element: Some(entry.elements.parse()?),
+        language: Some(entry.language.clone()),
+        vectors: fields_of(entry)?,
+        ..CollectionOptions::default()
+    };
+    Ok(db.collection(&entry.name, options)?.with_durability(Durability::Os))
+}
+
+fn fields_of(entry: &CollectionEntry) -> Result<Wanted> {
+    entry.vector_fields.iter().map(|field| Ok((field.name.clone(), field.options()?))).collect()
+}
+
+impl LocalDatabase {
+    /// Stores a collection with exactly the options of an entry, when there is none of that name.
+    pub(crate) fn make_collection(&self, entry: &CollectionEntry) -> Result<()> {
         let shared = &self.inner.shared;
+        shared.check_open()?;
         check_name("collection", &entry.name)?;
-        {
-            let _catalog = shared.catalog.lock();
-            let truth = shared.truth()?;
-            if meta::read::<Meta>(&*truth, &meta_key(&entry.name))?.is_none() {
-                let last: u32 = meta::read(&*truth, &TENANT_SHARD.key(LAST_ID))?.unwrap_or(0);
-                let meta = Meta {
-                    id: last + 1,
-                    name: entry.name.clone(),
-                    dim: entry.dim,
-                    metric: entry.metric.clone(),
-                    element: entry.elements.clone(),
-                    language: entry.language.clone(),
-                    embeds: entry.embeds,
-                    embedder: entry.embedder.clone(),
-                    created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-                    more: Default::default(),
-                };
-                // Words that no collection can have are refused before they are stored.
-                meta.metric()?;
-                meta.element()?;
-                nuthatch_text::Analyzer::new(&meta.language)?;
-                let mut batch = Batch::new();
-                batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
-                batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&meta.id));
-                let position = shared.write(batch)?;
-                shared.make_durable(position, Durability::Commit)?;
-            }
+        let _catalog = shared.catalog.lock();
+        let truth = shared.truth()?;
+        if meta::read::<Meta>(&*truth, &meta_key(&entry.name))?.is_some() {
+            return Ok(());
         }
-        let options = CollectionOptions {
+        let last: u32 = meta::read(&*truth, &TENANT_SHARD.key(LAST_ID))?.unwrap_or(0);
+        let meta = Meta {
+            id: last + 1,
+            name: entry.name.clone(),
             dim: entry.dim,
-            metric: Some(entry.metric.parse()?),
-            element: Some(entry.elements.parse()?),
-            language: Some(entry.language.clone()),
-            ..CollectionOptions::default()
+            metric: entry.metric.clone(),
+            element: entry.elements.clone(),
+            language: entry.language.clone(),
+            embeds: entry.embeds,
+            embedder: entry.embedder.clone(),
+            created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            fields: new_fields(&entry.name, &[], &fields_of(entry)?)?,
+            more: Default::default(),
         };
-        self.collection(&entry.name, options)
+        // Words that no collection can have are refused before they are stored.
+        meta.metric()?;
+        meta.element()?;
+        nuthatch_text::Analyzer::new(&meta.language)?;
+        if !meta.fields.is_empty() {
+            shared.folder.raise_format(FORMAT_OF_FIELDS)?;
+        }
+        let mut batch = Batch::new();
+        batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
+        batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&meta.id));
+        let position = shared.write(batch)?;
+        shared.make_durable(position, Durability::Commit)
     }
+}
 
-    fn import_keys(&self, path: &Path, name: &str, total: u64, options: &mut ImportOptions<'_>) -> Result<u64> {
-        let space = self.kv(name)?.with_durability(Durability::Os);
-        let now_ms = self.inner.shared.options.clock.now_ms();
-        let mut done = 0;
-        batches(path, &mut |lines| {
-            let mut ops = Vec::with_capacity(lines.len());
-            for (number, line) in lines {
-                let wrong = |error: &dyn std::fmt::Display| bad_line(path, *number, error);
-                let line: KeyLine = serde_json::from_str(line).map_err(|error| wrong(&error))?;
-                let expires_in = match line.expires_at_ms {
-                    None => None,
-                    // Expired since the export.
-                    Some(at) if at <= now_ms => continue,
-                    Some(at) => Some(Duration::from_millis(at - now_ms)),
-                };
-                let (key, value) = line.into_parts().map_err(|error| wrong(&error))?;
-                ops.push(KvOp::Put { key, value, expires_in });
-            }
-            done += ops.len() as u64;
-            if !ops.is_empty() {
-                space.multi_put(ops)?;
-            }
-            tell(options, name, done, total)
-        })?;
-        Ok(done)
-    }
+fn import_keys(db: &Database, path: &Path, entry: &KeyspaceEntry, options: &mut ImportOptions<'_>) -> Result<u64> {
+    let space = db.kv(&entry.name)?.with_durability(Durability::Os);
+    let now_ms = db.now_ms()?;
+    let mut done = 0;
+    batches(path, &mut |lines| {
+        let mut ops = Vec::with_capacity(lines.len());
+        for (number, line) in lines {
+            let wrong = |error: &dyn std::fmt::Display| bad_line(path, *number, error);
+            let line: KeyLine = serde_json::from_str(line).map_err(|error| wrong(&error))?;
+            let expires_in = match line.expires_at_ms {
+                None => None,
+                // Expired since the export.
+                Some(at) if at <= now_ms => continue,
+                Some(at) => Some(Duration::from_millis(at - now_ms)),
+            };
+            let (key, value) = line.into_parts().map_err(|error| wrong(&error))?;
+            ops.push(KvOp::Put { key, value, expires_in });
+        }
+        done += ops.len() as u64;
+        if !ops.is_empty() {
+            space.multi_put(ops)?;
+        }
+        tell(options, &entry.name, done, entry.keys)
+    })?;
+    Ok(done)
 }
 
 fn import_records(
@@ -176,7 +193,7 @@ fn import_records(
         done += upserts.len() as u64;
         let set = WriteSet { upserts, as_given: true, ..WriteSet::default() };
         let first = lines.first().map_or(0, |(number, _)| *number);
-        collection.core.apply(set, Durability::Os).map_err(|error| {
+        collection.apply(set).map_err(|error| {
             Error::new(error.kind, format!("{}, lines from {first} on: {}", path.display(), error.message))
         })?;
         tell(options, &entry.name, done, entry.records)
@@ -194,7 +211,7 @@ fn import_files(collection: &Collection, path: &Path) -> Result<u64> {
             files.push((path, Some(entry.encode())));
         }
         done += files.len() as u64;
-        collection.core.apply(WriteSet { files, ..WriteSet::default() }, Durability::Os)?;
+        collection.apply(WriteSet { files, ..WriteSet::default() })?;
         Ok(())
     })?;
     Ok(done)
@@ -235,13 +252,4 @@ fn tell(options: &mut ImportOptions<'_>, name: &str, done: u64, total: u64) -> R
         tell(&TransferProgress { name: name.to_string(), done, total });
     }
     Ok(())
-}
-
-/// A place in the export; one that leads out of it is refused.
-fn inside(folder: &Path, path: &str) -> Result<PathBuf> {
-    let relative = Path::new(path);
-    match !path.is_empty() && relative.components().all(|part| matches!(part, Component::Normal(_))) {
-        true => Ok(folder.join(relative)),
-        false => Err(Error::invalid(format!("the export names {path:?}, which leads out of its folder"))),
-    }
 }

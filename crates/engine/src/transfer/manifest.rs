@@ -5,8 +5,10 @@ use std::path::Path;
 use nuthatch_segment::sync_folder;
 use serde::{Deserialize, Serialize};
 
-use crate::collection::meta::EmbedderMeta;
-use crate::transfer::EXPORT_FORMAT_VERSION;
+use crate::collection::VectorFieldOptions;
+use crate::collection::field::Field;
+use crate::collection::meta::{Counters, EmbedderMeta};
+use crate::transfer::{EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION};
 use crate::{Error, Result};
 
 const FILE: &str = "export.json";
@@ -39,8 +41,41 @@ pub(crate) struct CollectionEntry {
     pub embeds: bool,
     pub embedder: Option<EmbedderMeta>,
     pub records: u64,
+    /// Unnamed ones.
     pub vectors: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vector_fields: Vec<FieldEntry>,
     pub files: u64,
+}
+
+/// A named vector field.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct FieldEntry {
+    pub name: String,
+    pub dim: usize,
+    pub metric: String,
+    pub elements: String,
+    pub vectors: u64,
+}
+
+impl FieldEntry {
+    pub fn of(field: &Field, counters: &Counters) -> Self {
+        Self {
+            name: field.name.clone(),
+            dim: field.dim.unwrap_or(0),
+            metric: field.metric.to_string(),
+            elements: field.element.to_string(),
+            vectors: counters.of_field(field.id),
+        }
+    }
+
+    pub fn options(&self) -> Result<VectorFieldOptions> {
+        Ok(VectorFieldOptions {
+            dim: Some(self.dim),
+            metric: Some(self.metric.parse()?),
+            element: Some(self.elements.parse()?),
+        })
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -54,7 +89,11 @@ pub(crate) struct KeyspaceEntry {
 impl Manifest {
     pub fn new(collections: Vec<CollectionEntry>, keyspaces: Vec<KeyspaceEntry>) -> Self {
         Self {
-            nuthatch_export: EXPORT_FORMAT_VERSION,
+            // An earlier program would pass named vectors over.
+            nuthatch_export: match collections.iter().all(|entry| entry.vector_fields.is_empty()) {
+                true => EXPORT_FORMAT_OLDEST_READABLE,
+                false => EXPORT_FORMAT_VERSION,
+            },
             format: JSONL.into(),
             created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             written_by: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),
@@ -86,9 +125,9 @@ impl Manifest {
         };
         let manifest: Self = serde_json::from_slice(&body)
             .map_err(|error| Error::invalid(format!("{} is not the manifest of an export: {error}", path.display())))?;
-        if manifest.nuthatch_export != EXPORT_FORMAT_VERSION {
+        if !(EXPORT_FORMAT_OLDEST_READABLE..=EXPORT_FORMAT_VERSION).contains(&manifest.nuthatch_export) {
             return Err(Error::invalid(format!(
-                "{} has export format {} (written by {}), this program reads {EXPORT_FORMAT_VERSION}; use a newer Nuthatch",
+                "{} has export format {} (written by {}), this program reads {EXPORT_FORMAT_OLDEST_READABLE} to {EXPORT_FORMAT_VERSION}; use a newer Nuthatch",
                 folder.display(),
                 manifest.nuthatch_export,
                 manifest.written_by

@@ -8,25 +8,34 @@
 //! is one moment. A folder without its manifest is no export.
 
 mod export;
+mod folder;
 mod import;
 mod key;
 mod manifest;
 mod record;
 
+pub(crate) use export::Outlet;
 pub use export::{ExportOptions, ExportReport};
+pub(crate) use folder::ExportFolder;
+pub(crate) use import::import;
 pub use import::{ImportOptions, ImportReport};
+pub(crate) use manifest::{CollectionEntry, Manifest};
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+
+use serde::{Deserialize, Serialize};
 
 use crate::backup::is_cancelled;
 use crate::{Error, ErrorKind, Result};
 
-/// Version of the layout of exports.
-pub const EXPORT_FORMAT_VERSION: u32 = 1;
+/// Newest version of the layout of exports: from 2 on records may have named vectors. Written only where there are any.
+pub const EXPORT_FORMAT_VERSION: u32 = 2;
+/// Oldest version that is read.
+pub const EXPORT_FORMAT_OLDEST_READABLE: u32 = 1;
 
 /// Where an export or an import stands.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferProgress {
     /// The collection or keyspace at hand.
     pub name: String,
@@ -38,7 +47,7 @@ pub struct TransferProgress {
 /// Told after each batch.
 pub(crate) type OnProgress<'a> = Option<&'a mut (dyn FnMut(&TransferProgress) + Send)>;
 
-fn refuse_when_cancelled(cancel: Option<&AtomicBool>) -> Result<()> {
+pub(crate) fn refuse_when_cancelled(cancel: Option<&AtomicBool>) -> Result<()> {
     match is_cancelled(cancel) {
         true => Err(Error::new(ErrorKind::Unavailable, "cancelled")),
         false => Ok(()),
@@ -48,4 +57,13 @@ fn refuse_when_cancelled(cancel: Option<&AtomicBool>) -> Result<()> {
 /// A line that is not what an export writes.
 fn bad_line(path: &Path, number: u64, what: impl std::fmt::Display) -> Error {
     Error::invalid(format!("{}, line {number}: {what}", path.display()))
+}
+
+/// A place in the export; one that leads out of it is refused.
+fn inside(folder: &Path, path: &str) -> Result<PathBuf> {
+    let relative = Path::new(path);
+    match !path.is_empty() && relative.components().all(|part| matches!(part, Component::Normal(_))) {
+        true => Ok(folder.join(relative)),
+        false => Err(Error::invalid(format!("the export names {path:?}, which leads out of its folder"))),
+    }
 }

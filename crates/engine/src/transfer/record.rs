@@ -9,6 +9,7 @@ use nuthatch_filter::{Payload, Value, parse_datetime, payload_from_json};
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
+use crate::collection::NamedVectors;
 use crate::record::{Record, Row};
 use crate::{Error, Result};
 
@@ -24,6 +25,9 @@ pub(crate) struct Line<'l> {
     pub code: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vector: Option<Vec<f32>>,
+    /// Of named fields.
+    #[serde(default, skip_serializing_if = "NamedVectors::is_empty")]
+    pub vectors: NamedVectors,
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub payload: Map<String, serde_json::Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -31,7 +35,7 @@ pub(crate) struct Line<'l> {
 }
 
 impl<'l> Line<'l> {
-    pub fn of(row: &'l Row, vector: Option<Vec<f32>>) -> Result<Self> {
+    pub fn of(row: &'l Row, (vector, vectors): (Option<Vec<f32>>, NamedVectors)) -> Result<Self> {
         let payload = row.payload()?;
         let mut datetimes = Vec::new();
         for (name, value) in &payload {
@@ -43,6 +47,7 @@ impl<'l> Line<'l> {
             context: row.context.as_deref().map(Cow::Borrowed),
             code: row.code,
             vector,
+            vectors,
             payload: nuthatch_filter::payload_to_json(&payload),
             datetimes,
         })
@@ -59,6 +64,7 @@ impl<'l> Line<'l> {
             context: self.context.map(Cow::into_owned),
             code: self.code,
             vector: self.vector,
+            vectors: self.vectors,
             payload,
         })
     }
@@ -127,12 +133,14 @@ mod tests {
             payload: nuthatch_filter::encode(&payload),
         };
         let vector = vec![0.1, -0.0, f32::MIN_POSITIVE / 3.0, f32::MAX, 1.0 / 3.0];
-        let line = serde_json::to_string(&Line::of(&row, Some(vector.clone())).unwrap()).unwrap();
+        let named = NamedVectors::from([("title".to_string(), vec![0.1, 1.0 / 3.0])]);
+        let line = serde_json::to_string(&Line::of(&row, (Some(vector.clone()), named.clone())).unwrap()).unwrap();
         let record = serde_json::from_str::<Line<'_>>(&line).unwrap().into_record().unwrap();
         assert_eq!((record.id, record.text, record.context, record.code), (row.id, row.text, row.context, true));
         assert_eq!(record.payload, payload);
         let bits = |vector: &[f32]| vector.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&record.vector.unwrap()), bits(&vector));
+        assert_eq!(record.vectors, named);
     }
 
     #[test]

@@ -50,6 +50,7 @@ pub fn record(id: &str, kept: &Kept) -> Record {
         id: id.into(),
         text: kept.text.clone(),
         vector: kept.vector.clone(),
+        vectors: Default::default(),
         payload: kept.payload.clone(),
         context: None,
         code: false,

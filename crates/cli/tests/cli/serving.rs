@@ -1,0 +1,133 @@
+//! `serve`, `config check` and `key`.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStderr, Stdio};
+
+use serde_json::Value;
+
+use crate::support::Place;
+
+struct Served {
+    child: Child,
+    address: String,
+    log: BufReader<ChildStderr>,
+}
+
+/// A server on a port of its own, ready.
+fn serve(place: &Place, more: &[&str]) -> Served {
+    let arguments = [&["serve", "--listen", "127.0.0.1:0", "--log-format", "json"], more].concat();
+    let mut child = place.command(&arguments).stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    let mut address = String::new();
+    loop {
+        let mut line = String::new();
+        assert_ne!(log.read_line(&mut line).unwrap(), 0, "the server ended");
+        let line: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        if let Some(said) = line["address"].as_str() {
+            address = said.to_string();
+        }
+        if line["message"] == "ready" {
+            return Served { child, address, log };
+        }
+    }
+}
+
+impl Served {
+    /// Status and body.
+    fn get(&self, path: &str, key: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {key}\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut all = String::new();
+        stream.read_to_string(&mut all).unwrap();
+        (all[9..12].parse().unwrap(), all.split_once("\r\n\r\n").unwrap().1.to_string())
+    }
+
+    /// Exit code and the rest of the log after SIGTERM.
+    fn terminate(mut self) -> (Option<i32>, String) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let mut rest = String::new();
+        self.log.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().code(), rest)
+    }
+}
+
+#[test]
+fn a_server_answers_logs_and_ends_in_good_order() {
+    let place = Place::with_documents();
+    let served = serve(&place, &[]);
+    let (status, body) = served.get("/v1/collections/documents", "");
+    assert_eq!(status, 200);
+    assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["name"], "documents");
+    // Other commands work through it meanwhile.
+    assert_eq!(place.json(&["search", "osprey", "--json"])["hits"].as_array().unwrap().len(), 1);
+    let (code, log) = served.terminate();
+    assert_eq!(code, Some(0), "{log}");
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let request = lines.iter().find(|line| line["status"] == 200).unwrap();
+    assert_eq!(request["span"]["route"], "/v1/collections/{collection}");
+    assert!(request["span"]["id"].is_string(), "{request}");
+    assert!(log.contains("everything is written"), "{log}");
+    place.run(&["doctor"]).succeeds();
+}
+
+#[test]
+fn a_key_opens_until_it_is_revoked() {
+    let place = Place::with_documents();
+    let made = place.json(&["key", "create", "me", "--scope", "read", "--json"]);
+    let (id, token) = (made["id"].as_str().unwrap(), made["token"].as_str().unwrap());
+    let served = serve(&place, &[]);
+    assert_eq!(served.get("/v1/collections", "").0, 401);
+    assert_eq!(served.get("/v1/collections", token).0, 200);
+    assert_eq!(served.get("/v1/stats", token).0, 403);
+    let rotated = place.json(&["key", "rotate", id, "--json"]);
+    assert_eq!(served.get("/v1/collections", rotated["token"].as_str().unwrap()).0, 200);
+    assert_eq!(served.get("/v1/collections", token).0, 200, "both hold for a while");
+    place.run(&["key", "revoke", id]).succeeds();
+    assert_eq!(served.get("/v1/collections", token).0, 401);
+    let listed = place.json(&["key", "list", "--json"]);
+    assert_eq!((&listed[0]["holds"], &listed[1]["holds"]), (&Value::Bool(false), &Value::Bool(true)));
+    assert!(!place.run(&["key", "list"]).succeeds().out.contains(token));
+    assert_eq!(served.terminate().0, Some(0));
+    place.run(&["key", "revoke", "nobody"]).ends(3);
+    place.run(&["key", "create", "me", "--scope", "root"]).ends(2);
+}
+
+#[test]
+fn settings_say_where_they_come_from() {
+    let place = Place::new();
+    place.write("server.toml", "# mine\nworkers = 3\nlog_format = 'json'\nlisten = '127.0.0.1:1'\n");
+    let arguments = ["config", "check", "--config", "server.toml", "--listen", "127.0.0.1:2", "--exclusive", "--json"];
+    let ran = place.command(&arguments).env("NUTHATCH_WORKERS", "4").env("NUTHATCH_MEMORY_BUDGET", "64MiB").output().unwrap();
+    let said: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let of = |name: &str| {
+        let found = said.as_array().unwrap().iter().find(|said| said["setting"] == name).unwrap();
+        (found["value"].as_str().unwrap().to_string(), found["from"].as_str().unwrap().to_string())
+    };
+    assert_eq!(of("listen"), ("127.0.0.1:2".into(), "flag --listen".into()));
+    assert_eq!(of("workers"), ("4".into(), "environment NUTHATCH_WORKERS".into()));
+    assert_eq!(of("log_format"), ("json".into(), "server.toml:3".into()));
+    assert_eq!(of("exclusive"), ("true".into(), "flag --exclusive".into()));
+    assert_eq!(of("memory_budget"), ("64MiB".into(), "environment NUTHATCH_MEMORY_BUDGET".into()));
+    assert_eq!(of("requests_max"), ("1024".into(), "default".into()));
+    let flag = place.json(&["config", "check", "--memory-budget", "1GiB", "--mapped", "--json"]);
+    assert!(flag.to_string().contains(r#"{"from":"flag --memory-budget","setting":"memory_budget","value":"1GiB"}"#), "{flag}");
+    assert!(flag.to_string().contains(r#"{"from":"flag --mapped","setting":"mapped","value":"true"}"#), "{flag}");
+}
+
+#[test]
+fn a_setting_that_cannot_be_is_named_with_its_place() {
+    let place = Place::new();
+    place.write("server.toml", "workers = 3\nlog_format = 'loud'\n");
+    for command in [&["config", "check"][..], &["serve"]] {
+        let ran = place.run(&[command, &["--config", "server.toml"]].concat()).ends(2);
+        assert!(ran.err.contains("server.toml:2: log_format"), "{}", ran.err);
+    }
+    place.run(&["serve", "--config", "nowhere.toml"]).ends(3);
+    let ran = place.run(&["serve", "--listen", "0.0.0.0:0"]).ends(2);
+    assert!(ran.err.contains("nuthatch key create"), "{}", ran.err);
+    let ran = place.run(&["serve", "--workers", "none"]).ends(2);
+    assert!(ran.err.contains("flag --workers: workers"), "{}", ran.err);
+}

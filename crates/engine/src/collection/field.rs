@@ -1,0 +1,248 @@
+//! Vector fields: what the vectors of each are, and where they lie in the truth.
+//!
+//! **Useful for** whoever reads, compares or indexes vectors: each does it for one field at a time.
+//! **Not for** payload fields, which `filter` knows.
+//!
+//! **Invariant:** a field's number, metric and element type never change; its dimension once it is settled.
+
+use std::collections::BTreeMap;
+
+use nuthatch_truth::{Reader, Shard, Table};
+use nuthatch_vector::{Element, Metric, VectorError, validate};
+
+use crate::collection::fusion::Found;
+use crate::collection::meta::Meta;
+use crate::{Error, Result};
+
+/// A field's number in its collection, given once.
+pub(crate) type FieldId = u16;
+
+/// The field that every collection has.
+pub(crate) const UNNAMED: FieldId = 0;
+
+/// What the keys of named fields have before the field's number: more than any row id begins with.
+const NAMED: u8 = 0xFF;
+
+/// Vectors by the name of their field.
+pub type NamedVectors = BTreeMap<String, Vec<f32>>;
+
+/// One field.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Field {
+    pub id: FieldId,
+    /// Empty for the unnamed one.
+    pub name: String,
+    /// Components; `None` until the first vector settles it.
+    pub dim: Option<usize>,
+    pub metric: Metric,
+    pub element: Element,
+}
+
+/// The fields of a collection, ascending by number.
+#[derive(Clone, Debug)]
+pub(crate) struct Fields {
+    all: Vec<Field>,
+}
+
+/// The vectors of one row, by field.
+pub(crate) type FieldVectors = Vec<(FieldId, Vec<f32>)>;
+
+impl Field {
+    /// The key of a row's vector in the table `vectors`.
+    pub fn key(&self, shard: Shard, row: u64) -> Vec<u8> {
+        match self.id {
+            UNNAMED => shard.number_key(row),
+            id => shard.key(&[&[NAMED][..], &id.to_be_bytes(), &row.to_be_bytes()].concat()),
+        }
+    }
+
+    /// Where the keys of this field begin, and the first one after them.
+    pub fn range(&self, shard: Shard) -> (Vec<u8>, Vec<u8>) {
+        let from = match self.id {
+            UNNAMED => shard.prefix().to_vec(),
+            id => shard.key(&[&[NAMED][..], &id.to_be_bytes()].concat()),
+        };
+        (from, Self::end_of(shard, self.id))
+    }
+
+    /// The first key after those of a field.
+    pub fn end_of(shard: Shard, id: FieldId) -> Vec<u8> {
+        match id.checked_add(1) {
+            Some(_) if id == UNNAMED => shard.key(&[NAMED]),
+            Some(next) => shard.key(&[&[NAMED][..], &next.to_be_bytes()].concat()),
+            None => shard.end(),
+        }
+    }
+
+    /// The number of the named field that a key of the table `vectors` belongs to.
+    pub fn number_of(key: &[u8]) -> Option<FieldId> {
+        let rest = Shard::suffix(key).strip_prefix(&[NAMED])?;
+        rest.first_chunk().map(|number| FieldId::from_be_bytes(*number))
+    }
+
+    /// Refuses a vector that cannot be stored.
+    pub fn check(&self, vector: &[f32]) -> Result<()> {
+        self.check_with(vector, self.dim.unwrap_or(vector.len()))
+    }
+
+    /// The same where the dimension is about to be settled.
+    pub fn check_with(&self, vector: &[f32], dim: usize) -> Result<()> {
+        let checked = validate(vector, dim, self.metric).and_then(|()| self.element.encode(vector).map(drop));
+        checked.map_err(|error| self.refusal(&error))
+    }
+
+    /// Refuses a vector that cannot be searched with. Its components need not be of the field's type: they are compared in 32 bits.
+    pub fn check_query(&self, vector: &[f32]) -> Result<()> {
+        let Some(dim) = self.dim else { return Ok(()) };
+        let checked = validate(vector, dim, self.metric).and_then(|()| match self.metric {
+            // Distances are counts of components only between zeros and ones.
+            Metric::Hamming => self.element.encode(vector).map(drop),
+            Metric::Cosine | Metric::Dot | Metric::L2 => Ok(()),
+        });
+        checked.map_err(|error| Error::invalid(format!("query vector: {}", self.refusal(&error).message)))
+    }
+
+    fn refusal(&self, error: &VectorError) -> Error {
+        let what = match (self.id, error) {
+            (UNNAMED, error) => error.to_string(),
+            (_, VectorError::WrongDimension { expected, found }) => {
+                format!("vector field {:?} has {expected} dimensions, the vector has {found}", self.name)
+            }
+            (_, error) => format!("vector field {:?}: {error}", self.name),
+        };
+        Error::invalid(what)
+    }
+
+    /// Stored vectors of rows, in their order.
+    pub fn stored(&self, reader: &dyn Reader, shard: Shard, rows: &[u64]) -> Result<Vec<Option<Vec<u8>>>> {
+        let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.key(shard, *row)).collect();
+        Ok(reader.multi_get(Table::Vectors, &keys)?)
+    }
+
+    /// The components of a stored vector.
+    pub fn decode(&self, bytes: &[u8]) -> Vec<f32> {
+        let dim = match self.element {
+            Element::Binary => self.dim.unwrap_or(bytes.len() * 8),
+            Element::F32 => bytes.len() / 4,
+            Element::F16 => bytes.len() / 2,
+            Element::Int8 | Element::Uint8 => bytes.len(),
+        };
+        self.element.decode(bytes, dim)
+    }
+
+    /// A vector as it comes back once stored.
+    pub fn as_stored(&self, vector: Vec<f32>) -> Result<Vec<f32>> {
+        match self.element {
+            Element::F16 => Ok(self.element.decode(&self.element.encode(&vector)?, vector.len())),
+            Element::F32 | Element::Int8 | Element::Uint8 | Element::Binary => Ok(vector),
+        }
+    }
+
+    /// A row and its exact similarity to a query.
+    pub fn compare(&self, query: &[f32], row: u64, vector: &[f32]) -> Found {
+        self.found(row, self.metric.similarity(query, vector))
+    }
+
+    pub fn found(&self, row: u64, similarity: f32) -> Found {
+        Found { row, similarity, shown: self.metric.score(similarity) }
+    }
+}
+
+impl Fields {
+    pub fn of(meta: &Meta) -> Result<Self> {
+        let (metric, element) = (meta.metric()?, meta.element()?);
+        let mut all = vec![Field { id: UNNAMED, name: String::new(), dim: meta.dim, metric, element }];
+        for field in &meta.fields {
+            all.push(field.field()?);
+        }
+        Ok(Self { all })
+    }
+
+    pub fn unnamed(&self) -> &Field {
+        &self.all[0]
+    }
+
+    pub fn get(&self, id: FieldId) -> Option<&Field> {
+        self.all.iter().find(|field| field.id == id)
+    }
+
+    /// The field of that name.
+    ///
+    /// # Errors
+    /// `Invalid`, with the names that there are.
+    pub fn named(&self, name: &str) -> Result<&Field> {
+        let mut named = self.iter_named();
+        named.find(|field| field.name == name).ok_or_else(|| {
+            let names: Vec<String> = self.iter_named().map(|field| format!("{:?}", field.name)).collect();
+            Error::invalid(match names.is_empty() {
+                true => {
+                    format!("there is no vector field {name:?}; open the collection with it, and its dimension, first")
+                }
+                false => format!("there is no vector field {name:?}; there are: {}", names.join(", ")),
+            })
+        })
+    }
+
+    pub fn iter_named(&self) -> impl Iterator<Item = &Field> {
+        self.all.iter().filter(|field| field.id != UNNAMED)
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, Field> {
+        self.all.iter()
+    }
+
+    /// Most components of any field: graphs are built one after the other.
+    pub fn dim_max(&self) -> usize {
+        self.all.iter().filter_map(|field| field.dim).max().unwrap_or(0)
+    }
+
+    /// The stored vectors of rows, in their order: those that each has.
+    pub fn vectors_of(&self, reader: &dyn Reader, shard: Shard, rows: &[u64]) -> Result<Vec<FieldVectors>> {
+        let mut found = vec![FieldVectors::new(); rows.len()];
+        for field in &self.all {
+            for (row, stored) in found.iter_mut().zip(field.stored(reader, shard, rows)?) {
+                row.extend(stored.map(|bytes| (field.id, field.decode(&bytes))));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The unnamed vector, and the others by name.
+    pub fn split(&self, vectors: FieldVectors) -> (Option<Vec<f32>>, NamedVectors) {
+        let (mut unnamed, mut named) = (None, NamedVectors::new());
+        for (id, vector) in vectors {
+            match self.get(id) {
+                Some(Field { id: UNNAMED, .. }) => unnamed = Some(vector),
+                Some(field) => drop(named.insert(field.name.clone(), vector)),
+                None => {}
+            }
+        }
+        (unnamed, named)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(id: FieldId) -> Field {
+        Field { id, name: format!("f{id}"), dim: Some(2), metric: Metric::L2, element: Element::F32 }
+    }
+
+    #[test]
+    fn keys_of_each_field_are_a_range_of_their_own() {
+        let shard = Shard { tenant: 3, collection: 7 };
+        for id in [UNNAMED, 1, 255, 256, FieldId::MAX] {
+            let (from, to) = field(id).range(shard);
+            for other in [UNNAMED, 1, 2, 255, 256, 257, FieldId::MAX] {
+                for row in [0, 1, u64::MAX >> 8] {
+                    let key = field(other).key(shard, row);
+                    assert_eq!(key >= from && key < to, other == id, "field {other} row {row} in the range of {id}");
+                    assert_eq!(Field::number_of(&key), (other != UNNAMED).then_some(other));
+                    assert_eq!(crate::collection::row_of(&key), row);
+                    assert!(key < shard.end());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Making vector fields, and holding what is asked for against what is stored.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use nuthatch_truth::{Batch, Table};
+use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
+
+use crate::collection::Core;
+use crate::collection::field::{FieldId, Fields};
+use crate::collection::meta::{self, FieldMeta, meta_key};
+use crate::database::check_name;
+use crate::durability::Durability;
+use crate::folder::FORMAT_OF_FIELDS;
+use crate::{Error, Result};
+
+/// Named fields of one collection.
+const FIELDS_MAX: usize = 64;
+
+/// What the vectors of a named field are. All of it is fixed when the field is made; for one that there is, what is left out is
+/// as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VectorFieldOptions {
+    /// Components, 2 to 4096. A new field needs it.
+    pub dim: Option<usize>,
+    /// Default cosine; Hamming for binary vectors.
+    pub metric: Option<Metric>,
+    /// Default `f32`.
+    pub element: Option<Element>,
+}
+
+/// Named fields that a collection is asked for.
+pub(crate) type Wanted = BTreeMap<String, VectorFieldOptions>;
+
+impl Core {
+    /// Makes the fields that there are not yet. Rows that are there have no vector of them.
+    pub(crate) fn add_fields(&self, wanted: &Wanted) -> Result<()> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let mut writer = self.writer.lock();
+        self.check_open()?; // a dropped collection must not write itself back
+        let new = new_fields(&self.name, &writer.meta.fields, wanted)?;
+        if new.is_empty() {
+            return Ok(());
+        }
+        let mut meta = writer.meta.clone();
+        meta.fields.extend(new);
+        let fields = Arc::new(Fields::of(&meta)?);
+        self.shared.folder.raise_format(FORMAT_OF_FIELDS)?;
+        let mut batch = Batch::new();
+        batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
+        let position = self.shared.write(batch)?;
+        (writer.meta, writer.fields) = (meta.clone(), fields);
+        drop(writer);
+        self.shared.make_durable(position, Durability::Commit)?;
+        meta.write_copy(&self.index_folder())
+    }
+
+    /// Refuses what contradicts the fields that there are, and fields that cannot be made.
+    pub(crate) fn check_fields(&self, wanted: &Wanted) -> Result<()> {
+        new_fields(&self.name, &self.writer.lock().meta.fields, wanted).map(drop)
+    }
+}
+
+/// Those of the wanted fields that are not known yet.
+pub(crate) fn new_fields(collection: &str, known: &[FieldMeta], wanted: &Wanted) -> Result<Vec<FieldMeta>> {
+    let mut new = Vec::new();
+    let mut id = known.iter().map(|field| field.id).max().unwrap_or(0);
+    for (name, options) in wanted {
+        match known.iter().find(|field| field.name == *name) {
+            Some(field) => agree(collection, field, options)?,
+            None => {
+                id += 1;
+                new.push(make(id, name, options)?);
+            }
+        }
+    }
+    if known.len() + new.len() > FIELDS_MAX {
+        return Err(Error::invalid(format!(
+            "collection {collection:?} would have {} vector fields, {FIELDS_MAX} at most",
+            known.len() + new.len()
+        )));
+    }
+    Ok(new)
+}
+
+fn make(id: FieldId, name: &str, options: &VectorFieldOptions) -> Result<FieldMeta> {
+    check_name("vector field", name)?;
+    let Some(dim) = options.dim else {
+        return Err(Error::invalid(format!(
+            "vector field {name:?} is new and needs its dimension; give `dim`, {DIM_MIN} to {DIM_MAX}"
+        )));
+    };
+    if !(DIM_MIN..=DIM_MAX).contains(&dim) {
+        return Err(Error::invalid(format!("vector field {name:?}: {dim} dimensions; choose {DIM_MIN} to {DIM_MAX}")));
+    }
+    let (metric, element) = metric_and_element(options.metric, options.element)
+        .map_err(|error| Error::invalid(format!("vector field {name:?}: {}", error.message)))?;
+    Ok(FieldMeta { id, name: name.into(), dim, metric: metric.to_string(), element: element.to_string() })
+}
+
+/// What vectors are of which only some is said.
+pub(crate) fn metric_and_element(metric: Option<Metric>, element: Option<Element>) -> Result<(Metric, Element)> {
+    let element = element.unwrap_or_default();
+    let metric = metric.unwrap_or(match element {
+        Element::Binary => Metric::Hamming,
+        Element::F32 | Element::F16 | Element::Int8 | Element::Uint8 => Metric::Cosine,
+    });
+    if (metric == Metric::Hamming) != (element == Element::Binary) {
+        return Err(Error::invalid(format!(
+            "metric {metric} with elements {element}: Hamming is for binary vectors, and they are for it; choose both or neither"
+        )));
+    }
+    Ok((metric, element))
+}
+
+fn agree(collection: &str, field: &FieldMeta, options: &VectorFieldOptions) -> Result<()> {
+    let given = [
+        ("dim", field.dim.to_string(), options.dim.map(|dim| dim.to_string())),
+        ("metric", field.metric.clone(), options.metric.map(|metric| metric.to_string())),
+        ("elements", field.element.clone(), options.element.map(|element| element.to_string())),
+    ];
+    for (what, stored, given) in given {
+        if let Some(given) = given.filter(|given| *given != stored) {
+            return Err(Error::invalid(format!(
+                "vector field {:?} of collection {collection:?} has {what} {stored}, but {given} was given; leave it out, or make another field",
+                field.name
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! Files in a batch: read and split when they are staged, written with everything else when the batch is.
+//!
+//! **Useful for** files that have to appear together with keys and records, or not at all. **Not for** large folders: what is staged is
+//! in memory until it is written. **Invariant:** a file that changed in the collection between being staged and being written is a
+//! conflict, so no passage of its other version stays behind.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use crate::collection::{BATCH_BYTES_MAX, WriteSet, record_bytes};
+use crate::files::{Add, AddOptions, AddReport, FileEntry, Shelf};
+use crate::record::Record;
+use crate::{Error, ErrorKind, Result};
+
+/// Reads files, and says what writing them would change.
+pub(crate) fn add(shelf: &dyn Shelf, paths: &[PathBuf], options: AddOptions<'_>) -> Result<(AddReport, WriteSet)> {
+    let staging = Staging::on(shelf);
+    let report = Add::new(&staging, options).run(paths)?;
+    let set = if report.cancelled { WriteSet::default() } else { staging.set.into_inner() };
+    Ok((report, set))
+}
+
+/// What removing the file at `path`, or all files below it, would change.
+pub(crate) fn remove(shelf: &dyn Shelf, path: &str) -> Result<WriteSet> {
+    let staging = Staging::on(shelf);
+    for (path, entry) in staging.entries(path)? {
+        let deletes = entry.ids(&path).collect();
+        staging.apply(WriteSet { deletes, files: vec![(path, None)], ..WriteSet::default() })?;
+    }
+    Ok(staging.set.into_inner())
+}
+
+/// A shelf that keeps what is to be put on another.
+struct Staging<'s> {
+    shelf: &'s dyn Shelf,
+    /// What was stored of each file when it was looked up.
+    seen: RefCell<HashMap<String, FileEntry>>,
+    set: RefCell<WriteSet>,
+    bytes: RefCell<usize>,
+}
+
+impl<'s> Staging<'s> {
+    fn on(shelf: &'s dyn Shelf) -> Self {
+        let set = WriteSet { files_if: Some(Vec::new()), ..WriteSet::default() };
+        Self { shelf, seen: RefCell::default(), set: RefCell::new(set), bytes: RefCell::default() }
+    }
+}
+
+impl Shelf for Staging<'_> {
+    fn own_folder(&self) -> PathBuf {
+        self.shelf.own_folder()
+    }
+
+    fn embedder_fingerprint(&self) -> Result<Option<String>> {
+        self.shelf.embedder_fingerprint()
+    }
+
+    fn entry(&self, path: &str) -> Result<Option<FileEntry>> {
+        let entry = self.shelf.entry(path)?;
+        self.seen.borrow_mut().extend(entry.clone().map(|entry| (path.to_string(), entry)));
+        Ok(entry)
+    }
+
+    fn entries(&self, path: &str) -> Result<Vec<(String, FileEntry)>> {
+        let entries = self.shelf.entries(path)?;
+        self.seen.borrow_mut().extend(entries.iter().cloned());
+        Ok(entries)
+    }
+
+    fn vectors(&self, ids: Vec<String>) -> Result<Vec<Option<Vec<f32>>>> {
+        self.shelf.vectors(ids)
+    }
+
+    fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
+        self.shelf.embed_missing(records)
+    }
+
+    fn apply(&self, set: WriteSet) -> Result<()> {
+        *self.bytes.borrow_mut() += set.upserts.iter().map(record_bytes).sum::<usize>();
+        if *self.bytes.borrow() > BATCH_BYTES_MAX {
+            return Err(Error::new(
+                ErrorKind::Exhausted,
+                format!(
+                    "the files of this batch give over {} MiB; add them outside of a batch, or fewer at a time",
+                    BATCH_BYTES_MAX >> 20
+                ),
+            ));
+        }
+        let mut staged = self.set.borrow_mut();
+        let seen = self.seen.borrow();
+        let before = set.files.iter().map(|(path, _)| seen.get(path).cloned());
+        staged.files_if.get_or_insert_default().extend(before);
+        staged.files.extend(set.files);
+        staged.upserts.extend(set.upserts);
+        staged.deletes.extend(set.deletes);
+        Ok(())
+    }
+}
+
+/// Refuses files that are in a batch already: of two readings of one file only the later would be complete.
+pub(crate) fn check_new(staged: &[(String, Option<Vec<u8>>)], more: &[(String, Option<Vec<u8>>)]) -> Result<()> {
+    let again = more.iter().find(|(path, _)| staged.iter().any(|(other, _)| other == path));
+    again.map_or(Ok(()), |(path, _)| {
+        let path = Path::new(path).display();
+        Err(Error::invalid(format!("{path} is in this batch already; add or remove it once, or begin another batch")))
+    })
+}

@@ -1,0 +1,63 @@
+//! The embedders that this process has given to collections: what is asked of a collection in a batch, a snapshot or a
+//! transaction, without a handle that knows its embedder, uses them, too.
+
+use std::collections::HashMap;
+
+use nuthatch_embed::Embedder;
+use parking_lot::Mutex;
+
+use crate::database::Database;
+use crate::record::Record;
+use crate::transaction::WriteBatch;
+use crate::{EmbedderChoice, Error, Result};
+
+/// By name of the collection. Only of a process that is served: one that holds the folder keeps them with the collections.
+#[derive(Default)]
+pub(crate) struct Given {
+    choices: Mutex<HashMap<String, EmbedderChoice>>,
+}
+
+impl Given {
+    pub fn note(&self, collection: &str, choice: &EmbedderChoice) {
+        match choice {
+            EmbedderChoice::Given(_) => drop(self.choices.lock().insert(collection.into(), choice.clone())),
+            EmbedderChoice::None | EmbedderChoice::BuiltIn => drop(self.choices.lock().remove(collection)),
+            EmbedderChoice::Auto => {}
+        }
+    }
+
+    pub fn of(&self, collection: &str) -> EmbedderChoice {
+        self.choices.lock().get(collection).cloned().unwrap_or(EmbedderChoice::Auto)
+    }
+
+    /// Makes the vectors of a batch's texts that come without one, where the embedder is this process's own.
+    pub fn embed(&self, batch: &mut WriteBatch) -> Result<()> {
+        for (collection, records) in batch.records_mut() {
+            if let EmbedderChoice::Given(embedder) = self.of(collection) {
+                embed(&*embedder, records)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands them to the database, when this process has come to hold it.
+    pub fn pass_on(&self, db: &Database) {
+        for choice in self.choices.lock().values() {
+            if let EmbedderChoice::Given(embedder) = choice {
+                db.inner.shared.remember_embedder(embedder);
+            }
+        }
+    }
+}
+
+fn embed<'r>(embedder: &dyn Embedder, records: impl Iterator<Item = &'r mut Record>) -> Result<()> {
+    let (texts, places): (Vec<String>, Vec<&mut Option<Vec<f32>>>) =
+        records.filter_map(|record| Some((record.text_to_embed()?, &mut record.vector))).unzip();
+    if texts.is_empty() {
+        return Ok(());
+    }
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let vectors = embedder.embed_passages(&texts).map_err(Error::from)?;
+    places.into_iter().zip(vectors).for_each(|(place, vector)| *place = Some(vector));
+    Ok(())
+}

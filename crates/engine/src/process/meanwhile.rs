@@ -1,0 +1,46 @@
+//! What the thread that asked does while it waits for an answer.
+
+use crate::process::limits::Limits;
+use crate::process::long::{Listener, Told};
+use crate::process::snapshot::Tether;
+use crate::{EmbedderChoice, Result};
+
+/// Takes what a long request tells before its answer. An error hangs up, which ends the request, and is what the call says.
+pub(crate) type OnTold<'a> = dyn FnMut(Told) -> Result<()> + 'a;
+
+pub(crate) struct Meanwhile<'a> {
+    /// Embeds when the holder asks for it.
+    pub embedder: &'a EmbedderChoice,
+    pub limits: &'a Limits,
+    pub on_told: Option<&'a mut OnTold<'a>>,
+    /// Looked at from time to time. An error hangs up, as above.
+    pub still_wanted: Option<&'a (dyn Fn() -> Result<()> + 'a)>,
+    /// The number of a snapshot that is asked for, and where to put what it hangs on.
+    pub tether: Option<(u128, &'a mut Option<Tether>)>,
+}
+
+impl<'a> Meanwhile<'a> {
+    pub fn new(embedder: &'a EmbedderChoice, limits: &'a Limits) -> Self {
+        Self { embedder, limits, on_told: None, still_wanted: None, tether: None }
+    }
+
+    /// True when there is something to look at while waiting.
+    pub fn is_watched(&self) -> bool {
+        self.limits.cancel.is_some() || self.limits.deadline.is_some() || self.still_wanted.is_some()
+    }
+
+    pub fn check_wanted(&self) -> Result<()> {
+        self.still_wanted.map_or(Ok(()), |check| check())
+    }
+}
+
+/// For a request that this process answers itself, because it has come to hold the folder.
+impl Listener for Meanwhile<'_> {
+    fn tell(&mut self, told: Told) -> Result<()> {
+        self.on_told.as_mut().map_or(Ok(()), |tell| tell(told))
+    }
+
+    fn check_there(&self) -> Result<()> {
+        self.check_wanted()
+    }
+}

@@ -1,0 +1,145 @@
+//! Answering what another process asks of a snapshot that it has taken here.
+
+use std::sync::Arc;
+
+use crate::collection::Search;
+use crate::process::answer::Answering;
+use crate::process::request::Encoded;
+use crate::process::snapshot::keep::KeptSnapshot;
+use crate::process::snapshot::request::{KeptCall, KeptKvCall, ShardAsk, SnapshotCall};
+use crate::process::wire::Bytes;
+use crate::snapshot::{SnapshotCollection, SnapshotKeyspace};
+use crate::{EmbedderChoice, Error, ErrorKind, Result};
+
+pub(crate) fn answer(answering: &mut Answering<'_>, id: u128, call: SnapshotCall) -> Result<Encoded> {
+    match call {
+        SnapshotCall::Take => match &mut answering.tethered {
+            Some(tethered) => {
+                tethered.take(id, answering.db)?;
+                Encoded::of(&true)
+            }
+            None => Encoded::of(&false),
+        },
+        SnapshotCall::Collection(name) => {
+            let collection = find(answering, id)?.snapshot.collection(&name)?;
+            Encoded::of(&Some(ShardAsk::from(collection.shard()?)))
+        }
+        SnapshotCall::Keyspace { name, make } => {
+            let kept = find(answering, id)?;
+            if make {
+                answering.db.kv(&name)?;
+            }
+            let keyspace = kept.keyspace(&name)?;
+            Encoded::of(&keyspace.space.map(|space| ShardAsk::from(space.shard)))
+        }
+        SnapshotCall::In { collection, embedder, call } => {
+            let collection = find(answering, id)?.snapshot.collection(&collection)?;
+            let embedder = answering.embedder(&embedder);
+            answering.served(embedder, |_| in_collection(answering, &collection, call))
+        }
+        SnapshotCall::InKeyspace { keyspace, call } => in_keyspace(&find(answering, id)?.keyspace(&keyspace)?, call),
+        SnapshotCall::Commit { reads, batch } => match answering.repeated() {
+            Some(_) => answering.once_more(&()),
+            None => {
+                let kept = find(answering, id)?;
+                let reads = reads.reads()?;
+                answering.served(EmbedderChoice::Auto, |_| Encoded::of(&kept.snapshot.commit(&reads, *batch)?))
+            }
+        },
+    }
+}
+
+fn in_collection(answering: &Answering<'_>, collection: &SnapshotCollection, call: KeptCall) -> Result<Encoded> {
+    let cancellable = |search: Search| Search { cancel: answering.cancel.clone(), ..search };
+    match call {
+        KeptCall::Get { ids, vectors } => Encoded::of(&collection.get(&ids, vectors)?),
+        KeptCall::Count(filter) => Encoded::of(&collection.count(filter.as_deref())?),
+        KeptCall::Scan(scan) => Encoded::of(&collection.scan(&scan.scan()?)?),
+        KeptCall::Search(search) => Encoded::of(&collection.search(&cancellable(search.search()?))?),
+        KeptCall::SearchMany(searches) => {
+            let searches: Result<Vec<Search>> =
+                searches.into_iter().map(|search| search.search().map(cancellable)).collect();
+            Encoded::of(&collection.search_many(&searches?)?)
+        }
+        KeptCall::Files(prefix) => Encoded::of(&collection.files(&prefix)?),
+    }
+}
+
+fn in_keyspace(keyspace: &SnapshotKeyspace, call: KeptKvCall) -> Result<Encoded> {
+    match call {
+        KeptKvCall::MultiGet(keys) => {
+            let values: Vec<_> = keyspace.multi_get(&keys)?.into_iter().map(|value| value.map(Bytes)).collect();
+            Encoded::of(&values)
+        }
+        KeptKvCall::Scan(scan) => Encoded::of(&keyspace.scan(&scan)?),
+    }
+}
+
+/// Numbers are never used again, so one that is not known here was taken of a holder that has gone.
+fn find(answering: &Answering<'_>, id: u128) -> Result<Arc<KeptSnapshot>> {
+    let found = answering.tethered.as_ref().and_then(|tethered| tethered.kept().get(id));
+    found.ok_or_else(|| {
+        Error::new(
+            ErrorKind::Conflict,
+            "the process that held the folder has gone, and with it this snapshot or transaction; begin another one",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::Database;
+    use crate::process::answer::Brought;
+    use crate::process::limits::Limits;
+    use crate::process::meanwhile::Meanwhile;
+    use crate::process::receipt::Receipt;
+    use crate::process::request::Request;
+    use crate::process::snapshot::request::ReadsAsk;
+    use crate::process::snapshot::{Kept, Tethered};
+    use crate::transaction::{Reads, WriteBatch};
+    use crate::{KeyScan, KvOp, Options};
+
+    /// Asks as a lane does: of the holder that has its snapshots, or of one that has come after that.
+    fn ask(db: &Database, tethered: Option<&mut Tethered>, number: u64, call: SnapshotCall) -> Result<Encoded> {
+        let receipt = Receipt::read(&*db.inner.shared.truth()?, "lane")?;
+        let limits = Limits::default();
+        let mut answering = Answering {
+            db,
+            turn: Some(("lane", number)),
+            receipt,
+            brought: Brought::Here(&EmbedderChoice::None),
+            cancel: None,
+            known: &mut Default::default(),
+            tethered,
+            listener: &mut Meanwhile::new(&EmbedderChoice::None, &limits),
+        };
+        answering.answer(Request::Snapshot { id: 7, call })
+    }
+
+    #[test]
+    fn a_commit_that_is_asked_of_the_next_holder_is_done_once_or_conflicts() {
+        let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
+        let accounts = db.kv("accounts").unwrap();
+        let shard = accounts.space.shard;
+        let commit = |value: &str| {
+            let mut reads = Reads::default();
+            reads.key(nuthatch_truth::Table::Kv, shard.key(b"a"));
+            let mut batch = WriteBatch::new();
+            batch.put("accounts", "a", value);
+            SnapshotCall::Commit { reads: ReadsAsk::from(&reads), batch: Box::new(batch) }
+        };
+        let mut tethered = Tethered::of(Arc::<Kept>::default());
+        ask(&db, Some(&mut tethered), 1, SnapshotCall::Take).unwrap();
+        ask(&db, Some(&mut tethered), 2, commit("first")).unwrap();
+        let op = KvOp::Put { key: b"a".to_vec(), value: b"by another".to_vec(), expires_in: None };
+        accounts.multi_put(vec![op]).unwrap();
+        ask(&db, None, 2, commit("first")).unwrap();
+        assert_eq!(accounts.get("a").unwrap().unwrap(), b"by another", "done once");
+        for holder in [Some(&mut tethered), None] {
+            let error = ask(&db, holder, 3, commit("second")).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Conflict, "{error}");
+        }
+        assert_eq!(accounts.scan(&KeyScan::default()).unwrap().entries, [(b"a".to_vec(), b"by another".to_vec())]);
+    }
+}

@@ -1,0 +1,64 @@
+//! A keyspace as it was, here or in the holder.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use crate::kv::{KeyPage, KeyScan};
+use crate::process::keyspace::several;
+use crate::process::limits::Limits;
+use crate::process::snapshot::Remote;
+use crate::process::snapshot::request::{KeptKvCall, SnapshotCall};
+use crate::process::wire::Bytes;
+use crate::snapshot::SnapshotKeyspace as LocalKeyspace;
+use crate::{EmbedderChoice, Result};
+
+/// A keyspace of a [`crate::Snapshot`]. What had not expired then is there for as long as the snapshot.
+#[derive(Clone)]
+pub struct SnapshotKeyspace {
+    at: At,
+}
+
+#[derive(Clone)]
+enum At {
+    Here(LocalKeyspace),
+    There { remote: Arc<Remote>, name: String },
+}
+
+impl SnapshotKeyspace {
+    pub(crate) fn here(local: LocalKeyspace) -> Self {
+        Self { at: At::Here(local) }
+    }
+
+    pub(crate) fn there(remote: Arc<Remote>, name: &str) -> Self {
+        Self { at: At::There { remote, name: name.into() } }
+    }
+
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        Ok(self.multi_get(&[key])?.pop().flatten())
+    }
+
+    /// The values of several keys, in their order.
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
+        match &self.at {
+            At::Here(local) => local.multi_get(keys),
+            At::There { remote, name } => {
+                let values: Vec<Option<Bytes>> = ask(remote, name, KeptKvCall::MultiGet(several(keys)))?;
+                Ok(values.into_iter().map(|value| value.map(|value| value.0)).collect())
+            }
+        }
+    }
+
+    /// One page of keys.
+    pub fn scan(&self, scan: &KeyScan) -> Result<KeyPage> {
+        match &self.at {
+            At::Here(local) => local.scan(scan),
+            At::There { remote, name } => ask(remote, name, KeptKvCall::Scan(scan.clone())),
+        }
+    }
+}
+
+fn ask<T: DeserializeOwned>(remote: &Remote, keyspace: &str, call: KeptKvCall) -> Result<T> {
+    let call = SnapshotCall::InKeyspace { keyspace: keyspace.into(), call };
+    remote.ask(call, &EmbedderChoice::None, &Limits::default())
+}

@@ -1,0 +1,218 @@
+//! The snapshot that callers see: the local one where this process holds the folder, one that the holder keeps where another
+//! does.
+//!
+//! **Invariant:** a snapshot that another process keeps is there for as long as that process holds the folder, it is young
+//! enough, and the handle or the process that took it lives. Whatever ends it is told by every later call; no call ever answers
+//! as of another moment.
+
+mod answer;
+mod collection;
+mod keep;
+mod keyspace;
+mod request;
+mod tether;
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use nuthatch_truth::Shard;
+use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
+
+pub(crate) use answer::answer;
+pub use collection::SnapshotCollection;
+pub(crate) use keep::{Kept, Tethered};
+pub use keyspace::SnapshotKeyspace;
+pub(crate) use request::SnapshotCall;
+pub(crate) use tether::Tether;
+
+use crate::process::client::Client;
+use crate::process::limits::Limits;
+use crate::process::link::Link;
+use crate::process::meanwhile::Meanwhile;
+use crate::process::request::Request;
+use crate::process::snapshot::request::{ReadsAsk, ShardAsk};
+use crate::snapshot::Snapshot as LocalSnapshot;
+use crate::transaction::{Reads, WriteBatch};
+use crate::{EmbedderChoice, Error, ErrorKind, Result};
+
+/// A consistent view of the whole database. Cheap to take and to clone; ends with its last clone, with the database, when it
+/// is older than [`crate::Options::snapshot_age_max`], or when the process that held the folder as it was taken has gone.
+#[derive(Clone)]
+pub struct Snapshot {
+    at: At,
+}
+
+#[derive(Clone)]
+enum At {
+    Here(LocalSnapshot),
+    There(Arc<Remote>),
+}
+
+/// A snapshot that the holder keeps.
+pub(crate) struct Remote {
+    link: Arc<Link>,
+    /// Chosen here, so that no other holder ever has one of this number.
+    id: u128,
+    taken_at_ms: u64,
+    client: Weak<Client>,
+    tether: Mutex<Option<Tether>>,
+    ended: OnceLock<Error>,
+    /// What has been asked for: a transaction asks for the same ones again and again.
+    collections: Mutex<HashMap<String, Shard>>,
+    keyspaces: Mutex<HashMap<String, Shard>>,
+}
+
+impl Snapshot {
+    pub(crate) fn here(local: LocalSnapshot) -> Self {
+        Self { at: At::Here(local) }
+    }
+
+    /// One that the holder keeps. `None` when this process has come to hold the folder meanwhile.
+    pub(crate) fn there(link: Arc<Link>) -> Result<Option<Self>> {
+        let id = uuid::Uuid::new_v4().as_u128();
+        let taken_at_ms = link.now_ms();
+        let mut tether = None;
+        let limits = Limits::default();
+        let mut meanwhile = Meanwhile::new(&EmbedderChoice::None, &limits);
+        meanwhile.tether = Some((id, &mut tether));
+        let is_kept: bool = link.ask_meanwhile(Request::Snapshot { id, call: SnapshotCall::Take }, &mut meanwhile)?;
+        let remote = Remote {
+            link,
+            id,
+            taken_at_ms,
+            client: tether.as_ref().map(Tether::client).unwrap_or_default(),
+            tether: Mutex::new(tether),
+            ended: OnceLock::new(),
+            collections: Mutex::default(),
+            keyspaces: Mutex::default(),
+        };
+        Ok(is_kept.then(|| Self { at: At::There(Arc::new(remote)) }))
+    }
+
+    /// How long ago it was taken.
+    pub fn age(&self) -> Duration {
+        match &self.at {
+            At::Here(local) => local.age(),
+            At::There(remote) => Duration::from_millis(remote.link.now_ms().saturating_sub(remote.taken_at_ms)),
+        }
+    }
+
+    /// Ends it for all its clones, keyspaces and collections, which say `Closed` from here on.
+    pub fn close(&self) {
+        self.end(Error::new(ErrorKind::Closed, "the snapshot is closed; take another one"));
+    }
+
+    /// The collection of that name.
+    ///
+    /// # Errors
+    /// `NotFound` when there was none; `Closed` when the snapshot has ended; `Conflict` when it is too old, or went with the
+    /// process that held the folder.
+    pub fn collection(&self, name: &str) -> Result<SnapshotCollection> {
+        match &self.at {
+            At::Here(local) => Ok(SnapshotCollection::here(local.collection(name)?)),
+            At::There(remote) => {
+                let shard = remote.shard(&remote.collections, name, || SnapshotCall::Collection(name.into()))?;
+                let shard = shard.ok_or_else(|| Error::internal("the holder found a collection that is none"))?;
+                Ok(SnapshotCollection::there(remote.clone(), name, shard))
+            }
+        }
+    }
+
+    /// The keyspace of that name; an empty one when there was none.
+    ///
+    /// # Errors
+    /// `Closed` or `Conflict` as [`collection`](Self::collection).
+    pub fn kv(&self, name: &str) -> Result<SnapshotKeyspace> {
+        match &self.at {
+            At::Here(local) => Ok(SnapshotKeyspace::here(local.kv(name)?)),
+            At::There(remote) => {
+                let call = || SnapshotCall::Keyspace { name: name.into(), make: false };
+                remote.shard(&remote.keyspaces, name, call)?;
+                Ok(SnapshotKeyspace::there(remote.clone(), name))
+            }
+        }
+    }
+
+    /// The keyspace of that name, made for later when there was none, and where its keys are.
+    pub(crate) fn made_keyspace(&self, name: &str) -> Result<(SnapshotKeyspace, Shard)> {
+        match &self.at {
+            At::Here(local) => {
+                let space = local.view.shared.space(name, true)?;
+                Ok((SnapshotKeyspace::here(local.kv(name)?), space.shard))
+            }
+            At::There(remote) => {
+                let call = || SnapshotCall::Keyspace { name: name.into(), make: true };
+                let shard = remote.shard(&remote.keyspaces, name, call)?;
+                let shard = shard.ok_or_else(|| Error::internal("the holder made a keyspace that is none"))?;
+                Ok((SnapshotKeyspace::there(remote.clone(), name), shard))
+            }
+        }
+    }
+
+    /// Writes a batch, if everything in `reads` is as the snapshot has it.
+    ///
+    /// # Errors
+    /// `Conflict` when it is not, or when the snapshot has gone with its holder: nothing was written.
+    pub(crate) fn commit(&self, reads: &Reads, mut batch: WriteBatch) -> Result<()> {
+        match &self.at {
+            At::Here(local) => local.commit(reads, batch),
+            At::There(remote) => {
+                remote.link.here()?.given.embed(&mut batch)?;
+                let commit = SnapshotCall::Commit { reads: ReadsAsk::from(reads), batch: Box::new(batch) };
+                remote.ask(commit, &EmbedderChoice::Auto, &Limits::default())
+            }
+        }
+    }
+
+    /// Lets go of what it holds; every later call gets this error.
+    pub(crate) fn end(&self, why: Error) {
+        match &self.at {
+            At::Here(local) => local.view.end(why),
+            At::There(remote) => {
+                remote.ended.set(why).ok(); // the first reason stays
+                remote.tether.lock().take();
+            }
+        }
+    }
+
+    /// True when it has gone with the process that held the folder as it was taken.
+    pub(crate) fn is_lost(&self) -> bool {
+        match &self.at {
+            At::Here(_) => false,
+            At::There(remote) => !remote.link.is_served_by(&remote.client),
+        }
+    }
+}
+
+impl Remote {
+    fn ask<T: DeserializeOwned>(&self, call: SnapshotCall, embedder: &EmbedderChoice, limits: &Limits) -> Result<T> {
+        if let Some(why) = self.ended.get() {
+            return Err(why.clone());
+        }
+        // In a fork it is asked for through a connection of the fork's own, and lives as long as in the process that took it.
+        self.link.here()?.ask(Request::Snapshot { id: self.id, call }, embedder, limits)
+    }
+
+    /// Where the rows of a collection or the keys of a keyspace are; `None` for a keyspace that there is not.
+    fn shard(
+        &self,
+        known: &Mutex<HashMap<String, Shard>>,
+        name: &str,
+        call: impl FnOnce() -> SnapshotCall,
+    ) -> Result<Option<Shard>> {
+        if self.ended.get().is_none()
+            && self.link.is_served_by(&self.client)
+            && let Some(shard) = known.lock().get(name)
+        {
+            return Ok(Some(*shard));
+        }
+        let shard: Option<ShardAsk> = self.ask(call(), &EmbedderChoice::None, &Limits::default())?;
+        let shard = shard.map(Shard::from);
+        if let Some(shard) = shard {
+            known.lock().insert(name.into(), shard);
+        }
+        Ok(shard)
+    }
+}

@@ -1,0 +1,35 @@
+//! What a snapshot in the holder hangs on: the connection that took it.
+
+use std::sync::{Arc, Weak};
+
+use crate::process::client::Client;
+
+/// Keeps the connection that took a snapshot for that snapshot alone. The holder lets the snapshot go when the tether is
+/// dropped, or when the connection ends with the client or its process.
+pub(crate) struct Tether {
+    client: Weak<Client>,
+    snapshot: u128,
+    pid: u32,
+}
+
+impl Tether {
+    pub fn new(client: &Arc<Client>, snapshot: u128) -> Self {
+        Self { client: Arc::downgrade(client), snapshot, pid: std::process::id() }
+    }
+
+    /// What asks the holder at its other end.
+    pub fn client(&self) -> Weak<Client> {
+        self.client.clone()
+    }
+}
+
+impl Drop for Tether {
+    fn drop(&mut self) {
+        // A fork shares the connection with the process whose snapshot it is.
+        if self.pid == std::process::id()
+            && let Some(client) = self.client.upgrade()
+        {
+            client.let_go(self.snapshot);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The file of keys: `keys.json` in the data folder, readable by its owner alone.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nuthatch_engine::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use super::key::{Key, NewKey, Token};
+
+const NAME: &str = "keys.json";
+/// Commands take turns on this one, so that none loses what another writes.
+const LOCK: &str = "keys.lock";
+/// What becomes the file when it is whole.
+const WRITING: &str = "keys.json.writing";
+const VERSION: u32 = 1;
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    version: u32,
+    keys: Vec<Key>,
+}
+
+/// Where the keys of a data folder are kept. It is there from the first key on, and stays.
+#[derive(Clone, Debug)]
+pub struct KeyFile {
+    folder: PathBuf,
+}
+
+impl KeyFile {
+    pub fn of(data_dir: &Path) -> Self {
+        Self { folder: data_dir.to_path_buf() }
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.join(NAME)
+    }
+
+    /// All keys, those that no longer hold included; `None` when none was ever made.
+    ///
+    /// # Errors
+    /// `Corrupt` for a file that is not one of keys.
+    pub fn read(&self) -> Result<Option<Vec<Key>>> {
+        let path = self.path();
+        let body = match std::fs::read(&path) {
+            Ok(body) => body,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io(&path, &error)),
+        };
+        let damaged = |why: String| {
+            let remedy = "restore it, or remove it and make new keys";
+            Error::corrupt(&path, format!("{} is not a file of keys: {why}; {remedy}", path.display()))
+        };
+        let stored: Stored = serde_json::from_slice(&body).map_err(|error| damaged(error.to_string()))?;
+        match stored.version {
+            VERSION => Ok(Some(stored.keys)),
+            other => Err(damaged(format!("its version is {other}, this program reads {VERSION}"))),
+        }
+    }
+
+    /// Makes a key.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and those of writing.
+    pub fn create(&self, new: NewKey, now: Timestamp) -> Result<(Key, Token)> {
+        self.change(|keys| {
+            let (key, token) = Key::make(new, now)?;
+            keys.push(key.clone());
+            Ok((key, token))
+        })
+    }
+
+    /// Ends a key now.
+    ///
+    /// # Errors
+    /// `NotFound` without such a key.
+    pub fn revoke(&self, id: &str, now: Timestamp) -> Result<Key> {
+        self.change(|keys| {
+            let key = find(keys, id)?;
+            key.revoke(now);
+            Ok(key.clone())
+        })
+    }
+
+    /// Makes a key like this one, which itself holds for `overlap` more, so that its holder can change over.
+    ///
+    /// # Errors
+    /// `NotFound` without such a key; `Invalid` when it no longer holds.
+    pub fn rotate(
+        &self,
+        id: &str,
+        overlap: Duration,
+        expires_in: Option<Duration>,
+        now: Timestamp,
+    ) -> Result<(Key, Token)> {
+        self.change(|keys| {
+            let old = find(keys, id)?;
+            if !old.holds(now) {
+                return Err(Error::invalid(format!("key {id} no longer holds; make a new one")));
+            }
+            old.expire_in(overlap, now)?;
+            let Key { name, tenant, scopes, .. } = old.clone();
+            let (key, token) = Key::make(NewKey { name, tenant, scopes, expires_in }, now)?;
+            keys.push(key.clone());
+            Ok((key, token))
+        })
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Vec<Key>) -> Result<T>) -> Result<T> {
+        let at = |name: &str| self.folder.join(name);
+        let lock = private(&at(LOCK), false)?;
+        lock.lock().map_err(|error| Error::io(&at(LOCK), &error))?;
+        let mut keys = self.read()?.unwrap_or_default();
+        let outcome = change(&mut keys)?;
+        let body = serde_json::to_vec_pretty(&Stored { version: VERSION, keys }).expect("strings are JSON");
+        let mut file = private(&at(WRITING), true)?;
+        let written = file.write_all(&body).and_then(|()| file.sync_all());
+        let named = written.and_then(|()| std::fs::rename(at(WRITING), self.path()));
+        named.map_err(|error| Error::io(&self.path(), &error))?;
+        let noted = File::open(&self.folder).and_then(|folder| folder.sync_all());
+        noted.map_err(|error| Error::io(&self.folder, &error))?;
+        Ok(outcome)
+    }
+}
+
+fn find<'a>(keys: &'a mut [Key], id: &str) -> Result<&'a mut Key> {
+    keys.iter_mut()
+        .find(|key| key.id == id)
+        .ok_or_else(|| Error::not_found(format!("no key {id:?}; `nuthatch key list` shows all")))
+}
+
+/// A file that its owner alone can read, from its first byte on.
+fn private(path: &Path, anew: bool) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(anew);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map_err(|error| Error::io(path, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scope::{Scope, Scopes};
+    use super::*;
+
+    #[test]
+    fn keys_are_kept_hashed_in_a_file_of_their_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::of(folder.path());
+        assert!(file.read().unwrap().is_none());
+        let (key, token) = file.create(NewKey::new("a", Scopes::new([Scope::Read])), Timestamp::now()).unwrap();
+        assert_eq!(file.read().unwrap().unwrap(), [key]);
+        let text = std::fs::read_to_string(file.path()).unwrap();
+        assert!(!text.contains(token.0.rsplit('_').next().unwrap()), "the secret is in the file");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            for name in [NAME, LOCK] {
+                let mode = std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+                assert_eq!(mode & 0o777, 0o600, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_key_that_is_revoked_leaves_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::of(folder.path());
+        let (key, _) = file.create(NewKey::new("a", Scopes::all()), Timestamp::now()).unwrap();
+        file.revoke(&key.id, Timestamp::now()).unwrap();
+        let keys = file.read().unwrap().unwrap();
+        assert!(keys.len() == 1 && !keys[0].holds(Timestamp::now()));
+        assert_eq!(file.revoke("none", Timestamp::now()).unwrap_err().kind.name(), "not_found");
+        let rotated = file.rotate(&key.id, Duration::from_secs(60), None, Timestamp::now());
+        assert!(rotated.is_err(), "what was revoked comes back by no rotation");
+    }
+
+    #[test]
+    fn a_rotation_leaves_both_tokens_good_for_a_while() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::of(folder.path());
+        let now = Timestamp::now();
+        let (old, _) = file.create(NewKey::new("a", Scopes::all()), now).unwrap();
+        let (new, _) = file.rotate(&old.id, Duration::from_secs(60), None, now).unwrap();
+        let keys = file.read().unwrap().unwrap();
+        assert_eq!((keys[1].clone(), keys[1].scopes.clone()), (new, old.scopes));
+        let later = now.checked_add(Duration::from_secs(61)).unwrap();
+        assert!(keys[0].holds(now) && !keys[0].holds(later) && keys[1].holds(later));
+    }
+
+    #[test]
+    fn a_damaged_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::of(folder.path());
+        for text in ["", "{}", "{\"version\": 2, \"keys\": []}", "{\"version\": 1, \"keys\": [{}]}"] {
+            std::fs::write(file.path(), text).unwrap();
+            assert_eq!(file.read().unwrap_err().kind.name(), "corrupt", "{text}");
+        }
+    }
+}

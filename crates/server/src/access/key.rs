@@ -1,0 +1,155 @@
+//! One key: what is stored of it, and the token that its holder has.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use nuthatch_engine::{Error, Result};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::scope::Scopes;
+
+/// What every token begins with, so that one that was lost can be told for what it is.
+const PREFIX: &str = "nuthatch";
+const SECRET_BYTES: usize = 32;
+const ID_BYTES: usize = 6;
+/// The tenant of those who name none.
+pub const TENANT_DEFAULT: &str = "default";
+
+/// What is stored of a key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Key {
+    /// Also part of the token, so that the holder's can be found in the list.
+    pub id: String,
+    /// For people: who has it.
+    pub name: String,
+    /// Whose data it opens.
+    pub tenant: String,
+    pub scopes: Scopes,
+    /// UTC, RFC 3339.
+    pub created: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked: Option<String>,
+    /// Of the whole token, in hex.
+    pub sha256: String,
+}
+
+/// How a key is made.
+#[derive(Clone, Debug)]
+pub struct NewKey {
+    pub name: String,
+    pub tenant: String,
+    pub scopes: Scopes,
+    pub expires_in: Option<Duration>,
+}
+
+/// The token of a new key: `nuthatch_<id>_<secret>`, both in hex. Shown once and stored nowhere.
+pub struct Token(pub String);
+
+impl NewKey {
+    pub fn new(name: impl Into<String>, scopes: Scopes) -> Self {
+        Self { name: name.into(), tenant: TENANT_DEFAULT.into(), scopes, expires_in: None }
+    }
+}
+
+impl Key {
+    /// A key with a token nobody has had before.
+    ///
+    /// # Errors
+    /// `Invalid` without a scope; `Internal` when the system gives no random bytes.
+    pub fn make(new: NewKey, now: Timestamp) -> Result<(Self, Token)> {
+        if new.scopes.is_empty() {
+            return Err(Error::invalid("a key without a scope opens nothing; give it read, write or admin"));
+        }
+        let mut random = [0; ID_BYTES + SECRET_BYTES];
+        getrandom::fill(&mut random).map_err(|error| Error::internal(format!("no random bytes: {error}")))?;
+        let (id, secret) = (hex(&random[..ID_BYTES]), hex(&random[ID_BYTES..]));
+        let token = format!("{PREFIX}_{id}_{secret}");
+        let expires = new.expires_in.map(|after| later(now, after)).transpose()?;
+        let key = Self {
+            id,
+            name: new.name,
+            tenant: new.tenant,
+            scopes: new.scopes,
+            created: written(now),
+            expires: expires.map(written),
+            revoked: None,
+            sha256: hex(&digest(&token)),
+        };
+        Ok((key, Token(token)))
+    }
+
+    /// Whether it still opens anything.
+    pub fn holds(&self, now: Timestamp) -> bool {
+        // A time that cannot be read must not keep a key alive.
+        let is_over = |time: &String| time.parse::<Timestamp>().is_ok_and(|time| time > now);
+        self.revoked.is_none() && self.expires.as_ref().is_none_or(is_over)
+    }
+
+    pub fn revoke(&mut self, now: Timestamp) {
+        self.revoked.get_or_insert_with(|| written(now));
+    }
+
+    /// Makes it end after that time, unless it ends earlier.
+    ///
+    /// # Errors
+    /// `Invalid` for a time out of reach.
+    pub fn expire_in(&mut self, after: Duration, now: Timestamp) -> Result<()> {
+        let end = written(later(now, after)?);
+        // Both are written alike, so their order as texts is that of the times.
+        self.expires = Some(self.expires.take().map_or(end.clone(), |earlier| earlier.min(end)));
+        Ok(())
+    }
+}
+
+/// SHA-256 of a token, by which its key is found.
+pub(super) fn digest(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+fn later(now: Timestamp, after: Duration) -> Result<Timestamp> {
+    now.checked_add(after).map_err(|_| Error::invalid("that is too far in the future"))
+}
+
+fn written(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scope::Scope;
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).unwrap()
+    }
+
+    #[test]
+    fn a_key_ends_when_it_expires_or_is_revoked() {
+        let new = NewKey { expires_in: Some(Duration::from_secs(60)), ..NewKey::new("a", Scopes::all()) };
+        let (mut key, token) = Key::make(new, at(1000)).unwrap();
+        assert!(key.holds(at(1059)) && !key.holds(at(1060)));
+        key.expire_in(Duration::from_secs(10), at(1000)).unwrap();
+        assert!(key.holds(at(1009)) && !key.holds(at(1010)));
+        key.expire_in(Duration::from_secs(500), at(1000)).unwrap();
+        assert!(!key.holds(at(1010)), "a rotation does not make a key live longer");
+        key.revoke(at(1001));
+        assert!(!key.holds(at(1002)));
+        assert!(token.0.starts_with("nuthatch_") && token.0.contains(&key.id));
+        assert_eq!(key.sha256, hex(&digest(&token.0)));
+    }
+
+    #[test]
+    fn no_two_keys_share_a_token_and_none_is_without_a_scope() {
+        let make = || Key::make(NewKey::new("a", Scopes::new([Scope::Read])), at(0)).unwrap();
+        assert_ne!(make().0.sha256, make().0.sha256);
+        assert!(Key::make(NewKey::new("a", Scopes::new([])), at(0)).is_err());
+    }
+}

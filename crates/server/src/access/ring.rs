@@ -1,0 +1,125 @@
+//! The keys that a running server knows. It looks whether the file has changed at each request, which costs one `stat`.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use nuthatch_engine::Result;
+use parking_lot::RwLock;
+
+use super::file::KeyFile;
+use super::key::{Key, digest};
+
+/// Tells one content of the file from another: it is replaced, never written into.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    number: u64,
+    bytes: u64,
+    changed_ns: i128,
+}
+
+#[derive(Default)]
+struct Known {
+    stamp: Option<Stamp>,
+    by_digest: HashMap<String, Arc<Key>>,
+}
+
+/// The keys of one data folder.
+pub struct Ring {
+    file: KeyFile,
+    known: RwLock<Known>,
+}
+
+impl Ring {
+    /// # Errors
+    /// As [`KeyFile::read`].
+    pub fn open(data_dir: &Path) -> Result<Self> {
+        let ring = Self { file: KeyFile::of(data_dir), known: RwLock::default() };
+        ring.refresh()?;
+        Ok(ring)
+    }
+
+    /// Whether a key was ever made. Once one was, it stays so while the server runs, whatever becomes of the file.
+    pub fn has_keys(&self) -> Result<bool> {
+        self.refresh()?;
+        Ok(self.known.read().stamp.is_some())
+    }
+
+    /// The key that this token is, if it holds.
+    ///
+    /// # Errors
+    /// As [`KeyFile::read`]: nobody gets in by a file that cannot be read.
+    pub fn find(&self, token: &str, now: Timestamp) -> Result<Option<Arc<Key>>> {
+        self.refresh()?;
+        let digest: String = digest(token).iter().map(|byte| format!("{byte:02x}")).collect();
+        let found = self.known.read().by_digest.get(&digest).cloned();
+        Ok(found.filter(|key| key.holds(now)))
+    }
+
+    fn refresh(&self) -> Result<()> {
+        let stamp = stamp(&self.file.path());
+        if self.known.read().stamp == stamp {
+            return Ok(());
+        }
+        let keys = self.file.read()?;
+        let mut known = self.known.write();
+        match keys {
+            Some(keys) => {
+                known.by_digest = keys.into_iter().map(|key| (key.sha256.clone(), Arc::new(key))).collect();
+                known.stamp = stamp;
+            }
+            // Somebody removed the file: nobody holds a key any more, and still nobody gets in without one.
+            None => known.by_digest.clear(),
+        }
+        Ok(())
+    }
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let about = std::fs::metadata(path).ok()?;
+    #[cfg(unix)]
+    let (number, changed_ns) = {
+        use std::os::unix::fs::MetadataExt;
+        (about.ino(), i128::from(about.ctime()) * 1_000_000_000 + i128::from(about.ctime_nsec()))
+    };
+    #[cfg(not(unix))]
+    let (number, changed_ns) = {
+        let since = about.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+        (0, since.as_nanos() as i128)
+    };
+    Some(Stamp { number, bytes: about.len(), changed_ns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::key::NewKey;
+    use super::super::scope::Scopes;
+    use super::*;
+
+    #[test]
+    fn what_a_command_changes_holds_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::of(folder.path());
+        let ring = Ring::open(folder.path()).unwrap();
+        let now = Timestamp::now();
+        assert!(!ring.has_keys().unwrap());
+        let (key, token) = file.create(NewKey::new("a", Scopes::all()), now).unwrap();
+        assert!(ring.has_keys().unwrap());
+        assert_eq!(ring.find(&token.0, now).unwrap().unwrap().id, key.id);
+        assert!(ring.find(&format!("{}0", token.0), now).unwrap().is_none());
+        file.revoke(&key.id, now).unwrap();
+        assert!(ring.find(&token.0, now).unwrap().is_none());
+    }
+
+    #[test]
+    fn removing_the_file_lets_nobody_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::of(folder.path());
+        let (_, token) = file.create(NewKey::new("a", Scopes::all()), Timestamp::now()).unwrap();
+        let ring = Ring::open(folder.path()).unwrap();
+        std::fs::remove_file(file.path()).unwrap();
+        assert!(ring.find(&token.0, Timestamp::now()).unwrap().is_none());
+        assert!(ring.has_keys().unwrap());
+    }
+}

@@ -1,0 +1,173 @@
+//! Backups into the one place that the configuration names.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use nuthatch_engine::{BackedUpCollection, BackupInfo, BackupOptions, Backups as Place};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::reply;
+use crate::caller::{Administering, Caller};
+use crate::extract::Json;
+use crate::problem::Problem;
+use crate::shared::Shared;
+
+pub fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new().routes(routes!(list, start)).routes(routes!(verify))
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Start {
+    /// Take the indexes along, so that a restored folder answers quickly at once.
+    #[serde(default = "yes")]
+    indexes: bool,
+    /// Bytes a second to read at most.
+    #[schema(minimum = 1)]
+    rate_bytes_per_second: Option<u64>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Report {
+    backup: Backup,
+    files: u64,
+    /// Of these, files that were not read because the backup before has them.
+    files_unchanged: u64,
+    read_bytes: u64,
+    /// Bytes that no backup there had.
+    new_bytes: u64,
+    elapsed_ms: u64,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Backup {
+    id: String,
+    /// UTC, RFC 3339.
+    created: String,
+    collections: Vec<BackedUp>,
+    keyspaces: Vec<String>,
+    files: u64,
+    bytes: u64,
+    /// Of these, bytes that no earlier backup there had.
+    new_bytes: u64,
+    /// Indexes that are not in it, and why.
+    left_out: Vec<String>,
+    /// Why it cannot be restored, when it is damaged.
+    damaged: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct BackedUp {
+    name: String,
+    rows: u64,
+    vectors: u64,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Backups {
+    /// Oldest first.
+    backups: Vec<Backup>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Verify {
+    /// Left out: all.
+    #[serde(default)]
+    ids: Vec<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Verified {
+    well: bool,
+    backups: u64,
+    objects: u64,
+    bytes: u64,
+    /// One sentence for each damaged object.
+    damage: Vec<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn place(caller: &Caller) -> Result<PathBuf, Problem> {
+    let place = caller.shared.config.backup_dir.clone();
+    place.ok_or_else(|| {
+        Problem::unavailable("this server has no place for backups; whoever runs it names one with `backup_dir`")
+    })
+}
+
+impl From<BackupInfo> for Backup {
+    fn from(info: BackupInfo) -> Self {
+        let one = |BackedUpCollection { name, rows, vectors, .. }| BackedUp { name, rows, vectors };
+        Self {
+            id: info.id,
+            created: info.created,
+            collections: info.collections.into_iter().map(one).collect(),
+            keyspaces: info.keyspaces,
+            files: info.files,
+            bytes: info.bytes,
+            new_bytes: info.new_bytes,
+            left_out: info.left_out,
+            damaged: info.damaged,
+        }
+    }
+}
+
+/// All backups there are.
+#[utoipa::path(get, path = "/v1/backups", tag = "administration", security(("key" = ["admin"])),
+    responses((status = 200, body = Backups)))]
+async fn list(Administering(caller): Administering) -> Result<Response, Problem> {
+    let place = place(&caller)?;
+    let backups = caller
+        .run(move |_| match place.exists() {
+            true => Place::at(place).list(),
+            false => Ok(Vec::new()), // none was made yet
+        })
+        .await?;
+    Ok(reply::json(&Backups { backups: backups.into_iter().map(Backup::from).collect() }))
+}
+
+/// Backs everything up as it is at one moment, and answers when that is done. Reads and writes go on meanwhile; so does the
+/// backup when its client goes away.
+#[utoipa::path(post, path = "/v1/backups", tag = "administration", security(("key" = ["admin"])), request_body = Start,
+    responses((status = 201, description = "Made", body = Report)))]
+async fn start(Administering(caller): Administering, Json { value, .. }: Json<Start>) -> Result<Response, Problem> {
+    let place = place(&caller)?;
+    let report = caller
+        .run_long(move |database| {
+            let Start { indexes, rate_bytes_per_second } = value;
+            database.backup(place, BackupOptions { indexes, rate_bytes_per_second, ..BackupOptions::default() })
+        })
+        .await?;
+    let report = Report {
+        backup: report.backup.into(),
+        files: report.files,
+        files_unchanged: report.files_unchanged,
+        read_bytes: report.read_bytes,
+        new_bytes: report.new_bytes,
+        elapsed_ms: report.elapsed.as_millis() as u64,
+    };
+    Ok(reply::json_with(StatusCode::CREATED, &report))
+}
+
+/// Reads every byte of backups and compares it with its checksum.
+#[utoipa::path(post, path = "/v1/backups/verify", tag = "administration", security(("key" = ["admin"])),
+    request_body = Verify, responses((status = 200, body = Verified)))]
+async fn verify(Administering(caller): Administering, Json { value, .. }: Json<Verify>) -> Result<Response, Problem> {
+    let place = place(&caller)?;
+    let check = caller.run_long(move |_| Place::at(place).verify(&value.ids, None, None)).await?;
+    Ok(reply::json(&Verified {
+        well: check.is_well(),
+        backups: check.backups,
+        objects: check.objects,
+        bytes: check.bytes,
+        damage: check.damage.into_iter().map(|object| object.what).collect(),
+    }))
+}

@@ -1,0 +1,87 @@
+//! Batches: writes to several keyspaces and collections that stand or fall together.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use nuthatch_engine::WriteBatch;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::durable::Durably;
+use crate::api::keys::Change;
+use crate::api::records::{Record, into_engine};
+use crate::api::reply;
+use crate::caller::Writing;
+use crate::extract::{Json, Parameters};
+use crate::problem::Problem;
+use crate::shared::Shared;
+
+pub fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new().routes(routes!(write))
+}
+
+/// What is written: all of it or nothing. Of several changes of one key or record the last holds.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Batch {
+    writes: Vec<Write>,
+}
+
+/// Writes to one keyspace, or to one collection.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+enum Write {
+    /// It is made when there is none.
+    Keys(Keys),
+    /// It must be there.
+    Records(Records),
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Keys {
+    keyspace: String,
+    changes: Vec<Change>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Records {
+    collection: String,
+    /// Records to insert or replace.
+    #[serde(default)]
+    upsert: Vec<Record>,
+    /// Ids of records to delete; these go first.
+    #[serde(default)]
+    delete: Vec<String>,
+}
+
+/// Writes to several keyspaces and collections at once: all of it or nothing.
+#[utoipa::path(post, path = "/v1/batches", tag = "batches", security(("key" = ["write"])), params(Durably),
+    request_body = Batch, responses((status = 204, description = "Written")))]
+async fn write(
+    Writing(caller): Writing,
+    Parameters(how): Parameters<Durably>,
+    Json { value, held }: Json<Batch>,
+) -> Result<Response, Problem> {
+    let written = caller.run(move |database| {
+        let mut batch = WriteBatch::new().with_durability(how.durability.into());
+        for write in value.writes {
+            match write {
+                Write::Keys(Keys { keyspace, changes }) => {
+                    batch.kv(&keyspace, changes.into_iter().map(Into::into).collect());
+                }
+                Write::Records(Records { collection, upsert, delete }) => {
+                    batch.delete_records(&collection, delete);
+                    batch.upsert(&collection, into_engine(upsert)?);
+                }
+            }
+        }
+        let written = database.write(batch);
+        drop(held);
+        written
+    });
+    written.await.map(|()| reply::nothing())
+}

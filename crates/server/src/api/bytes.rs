@@ -1,0 +1,79 @@
+//! Keys and values, which are bytes, in JSON, which has none.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::ToSchema;
+
+/// Bytes: a string when they are UTF-8, else `{"base64": "…"}`. Both are understood.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum Bytes {
+    Text(String),
+    Encoded(Encoded),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Encoded {
+    /// With the letters of RFC 4648 and padding.
+    #[schema(pattern = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$")]
+    base64: String,
+}
+
+impl Bytes {
+    pub fn into_vec(self) -> Vec<u8> {
+        match self {
+            Self::Text(text) => text.into_bytes(),
+            // Checked when it was read.
+            Self::Encoded(encoded) => STANDARD.decode(encoded.base64).unwrap_or_default(),
+        }
+    }
+}
+
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(text) => Self::Text(text),
+            Err(error) => Self::Encoded(Encoded { base64: STANDARD.encode(error.as_bytes()) }),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "bytes are a string, or {\"base64\": \"…\"}")]
+        enum Either {
+            Text(String),
+            Encoded(Object),
+        }
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Object {
+            base64: String,
+        }
+        match Either::deserialize(deserializer)? {
+            Either::Text(text) => Ok(Self::Text(text)),
+            Either::Encoded(Object { base64 }) => match STANDARD.decode(&base64) {
+                Ok(_) => Ok(Self::Encoded(Encoded { base64 })),
+                Err(error) => Err(serde::de::Error::custom(format!("not base64: {error}"))),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_as_they_went_out() {
+        for bytes in [b"plain".to_vec(), "grün".into(), vec![0xff, 0, 1], Vec::new()] {
+            let json = serde_json::to_string(&Bytes::from(bytes.clone())).unwrap();
+            assert_eq!(serde_json::from_str::<Bytes>(&json).unwrap().into_vec(), bytes, "{json}");
+        }
+        for wrong in ["1", "{}", "{\"base64\": \"?\"}", "{\"base64\": \"\", \"more\": 1}", "null"] {
+            assert!(serde_json::from_str::<Bytes>(wrong).is_err(), "{wrong}");
+        }
+    }
+}

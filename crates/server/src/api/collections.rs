@@ -1,0 +1,212 @@
+//! Collections: making, listing, describing and dropping them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use nuthatch_engine::{
+    BuildProgress, CollectionInfo, CollectionOptions, EmbedderChoice, Error, Result as EngineResult,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::reply;
+use crate::caller::{Reading, Writing};
+use crate::extract::{Json, Segments};
+use crate::problem::Problem;
+use crate::shared::Shared;
+
+pub fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(create, describe, remove))
+}
+
+/// How a collection is made. What is left out keeps what is stored, or takes the default.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewCollection {
+    /// Components of the vectors; left out, the embedder's or those of the first vector.
+    #[schema(minimum = 2, maximum = 4096)]
+    dim: Option<usize>,
+    metric: Option<MetricName>,
+    /// What a component is stored as.
+    elements: Option<ElementsName>,
+    /// What makes vectors of texts: `auto` (the stored one, or the built-in model when it is needed), `none`, `builtin`.
+    embedder: Option<EmbedderName>,
+    /// Language of the texts, for stemming and stop words.
+    language: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum MetricName {
+    Cosine,
+    Dot,
+    L2,
+    Hamming,
+}
+
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum ElementsName {
+    F32,
+    F16,
+    Int8,
+    Uint8,
+    Binary,
+}
+
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum EmbedderName {
+    Auto,
+    None,
+    Builtin,
+}
+
+/// What a collection is and holds.
+#[derive(Serialize, ToSchema)]
+pub struct Described {
+    name: String,
+    dim: Option<usize>,
+    metric: String,
+    elements: String,
+    language: String,
+    embedder: Option<String>,
+    rows: u64,
+    vectors: u64,
+    /// Rows that wait outside the indexes.
+    fresh_rows: u64,
+    segments: usize,
+    graphs: usize,
+    /// The graph that is being built, if one is.
+    building: Option<Building>,
+    /// Why an index is not in use, one sentence each.
+    degraded: Vec<String>,
+    /// Payload fields seen, with their kinds.
+    fields: BTreeMap<String, Vec<String>>,
+}
+
+/// How far the building of a graph is.
+#[derive(Serialize, ToSchema)]
+struct Building {
+    done: u64,
+    total: u64,
+    rows_per_second: f64,
+    seconds_left: Option<f64>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Collections {
+    collections: Vec<Described>,
+}
+
+impl From<CollectionInfo> for Described {
+    fn from(info: CollectionInfo) -> Self {
+        let building = info.building.map(|BuildProgress { done, total, rows_per_second, seconds_left }| Building {
+            done,
+            total,
+            rows_per_second,
+            seconds_left,
+        });
+        Self {
+            name: info.name,
+            dim: info.dim,
+            metric: info.metric.to_string(),
+            elements: info.element.to_string(),
+            language: info.language,
+            embedder: info.embedder,
+            rows: info.rows,
+            vectors: info.vectors,
+            fresh_rows: info.fresh_rows,
+            segments: info.segments,
+            graphs: info.graphs,
+            building,
+            degraded: info.degraded,
+            fields: info.fields.into_iter().collect(),
+        }
+    }
+}
+
+/// The names that the engine parses are those of the document.
+fn parsed<T: std::str::FromStr<Err: Into<Error>>>(name: Option<&str>) -> EngineResult<Option<T>> {
+    name.map(|name| name.parse().map_err(Into::into)).transpose()
+}
+
+impl NewCollection {
+    fn options(self) -> EngineResult<CollectionOptions> {
+        Ok(CollectionOptions {
+            dim: self.dim,
+            metric: parsed(self.metric.map(|metric| match metric {
+                MetricName::Cosine => "cosine",
+                MetricName::Dot => "dot",
+                MetricName::L2 => "l2",
+                MetricName::Hamming => "hamming",
+            }))?,
+            element: parsed(self.elements.map(|elements| match elements {
+                ElementsName::F32 => "f32",
+                ElementsName::F16 => "f16",
+                ElementsName::Int8 => "int8",
+                ElementsName::Uint8 => "uint8",
+                ElementsName::Binary => "binary",
+            }))?,
+            embedder: match self.embedder.unwrap_or(EmbedderName::Auto) {
+                EmbedderName::Auto => EmbedderChoice::Auto,
+                EmbedderName::None => EmbedderChoice::None,
+                EmbedderName::Builtin => EmbedderChoice::BuiltIn,
+            },
+            language: self.language,
+        })
+    }
+}
+
+/// All collections.
+#[utoipa::path(get, path = "/v1/collections", tag = "collections", security(("key" = ["read"])),
+    responses((status = 200, body = Collections)))]
+async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
+    let infos = caller.run(|database| database.collections()).await?;
+    Ok(reply::json(&Collections { collections: infos.into_iter().map(Described::from).collect() }))
+}
+
+/// Makes a collection, or checks that the one of that name is as described.
+#[utoipa::path(put, path = "/v1/collections/{collection}", tag = "collections", security(("key" = ["write"])),
+    params(("collection" = String, Path)), request_body = NewCollection,
+    responses((status = 201, description = "Made", body = Described), (status = 200, description = "It was there", body = Described)))]
+async fn create(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Json { value: new, .. }: Json<NewCollection>,
+) -> Result<Response, Problem> {
+    let options = new.options()?;
+    let (is_new, info) = caller
+        .run(move |database| {
+            let is_new = !database.collection_names()?.contains(&name);
+            Ok((is_new, database.collection(&name, options)?.info()?))
+        })
+        .await?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok(reply::json_with(status, &Described::from(info)))
+}
+
+/// What a collection is and holds.
+#[utoipa::path(get, path = "/v1/collections/{collection}", tag = "collections", security(("key" = ["read"])),
+    params(("collection" = String, Path)), responses((status = 200, body = Described)))]
+async fn describe(Reading(caller): Reading, Segments(name): Segments<String>) -> Result<Response, Problem> {
+    let info = caller.run(move |database| database.existing_collection(&name)?.info()).await?;
+    Ok(reply::json(&Described::from(info)))
+}
+
+/// Drops a collection with everything in it.
+#[utoipa::path(delete, path = "/v1/collections/{collection}", tag = "collections", security(("key" = ["write"])),
+    params(("collection" = String, Path)), responses((status = 204, description = "Dropped")))]
+async fn remove(Writing(caller): Writing, Segments(name): Segments<String>) -> Result<Response, Problem> {
+    let dropped = caller
+        .run(move |database| match database.drop_collection(&name)? {
+            true => Ok(()),
+            false => Err(Error::not_found(format!("no collection {name:?}"))),
+        })
+        .await;
+    dropped.map(|()| reply::nothing())
+}

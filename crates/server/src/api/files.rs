@@ -1,0 +1,173 @@
+//! Files: documents that are sent here, split into passages, embedded and stored.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use nuthatch_engine::{AddOptions, AddReport, Error, FileInfo, PassageOptions, format_datetime};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::durable::Durable;
+use crate::api::reply;
+use crate::caller::{Reading, Writing};
+use crate::extract::{Parameters, Raw, Segments};
+use crate::problem::Problem;
+use crate::shared::Shared;
+
+pub fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new().routes(routes!(list, add, remove))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Adding {
+    /// What the file is called here; its ending says what it is, for example `notes/plan.md`.
+    #[param(min_length = 1)]
+    path: String,
+    /// No passage has more characters than this, 64 at least; left out, 900.
+    #[param(minimum = 1)]
+    passage_chars: Option<usize>,
+    /// What the write has survived when it is answered.
+    #[serde(default)]
+    durability: Durable,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Below {
+    /// Only this file, or files below this folder.
+    #[serde(default)]
+    path: String,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Removing {
+    /// The file, or the folder with all files below it.
+    #[param(min_length = 1)]
+    path: String,
+    /// What the write has survived when it is answered.
+    #[serde(default)]
+    durability: Durable,
+}
+
+/// What adding a file did.
+#[derive(Serialize, ToSchema)]
+struct Added {
+    /// `added`, `changed` or `unchanged`.
+    outcome: &'static str,
+    passages_added: u64,
+    /// Of these, passages whose text was there before: their vectors were kept.
+    passages_reused: u64,
+    passages_removed: u64,
+    /// Parts of the file that could not be read although the rest was.
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Files {
+    files: Vec<File>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct File {
+    path: String,
+    bytes: u64,
+    /// When it was changed, or sent here.
+    mtime: Option<String>,
+    kind: String,
+    passages: usize,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Removed {
+    /// Files that are gone, with their passages.
+    removed: u64,
+}
+
+impl From<FileInfo> for File {
+    fn from(file: FileInfo) -> Self {
+        Self {
+            mtime: format_datetime(file.mtime_ns.div_euclid(1000)),
+            path: file.path,
+            bytes: file.bytes,
+            kind: file.kind,
+            passages: file.passages,
+        }
+    }
+}
+
+/// Files of the collection, by path.
+#[utoipa::path(get, path = "/v1/collections/{collection}/files", tag = "files", security(("key" = ["read"])),
+    params(("collection" = String, Path), Below), responses((status = 200, body = Files)))]
+async fn list(
+    Reading(caller): Reading,
+    Segments(name): Segments<String>,
+    Parameters(below): Parameters<Below>,
+) -> Result<Response, Problem> {
+    let files = caller.run(move |database| database.existing_collection(&name)?.files(&below.path)).await?;
+    Ok(reply::json(&Files { files: files.into_iter().map(File::from).collect() }))
+}
+
+/// Adds the body as a file: Markdown, text, HTML, PDF or code. It is split into passages, embedded and stored; of a file that was
+/// here before, passages that have not changed keep their vectors.
+#[utoipa::path(put, path = "/v1/collections/{collection}/files", tag = "files", security(("key" = ["write"])),
+    params(("collection" = String, Path), Adding),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 200, body = Added)))]
+async fn add(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Adding>,
+    Raw { bytes, held }: Raw,
+) -> Result<Response, Problem> {
+    let report = caller
+        .run(move |database| {
+            let _held = held;
+            let collection = database.existing_collection(&name)?.with_durability(how.durability.into());
+            let mut options = AddOptions::default();
+            if let Some(target_chars) = how.passage_chars {
+                options.passages = PassageOptions { target_chars, ..PassageOptions::default() };
+            }
+            collection.add_document(&how.path, &bytes, options)
+        })
+        .await?;
+    added(report).map(|added| reply::json(&added))
+}
+
+fn added(report: AddReport) -> Result<Added, Problem> {
+    if let Some(skipped) = report.skipped.first() {
+        return Err(Error::invalid(skipped.why.clone()).into());
+    }
+    let outcome = match (report.files_added, report.files_changed) {
+        (0, 0) => "unchanged",
+        (0, _) => "changed",
+        _ => "added",
+    };
+    Ok(Added {
+        outcome,
+        passages_added: report.passages_added,
+        passages_reused: report.passages_reused,
+        passages_removed: report.passages_removed,
+        warnings: report.warnings,
+    })
+}
+
+/// Removes a file, or all files below a folder, with their passages.
+#[utoipa::path(delete, path = "/v1/collections/{collection}/files", tag = "files", security(("key" = ["write"])),
+    params(("collection" = String, Path), Removing), responses((status = 200, body = Removed)))]
+async fn remove(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Removing>,
+) -> Result<Response, Problem> {
+    let removed = caller.run(move |database| {
+        let collection = database.existing_collection(&name)?.with_durability(how.durability.into());
+        collection.remove_files(&how.path)
+    });
+    Ok(reply::json(&Removed { removed: removed.await? }))
+}

@@ -1,0 +1,363 @@
+//! Keys: single ones with their values as raw bodies, several as JSON.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::Response;
+use nuthatch_engine::{Durability, Error, Keyspace, KvOp, Result as EngineResult};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::bytes::Bytes;
+use crate::api::durable::{Durable, Durably};
+use crate::api::reply;
+use crate::caller::{Caller, Reading, Writing};
+use crate::extract::{Json, KeyPlace, Parameters, Raw, Segments};
+use crate::problem::Problem;
+use crate::shared::Shared;
+
+const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");
+/// How long a key has to live; absent for one that never expires.
+const EXPIRES_IN_MS: HeaderName = HeaderName::from_static("x-expires-in-ms");
+
+pub fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new()
+        .routes(routes!(get_one, put_one, delete_one))
+        .routes(routes!(get))
+        .routes(routes!(write))
+        .routes(routes!(delete))
+        .routes(routes!(compare_and_set))
+        .routes(routes!(increment))
+        .routes(routes!(append))
+        .routes(routes!(expire))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Putting {
+    /// The key is gone after that many milliseconds; left out, never.
+    #[param(minimum = 1)]
+    expires_in_ms: Option<u64>,
+    /// What the write has survived when it is answered.
+    #[serde(default)]
+    durability: Durable,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Get {
+    keys: Vec<Bytes>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Got {
+    /// In the order of the keys; null for those that are not there.
+    values: Vec<Option<Bytes>>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Write {
+    /// All of them or none; of several changes of one key the last holds.
+    changes: Vec<Change>,
+}
+
+/// One change of a key.
+#[derive(Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+pub enum Change {
+    Put(Put),
+    Delete(Bytes),
+}
+
+#[derive(Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Put {
+    key: Bytes,
+    value: Bytes,
+    #[schema(minimum = 1)]
+    expires_in_ms: Option<u64>,
+}
+
+/// Which keys: exactly one of the two.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+enum Delete {
+    Keys(Vec<Bytes>),
+    /// All keys that begin with this; with an empty one, all keys.
+    Prefix(Bytes),
+}
+
+#[derive(Serialize, ToSchema)]
+struct Deleted {
+    deleted: u64,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct CompareAndSet {
+    key: Bytes,
+    /// The value that must be there; null or left out: none.
+    expected: Option<Bytes>,
+    /// The value that takes its place; null or left out: none.
+    new: Option<Bytes>,
+    #[schema(minimum = 1)]
+    expires_in_ms: Option<u64>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct WasSet {
+    /// Whether the value was the expected one.
+    set: bool,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Increment {
+    key: Bytes,
+    #[serde(default = "one")]
+    by: i64,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Sum {
+    value: i64,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Append {
+    key: Bytes,
+    more: Bytes,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Length {
+    bytes: u64,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Expire {
+    key: Bytes,
+    /// Null or left out: never.
+    #[schema(minimum = 1)]
+    expires_in_ms: Option<u64>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct WasThere {
+    found: bool,
+}
+
+fn one() -> i64 {
+    1
+}
+
+fn milliseconds(ms: Option<u64>) -> Option<Duration> {
+    ms.map(Duration::from_millis)
+}
+
+impl From<Change> for KvOp {
+    fn from(change: Change) -> Self {
+        match change {
+            Change::Put(Put { key, value, expires_in_ms }) => {
+                Self::Put { key: key.into_vec(), value: value.into_vec(), expires_in: milliseconds(expires_in_ms) }
+            }
+            Change::Delete(key) => Self::Delete { key: key.into_vec() },
+        }
+    }
+}
+
+fn missing(name: &str, key: &[u8]) -> Error {
+    Error::not_found(format!("no key {:?} in keyspace {name:?}", String::from_utf8_lossy(key)))
+}
+
+/// Writes into a keyspace, which is made when there is none.
+async fn change<T: Send + 'static>(
+    caller: &Caller,
+    name: String,
+    durable: Durable,
+    call: impl FnOnce(Keyspace) -> EngineResult<T> + Send + 'static,
+) -> Result<T, Problem> {
+    let durability = Durability::from(durable);
+    caller.run(move |database| call(database.kv(&name)?.with_durability(durability))).await
+}
+
+/// The value of a key, as it was stored.
+#[utoipa::path(get, path = "/v1/keyspaces/{keyspace}/keys/{key}", tag = "keyspaces", security(("key" = ["read"])),
+    params(("keyspace" = String, Path), ("key" = String, Path, description = "Percent-encoded bytes")),
+    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream",
+        headers(("x-expires-in-ms" = u64, description = "How long the key has to live; absent when it never expires")))))]
+async fn get_one(Reading(caller): Reading, KeyPlace { keyspace: name, key }: KeyPlace) -> Result<Response, Problem> {
+    let (value, expires_in) = caller
+        .run(move |database| {
+            let keyspace = database.existing_keyspace(&name)?;
+            let value = keyspace.get(&key)?.ok_or_else(|| missing(&name, &key))?;
+            Ok((value, keyspace.expires_in(&key)?.flatten()))
+        })
+        .await?;
+    let mut response = Response::new(Body::from(value));
+    response.headers_mut().insert(header::CONTENT_TYPE, OCTETS);
+    if let Some(left) = expires_in {
+        response.headers_mut().insert(EXPIRES_IN_MS, HeaderValue::from(left.as_millis() as u64));
+    }
+    Ok(response)
+}
+
+/// Sets a key to the body, whatever its type.
+#[utoipa::path(put, path = "/v1/keyspaces/{keyspace}/keys/{key}", tag = "keyspaces", security(("key" = ["write"])),
+    params(("keyspace" = String, Path), ("key" = String, Path, description = "Percent-encoded bytes"), Putting),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 204, description = "Set")))]
+async fn put_one(
+    Writing(caller): Writing,
+    KeyPlace { keyspace: name, key }: KeyPlace,
+    Parameters(Putting { expires_in_ms, durability }): Parameters<Putting>,
+    Raw { bytes, held }: Raw,
+) -> Result<Response, Problem> {
+    let done = change(&caller, name, durability, move |keyspace| {
+        let op = KvOp::Put { key, value: bytes.into(), expires_in: milliseconds(expires_in_ms) };
+        let done = keyspace.multi_put(vec![op]);
+        drop(held);
+        done
+    });
+    done.await.map(|()| reply::nothing())
+}
+
+/// Deletes a key.
+#[utoipa::path(delete, path = "/v1/keyspaces/{keyspace}/keys/{key}", tag = "keyspaces", security(("key" = ["write"])),
+    params(("keyspace" = String, Path), ("key" = String, Path, description = "Percent-encoded bytes"), Durably),
+    responses((status = 204, description = "Deleted")))]
+async fn delete_one(
+    Writing(caller): Writing,
+    KeyPlace { keyspace: name, key }: KeyPlace,
+    Parameters(how): Parameters<Durably>,
+) -> Result<Response, Problem> {
+    let deleted = caller.run(move |database| {
+        let keyspace = database.existing_keyspace(&name)?.with_durability(how.durability.into());
+        match keyspace.delete(&[&key])? {
+            0 => Err(missing(&name, &key)),
+            _ => Ok(()),
+        }
+    });
+    deleted.await.map(|()| reply::nothing())
+}
+
+/// The values of several keys, as of one moment.
+#[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/get", tag = "keyspaces", security(("key" = ["read"])),
+    params(("keyspace" = String, Path)), request_body = Get, responses((status = 200, body = Got)))]
+async fn get(
+    Reading(caller): Reading,
+    Segments(name): Segments<String>,
+    Json { value, .. }: Json<Get>,
+) -> Result<Response, Problem> {
+    let keys: Vec<Vec<u8>> = value.keys.into_iter().map(Bytes::into_vec).collect();
+    let values = caller.run(move |database| database.existing_keyspace(&name)?.multi_get(&keys)).await?;
+    Ok(reply::json(&Got { values: values.into_iter().map(|value| value.map(Bytes::from)).collect() }))
+}
+
+/// Sets and deletes several keys: all of it or nothing.
+#[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/write", tag = "keyspaces", security(("key" = ["write"])),
+    params(("keyspace" = String, Path), Durably), request_body = Write, responses((status = 204, description = "Written")))]
+async fn write(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Durably>,
+    Json { value, held }: Json<Write>,
+) -> Result<Response, Problem> {
+    let ops: Vec<KvOp> = value.changes.into_iter().map(KvOp::from).collect();
+    let done = change(&caller, name, how.durability, move |keyspace| {
+        let done = keyspace.multi_put(ops);
+        drop(held);
+        done
+    });
+    done.await.map(|()| reply::nothing())
+}
+
+/// Deletes several keys, or all that begin alike.
+#[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/delete", tag = "keyspaces", security(("key" = ["write"])),
+    params(("keyspace" = String, Path), Durably), request_body = Delete, responses((status = 200, body = Deleted)))]
+async fn delete(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Durably>,
+    Json { value, .. }: Json<Delete>,
+) -> Result<Response, Problem> {
+    let deleted = caller.run(move |database| {
+        let keyspace = database.existing_keyspace(&name)?.with_durability(how.durability.into());
+        match value {
+            Delete::Keys(keys) => keyspace.delete(&keys.into_iter().map(Bytes::into_vec).collect::<Vec<_>>()),
+            Delete::Prefix(prefix) => keyspace.delete_prefix(prefix.into_vec()),
+        }
+    });
+    Ok(reply::json(&Deleted { deleted: deleted.await? }))
+}
+
+/// Changes a key if its value is the expected one.
+#[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/cas", tag = "keyspaces", security(("key" = ["write"])),
+    params(("keyspace" = String, Path), Durably), request_body = CompareAndSet, responses((status = 200, body = WasSet)))]
+async fn compare_and_set(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Durably>,
+    Json { value, .. }: Json<CompareAndSet>,
+) -> Result<Response, Problem> {
+    let CompareAndSet { key, expected, new, expires_in_ms } = value;
+    let (expected, new) = (expected.map(Bytes::into_vec), new.map(Bytes::into_vec));
+    let set = change(&caller, name, how.durability, move |keyspace| {
+        keyspace.compare_and_set(key.into_vec(), expected.as_deref(), new.as_deref(), milliseconds(expires_in_ms))
+    });
+    Ok(reply::json(&WasSet { set: set.await? }))
+}
+
+/// Adds to a whole number, 0 when the key is not there.
+#[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/increment", tag = "keyspaces", security(("key" = ["write"])),
+    params(("keyspace" = String, Path), Durably), request_body = Increment, responses((status = 200, body = Sum)))]
+async fn increment(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Durably>,
+    Json { value, .. }: Json<Increment>,
+) -> Result<Response, Problem> {
+    let Increment { key, by } = value;
+    let sum = change(&caller, name, how.durability, move |keyspace| keyspace.increment(key.into_vec(), by)).await?;
+    Ok(reply::json(&Sum { value: sum }))
+}
+
+/// Appends to a value, an empty one when the key is not there.
+#[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/append", tag = "keyspaces", security(("key" = ["write"])),
+    params(("keyspace" = String, Path), Durably), request_body = Append, responses((status = 200, body = Length)))]
+async fn append(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Durably>,
+    Json { value, .. }: Json<Append>,
+) -> Result<Response, Problem> {
+    let Append { key, more } = value;
+    let call = move |keyspace: Keyspace| keyspace.append(key.into_vec(), &more.into_vec());
+    let bytes = change(&caller, name, how.durability, call).await?;
+    Ok(reply::json(&Length { bytes }))
+}
+
+/// Changes when a key expires.
+#[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/expire", tag = "keyspaces", security(("key" = ["write"])),
+    params(("keyspace" = String, Path), Durably), request_body = Expire, responses((status = 200, body = WasThere)))]
+async fn expire(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Durably>,
+    Json { value, .. }: Json<Expire>,
+) -> Result<Response, Problem> {
+    let Expire { key, expires_in_ms } = value;
+    let found = caller.run(move |database| {
+        let keyspace = database.existing_keyspace(&name)?.with_durability(how.durability.into());
+        keyspace.expire(key.into_vec(), milliseconds(expires_in_ms))
+    });
+    Ok(reply::json(&WasThere { found: found.await? }))
+}

@@ -1,0 +1,171 @@
+//! Keyspaces: making, listing and dropping them, listing their keys.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use nuthatch_engine::{Error, KeyScan};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::bytes::Bytes;
+use crate::api::reply;
+use crate::caller::{Reading, Writing};
+use crate::extract::{Json, Parameters, Segments};
+use crate::problem::Problem;
+use crate::shared::Shared;
+
+const PAGE_DEFAULT: usize = 1000;
+
+pub fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(create, remove))
+        .routes(routes!(scan))
+        .routes(routes!(count))
+}
+
+#[derive(Serialize, ToSchema)]
+struct Keyspaces {
+    keyspaces: Vec<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Keyspace {
+    name: String,
+}
+
+/// Which keys to list.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Scan {
+    /// Keys that begin with this.
+    prefix: Option<Bytes>,
+    /// From this key on, itself included.
+    from: Option<Bytes>,
+    /// Up to this key, itself not included.
+    to: Option<Bytes>,
+    /// Descending.
+    #[serde(default)]
+    reverse: bool,
+    /// Keys of one page.
+    #[serde(default = "page_default")]
+    #[schema(minimum = 1, maximum = 10000)]
+    limit: usize,
+    /// Continue after the page that gave this cursor.
+    cursor: Option<String>,
+    /// Leave the values out.
+    #[serde(default)]
+    keys_only: bool,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Page {
+    entries: Vec<Entry>,
+    /// Where to go on; null at the end.
+    cursor: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Entry {
+    key: Bytes,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<Bytes>,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Beginning {
+    /// Only keys that begin with this.
+    #[serde(default)]
+    prefix: String,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Estimate {
+    /// Exact up to 10,000.
+    count_estimate: u64,
+}
+
+fn page_default() -> usize {
+    PAGE_DEFAULT
+}
+
+/// All keyspaces.
+#[utoipa::path(get, path = "/v1/keyspaces", tag = "keyspaces", security(("key" = ["read"])),
+    responses((status = 200, body = Keyspaces)))]
+async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
+    let keyspaces = caller.run(|database| database.keyspace_names()).await?;
+    Ok(reply::json(&Keyspaces { keyspaces }))
+}
+
+/// Makes a keyspace, unless it is there. Writing a key does so, too.
+#[utoipa::path(put, path = "/v1/keyspaces/{keyspace}", tag = "keyspaces", security(("key" = ["write"])),
+    params(("keyspace" = String, Path)),
+    responses((status = 201, description = "Made", body = Keyspace), (status = 200, description = "It was there", body = Keyspace)))]
+async fn create(Writing(caller): Writing, Segments(name): Segments<String>) -> Result<Response, Problem> {
+    let (is_new, name) = caller
+        .run(move |database| {
+            let is_new = !database.keyspace_names()?.contains(&name);
+            database.kv(&name)?;
+            Ok((is_new, name))
+        })
+        .await?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok(reply::json_with(status, &Keyspace { name }))
+}
+
+/// Drops a keyspace with everything in it.
+#[utoipa::path(delete, path = "/v1/keyspaces/{keyspace}", tag = "keyspaces", security(("key" = ["write"])),
+    params(("keyspace" = String, Path)), responses((status = 204, description = "Dropped")))]
+async fn remove(Writing(caller): Writing, Segments(name): Segments<String>) -> Result<Response, Problem> {
+    let dropped = caller
+        .run(move |database| match database.drop_keyspace(&name)? {
+            true => Ok(()),
+            false => Err(Error::not_found(format!("no keyspace {name:?}"))),
+        })
+        .await;
+    dropped.map(|()| reply::nothing())
+}
+
+/// One page of keys, in their order, as of one moment.
+#[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/scan", tag = "keyspaces", security(("key" = ["read"])),
+    params(("keyspace" = String, Path)), request_body = Scan, responses((status = 200, body = Page)))]
+async fn scan(
+    Reading(caller): Reading,
+    Segments(name): Segments<String>,
+    Json { value, .. }: Json<Scan>,
+) -> Result<Response, Problem> {
+    let keys_only = value.keys_only;
+    let scan = KeyScan {
+        prefix: value.prefix.map_or_else(Vec::new, Bytes::into_vec),
+        from: value.from.map_or(Bound::Unbounded, |key| Bound::Included(key.into_vec())),
+        to: value.to.map_or(Bound::Unbounded, |key| Bound::Excluded(key.into_vec())),
+        reverse: value.reverse,
+        limit: value.limit,
+        cursor: value.cursor,
+        keys_only,
+    };
+    let page = caller.run(move |database| database.existing_keyspace(&name)?.scan(&scan)).await?;
+    let entries = page
+        .entries
+        .into_iter()
+        .map(|(key, value)| Entry { key: key.into(), value: (!keys_only).then(|| value.into()) });
+    Ok(reply::json(&Page { entries: entries.collect(), cursor: page.cursor }))
+}
+
+/// About how many keys there are.
+#[utoipa::path(get, path = "/v1/keyspaces/{keyspace}/count", tag = "keyspaces", security(("key" = ["read"])),
+    params(("keyspace" = String, Path), Beginning), responses((status = 200, body = Estimate)))]
+async fn count(
+    Reading(caller): Reading,
+    Segments(name): Segments<String>,
+    Parameters(Beginning { prefix }): Parameters<Beginning>,
+) -> Result<Response, Problem> {
+    let count = caller.run(move |database| database.existing_keyspace(&name)?.count_estimate(prefix)).await?;
+    Ok(reply::json(&Estimate { count_estimate: count }))
+}

@@ -1,0 +1,167 @@
+//! Checking, optimizing, reclaiming and erasing: what takes long, and is for those who run the database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::Response;
+use nuthatch_engine::{Erase, Receipt};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::reply;
+use crate::caller::Administering;
+use crate::extract::{Json, Segments};
+use crate::problem::Problem;
+use crate::shared::Shared;
+
+pub fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new()
+        .routes(routes!(doctor))
+        .routes(routes!(optimize))
+        .routes(routes!(reclaim))
+        .routes(routes!(erase))
+        .routes(routes!(receipts))
+}
+
+/// What a check of every checksum found.
+#[derive(Serialize, ToSchema)]
+struct Doctor {
+    well: bool,
+    findings: Vec<Finding>,
+    /// What an opening has put right, and is no damage.
+    notes: Vec<String>,
+    /// Indexes that are not in use now, one sentence each.
+    degraded: Vec<String>,
+    collections: usize,
+    records: u64,
+}
+
+/// One thing that is wrong.
+#[derive(Serialize, ToSchema)]
+struct Finding {
+    /// The file, relative to the data folder.
+    path: String,
+    what: String,
+    remedy: String,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Optimize {
+    /// Wait for that many milliseconds at most; the work goes on after that.
+    #[serde(default = "wait_default")]
+    #[schema(maximum = 600000)]
+    wait_ms: u64,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Optimized {
+    /// False when the time ran out first.
+    done: bool,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Reclaim {
+    /// Left out: everything.
+    collection: Option<String>,
+}
+
+/// What to erase from the collection: exactly one of the four.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+enum What {
+    Ids(Vec<String>),
+    /// Records whose payload passes this condition.
+    Where(String),
+    /// Records whose id begins so.
+    Prefix(String),
+    /// A file, or every file below a folder, with their passages.
+    Files(String),
+}
+
+#[derive(Serialize, ToSchema)]
+struct Receipts {
+    /// Oldest first.
+    #[schema(value_type = Vec<Object>)]
+    receipts: Vec<Receipt>,
+}
+
+const WAIT_MS_MAX: u64 = 600_000;
+
+fn wait_default() -> u64 {
+    60_000
+}
+
+/// Reads every byte of the data folder and checks it against its checksums. Changes nothing.
+#[utoipa::path(post, path = "/v1/doctor", tag = "administration", security(("key" = ["admin"])),
+    responses((status = 200, body = Doctor)))]
+async fn doctor(Administering(caller): Administering) -> Result<Response, Problem> {
+    let found = caller.run_long(|database| database.doctor()).await?;
+    let findings = found.findings.iter().map(|finding| Finding {
+        path: finding.path.to_string_lossy().into_owned(),
+        what: finding.what.clone(),
+        remedy: finding.remedy.clone(),
+    });
+    Ok(reply::json(&Doctor {
+        well: found.is_well(),
+        findings: findings.collect(),
+        notes: found.notes,
+        degraded: found.degraded,
+        collections: found.collections,
+        records: found.records,
+    }))
+}
+
+/// Merges what was added piece by piece, so that searches are as fast as can be.
+#[utoipa::path(post, path = "/v1/collections/{collection}/optimize", tag = "administration", security(("key" = ["admin"])),
+    params(("collection" = String, Path)), request_body = Optimize, responses((status = 200, body = Optimized)))]
+async fn optimize(
+    Administering(caller): Administering,
+    Segments(name): Segments<String>,
+    Json { value, .. }: Json<Optimize>,
+) -> Result<Response, Problem> {
+    if value.wait_ms > WAIT_MS_MAX {
+        return Err(Problem::invalid(format!("wait_ms is {}; {WAIT_MS_MAX} at most", value.wait_ms)));
+    }
+    let wait = Some(Duration::from_millis(value.wait_ms));
+    let done = caller.run_long(move |database| database.existing_collection(&name)?.optimize(wait)).await?;
+    Ok(reply::json(&Optimized { done }))
+}
+
+/// Writes every file anew that may hold bytes of what was deleted, and says so in a receipt.
+#[utoipa::path(post, path = "/v1/reclaim", tag = "administration", security(("key" = ["admin"])), request_body = Reclaim,
+    responses((status = 200, description = "The receipt", body = Object)))]
+async fn reclaim(Administering(caller): Administering, Json { value, .. }: Json<Reclaim>) -> Result<Response, Problem> {
+    let receipt = caller.run_long(move |database| database.reclaim(value.collection.as_deref())).await?;
+    Ok(reply::json(&receipt))
+}
+
+/// Deletes and leaves nothing behind, and says so in a receipt.
+#[utoipa::path(post, path = "/v1/collections/{collection}/erase", tag = "administration", security(("key" = ["admin"])),
+    params(("collection" = String, Path)), request_body = What,
+    responses((status = 200, description = "The receipt", body = Object)))]
+async fn erase(
+    Administering(caller): Administering,
+    Segments(name): Segments<String>,
+    Json { value, .. }: Json<What>,
+) -> Result<Response, Problem> {
+    let what = match value {
+        What::Ids(ids) => Erase::Ids(ids),
+        What::Where(filter) => Erase::Where(filter),
+        What::Prefix(prefix) => Erase::Prefix(prefix),
+        What::Files(path) => Erase::Files(path),
+    };
+    let receipt = caller.run_long(move |database| database.erase(&name, &what)).await?;
+    Ok(reply::json(&receipt))
+}
+
+/// Receipts of everything that was reclaimed or erased.
+#[utoipa::path(get, path = "/v1/receipts", tag = "administration", security(("key" = ["admin"])),
+    responses((status = 200, body = Receipts)))]
+async fn receipts(Administering(caller): Administering) -> Result<Response, Problem> {
+    let receipts = caller.run(|database| database.receipts()).await?;
+    Ok(reply::json(&Receipts { receipts }))
+}

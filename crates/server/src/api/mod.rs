@@ -1,0 +1,59 @@
+//! The routes, one file a noun. Every address and type here is in the OpenAPI document by the same lines that serve it.
+
+mod answer_size;
+mod backups;
+mod batches;
+mod bytes;
+mod collections;
+mod durable;
+mod files;
+mod ingest;
+mod keys;
+mod keyspaces;
+mod maintenance;
+mod process;
+mod records;
+mod reply;
+mod search;
+mod stats;
+
+use std::sync::Arc;
+
+use axum::{Router, middleware};
+use utoipa::openapi::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::problem::Problem;
+use crate::shared::Shared;
+use crate::telemetry::observe;
+
+/// Everything that the server answers.
+pub fn routes(shared: Arc<Shared>) -> Router {
+    let (router, _) = all().split_for_parts();
+    router
+        .fallback(async || Problem::no_such_address())
+        .method_not_allowed_fallback(async || Problem::wrong_method())
+        .layer(middleware::from_fn_with_state(shared.clone(), observe))
+        .with_state(shared)
+}
+
+/// The same as a document.
+pub fn described() -> OpenApi {
+    all().to_openapi()
+}
+
+fn all() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new()
+        .merge(process::routes())
+        .merge(collections::routes())
+        .merge(records::routes())
+        .merge(ingest::routes())
+        .merge(search::routes())
+        .merge(files::routes())
+        .merge(keyspaces::routes())
+        .merge(keys::routes())
+        .merge(batches::routes())
+        .merge(stats::routes())
+        .merge(maintenance::routes())
+        .merge(backups::routes())
+}

@@ -1,0 +1,75 @@
+//! Whether the server lives and is ready, its figures, and the description of what it answers.
+
+use std::sync::{Arc, LazyLock};
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::reply;
+use crate::caller::Administering;
+use crate::openapi;
+use crate::problem::Problem;
+use crate::shared::Shared;
+use crate::telemetry::registry_of;
+
+const OPEN_METRICS: HeaderValue =
+    HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+
+pub fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new()
+        .routes(routes!(healthz))
+        .routes(routes!(readyz))
+        .routes(routes!(metrics))
+        .routes(routes!(openapi_json))
+}
+
+#[derive(Serialize, ToSchema)]
+struct Health {
+    /// `ok`
+    status: &'static str,
+    version: &'static str,
+}
+
+const OK: Health = Health { status: "ok", version: env!("CARGO_PKG_VERSION") };
+
+/// Whether the process lives. Answers from the first moment on.
+#[utoipa::path(get, path = "/healthz", tag = "process", responses((status = 200, body = Health)))]
+async fn healthz() -> Response {
+    reply::json(&OK)
+}
+
+/// Whether requests are answered: not before the data folder is open, and not while the server stops.
+#[utoipa::path(get, path = "/readyz", tag = "process", responses((status = 200, body = Health)))]
+async fn readyz(State(shared): State<Arc<Shared>>) -> Result<Response, Problem> {
+    shared.readiness()?;
+    Ok(reply::json(&OK))
+}
+
+/// Figures of the server and the engine, for Prometheus.
+#[utoipa::path(get, path = "/metrics", tag = "process", security(("key" = ["admin"])),
+    responses((status = 200, body = String, content_type = "application/openmetrics-text")))]
+async fn metrics(Administering(caller): Administering) -> Result<Response, Problem> {
+    let stats = caller.run(|database| database.stats()).await?;
+    let text = caller.shared.metrics.encode(&registry_of(&stats));
+    Ok(with_type(text.into(), OPEN_METRICS))
+}
+
+/// This document.
+#[utoipa::path(get, path = "/openapi.json", tag = "process", responses((status = 200, body = Object)))]
+async fn openapi_json() -> Response {
+    static DOCUMENT: LazyLock<axum::body::Bytes> =
+        LazyLock::new(|| openapi::document().to_pretty_json().expect("the document is JSON").into());
+    with_type(DOCUMENT.clone().into(), HeaderValue::from_static("application/json"))
+}
+
+fn with_type(body: Body, media_type: HeaderValue) -> Response {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(header::CONTENT_TYPE, media_type);
+    response
+}

@@ -1,0 +1,308 @@
+//! Records: writing, reading, listing, counting and deleting them.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use nuthatch_engine::{
+    Error, Record as EngineRecord, Result as EngineResult, Scan, StoredRecord, payload_from_json, payload_to_json,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::durable::Durably;
+use crate::api::{answer_size, reply};
+use crate::caller::{Reading, Writing};
+use crate::extract::{Json, Parameters, Segments};
+use crate::problem::Problem;
+use crate::shared::Shared;
+
+const PAGE_DEFAULT: usize = 100;
+
+pub fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new()
+        .routes(routes!(upsert, scan))
+        .routes(routes!(get_one, delete_one))
+        .routes(routes!(get))
+        .routes(routes!(delete))
+        .routes(routes!(count))
+}
+
+/// A record to be stored: at least one of text, vector and payload.
+#[derive(Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    #[schema(min_length = 1, max_length = 1024)]
+    id: String,
+    text: Option<String>,
+    /// Left out, it is made from the text where the collection has an embedder.
+    vector: Option<Vec<f32>>,
+    /// Named values: null, booleans, whole numbers of 64 bits, floats, strings, arrays and objects.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    payload: Map<String, Value>,
+    /// Headings that the text stands under: searched with it, but not part of it.
+    context: Option<String>,
+    /// The text is source code: identifiers are also indexed by their parts.
+    #[serde(default)]
+    code: bool,
+}
+
+/// A record as it comes back.
+#[derive(Serialize, ToSchema)]
+pub struct Found {
+    id: String,
+    text: Option<String>,
+    #[schema(value_type = Object)]
+    payload: Map<String, Value>,
+    context: Option<String>,
+    /// Only where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vector: Option<Vec<f32>>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Upsert {
+    #[schema(min_items = 1)]
+    records: Vec<Record>,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct Upserted {
+    pub inserted: u64,
+    pub replaced: u64,
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct Deleted {
+    pub deleted: u64,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Count {
+    count: u64,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Get {
+    ids: Vec<String>,
+    #[serde(default)]
+    vectors: bool,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Got {
+    /// In the order of the ids; null for those that are not there.
+    records: Vec<Option<Found>>,
+}
+
+/// Which records: exactly one of the three.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+enum Delete {
+    /// Those with these ids; ids that are not there are passed over.
+    Ids(Vec<String>),
+    /// Those whose payload passes this condition.
+    Where(String),
+    /// Those whose id begins so.
+    Prefix(String),
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Listing {
+    /// Records of one page.
+    #[serde(default = "page_default")]
+    #[param(minimum = 1, maximum = 10000)]
+    limit: usize,
+    /// Continue after the page that gave this cursor.
+    cursor: Option<String>,
+    /// Only records whose payload passes this condition.
+    #[serde(rename = "where")]
+    filter: Option<String>,
+    /// With their vectors.
+    #[serde(default)]
+    vectors: bool,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct WithVectors {
+    /// With its vector.
+    #[serde(default)]
+    vectors: bool,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Condition {
+    /// Only records whose payload passes this condition.
+    #[serde(rename = "where")]
+    filter: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Page {
+    /// In the order in which they were written last.
+    records: Vec<Found>,
+    /// Where to go on; null at the end.
+    cursor: Option<String>,
+}
+
+fn page_default() -> usize {
+    PAGE_DEFAULT
+}
+
+impl Record {
+    pub fn into_engine(self) -> EngineResult<EngineRecord> {
+        let payload = payload_from_json(Value::Object(self.payload))
+            .map_err(|error| Error::invalid(format!("record {:?}: {error}", self.id)))?;
+        let Self { id, text, vector, context, code, .. } = self;
+        Ok(EngineRecord { id, text, vector, payload, context, code })
+    }
+}
+
+/// All of them, or the first error.
+pub fn into_engine(records: Vec<Record>) -> EngineResult<Vec<EngineRecord>> {
+    records.into_iter().map(Record::into_engine).collect()
+}
+
+impl From<StoredRecord> for Found {
+    fn from(record: StoredRecord) -> Self {
+        let StoredRecord { id, text, payload, context, vector } = record;
+        Self { id, text, payload: payload_to_json(&payload), context, vector }
+    }
+}
+
+/// Inserts records, replacing those with the same ids: all of them or none.
+#[utoipa::path(post, path = "/v1/collections/{collection}/records", tag = "records", security(("key" = ["write"])),
+    params(("collection" = String, Path), Durably), request_body = Upsert, responses((status = 200, body = Upserted)))]
+async fn upsert(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Durably>,
+    Json { value, held }: Json<Upsert>,
+) -> Result<Response, Problem> {
+    let done = caller
+        .run(move |database| {
+            let collection = database.existing_collection(&name)?.with_durability(how.durability.into());
+            let done = collection.upsert(into_engine(value.records)?);
+            drop(held);
+            done
+        })
+        .await?;
+    Ok(reply::json(&Upserted { inserted: done.inserted, replaced: done.replaced }))
+}
+
+/// One page of all records.
+#[utoipa::path(get, path = "/v1/collections/{collection}/records", tag = "records", security(("key" = ["read"])),
+    params(("collection" = String, Path), Listing), responses((status = 200, body = Page)))]
+async fn scan(
+    Reading(caller): Reading,
+    Segments(name): Segments<String>,
+    Parameters(listing): Parameters<Listing>,
+) -> Result<Response, Problem> {
+    let Listing { limit, cursor, filter, vectors } = listing;
+    let page = caller
+        .run(move |database| {
+            let filter = filter.as_deref().map(nuthatch_filter::parse).transpose()?;
+            let scan = Scan { cursor, limit, filter, vectors };
+            answer_size::scan(&database.existing_collection(&name)?, scan)
+        })
+        .await?;
+    Ok(reply::json(&Page { records: page.records.into_iter().map(Found::from).collect(), cursor: page.cursor }))
+}
+
+/// One record.
+#[utoipa::path(get, path = "/v1/collections/{collection}/records/{id}", tag = "records", security(("key" = ["read"])),
+    params(("collection" = String, Path), ("id" = String, Path), WithVectors), responses((status = 200, body = Found)))]
+async fn get_one(
+    Reading(caller): Reading,
+    Segments((name, id)): Segments<(String, String)>,
+    Parameters(with): Parameters<WithVectors>,
+) -> Result<Response, Problem> {
+    let found = caller
+        .run(move |database| {
+            let mut found = database.existing_collection(&name)?.get(&[&id], with.vectors)?;
+            found.pop().flatten().ok_or_else(|| Error::not_found(format!("no record {id:?} in collection {name:?}")))
+        })
+        .await?;
+    Ok(reply::json(&Found::from(found)))
+}
+
+/// Deletes one record.
+#[utoipa::path(delete, path = "/v1/collections/{collection}/records/{id}", tag = "records", security(("key" = ["write"])),
+    params(("collection" = String, Path), ("id" = String, Path), Durably),
+    responses((status = 204, description = "Deleted")))]
+async fn delete_one(
+    Writing(caller): Writing,
+    Segments((name, id)): Segments<(String, String)>,
+    Parameters(how): Parameters<Durably>,
+) -> Result<Response, Problem> {
+    let deleted = caller
+        .run(move |database| {
+            let collection = database.existing_collection(&name)?.with_durability(how.durability.into());
+            match collection.delete(&[&id])?.deleted {
+                0 => Err(Error::not_found(format!("no record {id:?} in collection {name:?}"))),
+                _ => Ok(()),
+            }
+        })
+        .await;
+    deleted.map(|()| reply::nothing())
+}
+
+/// Several records by id.
+#[utoipa::path(post, path = "/v1/collections/{collection}/get", tag = "records", security(("key" = ["read"])),
+    params(("collection" = String, Path)), request_body = Get, responses((status = 200, body = Got)))]
+async fn get(
+    Reading(caller): Reading,
+    Segments(name): Segments<String>,
+    Json { value, .. }: Json<Get>,
+) -> Result<Response, Problem> {
+    let records =
+        caller
+            .run(move |database| answer_size::get(&database.existing_collection(&name)?, &value.ids, value.vectors))
+            .await?;
+    Ok(reply::json(&Got { records: records.into_iter().map(|found| found.map(Found::from)).collect() }))
+}
+
+/// Deletes records by id, by condition, or by the beginning of their ids.
+#[utoipa::path(post, path = "/v1/collections/{collection}/delete", tag = "records", security(("key" = ["write"])),
+    params(("collection" = String, Path), Durably), request_body = Delete, responses((status = 200, body = Deleted)))]
+async fn delete(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Durably>,
+    Json { value, .. }: Json<Delete>,
+) -> Result<Response, Problem> {
+    let done = caller
+        .run(move |database| {
+            let collection = database.existing_collection(&name)?.with_durability(how.durability.into());
+            match value {
+                Delete::Ids(ids) => collection.delete(&ids),
+                Delete::Where(filter) => collection.delete_where(&filter),
+                Delete::Prefix(prefix) => collection.delete_prefix(&prefix),
+            }
+        })
+        .await?;
+    Ok(reply::json(&Deleted { deleted: done.deleted }))
+}
+
+/// How many records there are, or pass a condition.
+#[utoipa::path(get, path = "/v1/collections/{collection}/count", tag = "records", security(("key" = ["read"])),
+    params(("collection" = String, Path), Condition), responses((status = 200, body = Count)))]
+async fn count(
+    Reading(caller): Reading,
+    Segments(name): Segments<String>,
+    Parameters(Condition { filter }): Parameters<Condition>,
+) -> Result<Response, Problem> {
+    let count = caller.run(move |database| database.existing_collection(&name)?.count(filter.as_deref())).await?;
+    Ok(reply::json(&Count { count }))
+}

@@ -1,0 +1,291 @@
+//! Searching: by text, by vector, by both, by likeness; one question or many.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::response::Response;
+use nuthatch_engine::{
+    Accuracy, Answer, Error, Explain, Fusion, Hit, Include, Leg, Mode, Result as EngineResult, Search, payload_to_json,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::reply;
+use crate::caller::{Caller, Reading};
+use crate::extract::{Json, Segments};
+use crate::problem::Problem;
+use crate::shared::Shared;
+
+/// Questions of one request.
+const SEARCHES_MAX: usize = 1000;
+
+pub fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new().routes(routes!(search)).routes(routes!(search_many))
+}
+
+/// A question: at least one of text, vector and like.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    /// Words to find, and what is embedded for the vector leg when no vector is given.
+    text: Option<String>,
+    vector: Option<Vec<f32>>,
+    /// Id of a record whose vector is searched with; it is not among the hits itself.
+    like: Option<String>,
+    /// Left out: every leg that the question and the collection allow.
+    mode: Option<ModeName>,
+    /// Only records whose payload passes this condition, for example `year >= 2024 and team in ('core', 'ops')`.
+    #[serde(rename = "where")]
+    filter: Option<String>,
+    /// Hits wanted; limit and offset together are 10,000 at most.
+    #[serde(default = "limit_default")]
+    #[schema(minimum = 1, maximum = 10000)]
+    limit: usize,
+    #[serde(default)]
+    #[schema(maximum = 9999)]
+    offset: usize,
+    /// What hits carry besides id, score and legs; left out, `text` and `payload`.
+    include: Option<Vec<Part>>,
+    /// How two legs become one ranking.
+    #[serde(default)]
+    fusion: FusionName,
+    #[serde(default = "one")]
+    #[schema(minimum = 0)]
+    text_weight: f32,
+    #[serde(default = "one")]
+    #[schema(minimum = 0)]
+    vector_weight: f32,
+    /// Share of the truly nearest that the vector leg finds on average, 0.5 to 0.999; default 0.99.
+    #[schema(minimum = 0.5, maximum = 0.999)]
+    recall: Option<f32>,
+    /// Rows that a walk of a graph keeps in view, instead of a recall.
+    #[schema(minimum = 1, maximum = 100000)]
+    effort: Option<usize>,
+    /// Compare every vector.
+    #[serde(default)]
+    exact: bool,
+    /// Give up after that many milliseconds; the server's own limit holds as well.
+    #[schema(minimum = 1)]
+    timeout_ms: Option<u64>,
+    /// Say how the answer was found.
+    #[serde(default)]
+    explain: bool,
+}
+
+#[derive(Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum ModeName {
+    Hybrid,
+    Text,
+    Vector,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum FusionName {
+    #[default]
+    Rrf,
+    Weighted,
+    Normalised,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Part {
+    Text,
+    Payload,
+    Vector,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Questions {
+    #[schema(max_items = 1000)]
+    searches: Vec<Question>,
+}
+
+/// Hits, best first, and how they were found.
+#[derive(Serialize, ToSchema)]
+struct Answered {
+    hits: Vec<FoundHit>,
+    /// Why an index was not used, one sentence each. The hits are right either way.
+    degraded: Vec<String>,
+    /// The offset of the next page, if there may be one.
+    next_offset: Option<usize>,
+    /// Counts and choices of the search, where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    explain: Option<Explain>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct AllAnswered {
+    /// In the order of the searches.
+    answers: Vec<Answered>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct FoundHit {
+    id: String,
+    /// With one leg, the leg's score; with two, the fused score (higher is better).
+    score: f32,
+    text: Option<String>,
+    context: Option<String>,
+    #[schema(value_type = Object)]
+    payload: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vector: Option<Vec<f32>>,
+    legs: FoundLegs,
+}
+
+/// A hit's place in each leg that found it.
+#[derive(Serialize, ToSchema)]
+struct FoundLegs {
+    text: Option<FoundLeg>,
+    vector: Option<FoundLeg>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct FoundLeg {
+    /// From 1.
+    rank: usize,
+    score: f32,
+}
+
+fn limit_default() -> usize {
+    10
+}
+
+fn one() -> f32 {
+    1.0
+}
+
+impl Question {
+    fn into_search(self, longest: Duration, cancel: Arc<AtomicBool>) -> EngineResult<Search> {
+        let fusion = match self.fusion {
+            FusionName::Rrf => "rrf",
+            FusionName::Weighted => "weighted",
+            FusionName::Normalised => "normalised",
+        };
+        let accuracy = match (self.exact, self.effort, self.recall) {
+            (false, None, None) => Accuracy::default(),
+            (false, None, Some(recall)) => Accuracy::Recall(recall),
+            (false, Some(effort), None) => Accuracy::Effort(effort),
+            (true, None, None) => Accuracy::Exact,
+            _ => return Err(Error::invalid("a search takes one of recall, effort and exact")),
+        };
+        let has = |part| self.include.as_ref().is_none_or(|parts| parts.contains(&part));
+        let asked = self.timeout_ms.map_or(longest, Duration::from_millis);
+        Ok(Search {
+            mode: self.mode.map(|mode| match mode {
+                ModeName::Hybrid => Mode::Hybrid,
+                ModeName::Text => Mode::Text,
+                ModeName::Vector => Mode::Vector,
+            }),
+            filter: self.filter.as_deref().map(nuthatch_filter::parse).transpose()?,
+            limit: self.limit,
+            offset: self.offset,
+            include: Include {
+                text: has(Part::Text),
+                payload: has(Part::Payload),
+                vector: self.include.as_ref().is_some_and(|parts| parts.contains(&Part::Vector)),
+            },
+            fusion: Fusion::named(fusion, self.text_weight, self.vector_weight)?,
+            accuracy,
+            time_limit: Some(asked.min(longest)),
+            cancel: Some(cancel),
+            text: self.text,
+            vector: self.vector,
+            like: self.like,
+        })
+    }
+}
+
+impl Answered {
+    fn new(answer: Answer, explain: bool) -> Self {
+        Self {
+            hits: answer.hits.into_iter().map(FoundHit::from).collect(),
+            degraded: answer.degraded,
+            next_offset: answer.next_offset,
+            explain: explain.then_some(answer.explain),
+        }
+    }
+}
+
+impl From<Hit> for FoundHit {
+    fn from(hit: Hit) -> Self {
+        let leg = |leg: Option<Leg>| leg.map(|Leg { rank, score }| FoundLeg { rank, score });
+        Self {
+            payload: payload_to_json(&hit.payload),
+            legs: FoundLegs { text: leg(hit.legs.text), vector: leg(hit.legs.vector) },
+            id: hit.id,
+            score: hit.score,
+            text: hit.text,
+            context: hit.context,
+            vector: hit.vector,
+        }
+    }
+}
+
+/// Ends searches whose client has gone away.
+struct CancelledOnDrop(Arc<AtomicBool>);
+
+impl Drop for CancelledOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Finds the best records for one question.
+#[utoipa::path(post, path = "/v1/collections/{collection}/search", tag = "search", security(("key" = ["read"])),
+    params(("collection" = String, Path)), request_body = Question, responses((status = 200, body = Answered)))]
+async fn search(
+    Reading(caller): Reading,
+    Segments(name): Segments<String>,
+    Json { value, held }: Json<Question>,
+) -> Result<Response, Problem> {
+    let (longest, cancel) = limits(&caller);
+    let explain = value.explain;
+    let search = value.into_search(longest, cancel.0.clone())?;
+    let answer = caller
+        .run(move |database| {
+            let _held = held;
+            database.existing_collection(&name)?.search(&search)
+        })
+        .await?;
+    Ok(reply::json(&Answered::new(answer, explain)))
+}
+
+/// Asks several questions at once.
+#[utoipa::path(post, path = "/v1/collections/{collection}/search-many", tag = "search", security(("key" = ["read"])),
+    params(("collection" = String, Path)), request_body = Questions, responses((status = 200, body = AllAnswered)))]
+async fn search_many(
+    Reading(caller): Reading,
+    Segments(name): Segments<String>,
+    Json { value, held }: Json<Questions>,
+) -> Result<Response, Problem> {
+    let number = value.searches.len();
+    if number > SEARCHES_MAX {
+        return Err(Problem::invalid(format!("{number} searches; ask {SEARCHES_MAX} at a time")));
+    }
+    let (longest, cancel) = limits(&caller);
+    let explained: Vec<bool> = value.searches.iter().map(|question| question.explain).collect();
+    let searches = value.searches.into_iter().map(|question| question.into_search(longest, cancel.0.clone()));
+    let searches = searches.collect::<EngineResult<Vec<Search>>>()?;
+    let answers = caller
+        .run(move |database| {
+            let _held = held;
+            database.existing_collection(&name)?.search_many(&searches)
+        })
+        .await?;
+    let answers = answers.into_iter().zip(explained).map(|(answer, explain)| Answered::new(answer, explain));
+    Ok(reply::json(&AllAnswered { answers: answers.collect() }))
+}
+
+fn limits(caller: &Caller) -> (Duration, CancelledOnDrop) {
+    (caller.shared.config.search_timeout, CancelledOnDrop(Arc::default()))
+}

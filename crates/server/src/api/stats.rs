@@ -1,0 +1,50 @@
+//! Statistics: rows, bytes on disk and bytes in memory, by part.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use nuthatch_engine::{DiskStats, MemoryStats};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::collections::Described;
+use crate::api::reply;
+use crate::caller::Administering;
+use crate::problem::Problem;
+use crate::shared::Shared;
+
+pub fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new().routes(routes!(stats))
+}
+
+/// What there is, what it takes on disk, what is in memory.
+#[derive(Serialize, ToSchema)]
+struct Stats {
+    collections: Vec<Described>,
+    /// Bytes of the folder's files, by part.
+    #[schema(value_type = Object)]
+    disk: DiskStats,
+    /// Resident bytes by part, and what the operating system measures for the whole process.
+    #[schema(value_type = Object)]
+    memory: MemoryStats,
+    /// Open snapshots and transactions.
+    snapshots: u64,
+    /// How old the oldest of them is.
+    snapshot_age_ms: u64,
+}
+
+/// Rows, bytes on disk and bytes resident, by part.
+#[utoipa::path(get, path = "/v1/stats", tag = "administration", security(("key" = ["admin"])),
+    responses((status = 200, body = Stats)))]
+async fn stats(Administering(caller): Administering) -> Result<Response, Problem> {
+    let stats = caller.run(|database| database.stats()).await?;
+    Ok(reply::json(&Stats {
+        collections: stats.collections.into_iter().map(Described::from).collect(),
+        disk: stats.disk,
+        memory: stats.memory,
+        snapshots: stats.snapshots,
+        snapshot_age_ms: stats.snapshot_age.as_millis() as u64,
+    }))
+}

@@ -1,0 +1,181 @@
+//! Who asks, and which database it is that they ask: found out in this one place for every route.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use jiff::Timestamp;
+use nuthatch_engine::{Database, Result as EngineResult};
+use tracing::{Span, field, info};
+
+use crate::access::{Key, Scope, Scopes, TENANT_DEFAULT};
+use crate::problem::Problem;
+use crate::shared::Shared;
+
+/// Somebody who may ask, with the database that is theirs.
+#[derive(Clone)]
+pub struct Caller {
+    pub database: Database,
+    pub shared: Arc<Shared>,
+    scopes: Scopes,
+}
+
+/// A caller who may read.
+pub struct Reading(pub Caller);
+/// A caller who may write.
+pub struct Writing(pub Caller);
+/// A caller who may do everything; what they do is noted in the log.
+pub struct Administering(pub Caller);
+
+impl Caller {
+    /// Runs a call of the engine on a thread that may block.
+    ///
+    /// # Errors
+    /// Its own, as this caller may see them.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let database = self.database.clone();
+        self.shared.admission.work(move || call(&database)).await.map_err(|error| self.problem(error))
+    }
+
+    /// The same for a call that may take minutes.
+    ///
+    /// # Errors
+    /// Its own, as this caller may see them.
+    pub async fn run_long<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let database = self.database.clone();
+        self.shared.admission.work_long(move || call(&database)).await.map_err(|error| self.problem(error))
+    }
+
+    fn problem(&self, error: nuthatch_engine::Error) -> Problem {
+        let problem = Problem::from(error);
+        if problem.status == 500 {
+            tracing::error!(kind = problem.kind, detail = problem.detail, "a call failed");
+        }
+        match self.scopes.allow(Scope::Admin) {
+            true => problem,
+            false => problem.without_inner_workings(),
+        }
+    }
+
+    fn of(parts: &Parts, shared: &Arc<Shared>, wanted: Scope) -> Result<Self, Problem> {
+        let (tenant, scopes) = match shared.wants_keys()? {
+            true => {
+                let key = bearer(&parts.headers)
+                    .map(|token| shared.ring.find(token, Timestamp::now()))
+                    .transpose()?
+                    .flatten()
+                    .ok_or_else(Problem::unauthenticated)?;
+                Span::current().record("key", field::display(&key.id));
+                let Key { tenant, scopes, .. } = &*key;
+                (tenant.clone(), scopes.clone())
+            }
+            false => {
+                refuse_other_sites(parts)?;
+                (TENANT_DEFAULT.to_string(), Scopes::all())
+            }
+        };
+        if !scopes.allow(wanted) {
+            let remedy = format!("use a key with the scope `{wanted}`");
+            return Err(Problem::forbidden(format!("this key has the scopes {scopes}, and not `{wanted}`"), &remedy));
+        }
+        let database = database_of(shared, &tenant)?;
+        Ok(Self { database, shared: shared.clone(), scopes })
+    }
+}
+
+/// The data that a tenant sees.
+fn database_of(shared: &Shared, tenant: &str) -> Result<Database, Problem> {
+    match tenant {
+        TENANT_DEFAULT => Ok(shared.database()?.clone()),
+        _ => Err(Problem::forbidden("this server holds no data of the key's tenant", "ask who runs the server")),
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Where no key is needed, a page in a browser on this machine could ask, too. It cannot hide the name it asked for, nor its
+/// own.
+fn refuse_other_sites(parts: &Parts) -> Result<(), Problem> {
+    let text = |name: header::HeaderName| parts.headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let host = parts.uri.authority().map(|authority| authority.as_str()).or_else(|| text(header::HOST));
+    let origin = text(header::ORIGIN).map(|origin| origin.split_once("://").map_or(origin, |(_, host)| host));
+    match [host, origin].into_iter().flatten().all(is_this_machine) {
+        true => Ok(()),
+        false => Err(Problem::forbidden(
+            "without keys, this server answers only requests that name this machine (`localhost`, `127.0.0.1`), from no other site",
+            "make a key with `nuthatch key create`, or ask for `127.0.0.1`",
+        )),
+    }
+}
+
+fn is_this_machine(authority: &str) -> bool {
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.rsplit_once(':').map_or(authority, |(host, _)| host),
+    };
+    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+impl FromRequestParts<Arc<Shared>> for Reading {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
+        Caller::of(parts, shared, Scope::Read).map(Self)
+    }
+}
+
+impl FromRequestParts<Arc<Shared>> for Writing {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
+        Caller::of(parts, shared, Scope::Write).map(Self)
+    }
+}
+
+impl FromRequestParts<Arc<Shared>> for Administering {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
+        let caller = Caller::of(parts, shared, Scope::Admin)?;
+        info!(target: "audit", method = %parts.method, path = parts.uri.path(), "an administrator asks");
+        Ok(Self(caller))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_machine_are_its_own() {
+        for own in ["localhost", "localhost:7700", "127.0.0.1:1", "127.1.2.3", "[::1]:7700", "[::1]"] {
+            assert!(is_this_machine(own), "{own}");
+        }
+        for other in ["example.org", "localhost.example.org:80", "10.0.0.1:7700", "null", "", "[::2]:1"] {
+            assert!(!is_this_machine(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_read_from_its_header() {
+        let of = |value: &str| {
+            let headers = HeaderMap::from_iter([(header::AUTHORIZATION, value.parse().unwrap())]);
+            bearer(&headers).map(str::to_string)
+        };
+        assert_eq!(of("Bearer abc"), Some("abc".into()));
+        assert_eq!(of("bearer abc"), Some("abc".into()));
+        assert_eq!((of("Basic abc"), of("abc")), (None, None));
+    }
+}

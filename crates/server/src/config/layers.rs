@@ -1,0 +1,163 @@
+//! Where a setting's value comes from: a flag, else the environment, else the file, else the default.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use nuthatch_engine::{Error, Result};
+use toml::{Spanned, Value};
+
+use super::settings::{SETTINGS, Setting};
+
+/// What was said on each layer, as text.
+#[derive(Debug, Default)]
+pub struct Layers {
+    flags: BTreeMap<&'static str, String>,
+    environment: BTreeMap<&'static str, String>,
+    file: BTreeMap<&'static str, (String, Origin)>,
+}
+
+/// Who said it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Flag(String),
+    Environment(&'static str),
+    File { path: PathBuf, line: usize },
+    Default,
+}
+
+/// A value with the one who said it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    pub setting: &'static str,
+    pub text: String,
+    pub origin: Origin,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => write!(out, "flag {flag}"),
+            Self::Environment(variable) => write!(out, "environment {variable}"),
+            Self::File { path, line } => write!(out, "{}:{line}", path.display()),
+            Self::Default => out.write_str("default"),
+        }
+    }
+}
+
+impl Layers {
+    pub fn flag(mut self, key: &'static str, value: impl Into<String>) -> Self {
+        self.flags.insert(key, value.into());
+        self
+    }
+
+    /// Asks `lookup` for every variable; an empty one is as good as none.
+    pub fn environment(mut self, lookup: impl Fn(&str) -> Option<String>) -> Self {
+        for setting in SETTINGS {
+            if let Some(text) = lookup(setting.variable).filter(|text| !text.is_empty()) {
+                self.environment.insert(setting.key, text);
+            }
+        }
+        self
+    }
+
+    /// Reads a TOML file of settings.
+    ///
+    /// # Errors
+    /// `NotFound` without the file; `Invalid` for what is not TOML, an unknown key, or a value that is no string, number or
+    /// boolean, each with the file, the line and the key.
+    pub fn file(mut self, path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|error| Error::io(path, &error))?;
+        let line_of = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
+        let table: BTreeMap<String, Spanned<Value>> = toml::from_str(&text).map_err(|error| {
+            let line = error.span().map_or(1, |span| line_of(span.start));
+            Error::invalid(format!("{}:{line}: {}", path.display(), error.message()))
+        })?;
+        for (key, value) in table {
+            let line = line_of(value.span().start);
+            let refuse = |why: String| Error::invalid(format!("{}:{line}: {why}", path.display()));
+            let setting = Setting::of(&key).ok_or_else(|| {
+                let known: Vec<&str> = SETTINGS.iter().map(|setting| setting.key).collect();
+                refuse(format!("unknown key {key:?}; there are: {}", known.join(", ")))
+            })?;
+            let text = match value.into_inner() {
+                Value::String(text) => text,
+                Value::Integer(number) => number.to_string(),
+                Value::Float(number) => number.to_string(),
+                Value::Boolean(is) => is.to_string(),
+                other => {
+                    return Err(refuse(format!(
+                        "{key} is {}; give a string, a number, true or false",
+                        kind_name(&other)
+                    )));
+                }
+            };
+            self.file.insert(setting.key, (text, Origin::File { path: path.to_path_buf(), line }));
+        }
+        Ok(self)
+    }
+
+    /// The value that holds.
+    pub fn say(&self, setting: &'static Setting) -> Said {
+        let key = setting.key;
+        let flag = || Some((self.flags.get(key)?.clone(), Origin::Flag(setting.flag())));
+        let variable = || Some((self.environment.get(key)?.clone(), Origin::Environment(setting.variable)));
+        let (text, origin) = flag()
+            .or_else(variable)
+            .or_else(|| self.file.get(key).cloned())
+            .unwrap_or_else(|| (setting.default.to_string(), Origin::Default));
+        Said { setting: key, text, origin }
+    }
+}
+
+fn kind_name(value: &Value) -> &'static str {
+    match value {
+        Value::Array(_) => "an array",
+        Value::Table(_) => "a table",
+        _ => "a date",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listen(layers: &Layers) -> Said {
+        layers.say(Setting::of("listen").unwrap())
+    }
+
+    fn in_file(text: &str) -> (tempfile::NamedTempFile, Result<Layers>) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let layers = Layers::default().file(file.path());
+        (file, layers)
+    }
+
+    #[test]
+    fn a_flag_beats_the_environment_which_beats_the_file_which_beats_the_default() {
+        assert_eq!(listen(&Layers::default()).origin, Origin::Default);
+        let (file, layers) = in_file("# where\n\nlisten = '1.1.1.1:1'\n");
+        let layers = layers.unwrap();
+        let said = listen(&layers);
+        assert_eq!(said.text, "1.1.1.1:1");
+        assert_eq!(said.origin, Origin::File { path: file.path().into(), line: 3 });
+        let layers = layers.environment(|name| (name == "NUTHATCH_LISTEN").then(|| "2.2.2.2:2".into()));
+        assert_eq!(listen(&layers).origin.to_string(), "environment NUTHATCH_LISTEN");
+        let said = listen(&layers.flag("listen", "3.3.3.3:3"));
+        assert_eq!((said.text.as_str(), said.origin.to_string().as_str()), ("3.3.3.3:3", "flag --listen"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said_with_its_line_and_key() {
+        for (text, line, said) in [
+            ("workers = 3\nlissten = 'x'\n", 2, "unknown key \"lissten\""),
+            ("\nlisten = ['a']\n", 2, "listen is an array"),
+            ("workers = 3\nlisten = \n", 2, ""),
+        ] {
+            let (file, layers) = in_file(text);
+            let message = layers.unwrap_err().message;
+            assert!(message.starts_with(&format!("{}:{line}: ", file.path().display())), "{message}");
+            assert!(message.contains(said), "{message}");
+        }
+    }
+}

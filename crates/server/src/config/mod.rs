@@ -1,0 +1,231 @@
+//! How the server is run: every setting with its type, checked before anything is opened.
+//!
+//! **Invariant:** a setting means the same as a flag, as a variable and in the file; a value that cannot be used names who said
+//! it.
+
+mod layers;
+mod settings;
+mod units;
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use nuthatch_engine::{Error, Options, Result as EngineResult};
+
+pub use layers::{Layers, Origin, Said};
+pub use settings::{SETTINGS, Setting};
+pub use units::{parse_bytes, parse_duration};
+
+/// Who may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Auth {
+    /// Holders of a key, from the first key on; everybody before.
+    Auto,
+    /// Holders of a key.
+    Keys,
+    /// Everybody who can connect.
+    None,
+}
+
+/// The files of TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+    /// Who may sign clients' certificates; with it, a client needs one.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// The format of the log's lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+/// All settings, typed.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Left out: the nearest `.nuthatch`, which the command looks for.
+    pub data_dir: Option<PathBuf>,
+    pub listen: SocketAddr,
+    pub auth: Auth,
+    pub tls: Option<TlsFiles>,
+    pub allow_plaintext: bool,
+    pub backup_dir: Option<PathBuf>,
+    pub exclusive: bool,
+    pub log_format: LogFormat,
+    pub log_level: tracing::level_filters::LevelFilter,
+    pub workers: usize,
+    pub requests_max: usize,
+    pub connections_max: usize,
+    pub body_max_bytes: u64,
+    pub bodies_memory_bytes: u64,
+    pub header_timeout: Duration,
+    pub body_timeout: Duration,
+    pub search_timeout: Duration,
+    pub shutdown_timeout: Duration,
+    pub memory_budget_bytes: Option<u64>,
+    pub mapped: bool,
+    pub build_memory_bytes: Option<u64>,
+    pub build_threads: Option<usize>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::resolve(&Layers::default()).expect("the defaults are settings that can be used")
+    }
+}
+
+impl Config {
+    /// The settings that hold, each from the first layer that says it.
+    ///
+    /// # Errors
+    /// `Invalid` for a value that cannot be used, with who said it and the key.
+    pub fn resolve(layers: &Layers) -> EngineResult<Self> {
+        let read = |key: &str| Read(layers.say(Setting::of(key).expect("a setting of the list")));
+        let path = |key: &str| read(key).optional().map(PathBuf::from);
+        Ok(Self {
+            data_dir: path("data_dir"),
+            listen: read("listen").parse(address)?,
+            auth: read("auth").among(&[("auto", Auth::Auto), ("keys", Auth::Keys), ("none", Auth::None)])?,
+            tls: tls(path("tls_cert"), path("tls_key"), path("tls_client_ca"))?,
+            allow_plaintext: read("allow_plaintext").parse(boolean)?,
+            backup_dir: path("backup_dir"),
+            exclusive: read("exclusive").parse(boolean)?,
+            log_format: read("log_format").among(&[("text", LogFormat::Text), ("json", LogFormat::Json)])?,
+            log_level: read("log_level").parse(|text| {
+                text.parse().map_err(|_| format!("{text:?} is no level; write error, warn, info, debug, trace or off"))
+            })?,
+            workers: read("workers").parse(positive)?,
+            requests_max: read("requests_max").parse(positive)?,
+            connections_max: read("connections_max").parse(positive)?,
+            body_max_bytes: read("body_max").parse(parse_bytes)?,
+            bodies_memory_bytes: read("bodies_memory").parse(parse_bytes)?,
+            header_timeout: read("header_timeout").parse(parse_duration)?,
+            body_timeout: read("body_timeout").parse(parse_duration)?,
+            search_timeout: read("search_timeout").parse(parse_duration)?,
+            shutdown_timeout: read("shutdown_timeout").parse(parse_duration)?,
+            memory_budget_bytes: read("memory_budget").parse_optional(parse_bytes)?,
+            mapped: read("mapped").parse_optional(boolean)?.unwrap_or(false),
+            build_memory_bytes: read("build_memory").parse_optional(parse_bytes)?,
+            build_threads: read("build_threads").parse_optional(positive)?,
+        })
+    }
+
+    /// Every setting with its value and who said it, in the order of [`SETTINGS`].
+    pub fn said(layers: &Layers) -> Vec<Said> {
+        SETTINGS.iter().map(|setting| layers.say(setting)).collect()
+    }
+
+    /// How the engine is opened.
+    pub fn engine_options(&self) -> Options {
+        let default = Options::default();
+        Options {
+            memory_budget_bytes: self.memory_budget_bytes.unwrap_or(default.memory_budget_bytes),
+            mapped: self.mapped,
+            build_memory_bytes: self.build_memory_bytes.unwrap_or(default.build_memory_bytes),
+            build_threads: self.build_threads.unwrap_or(default.build_threads),
+            exclusive: self.exclusive,
+            program: "nuthatch serve".into(),
+            ..default
+        }
+    }
+
+    /// Only processes of this machine can connect.
+    pub fn is_local(&self) -> bool {
+        self.listen.ip().is_loopback()
+    }
+}
+
+/// A value that is about to be parsed.
+struct Read(Said);
+
+impl Read {
+    fn optional(self) -> Option<String> {
+        Some(self.0.text).filter(|text| !text.is_empty())
+    }
+
+    fn parse<T>(self, parse: impl FnOnce(&str) -> Result<T, String>) -> EngineResult<T> {
+        let Said { setting, text, origin } = self.0;
+        parse(&text).map_err(|why| Error::invalid(format!("{origin}: {setting}: {why}")))
+    }
+
+    fn parse_optional<T>(self, parse: impl FnOnce(&str) -> Result<T, String>) -> EngineResult<Option<T>> {
+        match self.0.text.is_empty() {
+            true => Ok(None),
+            false => self.parse(parse).map(Some),
+        }
+    }
+
+    fn among<T: Copy>(self, choices: &[(&str, T)]) -> EngineResult<T> {
+        self.parse(|text| {
+            let found = choices.iter().find(|(name, _)| *name == text);
+            let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+            found.map(|(_, choice)| *choice).ok_or_else(|| format!("{text:?}; choose one of {}", names.join(", ")))
+        })
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let found = text.to_socket_addrs().ok().and_then(|mut found| found.next());
+    found.ok_or_else(|| format!("{text:?} is no address; write host and port, for example 127.0.0.1:7700"))
+}
+
+/// As every variable of this program that switches something on.
+fn boolean(text: &str) -> Result<bool, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Ok(true),
+        "false" | "0" | "no" | "off" => Ok(false),
+        _ => Err(format!("{text:?}; write true or false")),
+    }
+}
+
+fn positive(text: &str) -> Result<usize, String> {
+    let number = text.parse::<NonZeroUsize>().map_err(|_| format!("{text:?}; write a whole number from 1 up"))?;
+    Ok(number.get())
+}
+
+fn tls(
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    client_ca: Option<PathBuf>,
+) -> EngineResult<Option<TlsFiles>> {
+    match (certificate, key, client_ca) {
+        (Some(certificate), Some(key), client_ca) => Ok(Some(TlsFiles { certificate, key, client_ca })),
+        (None, None, None) => Ok(None),
+        (None, None, Some(_)) => Err(Error::invalid("tls_client_ca needs tls_cert and tls_key")),
+        _ => Err(Error::invalid("TLS needs both tls_cert and tls_key")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unusable_value_names_its_key_and_who_said_it() {
+        for (key, value, said) in [
+            ("listen", "here", "127.0.0.1:7700"),
+            ("workers", "0", "from 1 up"),
+            ("auth", "maybe", "auto, keys, none"),
+            ("body_max", "much", "64MiB"),
+            ("header_timeout", "soon", "30s"),
+            ("log_level", "loud", "info"),
+            ("exclusive", "perhaps", "true or false"),
+        ] {
+            let message = Config::resolve(&Layers::default().flag(key, value)).unwrap_err().message;
+            let flag = Setting::of(key).unwrap().flag();
+            assert!(message.starts_with(&format!("flag {flag}: {key}: ")) && message.contains(said), "{message}");
+        }
+        assert!(Config::resolve(&Layers::default().flag("tls_cert", "a.pem")).is_err());
+    }
+
+    #[test]
+    fn the_server_is_local_unless_told_otherwise() {
+        assert!(Config::default().is_local());
+        assert!(!Config::resolve(&Layers::default().flag("listen", "0.0.0.0:1")).unwrap().is_local());
+    }
+}

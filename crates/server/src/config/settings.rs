@@ -1,0 +1,176 @@
+//! The one list of settings: each is a flag, a variable of the environment and a key of the file, with the same meaning.
+
+/// A setting, as flags, variables and the file name it.
+#[derive(Debug)]
+pub struct Setting {
+    /// Its name in the file. The flag has dashes for the underscores.
+    pub key: &'static str,
+    /// Its variable.
+    pub variable: &'static str,
+    /// What stands for the value in help texts.
+    pub value: &'static str,
+    /// As it would be written; empty: not set.
+    pub default: &'static str,
+    pub help: &'static str,
+    /// A flag of every command, not of `serve` alone.
+    pub everywhere: bool,
+}
+
+const fn setting(
+    key: &'static str,
+    variable: &'static str,
+    value: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> Setting {
+    Setting { key, variable, value, default, help, everywhere: false }
+}
+
+const fn everywhere(key: &'static str, variable: &'static str, value: &'static str, help: &'static str) -> Setting {
+    Setting { key, variable, value, default: "", help, everywhere: true }
+}
+
+/// All settings, in the order in which they are shown.
+pub const SETTINGS: &[Setting] = &[
+    everywhere("data_dir", "NUTHATCH_DIR", "DIR", "The data folder"),
+    setting(
+        "listen",
+        "NUTHATCH_LISTEN",
+        "ADDRESS",
+        "127.0.0.1:7700",
+        "Where to listen for HTTP; port 0 takes a free one",
+    ),
+    setting(
+        "auth",
+        "NUTHATCH_AUTH",
+        "WHO",
+        "auto",
+        "Who may ask: `keys`: holders of a key; `none`: everybody; `auto`: holders of a key, once one was made",
+    ),
+    setting("tls_cert", "NUTHATCH_TLS_CERT", "FILE", "", "Certificate chain (PEM) of this server: turns TLS on"),
+    setting("tls_key", "NUTHATCH_TLS_KEY", "FILE", "", "Private key (PEM) of the certificate"),
+    setting(
+        "tls_client_ca",
+        "NUTHATCH_TLS_CLIENT_CA",
+        "FILE",
+        "",
+        "Certificates (PEM) of those who may sign clients': clients without one are turned away",
+    ),
+    setting(
+        "allow_plaintext",
+        "NUTHATCH_ALLOW_PLAINTEXT",
+        "BOOL",
+        "false",
+        "Listen beyond this machine without TLS: something in front of the server does it",
+    ),
+    setting(
+        "backup_dir",
+        "NUTHATCH_BACKUP_DIR",
+        "DIR",
+        "",
+        "Where backups that clients ask for go; left out, they cannot",
+    ),
+    setting(
+        "exclusive",
+        "NUTHATCH_EXCLUSIVE",
+        "BOOL",
+        "false",
+        "Have the folder alone: refuse to start while another process has it, and refuse others after that",
+    ),
+    setting(
+        "log_format",
+        "NUTHATCH_LOG_FORMAT",
+        "FORMAT",
+        "text",
+        "Lines of the log on standard error: `text` or `json`",
+    ),
+    setting(
+        "log_level",
+        "NUTHATCH_LOG_LEVEL",
+        "LEVEL",
+        "info",
+        "`error`, `warn`, `info` (every request), `debug`, `trace` or `off`",
+    ),
+    setting("workers", "NUTHATCH_WORKERS", "N", "64", "Requests that the engine works on at the same time"),
+    setting(
+        "requests_max",
+        "NUTHATCH_REQUESTS_MAX",
+        "N",
+        "1024",
+        "Requests under way, waiting ones included; more are answered 503",
+    ),
+    setting("connections_max", "NUTHATCH_CONNECTIONS_MAX", "N", "1024", "Open connections; more wait to be accepted"),
+    setting(
+        "body_max",
+        "NUTHATCH_BODY_MAX",
+        "SIZE",
+        "64MiB",
+        "Largest body of one request; a larger one is answered 413",
+    ),
+    setting(
+        "bodies_memory",
+        "NUTHATCH_BODIES_MEMORY",
+        "SIZE",
+        "256MiB",
+        "Memory for the bodies of all requests under way; more are answered 503",
+    ),
+    setting(
+        "header_timeout",
+        "NUTHATCH_HEADER_TIMEOUT",
+        "TIME",
+        "30s",
+        "How long a connection may take for the head of its next request",
+    ),
+    setting(
+        "body_timeout",
+        "NUTHATCH_BODY_TIMEOUT",
+        "TIME",
+        "30s",
+        "How long a client may send nothing of a body, or take nothing of an answer",
+    ),
+    setting(
+        "search_timeout",
+        "NUTHATCH_SEARCH_TIMEOUT",
+        "TIME",
+        "60s",
+        "How long one search may take, whatever its client asks for",
+    ),
+    setting(
+        "shutdown_timeout",
+        "NUTHATCH_SHUTDOWN_TIMEOUT",
+        "TIME",
+        "30s",
+        "How long requests under way have to end when the server is told to stop",
+    ),
+    everywhere("memory_budget", "NUTHATCH_MEMORY_BUDGET", "SIZE", "Memory for caches, buffers and indexing"),
+    everywhere("mapped", "NUTHATCH_MAPPED", "BOOL", "Map the indexes of large segments instead of reading them"),
+    everywhere("build_memory", "NUTHATCH_BUILD_MEMORY", "SIZE", "Memory for building the graph of a large segment"),
+    everywhere("build_threads", "NUTHATCH_BUILD_THREADS", "N", "Threads that build it"),
+];
+
+impl Setting {
+    /// `--log-format`
+    pub fn flag(&self) -> String {
+        format!("--{}", self.key.replace('_', "-"))
+    }
+
+    pub fn of(key: &str) -> Option<&'static Self> {
+        SETTINGS.iter().find(|setting| setting.key == key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_settings_share_a_key_or_a_variable() {
+        for (at, one) in SETTINGS.iter().enumerate() {
+            assert!(
+                SETTINGS[..at].iter().all(|other| other.key != one.key && other.variable != one.variable),
+                "{}",
+                one.key
+            );
+        }
+    }
+}

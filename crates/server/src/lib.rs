@@ -1,0 +1,31 @@
+//! The server: one process that answers for a data folder over the network.
+//!
+//! **What it is.** A listener for HTTP/1.1 and HTTP/2 (REST under `/v1`, `/metrics`, `/healthz`, `/readyz`), keys and their
+//! scopes, limits, logs, figures, and an end in good order.
+//! **Useful for** `nuthatch serve`, and for Rust programs that want the same listener.
+//! **Not for** rules about data: each route reads its request, makes one call of the engine on a thread that may block, and
+//! writes the answer.
+//!
+//! **Invariant:** a write that was answered is in the store as durable as was asked for; memory, threads and connections are
+//! bounded whatever clients send; who may ask, and of which database, is decided in one place ([`Caller`]).
+
+mod access;
+mod admission;
+mod api;
+mod caller;
+pub mod config;
+mod extract;
+mod faces;
+mod listener;
+mod openapi;
+mod problem;
+mod server;
+mod shared;
+mod telemetry;
+
+pub use access::{Key, KeyFile, NewKey, Scope, Scopes, TENANT_DEFAULT, Token};
+pub use caller::Caller;
+pub use config::Config;
+pub use openapi::document;
+pub use problem::Problem;
+pub use server::{Server, run};

@@ -1,0 +1,65 @@
+//! The OpenAPI document: made of the routes and types that the server is compiled with.
+
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{Components, Content, OpenApi, Ref, RefOr, Response};
+use utoipa::{OpenApi as _, ToSchema};
+
+use crate::api;
+use crate::problem::Problem;
+
+const BEARER: &str = "key";
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Nuthatch",
+        description = "Records with texts, vectors and payloads, searched together; keys and values; files as passages. Errors are \
+                       problem documents (RFC 9457) with a kind and a remedy.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    tags(
+        (name = "collections", description = "Records of one kind, searched together"),
+        (name = "records", description = "Writing, reading and deleting records"),
+        (name = "search", description = "Finding records by text, vector, both, or likeness"),
+        (name = "files", description = "Documents, kept as passages"),
+        (name = "keyspaces", description = "Keys and values"),
+        (name = "batches", description = "Writes that stand or fall together"),
+        (name = "administration", description = "Statistics, checks, reclaiming, backups: for keys with the scope `admin`"),
+        (name = "process", description = "Whether the server lives and is ready, its figures, this document"),
+    ),
+)]
+struct Base;
+
+/// The document, as `/openapi.json` serves it.
+pub fn document() -> OpenApi {
+    let mut document = Base::openapi();
+    document.merge(api::described());
+    let components = document.components.get_or_insert_with(Components::new);
+    let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+    components.security_schemes.insert(BEARER.into(), RefOr::T(bearer));
+    components.schemas.insert(Problem::name().into(), <Problem as utoipa::PartialSchema>::schema());
+    for item in document.paths.paths.values_mut() {
+        let operations = [
+            &mut item.get,
+            &mut item.put,
+            &mut item.post,
+            &mut item.delete,
+            &mut item.head,
+            &mut item.patch,
+            &mut item.options,
+            &mut item.trace,
+        ];
+        for operation in operations.into_iter().flatten() {
+            // One sentence for all: errors are the same everywhere.
+            operation.responses.responses.insert("default".into(), RefOr::T(failed()));
+        }
+    }
+    document
+}
+
+fn failed() -> Response {
+    let mut response = Response::new("It could not be done; the document says why and what to do");
+    let content = Content::new(Some(Ref::from_schema_name(Problem::name())));
+    response.content.insert("application/problem+json".into(), RefOr::T(content));
+    response
+}

@@ -1,0 +1,167 @@
+//! Errors as answers: RFC 9457 problem documents. The one table from the engine's kinds to status codes is here.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use nuthatch_engine::{Error, ErrorKind};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Seconds after which trying again makes sense.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+
+/// What went wrong, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Problem {
+    /// The status of the answer.
+    #[schema(minimum = 400, maximum = 599)]
+    pub status: u16,
+    /// The name of the status.
+    pub title: String,
+    /// What the caller can do: `conflict` (try again), `unavailable` (try later), `invalid` (fix the call), `not_found`,
+    /// `corrupt` (restore or repair), `closed`, `exhausted`, `internal`, `unauthenticated`, `forbidden`.
+    pub kind: String,
+    /// The thing, and what is wrong with it.
+    pub detail: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl Problem {
+    fn new(status: StatusCode, kind: &str, detail: impl Into<String>, remedy: &str) -> Self {
+        Self {
+            status: status.as_u16(),
+            title: status.canonical_reason().unwrap_or_default().into(),
+            kind: kind.into(),
+            detail: detail.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    pub fn invalid(detail: impl Into<String>) -> Self {
+        Error::invalid(detail).into()
+    }
+
+    pub fn not_found(detail: impl Into<String>) -> Self {
+        Error::not_found(detail).into()
+    }
+
+    pub fn unavailable(detail: impl Into<String>) -> Self {
+        Error::new(ErrorKind::Unavailable, detail).into()
+    }
+
+    pub fn unauthenticated() -> Self {
+        let detail = "this server answers holders of a key, and the request has none that holds";
+        Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", detail, "send `Authorization: Bearer KEY`")
+    }
+
+    pub fn forbidden(detail: impl Into<String>, remedy: &str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", detail, remedy)
+    }
+
+    pub fn too_large(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "exhausted", detail, "send less at a time, or raise `body_max`")
+    }
+
+    pub fn wrong_media_type(wanted: &str) -> Self {
+        let detail = format!("the body must be {wanted}, and the request must say so");
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid", detail, &format!("send `Content-Type: {wanted}`"))
+    }
+
+    pub fn wrong_method() -> Self {
+        let detail = "this address has no such method";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "invalid", detail, "use one of those in the header `Allow`")
+    }
+
+    pub fn no_such_address() -> Self {
+        let detail = "there is nothing at this address";
+        Self::new(StatusCode::NOT_FOUND, "not_found", detail, "see /openapi.json for all addresses")
+    }
+
+    pub fn timed_out(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, "unavailable", detail, "send the request again, without pauses")
+    }
+
+    pub fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// The same for somebody who does not run the server: paths and inner workings stay in the log.
+    pub fn without_inner_workings(mut self) -> Self {
+        if matches!(self.kind.as_str(), "corrupt" | "internal") {
+            self.detail = "the server could not do this; its log says why".into();
+        }
+        self
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let (status, remedy) = match &error.kind {
+            ErrorKind::Conflict => (StatusCode::CONFLICT, "read again what is there, then try again"),
+            ErrorKind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "try again later"),
+            ErrorKind::Invalid => (StatusCode::BAD_REQUEST, "fix the request; nothing was changed"),
+            ErrorKind::NotFound => (StatusCode::NOT_FOUND, "check the name, or create it first"),
+            ErrorKind::Corrupt { .. } => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "run `nuthatch doctor` on the server: it names the file and the remedy",
+            ),
+            ErrorKind::Closed => (StatusCode::SERVICE_UNAVAILABLE, "the server is stopping; try again when it is back"),
+            ErrorKind::Exhausted => {
+                (StatusCode::INSUFFICIENT_STORAGE, "make room on the server's disk, or send less at a time")
+            }
+            ErrorKind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "see the server's log"),
+        };
+        Self::new(status, error.kind.name(), error.message, remedy)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = self.status();
+        let body = serde_json::to_vec(&self).expect("strings and numbers are JSON");
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        match status {
+            StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+            }
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            _ => {}
+        }
+        // The middleware writes what was wrong with the server into the log.
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_its_status() {
+        let status = |kind| Problem::from(Error::new(kind, "why")).status;
+        assert_eq!(status(ErrorKind::Conflict), 409);
+        assert_eq!(status(ErrorKind::Unavailable), 503);
+        assert_eq!(status(ErrorKind::Invalid), 400);
+        assert_eq!(status(ErrorKind::NotFound), 404);
+        assert_eq!(status(ErrorKind::Corrupt { path: "a".into() }), 500);
+        assert_eq!(status(ErrorKind::Closed), 503);
+        assert_eq!(status(ErrorKind::Exhausted), 507);
+        assert_eq!(status(ErrorKind::Internal), 500);
+    }
+
+    #[test]
+    fn paths_of_the_server_are_not_for_everybody() {
+        let problem = Problem::from(Error::corrupt(std::path::Path::new("/data/x"), "/data/x is damaged"));
+        assert!(problem.detail.contains("/data/x"));
+        assert!(!problem.without_inner_workings().detail.contains("/data/x"));
+        let problem = Problem::not_found("no collection \"a\"");
+        assert_eq!(problem.clone().without_inner_workings(), problem);
+    }
+}

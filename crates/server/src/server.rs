@@ -1,0 +1,208 @@
+//! The life of a server: listen, open, answer, stop.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use nuthatch_engine::{Database, Error, Options, Result};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio_rustls::TlsAcceptor;
+use tracing::{error, info, warn};
+
+use crate::access::{KeyFile, Ring};
+use crate::admission::Admission;
+use crate::config::{Auth, Config};
+use crate::faces::Faces;
+use crate::listener;
+use crate::shared::Shared;
+use crate::telemetry::start_logging;
+
+/// A server that listens, and does not answer yet.
+pub struct Server {
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    shared: Arc<Shared>,
+}
+
+/// Runs a server in this process until SIGTERM or SIGINT. A second signal ends the process at once, which loses nothing that was
+/// acknowledged.
+///
+/// # Errors
+/// `Invalid` for a configuration that would be unsafe or cannot work; those of opening the folder and of listening.
+pub fn run(config: Config) -> Result<()> {
+    start_logging(&config);
+    let runtime = runtime(&config)?;
+    let shutdown_timeout = config.shutdown_timeout;
+    let ended = runtime.block_on(async {
+        let server = Server::bind(config).await?;
+        server.run(signalled()?).await
+    });
+    // Calls that did not end in time are left behind; what they wrote is there whole or not at all.
+    runtime.shutdown_timeout(shutdown_timeout);
+    ended
+}
+
+fn runtime(config: &Config) -> Result<Runtime> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    Builder::new_multi_thread()
+        // They only move bytes; the engine works on the others.
+        .worker_threads(cpus.min(8))
+        // One more to open and close the folder.
+        .max_blocking_threads(Admission::threads(config) + 1)
+        .thread_name("nuthatch-serve")
+        .enable_all()
+        .build()
+        .map_err(|error| Error::internal(format!("starting threads: {error}")))
+}
+
+impl Server {
+    /// Checks the configuration and listens. Connections are accepted from here on by the system, and answered by
+    /// [`run`](Self::run).
+    ///
+    /// # Errors
+    /// `Invalid` for a configuration that would be unsafe or cannot work; `Unavailable` when the address is taken.
+    pub async fn bind(config: Config) -> Result<Self> {
+        let folder = data_dir(&config)?;
+        check_safety(&config, folder)?;
+        let tls = config.tls.as_ref().map(listener::acceptor).transpose()?;
+        let ring = Ring::open(folder)?;
+        let address = config.listen;
+        let listener = TcpListener::bind(address).await.map_err(|error| {
+            let kind = nuthatch_engine::ErrorKind::Unavailable;
+            Error::new(kind, format!("cannot listen on {address}: {error}; choose another with --listen"))
+        })?;
+        Ok(Self { listener, tls, shared: Shared::new(config, ring) })
+    }
+
+    /// Where it listens: tells the port where the configuration left it to the system.
+    ///
+    /// # Errors
+    /// `Internal` when the system does not tell.
+    pub fn address(&self) -> Result<SocketAddr> {
+        self.listener.local_addr().map_err(|error| Error::internal(format!("the listener's address: {error}")))
+    }
+
+    /// Opens the folder and answers until `stop` is over; then lets requests under way end, for as long as the configuration says,
+    /// writes what is buffered and closes.
+    ///
+    /// # Errors
+    /// Those of opening and closing the folder.
+    pub async fn run(self, stop: impl Future<Output = ()>) -> Result<()> {
+        let (address, shared) = (self.address()?, self.shared);
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        info!(%address, "listening at {scheme}://{address}");
+        let mut faces = Faces::new();
+        faces.start_http(self.listener, self.tls, shared.clone());
+        let opened = open(&shared.config).await;
+        let database = match opened {
+            Ok(database) => database,
+            Err(error) => {
+                error!(kind = error.kind.name(), "the data folder cannot be opened: {error}");
+                faces.stop().await;
+                return Err(error);
+            }
+        };
+        shared.ready(database.clone());
+        info!(folder = %database.folder().display(), "ready");
+        stop.await;
+        shared.stop();
+        let all_ended = faces.stop().await;
+        let closed = blocking(move || database.close()).await;
+        match &closed {
+            Ok(()) => info!(all_ended, "stopped; everything is written"),
+            Err(error) => error!(kind = error.kind.name(), "the data folder was not closed in good order: {error}"),
+        }
+        closed
+    }
+}
+
+async fn open(config: &Config) -> Result<Database> {
+    let (folder, options) = (data_dir(config)?.to_path_buf(), config.engine_options());
+    blocking(move || open_folder(&folder, options)).await
+}
+
+fn open_folder(folder: &Path, options: Options) -> Result<Database> {
+    let database = Database::open(folder, options)?;
+    let holder = database.holder()?;
+    if !holder.is_this {
+        warn!(
+            pid = holder.pid,
+            program = holder.program,
+            since = holder.since,
+            "another process holds the folder; this server works through it, and takes over when it goes"
+        );
+    }
+    Ok(database)
+}
+
+async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let done = tokio::task::spawn_blocking(call).await;
+    done.unwrap_or_else(|error| Err(Error::internal(format!("a call panicked, which is a defect: {error}"))))
+}
+
+fn data_dir(config: &Config) -> Result<&Path> {
+    config.data_dir.as_deref().ok_or_else(|| Error::invalid("no data folder; name one with --data-dir"))
+}
+
+/// Nobody but this machine can connect, or only holders of a key can ask, and nobody can listen in.
+fn check_safety(config: &Config, folder: &Path) -> Result<()> {
+    let keys = KeyFile::of(folder).read()?;
+    let (has_keys, address) = (keys.as_ref().is_some_and(|keys| !keys.is_empty()), config.listen);
+    if config.auth == Auth::Keys && !has_keys {
+        return Err(Error::invalid("auth is `keys`, and there is none; make one with `nuthatch key create`"));
+    }
+    if config.is_local() {
+        return Ok(());
+    }
+    if config.auth == Auth::None || !has_keys {
+        return Err(Error::invalid(format!(
+            "{address} can be reached from other machines, and nothing says who may ask: make a key with `nuthatch key create`, \
+             or listen on 127.0.0.1"
+        )));
+    }
+    if config.tls.is_none() && !config.allow_plaintext {
+        return Err(Error::invalid(format!(
+            "{address} can be reached from other machines, and whoever is between could read keys and data: set tls_cert and \
+             tls_key, or allow_plaintext when something in front of the server does TLS"
+        )));
+    }
+    Ok(())
+}
+
+/// Over with the first signal to stop; the second ends the process.
+fn signalled() -> Result<impl Future<Output = ()>> {
+    let failed = |error: std::io::Error| Error::internal(format!("cannot listen for signals: {error}"));
+    #[cfg(unix)]
+    let mut next = {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+        async move || {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        }
+    };
+    #[cfg(not(unix))]
+    let mut next = {
+        let mut interrupt = tokio::signal::windows::ctrl_c().map_err(failed)?;
+        async move || {
+            interrupt.recv().await;
+        }
+    };
+    let (send, first) = tokio::sync::oneshot::channel();
+    tokio::spawn(async move {
+        next().await;
+        // Nobody waits for it any more when the server has ended by itself.
+        let _ended_already = send.send(());
+        next().await;
+        std::process::exit(130);
+    });
+    Ok(async move {
+        // An error means that nobody listens for signals any more: there is nothing left to wait for either.
+        let _signalled_or_gone = first.await;
+    })
+}

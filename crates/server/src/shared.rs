@@ -1,0 +1,67 @@
+//! What every request of one server shares.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use nuthatch_engine::{Database, Result as EngineResult};
+
+use crate::access::Ring;
+use crate::admission::Admission;
+use crate::config::{Auth, Config};
+use crate::problem::Problem;
+use crate::telemetry::Metrics;
+
+pub struct Shared {
+    pub config: Config,
+    pub admission: Arc<Admission>,
+    pub metrics: Metrics,
+    pub ring: Ring,
+    /// Set once the folder is open.
+    database: OnceLock<Database>,
+    stopping: AtomicBool,
+}
+
+impl Shared {
+    pub fn new(config: Config, ring: Ring) -> Arc<Self> {
+        let admission = Arc::new(Admission::new(&config));
+        let (database, stopping) = (OnceLock::new(), AtomicBool::new(false));
+        Arc::new(Self { config, admission, metrics: Metrics::default(), ring, database, stopping })
+    }
+
+    /// From here on requests are answered.
+    pub fn ready(&self, database: Database) {
+        self.database.set(database).ok().expect("the folder is opened once");
+    }
+
+    /// From here on the server says that it is not ready, so that nobody sends more.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+    }
+
+    /// # Errors
+    /// 503 while the folder is being opened.
+    pub fn database(&self) -> Result<&Database, Problem> {
+        self.database.get().ok_or_else(|| Problem::unavailable("the data folder is being opened"))
+    }
+
+    /// # Errors
+    /// 503 while the folder is being opened, and once the server has been told to stop.
+    pub fn readiness(&self) -> Result<(), Problem> {
+        match self.stopping.load(Ordering::SeqCst) {
+            true => Err(Problem::unavailable("the server is stopping")),
+            false => self.database().map(drop),
+        }
+    }
+
+    /// Whether a request needs a key.
+    ///
+    /// # Errors
+    /// Those of reading the file of keys.
+    pub fn wants_keys(&self) -> EngineResult<bool> {
+        match self.config.auth {
+            Auth::Keys => Ok(true),
+            Auth::None => Ok(false),
+            Auth::Auto => self.ring.has_keys(),
+        }
+    }
+}

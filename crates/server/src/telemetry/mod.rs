@@ -1,0 +1,11 @@
+//! What an operator sees: the log, and the figures at `/metrics`.
+
+mod engine;
+mod logs;
+mod metrics;
+mod requests;
+
+pub use engine::registry_of;
+pub use logs::start_logging;
+pub use metrics::Metrics;
+pub use requests::observe;

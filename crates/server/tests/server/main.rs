@@ -1,0 +1,14 @@
+//! What the server promises, each promise one test, over real connections.
+
+mod access;
+mod administration;
+mod client;
+mod collections;
+mod http;
+mod ingest;
+mod keys;
+mod lifecycle;
+mod limits;
+mod place;
+mod searching;
+mod tls;
