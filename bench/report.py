@@ -36,7 +36,8 @@ Question: at which recall does one core answer how many queries, and what does i
   mapping them; `engine` is the whole program through its Python module, durability `commit` (every write call fsynced before
   it returns), the default memory budget of 64 MiB. The peers are libraries called from Python, without durability but for
   LanceDB, Chroma and sqlite-vec with their own defaults. skeg is a server on the loopback address: CPU time and memory are
-  those of its process, its client's apart; its wall times contain the way there and back.
+  those of its process, its client's apart; its wall times contain the way there and back. Its `tq2_mmap` (low memory) and `tq2`
+  have one shard and are asked read-only, `tq2_mmap_shards` has one for each core, as it makes them when left alone.
 - **Configurations** are the dictionaries `CONFIGS` in `bench/peers/*/*.py`.
 - **Machine:** {machine}
 - **Command:** `make bench-vector`; the tables alone, from `bench/results/*.jsonl`: `python -m bench.report`.
@@ -45,8 +46,8 @@ LOW_MEMORY = """In a control group that counts everything, page cache included; 
 limit. The index is evicted first: the first round over the queries starts cold, the others find what fits. A peer's limit
 includes some 35 MB of Python and numpy.
 """
-BESIDE = """One run, {rounds} sweeps of each in turns, the best of each point; the load average of the machine was {load} when a sweep began
-or ended, of which the measurement itself makes 1. Page cache free.
+BESIDE = """One run, up to {rounds} sweeps of each in turns, the best of each point. The load average of the machine was {load}, of which
+the measurement itself makes 1: speeds compare within this table alone, and its p50 and p99 contain the waiting for a core.
 """
 COLUMNS = [
     "engine",
