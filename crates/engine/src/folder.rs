@@ -117,8 +117,12 @@ impl Folder {
         self.root.join("indexes")
     }
 
+    pub fn indexes_of(&self, tenant: u32) -> PathBuf {
+        self.indexes().join(tenant.to_string())
+    }
+
     pub fn index(&self, tenant: u32, collection: u32) -> PathBuf {
-        self.indexes().join(tenant.to_string()).join(collection.to_string())
+        self.indexes_of(tenant).join(collection.to_string())
     }
 
     /// Of a folder of which nothing is known but that it is ours: it may hold whatever this program can read.

@@ -34,12 +34,13 @@ mod options;
 mod process;
 mod record;
 mod snapshot;
+mod tenant;
 mod transaction;
 mod transfer;
 
 pub use backup::{
-    BackedUpCollection, BackupCheck, BackupInfo, BackupOptions, BackupProgress, BackupReport, Backups, BackupsDeleted,
-    DamagedObject, RestoreOptions, RestoreReport,
+    BackedUpCollection, BackedUpTenant, BackupCheck, BackupInfo, BackupOptions, BackupProgress, BackupReport, Backups,
+    BackupsDeleted, DamagedObject, RestoreOptions, RestoreReport,
 };
 pub use clock::Clock;
 pub use collection::{
@@ -54,7 +55,7 @@ pub use durability::Durability;
 pub use error::{Error, ErrorKind, Result};
 pub use files::{AddOptions, AddReport, FileInfo, Progress, Skipped};
 pub use folder::{FORMAT_OLDEST_READABLE, FORMAT_VERSION};
-pub use kv::{KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, VALUE_BYTES_MAX};
+pub use kv::{Entry, KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, VALUE_BYTES_MAX};
 pub use nuthatch_embed as embed;
 pub use nuthatch_extract::{PassageOptions, WalkOptions};
 pub use nuthatch_filter::{Payload, Value, format_datetime, parse_datetime, payload_from_json, payload_to_json};
@@ -64,6 +65,7 @@ pub use nuthatch_vector::{Accuracy, Element, Metric};
 pub use options::{BUILD_MEMORY_DEFAULT_BYTES, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options};
 pub use process::{Collection, Database, FolderHolder, Keyspace, Snapshot, SnapshotCollection, SnapshotKeyspace};
 pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};
+pub use tenant::{TenantInfo, TenantLimits, TenantUsage};
 pub use transaction::{Transaction, TransactionCollection, TransactionKeyspace, WriteBatch};
 pub use transfer::{
     EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION, ExportOptions, ExportReport, ImportOptions, ImportReport,

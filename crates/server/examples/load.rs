@@ -21,7 +21,8 @@ fn main() {
     let folder = tempfile::tempdir().expect("a folder");
     let queries = prepare(folder.path());
     embedded(folder.path(), &queries);
-    let runtime = tokio::runtime::Builder::new_multi_thread().max_blocking_threads(80).enable_all().build().expect("threads");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().max_blocking_threads(80).enable_all().build().expect("threads");
     let config = Config {
         data_dir: Some(folder.path().into()),
         listen: "127.0.0.1:0".parse().expect("an address"),
@@ -91,7 +92,8 @@ fn one_caller(address: SocketAddr, queries: &[Vec<f32>]) {
 /// Requests by kind.
 fn kinds(queries: &[Vec<f32>]) -> [(&'static str, Vec<Vec<u8>>); 3] {
     let get_key = |at: usize| get(&format!("/v1/keyspaces/keys/keys/k{}", at * 7 % RECORDS));
-    let put_key = |at: usize| with_body("PUT", &format!("/v1/keyspaces/keys/keys/k{at}"), "application/octet-stream", &[9; 100]);
+    let put_key =
+        |at: usize| with_body("PUT", &format!("/v1/keyspaces/keys/keys/k{at}"), "application/octet-stream", &[9; 100]);
     let search = |query: &Vec<f32>| {
         let body = serde_json::json!({"vector": query, "limit": 10}).to_string();
         with_body("POST", "/v1/collections/points/search", "application/json", body.as_bytes())
@@ -109,8 +111,9 @@ fn get(path: &str) -> Vec<u8> {
 
 fn with_body(method: &str, path: &str, media: &str, body: &[u8]) -> Vec<u8> {
     let length = body.len();
-    let head =
-        format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {media}\r\ncontent-length: {length}\r\n\r\n");
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {media}\r\ncontent-length: {length}\r\n\r\n"
+    );
     [head.as_bytes(), body].concat()
 }
 

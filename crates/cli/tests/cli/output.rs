@@ -6,7 +6,20 @@ use std::process::Stdio;
 use crate::support::{Place, Ran};
 
 const COMMANDS: [&str; 14] = [
-    "add", "search", "get", "ls", "rm", "kv", "stats", "optimize", "doctor", "serve", "key", "config", "model", "completions",
+    "add",
+    "search",
+    "get",
+    "ls",
+    "rm",
+    "kv",
+    "stats",
+    "optimize",
+    "doctor",
+    "serve",
+    "key",
+    "config",
+    "model",
+    "completions",
 ];
 const KV_COMMANDS: [&str; 13] =
     ["get", "put", "del", "scan", "incr", "append", "cas", "batch", "ttl", "expire", "count", "ls", "drop"];

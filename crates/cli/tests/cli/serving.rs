@@ -37,7 +37,9 @@ impl Served {
     /// Status and body.
     fn get(&self, path: &str, key: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {key}\r\n\r\n");
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {key}\r\n\r\n"
+        );
         stream.write_all(head.as_bytes()).unwrap();
         let mut all = String::new();
         stream.read_to_string(&mut all).unwrap();
@@ -100,7 +102,8 @@ fn settings_say_where_they_come_from() {
     let place = Place::new();
     place.write("server.toml", "# mine\nworkers = 3\nlog_format = 'json'\nlisten = '127.0.0.1:1'\n");
     let arguments = ["config", "check", "--config", "server.toml", "--listen", "127.0.0.1:2", "--exclusive", "--json"];
-    let ran = place.command(&arguments).env("NUTHATCH_WORKERS", "4").env("NUTHATCH_MEMORY_BUDGET", "64MiB").output().unwrap();
+    let ran =
+        place.command(&arguments).env("NUTHATCH_WORKERS", "4").env("NUTHATCH_MEMORY_BUDGET", "64MiB").output().unwrap();
     let said: Value = serde_json::from_slice(&ran.stdout).unwrap();
     let of = |name: &str| {
         let found = said.as_array().unwrap().iter().find(|said| said["setting"] == name).unwrap();
@@ -113,7 +116,10 @@ fn settings_say_where_they_come_from() {
     assert_eq!(of("memory_budget"), ("64MiB".into(), "environment NUTHATCH_MEMORY_BUDGET".into()));
     assert_eq!(of("requests_max"), ("1024".into(), "default".into()));
     let flag = place.json(&["config", "check", "--memory-budget", "1GiB", "--mapped", "--json"]);
-    assert!(flag.to_string().contains(r#"{"from":"flag --memory-budget","setting":"memory_budget","value":"1GiB"}"#), "{flag}");
+    assert!(
+        flag.to_string().contains(r#"{"from":"flag --memory-budget","setting":"memory_budget","value":"1GiB"}"#),
+        "{flag}"
+    );
     assert!(flag.to_string().contains(r#"{"from":"flag --mapped","setting":"mapped","value":"true"}"#), "{flag}");
 }
 

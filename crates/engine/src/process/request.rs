@@ -8,11 +8,12 @@ use crate::collection::meta::EmbedderMeta;
 use crate::collection::{EmbedderChoice, WriteSet};
 use crate::database::Erase;
 use crate::durability::Durability;
-use crate::kv::{KeyScan, KvOp};
+use crate::kv::{Entry, KeyScan, KvOp};
 use crate::process::long::{Long, Told};
 use crate::process::snapshot::SnapshotCall;
 use crate::process::wire::{Bytes, OptionsAsk, ScanAsk, SearchAsk, bytes};
 use crate::record::Record;
+use crate::tenant::{TenantLimits, TenantPlace};
 use crate::transaction::WriteBatch;
 use crate::{Error, Result};
 
@@ -78,6 +79,8 @@ pub(crate) enum Request {
         what: Erase,
     },
     Receipts,
+    Limits,
+    Usage,
     /// `kv` and `existing_keyspace`. Answered with its id.
     OpenKeyspace {
         name: String,
@@ -93,6 +96,21 @@ pub(crate) enum Request {
         durability: Durability,
         call: KvCall,
     },
+    /// A request of a tenant's handle.
+    Of {
+        tenant: TenantPlace,
+        request: Box<Request>,
+    },
+    // What follows is for the default tenant's handle.
+    /// Answered with its [`TenantPlace`].
+    CreateTenant(String),
+    /// Answered with its [`TenantPlace`].
+    Tenant(String),
+    TenantNames,
+    Tenants,
+    TenantInfo(String),
+    SetTenantLimits(String, TenantLimits),
+    DropTenant(String),
     In {
         collection: Place,
         embedder: Choice,
@@ -164,6 +182,8 @@ pub(crate) enum KvCall {
     Increment { key: Bytes, by: i64 },
     Append { key: Bytes, more: Bytes },
     Expire { key: Bytes, expires_in: Option<Duration> },
+    Entries(Vec<Bytes>),
+    WriteIf { expected: Option<Entry>, op: KvOp },
 }
 
 /// [`EmbedderChoice`] without the embedder itself, which stays with the caller.
