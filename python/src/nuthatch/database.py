@@ -370,7 +370,7 @@ class Database(Tenants):
         rate: int | str | None = None,
         on_progress: Callable[[BackupProgress], object] | None = None,
     ) -> BackupReport:
-        """Backs everything up to the folder ``place`` (made when missing), as it is at one moment; a tenant's handle all of its own.
+        """Backs up everything that the handle sees to the folder ``place`` (made when missing), as it is at one moment.
 
         Only what no earlier backup there has is stored; reads and writes go on meanwhile. Nothing is listed there before all of
         it is durable.
