@@ -50,6 +50,16 @@ pub struct Globals {
         value_parser = OsStringValueParser::new().map(PathBuf::from)
     )]
     pub data_dir: Option<PathBuf>,
+    /// Whose data: a tenant of the folder; left out, the folder's own
+    #[arg(
+        long,
+        global = true,
+        env = "NUTHATCH_TENANT",
+        hide_env_values = true,
+        value_name = "NAME",
+        help_heading = "Everywhere"
+    )]
+    pub tenant: Option<String>,
     /// Memory for caches, buffers and indexing, for example 64MiB (an embedding model comes on top)
     #[arg(
         long,
@@ -149,6 +159,8 @@ pub enum Command {
     Rm(commands::rm::Rm),
     /// Keys and values: get, put, scan and more
     Kv(commands::kv::Kv),
+    /// Owners of data who never see each other: make, list and drop them, set what they may have
+    Tenant(commands::tenant::Tenant),
     /// Rows, bytes on disk and bytes in memory, by part
     Stats(commands::stats::Stats),
     /// Merge what was added piece by piece, so that searches are as fast as can be

@@ -16,16 +16,27 @@ const NAME: &str = ".nuthatch";
 
 /// A command that reads: the folder must exist, and no background work is begun for the sake of one answer.
 pub fn open(globals: &Globals) -> Result<Database> {
-    Database::open(existing(globals)?, Options { must_exist: true, background: false, ..options(globals) })
+    let options = Options { must_exist: true, background: false, ..options(globals) };
+    of_tenant(globals, Database::open(existing(globals)?, options)?)
 }
 
 /// A command that writes into an existing folder.
 pub fn open_to_write(globals: &Globals) -> Result<Database> {
+    of_tenant(globals, open_whole(globals)?)
+}
+
+/// A command that is about the folder and all its tenants.
+pub fn open_whole(globals: &Globals) -> Result<Database> {
     Database::open(existing(globals)?, Options { must_exist: true, ..options(globals) })
 }
 
 /// A command that creates the folder when it is missing, and says so.
 pub fn create(globals: &Globals) -> Result<Database> {
+    of_tenant(globals, create_whole(globals)?)
+}
+
+/// The same, for a command that is about the folder and all its tenants.
+pub fn create_whole(globals: &Globals) -> Result<Database> {
     let folder = named(globals).map_or_else(nearest_or_new, Ok)?;
     let is_new = !folder.join("NUTHATCH").exists() && !folder.join("truth").exists();
     let database = Database::open(&folder, options(globals))?;
@@ -33,6 +44,20 @@ pub fn create(globals: &Globals) -> Result<Database> {
         output::note(&format!("New data folder {}", folder.display()));
     }
     Ok(database)
+}
+
+/// The tenant that a command names.
+pub fn tenant(globals: &Globals) -> Option<&str> {
+    // An empty variable is as good as none.
+    globals.tenant.as_deref().filter(|name| !name.is_empty())
+}
+
+/// The database as the tenant that is named sees it. The folder is closed with it.
+fn of_tenant(globals: &Globals, database: Database) -> Result<Database> {
+    match tenant(globals) {
+        Some(name) => database.tenant(name),
+        None => Ok(database),
+    }
 }
 
 /// The folder of a command that nobody named one for, and that creates it when it is missing.

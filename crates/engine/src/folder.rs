@@ -17,6 +17,8 @@ pub const FORMAT_OLDEST_READABLE: u32 = 1;
 const FORMAT_PLAIN: u32 = 1;
 /// What a folder has from its first named vector field on.
 pub(crate) const FORMAT_OF_FIELDS: u32 = 2;
+/// What a folder has from its first tenant besides the default one on: an earlier program would take their indexes for leftovers.
+pub(crate) const FORMAT_OF_TENANTS: u32 = 2;
 
 /// What `NUTHATCH` says of its folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -117,8 +119,12 @@ impl Folder {
         self.root.join("indexes")
     }
 
+    pub fn indexes_of(&self, tenant: u32) -> PathBuf {
+        self.indexes().join(tenant.to_string())
+    }
+
     pub fn index(&self, tenant: u32, collection: u32) -> PathBuf {
-        self.indexes().join(tenant.to_string()).join(collection.to_string())
+        self.indexes_of(tenant).join(collection.to_string())
     }
 
     /// Of a folder of which nothing is known but that it is ours: it may hold whatever this program can read.

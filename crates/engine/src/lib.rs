@@ -34,12 +34,13 @@ mod options;
 mod process;
 mod record;
 mod snapshot;
+mod tenant;
 mod transaction;
 mod transfer;
 
 pub use backup::{
-    BackedUpCollection, BackupCheck, BackupInfo, BackupOptions, BackupProgress, BackupReport, Backups, BackupsDeleted,
-    DamagedObject, RestoreOptions, RestoreReport,
+    BackedUpCollection, BackedUpTenant, BackupCheck, BackupInfo, BackupOptions, BackupProgress, BackupReport, Backups,
+    BackupsDeleted, DamagedObject, RestoreOptions, RestoreReport,
 };
 pub use clock::Clock;
 pub use collection::{
@@ -64,6 +65,7 @@ pub use nuthatch_vector::{Accuracy, Element, Metric};
 pub use options::{BUILD_MEMORY_DEFAULT_BYTES, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options};
 pub use process::{Collection, Database, FolderHolder, Keyspace, Snapshot, SnapshotCollection, SnapshotKeyspace};
 pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};
+pub use tenant::{TenantInfo, TenantLimits, TenantUsage};
 pub use transaction::{Transaction, TransactionCollection, TransactionKeyspace, WriteBatch};
 pub use transfer::{
     EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION, ExportOptions, ExportReport, ImportOptions, ImportReport,

@@ -93,12 +93,14 @@ pub fn backup<'py>(
 fn info(py: Python<'_>, info: BackupInfo) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("rows", info.rows())?;
+    dict.set_item("collections", info.collection_names())?;
+    dict.set_item("keyspaces", info.keyspace_names())?;
     dict.set_item("id", info.id)?;
     dict.set_item("created", info.created)?;
     dict.set_item("folder", info.folder)?;
     dict.set_item("format", info.format)?;
-    dict.set_item("collections", info.collections.into_iter().map(|it| it.name).collect::<Vec<_>>())?;
-    dict.set_item("keyspaces", info.keyspaces)?;
+    dict.set_item("tenants", info.tenants.into_iter().map(|it| it.name).collect::<Vec<_>>())?;
+    dict.set_item("only", info.only)?;
     dict.set_item("files", info.files)?;
     dict.set_item("bytes", info.bytes)?;
     dict.set_item("new_bytes", info.new_bytes)?;
@@ -151,6 +153,7 @@ pub fn restore<'py>(
     place: PathBuf,
     target: PathBuf,
     backup: Option<String>,
+    tenant: Option<String>,
     collection: Option<String>,
     indexes: bool,
     on_progress: Option<Bound<'py, PyAny>>,
@@ -161,6 +164,7 @@ pub fn restore<'py>(
             target,
             RestoreOptions {
                 backup,
+                tenant,
                 collection,
                 without_indexes: !indexes,
                 options: Options::default(),

@@ -15,6 +15,7 @@ use crate::error::{engine, invalid};
 use crate::handle::Handle;
 use crate::keyspace::{self, Keyspace};
 use crate::snapshot::Snapshot;
+use crate::tenants::{self, LimitArguments};
 use crate::transaction::Transaction;
 use crate::value::json_to_python;
 use crate::write_batch::WriteBatch;
@@ -182,6 +183,57 @@ impl Database {
     fn drop_keyspace(&self, py: Python<'_>, name: String) -> PyResult<bool> {
         let database = self.handle.get(py)?;
         engine(py, || database.drop_keyspace(&name))
+    }
+
+    fn tenant(&self, py: Python<'_>, name: String) -> PyResult<Self> {
+        let database = self.handle.get(py)?;
+        Ok(Self { handle: Handle::new(engine(py, || database.tenant(&name))?) })
+    }
+
+    fn tenant_name(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        Ok(self.handle.get(py)?.tenant_name().map(Into::into))
+    }
+
+    fn create_tenant(&self, py: Python<'_>, name: String) -> PyResult<Self> {
+        let database = self.handle.get(py)?;
+        Ok(Self { handle: Handle::new(engine(py, || database.create_tenant(&name))?) })
+    }
+
+    fn tenant_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.tenant_names())
+    }
+
+    fn tenants<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let database = self.handle.get(py)?;
+        let infos = engine(py, || database.tenants())?;
+        infos.into_iter().map(|info| tenants::info_to_python(py, info)).collect()
+    }
+
+    fn tenant_info<'py>(&self, py: Python<'py>, name: String) -> PyResult<Bound<'py, PyDict>> {
+        let database = self.handle.get(py)?;
+        tenants::info_to_python(py, engine(py, || database.tenant_info(&name))?)
+    }
+
+    fn set_tenant_limits(&self, py: Python<'_>, name: String, limits: LimitArguments) -> PyResult<()> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.set_tenant_limits(&name, limits.into()))
+    }
+
+    fn drop_tenant<'py>(&self, py: Python<'py>, name: String) -> PyResult<Bound<'py, PyAny>> {
+        let database = self.handle.get(py)?;
+        let receipt = engine(py, || database.drop_tenant(&name))?;
+        to_python(py, serde_json::to_value(&receipt))
+    }
+
+    fn limits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let database = self.handle.get(py)?;
+        tenants::limits_to_python(py, engine(py, || database.limits())?)
+    }
+
+    fn usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let database = self.handle.get(py)?;
+        tenants::usage_to_python(py, engine(py, || database.usage())?)
     }
 
     fn batch(&self) -> WriteBatch {

@@ -22,6 +22,7 @@ mod records;
 mod searching;
 mod searching_many;
 mod snapshot;
+mod tenants;
 mod transaction;
 mod value;
 mod write_batch;

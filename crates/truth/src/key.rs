@@ -51,6 +51,28 @@ impl Table {
     }
 }
 
+/// A part of the store: ranges of keys that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    Everything,
+    Tenant(u32),
+    Shard(Shard),
+}
+
+impl Extent {
+    /// The first key in it, and the first one after it; an empty one after it when it reaches to the end.
+    pub fn bounds(self) -> (Vec<u8>, Vec<u8>) {
+        match self {
+            Self::Everything => (Vec::new(), Vec::new()),
+            Self::Tenant(tenant) => {
+                let end = tenant.checked_add(1).map_or(Vec::new(), |next| next.to_be_bytes().to_vec());
+                (tenant.to_be_bytes().to_vec(), end)
+            }
+            Self::Shard(shard) => (shard.prefix().to_vec(), shard.end()),
+        }
+    }
+}
+
 /// The unit of placement: a tenant's collection or keyspace. Its eight bytes begin every key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shard {

@@ -28,7 +28,7 @@ pub use batch::{Batch, Op};
 pub use checkpoint::Checkpoint;
 pub use embedded::{Embedded, EmbeddedOptions, OwnedSnapshot, TruthMemory};
 pub use error::{Result, TruthError};
-pub use key::{Shard, Table};
+pub use key::{Extent, Shard, Table};
 pub use log::{append_change, changes_after, trim_changes};
 pub use log_check::LogHole;
 pub use repair::{RepairReport, repair};

@@ -2,13 +2,13 @@
 //!
 //! **Useful for** proving that deleted means gone, and for a store that has shrunk. **Not for** making deletions visible: they are
 //! at once. **Invariant:** when [`Embedded::reclaim`] returns, no file of the folder that was there before it is left, but for
-//! table files outside of the shard that was asked for, and none holds what was deleted before the call.
+//! table files outside of the extent that was asked for, and none holds what was deleted before the call.
 
 use std::time::{Duration, Instant};
 
 use rocksdb::{BottommostLevelCompaction, CompactOptions};
 
-use crate::{Batch, Embedded, Result, Shard, Table, Truth, TruthError};
+use crate::{Batch, Embedded, Extent, Result, Shard, Table, Truth, TruthError};
 
 /// How long readers of old states and open files are waited for.
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -29,12 +29,11 @@ const IDLE_FLUSH_BYTES: u64 = 1 << 20;
 const WORTH_BYTES: u64 = 256 << 10;
 
 impl Embedded {
-    /// Rewrites everything of `shard` (of the whole store without one) that may hold bytes of deleted or replaced values: takes as long
-    /// as reading and writing all of it. Reads and writes go on; what is deleted meanwhile may stay until the next time.
+    /// Rewrites everything of `extent` that may hold bytes of deleted or replaced values: takes as long as reading and writing all of it. Reads and writes go on; what is deleted meanwhile may stay until the next time.
     ///
     /// # Errors
     /// [`TruthError::Held`] while a snapshot from before the call is open, or a reader keeps an old file.
-    pub fn reclaim(&self, shard: Option<Shard>) -> Result<()> {
+    pub fn reclaim(&self, extent: Extent) -> Result<()> {
         self.commits.refuse_when_stopped()?;
         let _compacting = self.compacting.lock();
         self.wait_for_snapshots(self.db.latest_sequence_number())?;
@@ -43,25 +42,21 @@ impl Embedded {
         let mut options = CompactOptions::default();
         options.set_exclusive_manual_compaction(true);
         options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
+        // The catalog holds something of everything.
+        let whole = |table: &str| extent == Extent::Everything || table == Table::Catalog.name();
+        let (from, to) = extent.bounds();
         for table in Table::ALL {
-            match shard.filter(|_| table != Table::Catalog) {
-                Some(shard) => {
-                    let (from, to) = (shard.prefix(), shard.end());
-                    let to = (!to.is_empty()).then_some(to);
-                    self.compact(table, Some(&from), to.as_deref(), &options);
-                }
-                None => self.compact(table, None, None, &options),
+            match whole(table.name()) {
+                true => self.compact(table, None, None, &options),
+                false => self.compact(table, Some(&from), Some(to.as_slice()).filter(|to| !to.is_empty()), &options),
             }
         }
         // A compaction that fails says nothing here: what it left is what tells.
         let now: Vec<String> = self.live_tables()?.into_iter().map(|file| file.name).collect();
-        let concerns = |file: &rocksdb::LiveFile| match shard {
-            Some(shard) if file.column_family_name != Table::Catalog.name() => {
-                let (from, to) = (shard.prefix(), shard.end());
-                file.end_key.as_ref().is_none_or(|end| end.as_slice() >= &from[..])
+        let concerns = |file: &rocksdb::LiveFile| {
+            whole(&file.column_family_name)
+                || file.end_key.as_ref().is_none_or(|end| *end >= from)
                     && file.start_key.as_ref().is_none_or(|start| to.is_empty() || *start < to)
-            }
-            _ => true,
         };
         let (old, _): (Vec<_>, Vec<_>) = before.into_iter().partition(concerns);
         if let Some(left) = old.iter().find(|file| now.contains(&file.name)) {

@@ -50,7 +50,7 @@ fn a_reclaim_of_one_shard_leaves_the_tables_of_others_alone() {
         names.filter(|name| name.ends_with(".sst")).collect()
     };
     let before = names();
-    truth.reclaim(Some(SHARDS[0])).unwrap();
+    truth.reclaim(Extent::Shard(SHARDS[0])).unwrap();
     let after = names();
     assert_eq!(before.iter().filter(|name| after.contains(name)).count(), 1, "{before:?} {after:?}");
     assert_eq!(verify(folder.path(), Some(&truth)).unwrap(), vec![]);
@@ -71,7 +71,7 @@ fn an_old_snapshot_keeps_a_reclaim_from_pretending() {
     truth.write(batch).unwrap();
     let waiting = {
         let truth = truth.clone();
-        std::thread::spawn(move || truth.reclaim(None))
+        std::thread::spawn(move || truth.reclaim(Extent::Everything))
     };
     // It cannot have ended: what the snapshot sees is still there.
     assert_eq!(snapshot.get(Table::Kv, &SHARDS[0].key(b"k")).unwrap(), Some(needle.clone()));
@@ -89,7 +89,7 @@ fn a_manifest_is_renewed_however_often_it_is_asked_for() {
     let manifest = || std::fs::read_to_string(folder.path().join("CURRENT")).unwrap();
     let mut seen = vec![manifest()];
     for _ in 0..6 {
-        truth.reclaim(None).unwrap();
+        truth.reclaim(Extent::Everything).unwrap();
         let now = manifest();
         assert!(!seen.contains(&now));
         seen.push(now);

@@ -66,6 +66,7 @@ from .reports import (
 )
 from .results import Hit, Leg, Legs, Results
 from .snapshots import Snapshot, SnapshotCollection, SnapshotKeyspace
+from .tenants import Tenant, TenantLimits, TenantUsage
 from .transactions import Transaction, TransactionCollection, TransactionKeyspace
 from .transfer import ExportReport, ImportReport, TransferProgress
 from .vector_fields import VectorField
@@ -129,6 +130,9 @@ __all__ = [
     "SnapshotCollection",
     "SnapshotKeyspace",
     "Stats",
+    "Tenant",
+    "TenantLimits",
+    "TenantUsage",
     "Transaction",
     "TransactionCollection",
     "TransactionKeyspace",

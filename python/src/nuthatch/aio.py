@@ -12,6 +12,7 @@ from . import arguments
 from .adding import AddOptions
 from .aio_kv import AsyncKeyspace
 from .aio_reads import AsyncCollectionReads
+from .aio_tenants import AsyncTenants
 from .aio_transactions import AsyncBatch, AsyncSnapshot, AsyncTransaction
 from .arguments import Durability, StrPath
 from .backups import BackupProgress, BackupReport
@@ -96,7 +97,7 @@ class Connecting:
             await self._database.close()
 
 
-class AsyncDatabase:
+class AsyncDatabase(AsyncTenants):
     """A ``Database`` whose calls are awaited. ``sync`` is the database underneath."""
 
     __slots__ = ("sync",)

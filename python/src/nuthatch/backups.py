@@ -48,9 +48,14 @@ class Backup:
     #: The data folder that was backed up.
     folder: str
     format: int
-    #: Names.
+    #: Names; of a tenant other than the default one, ``tenant/name``.
     collections: list[str]
+    #: The same.
     keyspaces: list[str]
+    #: Names of all tenants in it.
+    tenants: list[str]
+    #: The one tenant that it is of; None: the whole folder.
+    only: str | None
     #: Records over all collections.
     rows: int
     files: int
@@ -153,13 +158,14 @@ def restore(
     target: StrPath,
     *,
     backup: str | None = None,
+    tenant: str | None = None,
     collection: str | None = None,
     indexes: bool = True,
     on_progress: Callable[[BackupProgress], object] | None = None,
 ) -> RestoreReport:
     """Makes a data folder of a backup in ``source``: the newest, or the one named. ``target`` is new or empty, and appears only
-    when everything is there, checked and durable. ``collection`` restores that one alone. ``indexes=False`` leaves the indexes of
-    the backup; they are built again.
+    when everything is there, checked and durable. ``tenant`` restores that one alone, under its own name; ``collection`` one
+    collection of it, or of the default tenant. ``indexes=False`` leaves the indexes of the backup; they are built again.
 
     Raises InvalidError when ``target`` is not empty; NotFoundError for a backup or collection that is not there; CorruptError,
     naming the object, when the backup is damaged.
@@ -168,6 +174,7 @@ def restore(
         folder("source", source),
         folder("target", target),
         arguments.optional_text("backup", backup),
+        arguments.optional_text("tenant", tenant),
         arguments.optional_text("collection", collection),
         arguments.flag("indexes", indexes),
         telling(on_progress),

@@ -19,6 +19,7 @@ from .kv import Keyspace
 from .kv_entries import TimeToLive
 from .reports import AddReport, CollectionInfo, Doctor, Holder, Progress, Receipt, Stats
 from .snapshots import Snapshot
+from .tenants import Tenants
 from .transactions import Transaction
 from .transfer import ExportFormat, ExportReport, ImportReport, TransferProgress
 from .vector_fields import VectorField
@@ -87,8 +88,11 @@ def connect(
     return Database(_core.Database(folder, asked))
 
 
-class Database:
-    """An open data folder. Made by ``connect``; safe to share between threads; a context manager that closes it."""
+class Database(Tenants):
+    """An open data folder, as one of its tenants sees it.
+
+    Made by ``connect``; safe to share between threads; a context manager that closes it.
+    """
 
     __slots__ = ("_core", "_is_open", "_path")
 
@@ -347,7 +351,7 @@ class Database:
         return reports.receipt(parts)
 
     def receipts(self) -> list[Receipt]:
-        """Receipts of every ``reclaim`` and ``erase`` of this folder, oldest first."""
+        """Receipts of every ``reclaim`` and ``erase`` of this folder, oldest first; of a tenant's handle, those of its own."""
         return [reports.receipt(parts) for parts in self._core.receipts()]
 
     def stats(self) -> Stats:
@@ -366,8 +370,10 @@ class Database:
         rate: int | str | None = None,
         on_progress: Callable[[BackupProgress], object] | None = None,
     ) -> BackupReport:
-        """Backs everything up to the folder ``place`` (made when missing), as it is at one moment. Only what no earlier backup
-        there has is stored; reads and writes go on meanwhile. Nothing is listed there before all of it is durable.
+        """Backs up everything that the handle sees to the folder ``place`` (made when missing), as it is at one moment.
+
+        Only what no earlier backup there has is stored; reads and writes go on meanwhile. Nothing is listed there before all of
+        it is durable.
 
         ``indexes=False`` leaves the indexes out: smaller, and they are built again after restoring. ``rate`` ("50MB", or bytes)
         bounds what is read in a second. ``nuthatch.backups`` lists, checks and deletes; ``nuthatch.restore`` restores.
@@ -459,7 +465,7 @@ class Database:
 
     def close(self) -> None:
         """Finishes background work and lets the folder go; another process that has it open takes over. Calling it again does
-        nothing."""
+        nothing. Of a tenant's handle, nothing but that handle is closed."""
         self._core.close()
         self._is_open = False
 
@@ -472,7 +478,8 @@ class Database:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Database({self._path!r}{'' if self._is_open else ', closed'})"
+        of = "" if self.tenant_name is None else f", tenant {self.tenant_name!r}"
+        return f"Database({self._path!r}{of}{'' if self._is_open else ', closed'})"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

@@ -196,9 +196,11 @@ class Receipt:
     started: str
     finished: str
     program: str
-    #: None: the whole folder.
+    #: The tenant whose data it was about; None: the default tenant's, or the whole folder.
+    tenant: str | None
+    #: None: all of them.
     collection: str | None
-    #: Records that ``erase`` deleted first; None for a plain ``reclaim``.
+    #: Records that ``erase`` or ``drop_tenant`` deleted first; None for a plain ``reclaim``.
     deleted_records: int | None
     #: By collection, the last change that the new files account for.
     sequences: dict[str, int]

@@ -197,6 +197,8 @@ pub fn info_json(info: &BackupInfo) -> Value {
         "folder": info.folder,
         "format": info.format,
         "collections": collections.collect::<Vec<_>>(),
+        "tenants": info.tenants.iter().map(|tenant| json!({"number": tenant.number, "name": tenant.name})).collect::<Vec<_>>(),
+        "only": info.only,
         "files": info.files,
         "bytes": info.bytes,
         "new_bytes": info.new_bytes,

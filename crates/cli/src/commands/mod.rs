@@ -20,6 +20,7 @@ pub mod rm;
 pub mod search;
 pub mod serve;
 pub mod stats;
+pub mod tenant;
 
 use crate::args::{Cli, Command};
 use crate::exit::{Failure, Outcome};
@@ -34,6 +35,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Kv(args) => args.run(globals, out),
         Command::Ls(args) => args.run(globals, out),
         Command::Rm(args) => args.run(globals, out),
+        Command::Tenant(args) => args.run(globals, out),
         Command::Stats(args) => args.run(globals, out),
         Command::Optimize(args) => args.run(globals, out),
         Command::Reclaim(args) => args.run(globals, out),

@@ -50,6 +50,7 @@ impl Restore {
             &self.target,
             RestoreOptions {
                 backup: self.backup.clone(),
+                tenant: folder::tenant(globals).map(Into::into),
                 collection: self.collection.clone(),
                 without_indexes: self.without_indexes,
                 options: folder::options(globals),

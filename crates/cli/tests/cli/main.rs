@@ -13,3 +13,4 @@ mod removing;
 mod searching;
 mod serving;
 mod support;
+mod tenants;

@@ -8,9 +8,10 @@ use nuthatch_truth::{Direction, Reader, Shard, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::backup::capture::Capture;
-use crate::collection::meta::{self, COUNTERS, Counters, Meta, TENANT_SHARD, meta_key};
+use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
 use crate::folder::Identity;
 use crate::kv::keyspaces;
+use crate::tenant::{DEFAULT, Tenant, catalog_of, records};
 use crate::{Error, Result};
 
 /// Stored in the manifest.
@@ -23,9 +24,25 @@ pub(crate) struct About {
     pub folder: String,
     pub written_by: String,
     pub collections: Vec<BackedUpCollection>,
+    /// The default tenant's.
     pub keyspaces: Vec<String>,
+    /// All tenants but the default one.
+    #[serde(default)]
+    pub tenants: Vec<BackedUpTenant>,
+    /// The one tenant that it is of; absent when it is of the whole folder.
+    #[serde(default)]
+    pub only: Option<String>,
     /// Indexes that are not in it, and why, one sentence each.
     pub left_out: Vec<String>,
+}
+
+/// A tenant in a backup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackedUpTenant {
+    /// Its number in the data folder, as its collections have it.
+    pub number: u32,
+    pub name: String,
+    pub keyspaces: Vec<String>,
 }
 
 /// A collection in a backup.
@@ -49,7 +66,12 @@ pub struct BackupInfo {
     pub folder: String,
     pub format: u32,
     pub collections: Vec<BackedUpCollection>,
+    /// The default tenant's.
     pub keyspaces: Vec<String>,
+    /// All tenants but the default one.
+    pub tenants: Vec<BackedUpTenant>,
+    /// The one tenant that it is of; `None` when it is of the whole folder.
+    pub only: Option<String>,
     pub files: u64,
     pub bytes: u64,
     /// Of these, bytes that no earlier backup there had.
@@ -62,14 +84,24 @@ pub struct BackupInfo {
 
 impl About {
     /// Reads the collections of the moment from the checkpoint itself.
-    pub fn of(capture: &Capture, root: &Path, identity: &Identity) -> Result<Self> {
+    pub fn of(capture: &Capture, root: &Path, identity: &Identity, tenant: &Tenant) -> Result<Self> {
+        let truth = capture.truth();
+        let mut tenants = Vec::new();
+        let mut all = collections(truth, DEFAULT)?;
+        for (name, record) in records(truth)?.into_iter().filter(|(_, record)| record.dropping.is_none()) {
+            all.extend(collections(truth, record.id)?);
+            let names = keyspaces(truth, record.id)?.into_iter().map(|(name, _)| name);
+            tenants.push(BackedUpTenant { number: record.id, name, keyspaces: names.collect() });
+        }
         Ok(Self {
             format: identity.format,
             uuid: identity.uuid.clone(),
             folder: std::path::absolute(root).unwrap_or_else(|_| root.to_path_buf()).to_string_lossy().into_owned(),
             written_by: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),
-            collections: collections(capture.truth())?,
-            keyspaces: keyspaces(capture.truth())?.into_iter().map(|(name, _)| name).collect(),
+            collections: all,
+            keyspaces: keyspaces(truth, DEFAULT)?.into_iter().map(|(name, _)| name).collect(),
+            tenants,
+            only: (!tenant.is_default()).then(|| tenant.name.clone()),
             left_out: capture.left_out().to_vec(),
         })
     }
@@ -77,6 +109,16 @@ impl About {
     pub fn from_manifest(manifest: &Manifest) -> Result<Self> {
         serde_json::from_value(manifest.about.clone())
             .map_err(|error| Error::invalid(format!("backup {} is not one of a database: {error}", manifest.id)))
+    }
+
+    /// How a collection is called.
+    pub fn label(&self, collection: &BackedUpCollection) -> String {
+        label(&self.tenants, collection)
+    }
+
+    /// Of the same data: what the one has the other is likely to have, too.
+    pub fn is_of_the_same(&self, other: &Self) -> bool {
+        (&self.uuid, &self.only) == (&other.uuid, &other.only)
     }
 
     pub fn to_json(&self) -> serde_json::Value {
@@ -94,6 +136,8 @@ impl BackupInfo {
             format: about.format,
             collections: about.collections,
             keyspaces: about.keyspaces,
+            tenants: about.tenants,
+            only: about.only,
             files: manifest.files.len() as u64,
             bytes: manifest.bytes,
             new_bytes: manifest.new_bytes,
@@ -110,6 +154,8 @@ impl BackupInfo {
             format: 0,
             collections: Vec::new(),
             keyspaces: Vec::new(),
+            tenants: Vec::new(),
+            only: None,
             files: 0,
             bytes: 0,
             new_bytes: 0,
@@ -118,15 +164,35 @@ impl BackupInfo {
         }
     }
 
+    /// Collections of all tenants; of one other than the default one `tenant/name`.
+    pub fn collection_names(&self) -> Vec<String> {
+        self.collections.iter().map(|collection| label(&self.tenants, collection)).collect()
+    }
+
+    /// Keyspaces of all tenants, in the same way.
+    pub fn keyspace_names(&self) -> Vec<String> {
+        let own = self.keyspaces.iter().cloned();
+        let of = |tenant: &BackedUpTenant, keyspace: &String| format!("{}/{keyspace}", tenant.name);
+        let others = self.tenants.iter().flat_map(|one| one.keyspaces.iter().map(move |keyspace| of(one, keyspace)));
+        own.chain(others).collect()
+    }
+
     /// Records over all collections.
     pub fn rows(&self) -> u64 {
         self.collections.iter().map(|collection| collection.rows).sum()
     }
 }
 
-fn collections(truth: &dyn Reader) -> Result<Vec<BackedUpCollection>> {
-    let from = meta_key("");
-    let to = TENANT_SHARD.key(b"collection0"); // '0' follows '/'
+fn label(tenants: &[BackedUpTenant], collection: &BackedUpCollection) -> String {
+    match tenants.iter().find(|tenant| tenant.number == collection.tenant) {
+        Some(tenant) => format!("{}/{}", tenant.name, collection.name),
+        None => collection.name.clone(),
+    }
+}
+
+fn collections(truth: &dyn Reader, tenant: u32) -> Result<Vec<BackedUpCollection>> {
+    let from = meta_key(tenant, "");
+    let to = catalog_of(tenant).key(b"collection0"); // '0' follows '/'
     let mut stored = Vec::new();
     truth.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |_, bytes| {
         stored.push(bytes.to_vec());
@@ -135,7 +201,7 @@ fn collections(truth: &dyn Reader) -> Result<Vec<BackedUpCollection>> {
     let one = |bytes: Vec<u8>| {
         let meta: Meta = serde_json::from_slice(&bytes)
             .map_err(|error| Error::internal(format!("a catalog entry does not decode: {error}")))?;
-        let shard = Shard { tenant: TENANT_SHARD.tenant, collection: meta.id };
+        let shard = Shard { tenant, collection: meta.id };
         let counters: Counters = meta::read(truth, &shard.key(COUNTERS))?.unwrap_or_default();
         let Counters { rows, vectors, .. } = counters;
         Ok(BackedUpCollection { tenant: shard.tenant, id: meta.id, name: meta.name, rows, vectors })

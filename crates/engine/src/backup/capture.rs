@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use nuthatch_truth::Checkpoint;
 
+use crate::backup::alone::copy_tenant;
 use crate::collection::Core;
 use crate::database::{Database, Shared};
 use crate::{Error, ErrorKind, Result};
@@ -66,28 +67,39 @@ impl Capture {
             let _pinned = Pinned::new(shared);
             match with_indexes {
                 true => {
-                    for name in database.collection_names()? {
-                        let core = match database.existing_collection(&name) {
-                            Ok(collection) => collection.core,
-                            // Dropped since the names were listed.
+                    for scope in database.scopes()? {
+                        let names = match scope.collection_names() {
+                            // The tenant was dropped since they were listed.
                             Err(error) if error.kind == ErrorKind::NotFound => continue,
-                            Err(error) => return Err(error),
+                            names => names?,
                         };
-                        let started = Instant::now();
-                        link_indexes(&core, folder, &mut indexes, &mut left_out)?;
-                        moment = moment.max(started.elapsed());
+                        for name in names {
+                            let core = match scope.borrow(&name) {
+                                // Dropped since the names were listed.
+                                Err(error) if error.kind == ErrorKind::NotFound => continue,
+                                core => core?,
+                            };
+                            let started = Instant::now();
+                            link_indexes(&core, folder, &mut indexes, &mut left_out)?;
+                            moment = moment.max(started.elapsed());
+                        }
                     }
                 }
                 false => left_out.push("indexes were not asked for; they are built again after restoring".into()),
             }
             let original = shared.folder.truth();
             let place = folder.join("truth");
-            for _ in 0..ATTEMPTS {
-                remove(&place)?;
-                shared.truth()?.checkpoint(&place)?;
-                truth = Checkpoint::open(&place, &original).map_err(Error::from);
-                if truth.is_ok() {
-                    break;
+            match database.tenant.is_default() {
+                false => truth = copy_tenant(database, &place, &folder.join("copying")),
+                true => {
+                    for _ in 0..ATTEMPTS {
+                        remove(&place)?;
+                        shared.truth()?.checkpoint(&place)?;
+                        truth = Checkpoint::open(&place, &original).map_err(Error::from);
+                        if truth.is_ok() {
+                            break;
+                        }
+                    }
                 }
             }
         }

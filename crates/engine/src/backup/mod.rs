@@ -8,6 +8,7 @@
 //! file's name; damage in an index leaves that index out, and the backup says so.
 
 mod about;
+mod alone;
 mod capture;
 mod check;
 mod copy;
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 use nuthatch_backup::Repository;
 use serde::{Deserialize, Serialize};
 
-pub use about::{BackedUpCollection, BackupInfo};
+pub use about::{BackedUpCollection, BackedUpTenant, BackupInfo};
 pub use places::{BackupCheck, Backups, BackupsDeleted, DamagedObject};
 pub use restore::{RestoreOptions, RestoreReport};
 pub use watch::BackupProgress;
@@ -68,7 +69,8 @@ pub struct BackupReport {
 }
 
 impl Database {
-    /// Backs the database up to the folder `place` (made when missing), as it is at one moment: records, vectors, files and indexes.
+    /// Backs the database up to the folder `place` (made when missing), as it is at one moment: records, vectors, files and indexes of
+    /// all tenants; of a scoped handle, of its tenant, and no byte of another's.
     /// Only what no earlier backup there has is stored. Reads and writes go on meanwhile. Nothing is listed there before all of it
     /// is durable.
     ///
@@ -78,7 +80,7 @@ impl Database {
     pub fn backup(&self, place: impl AsRef<std::path::Path>, options: BackupOptions<'_>) -> Result<BackupReport> {
         let place = place.as_ref();
         let shared = &self.inner.shared;
-        shared.check_open()?;
+        self.check_open()?;
         check_place(place, shared.folder.root())?;
         // Its own thread, so that it can yield to whatever else there is to do.
         std::thread::scope(|scope| {
@@ -107,9 +109,9 @@ impl Database {
         shared.crash_point("backup");
         let mut watch = Watch::new(options.on_progress, options.cancel, options.rate_bytes_per_second);
         watch.expect(capture.files(), capture.bytes());
-        let mut about = About::of(&capture, shared.folder.root(), &identity)?;
+        let mut about = About::of(&capture, shared.folder.root(), &identity, &self.tenant)?;
         let mut writer =
-            repository.begin(&|manifest| About::from_manifest(manifest).is_ok_and(|it| it.uuid == about.uuid))?;
+            repository.begin(&|manifest| About::from_manifest(manifest).is_ok_and(|it| it.is_of_the_same(&about)))?;
         capture.copy_into(&mut writer, &mut about, &mut |bytes| {
             shared.check_open()?;
             watch.step(bytes)

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use nuthatch_backup::{Manifest, Repository};
 use nuthatch_segment::sync_folder;
 
-use crate::backup::about::{About, BackupInfo};
+use crate::backup::about::{About, BackedUpCollection, BackupInfo};
 use crate::backup::places::Backups;
 use crate::backup::watch::{BackupProgress, Step, Watch};
 use crate::database::Database;
 use crate::folder::{FORMAT_OLDEST_READABLE, FORMAT_VERSION, Folder, is_ours};
 use crate::options::Options;
+use crate::tenant::DEFAULT;
 use crate::{Error, Result};
 
 /// What is restored, and how.
@@ -20,7 +21,9 @@ use crate::{Error, Result};
 pub struct RestoreOptions<'a> {
     /// Left out: the newest.
     pub backup: Option<String>,
-    /// Only this collection, and no keyspace.
+    /// Only this tenant. What is restored is a folder with it alone, under its own name.
+    pub tenant: Option<String>,
+    /// Only this collection (of `tenant`, or of the default one), and no keyspace.
     pub collection: Option<String>,
     /// Leave the indexes of the backup; they are built again.
     pub without_indexes: bool,
@@ -61,21 +64,11 @@ impl Backups {
                 manifest.id, about.format, about.written_by
             )));
         }
-        let only = options.collection.as_deref();
-        let chosen = |name: &str| only.is_none_or(|only| only == name);
-        if !about.collections.iter().any(|collection| chosen(&collection.name)) && only.is_some() {
-            let names: Vec<&str> = about.collections.iter().map(|collection| &*collection.name).collect();
-            return Err(Error::not_found(format!(
-                "backup {} has no collection {:?}; there are: {}",
-                manifest.id,
-                only.unwrap_or_default(),
-                names.join(", ")
-            )));
-        }
+        let chosen = Chosen::of(&about, &manifest.id, options.tenant.as_deref(), options.collection.as_deref())?;
         let folders: Vec<String> = about
             .collections
             .iter()
-            .filter(|collection| chosen(&collection.name) && !options.without_indexes)
+            .filter(|collection| chosen.has(collection) && !options.without_indexes)
             .map(|collection| format!("indexes/{}/{}/", collection.tenant, collection.id))
             .collect();
         let wanted = |path: &str| path.starts_with("truth/") || folders.iter().any(|folder| path.starts_with(folder));
@@ -92,7 +85,7 @@ impl Backups {
         });
         let finished = written.and_then(|written| {
             Folder::at(&beside).write_identity_of_copy(about.format)?;
-            let rows = settle(&beside, &about, only, options.options)?;
+            let rows = settle(&beside, &about, &chosen, options.options)?;
             if target.exists() {
                 std::fs::remove_dir(target).map_err(|error| Error::io(target, &error))?;
             }
@@ -105,7 +98,7 @@ impl Backups {
         let (written, rows) = finished.inspect_err(|_| drop(std::fs::remove_dir_all(&beside)))?;
         Ok(RestoreReport {
             folder: target.to_path_buf(),
-            collections: about.collections.iter().map(|c| c.name.clone()).filter(|name| chosen(name)).collect(),
+            collections: about.collections.iter().filter(|c| chosen.has(c)).map(|c| about.label(c)).collect(),
             rows,
             files: written.files,
             bytes: written.bytes,
@@ -175,18 +168,64 @@ fn prepare(target: &Path) -> Result<PathBuf> {
     Ok(beside)
 }
 
-/// Opens what was written, so that it is known to open; drops the collections that are not wanted. How many records there are.
-fn settle(folder: &Path, about: &About, only: Option<&str>, options: Options) -> Result<u64> {
-    let database = Database::open(folder, Options { background: false, must_exist: true, ..options })?;
-    let mut rows = 0;
-    for collection in &about.collections {
-        match only {
-            Some(only) if only != collection.name => drop(database.drop_collection(&collection.name)?),
-            _ => rows += collection.rows,
+/// Which part of a backup is wanted.
+struct Chosen {
+    /// `None`: all of them.
+    tenant: Option<u32>,
+    collection: Option<String>,
+}
+
+impl Chosen {
+    fn of(about: &About, id: &str, tenant: Option<&str>, collection: Option<&str>) -> Result<Self> {
+        let not_in_it = |what: &str, name: &str, names: Vec<&str>| {
+            Error::not_found(format!("backup {id} has no {what} {name:?}; there are: {}", names.join(", ")))
+        };
+        let number = match tenant {
+            Some(name) => match about.tenants.iter().find(|tenant| tenant.name == name) {
+                Some(tenant) => Some(tenant.number),
+                None => {
+                    let names = about.tenants.iter().map(|tenant| &*tenant.name).collect();
+                    return Err(not_in_it("tenant", name, names));
+                }
+            },
+            // A collection alone is the default tenant's.
+            None => collection.map(|_| DEFAULT),
+        };
+        let chosen = Self { tenant: number, collection: collection.map(Into::into) };
+        if let Some(name) = collection
+            && !about.collections.iter().any(|collection| chosen.has(collection))
+        {
+            let of_tenant = about.collections.iter().filter(|collection| Some(collection.tenant) == number);
+            return Err(not_in_it("collection", name, of_tenant.map(|collection| &*collection.name).collect()));
         }
+        Ok(chosen)
     }
-    for name in about.keyspaces.iter().filter(|_| only.is_some()) {
-        database.drop_keyspace(name)?;
+
+    fn has(&self, collection: &BackedUpCollection) -> bool {
+        self.tenant.is_none_or(|tenant| tenant == collection.tenant)
+            && self.collection.as_ref().is_none_or(|name| *name == collection.name)
+    }
+}
+
+/// Opens what was written, so that it is known to open; drops what is not wanted. How many records there are.
+fn settle(folder: &Path, about: &About, chosen: &Chosen, options: Options) -> Result<u64> {
+    let database = Database::open(folder, Options { background: false, must_exist: true, ..options })?;
+    let rows = about.collections.iter().filter(|collection| chosen.has(collection)).map(|one| one.rows).sum();
+    if let Some(wanted) = chosen.tenant {
+        if about.tenants.iter().any(|tenant| tenant.number != wanted) || wanted != DEFAULT {
+            database.delete_other_tenants(wanted)?;
+        }
+        if let Some(name) = &chosen.collection {
+            let scopes = database.scopes()?;
+            let scope = scopes.iter().find(|scope| scope.tenant.number == wanted);
+            let scope = scope.ok_or_else(|| Error::internal("the tenant is not in what was restored"))?;
+            for other in scope.collection_names()?.iter().filter(|other| *other != name) {
+                scope.drop_collection(other)?;
+            }
+            for keyspace in scope.keyspace_names()? {
+                scope.drop_keyspace(&keyspace)?;
+            }
+        }
     }
     database.close()?;
     Ok(rows)

@@ -49,7 +49,7 @@ impl Core {
         let fields = Arc::new(Fields::of(&meta)?);
         self.shared.folder.raise_format(FORMAT_OF_FIELDS)?;
         let mut batch = Batch::new();
-        batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
+        batch.put(Table::Catalog, meta_key(self.shard.tenant, &meta.name), meta::encode(&meta));
         let position = self.shared.write(batch)?;
         (writer.meta, writer.fields) = (meta.clone(), fields);
         drop(writer);

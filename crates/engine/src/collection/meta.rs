@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use nuthatch_segment::{read_sealed, write_sealed};
-use nuthatch_truth::{Reader, Shard, Table};
+use nuthatch_truth::{Batch, Reader, Table};
 use nuthatch_vector::{Element, Metric};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::collection::field::{Field, FieldId, UNNAMED};
+use crate::tenant::catalog_of;
 use crate::{Error, Result};
 
 /// Options that are fixed when a collection is made, except that `dim` and `embedder` may be settled by the first use.
@@ -108,6 +109,13 @@ pub(crate) struct Counters {
     /// Of each named field.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub named: BTreeMap<FieldId, u64>,
+    /// What a tenant's limit counts; nothing is counted of the default tenant.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bytes: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Counters {
@@ -125,19 +133,31 @@ impl Counters {
             named => self.named.entry(named).or_default(),
         }
     }
+
+    /// Vectors of all fields.
+    pub fn all_vectors(&self) -> u64 {
+        self.vectors + self.named.values().sum::<u64>()
+    }
 }
 
 pub(crate) const COUNTERS: &[u8] = b"counters";
 pub(crate) const SCHEMA: &[u8] = b"schema";
 
-/// The last collection id given out, under [`TENANT_SHARD`]: ids are never used again, not even after a drop.
-pub(crate) const LAST_ID: &[u8] = b"last-collection";
-/// Catalog entries of the tenant itself lie in collection 0.
-pub(crate) const TENANT_SHARD: Shard = Shard { tenant: 0, collection: 0 };
+/// The last collection id given out among a tenant's: ids are never used again, not even after a drop.
+const LAST_ID: &[u8] = b"last-collection";
 
 /// The key of a collection's [`Meta`].
-pub(crate) fn meta_key(name: &str) -> Vec<u8> {
-    TENANT_SHARD.key(format!("collection/{name}").as_bytes())
+pub(crate) fn meta_key(tenant: u32, name: &str) -> Vec<u8> {
+    catalog_of(tenant).key(format!("collection/{name}").as_bytes())
+}
+
+/// The last id of a collection or keyspace that a tenant was given.
+pub(crate) fn last_id(reader: &dyn Reader, tenant: u32) -> Result<u32> {
+    Ok(read(reader, &catalog_of(tenant).key(LAST_ID))?.unwrap_or(0))
+}
+
+pub(crate) fn put_last_id(batch: &mut Batch, tenant: u32, id: u32) {
+    batch.put(Table::Catalog, catalog_of(tenant).key(LAST_ID), encode(&id));
 }
 
 pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {

@@ -60,6 +60,7 @@ use crate::collection::meta::{Counters, Meta, meta_key};
 use crate::collection::state::State;
 use crate::database::Shared;
 use crate::durability::Durability;
+use crate::tenant::Tenant;
 use crate::{Error, Result};
 
 /// How a collection gets its vectors. Fixed by the first `collection()` call that needs it.
@@ -102,6 +103,7 @@ pub struct Collection {
 /// What all handles of one collection share.
 pub(crate) struct Core {
     pub shared: Arc<Shared>,
+    pub tenant: Arc<Tenant>,
     pub shard: Shard,
     pub name: String,
     pub language: String,
@@ -123,6 +125,8 @@ pub(crate) struct Core {
     pub sequence_seen: std::sync::atomic::AtomicU64,
     /// A dropped collection refuses everything.
     pub dropped: std::sync::atomic::AtomicBool,
+    /// Somebody called since it was last looked at whether it may be let go.
+    pub used: std::sync::atomic::AtomicBool,
 }
 
 /// What only the writer changes.
@@ -348,6 +352,9 @@ impl Core {
 
     pub(crate) fn check_open(&self) -> Result<()> {
         self.shared.check_open()?;
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
         if self.is_dropped() {
             return Err(Error::not_found(format!("collection {:?} was dropped", self.name)));
         }
@@ -384,7 +391,7 @@ impl Core {
         let meta = Meta { dim: Some(dim), ..writer.meta.clone() };
         let fields = Arc::new(Fields::of(&meta)?);
         let mut batch = Batch::new();
-        batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
+        batch.put(Table::Catalog, meta_key(self.shard.tenant, &meta.name), meta::encode(&meta));
         let position = self.shared.write(batch)?;
         (writer.meta, writer.fields) = (meta, fields);
         drop(writer);

@@ -19,11 +19,17 @@ use crate::collection::state::{Health, SegmentView, State};
 use crate::collection::{Core, EmbedderChoice, Writer};
 use crate::database::Shared;
 use crate::record::Row;
+use crate::tenant::Tenant;
 use crate::{Error, Result};
 
 impl Core {
-    pub(crate) fn open(shared: Arc<Shared>, meta: Meta, embedder: EmbedderChoice) -> Result<Arc<Self>> {
-        let shard = Shard { tenant: 0, collection: meta.id };
+    pub(crate) fn open(
+        shared: Arc<Shared>,
+        tenant: Arc<Tenant>,
+        meta: Meta,
+        embedder: EmbedderChoice,
+    ) -> Result<Arc<Self>> {
+        let shard = tenant.shard(meta.id);
         let truth = shared.truth()?;
         let truth = &*truth;
         let counters: Counters = meta::read(truth, &shard.key(COUNTERS))?.unwrap_or_default();
@@ -39,6 +45,7 @@ impl Core {
         }
         let core = Self {
             shared: shared.clone(),
+            tenant,
             shard,
             name: meta.name.clone(),
             language: meta.language.clone(),
@@ -56,6 +63,7 @@ impl Core {
             sequence_seen: u64::MAX.into(),
             embedder: RwLock::new(embedder),
             dropped: false.into(),
+            used: true.into(),
             flush_wanted: false.into(),
         };
         let mut state = core.load(&counters)?;

@@ -17,6 +17,7 @@ use crate::durability::Durability;
 use crate::files::FileEntry;
 use crate::process::{Done, caller};
 use crate::record::{Record, Row, shortened};
+use crate::tenant::Delta;
 use crate::{Error, ErrorKind, Result};
 
 /// Largest batch in bytes of vectors, texts and payloads: it is in memory several times while it is written.
@@ -60,6 +61,17 @@ pub(crate) struct Planned {
     meta: Meta,
     fields: Arc<Fields>,
     outcome: (Upserted, Deleted),
+}
+
+impl Planned {
+    /// What it changes about what the tenant has stored. `writer`: as it was when this was planned.
+    pub fn delta(&self, writer: &Writer) -> Delta {
+        let difference = |after: u64, before: u64| after as i64 - before as i64;
+        Delta {
+            vectors: difference(self.counters.all_vectors(), writer.counters.all_vectors()),
+            bytes: difference(self.counters.bytes, writer.counters.bytes),
+        }
+    }
 }
 
 impl Collection {
@@ -110,7 +122,9 @@ impl Core {
             self.check_open()?;
             let mut batch = Batch::new();
             let planned = self.plan(&writer, set, &mut batch)?;
+            let reserved = self.tenant.reserve(&*self.shared, planned.delta(&writer))?;
             let position = if batch.is_empty() { None } else { Some(self.shared.write(batch)?) };
+            reserved.keep();
             (position, self.show(&mut writer, planned)?)
         };
         if let Some(position) = position {
@@ -149,11 +163,18 @@ impl Core {
         let mut change = Change::default();
         let (mut upserted, mut deleted) = (Upserted::default(), Deleted::default());
         let mut schema_changed = false;
+        let is_counted = !self.tenant.is_default();
+        let (mut taken, mut freed) = (0, 0);
 
-        let mut remove = |batch: &mut Batch, row: u64| -> Result<()> {
+        let mut remove = |batch: &mut Batch, id: &str, row: u64| -> Result<()> {
+            if is_counted {
+                let stored = self.shared.truth()?.get(Table::Records, &self.shard.number_key(row))?;
+                freed += id.len() + stored.map_or(0, |stored| stored.len());
+            }
             for field in fields.iter() {
                 let key = field.key(self.shard, row);
-                if self.shared.truth()?.get(Table::Vectors, &key)?.is_some() {
+                if let Some(vector) = self.shared.truth()?.get(Table::Vectors, &key)? {
+                    freed += vector.len();
                     batch.delete(Table::Vectors, key);
                     let count = counters.of_field_mut(field.id);
                     *count = count.saturating_sub(1);
@@ -173,7 +194,7 @@ impl Core {
                 && seen.insert(id)
             {
                 if !upserted_ids.contains(id.as_str()) {
-                    remove(batch, *row)?;
+                    remove(batch, id, *row)?;
                     batch.delete(Table::Ids, self.shard.key(id.as_bytes()));
                 }
                 deleted.deleted += 1;
@@ -183,7 +204,7 @@ impl Core {
         for record in set.upserts {
             match old.get(&record.id) {
                 Some(row) => {
-                    remove(batch, *row)?;
+                    remove(batch, &record.id, *row)?;
                     upserted.replaced += 1;
                 }
                 None => upserted.inserted += 1,
@@ -207,7 +228,9 @@ impl Core {
             };
             let key = self.shard.number_key(row);
             batch.put(Table::Ids, self.shard.key(stored.id.as_bytes()), row.to_be_bytes().to_vec());
-            batch.put(Table::Records, key, stored.encode());
+            let row_bytes = stored.encode();
+            taken += stored.id.len() + row_bytes.len();
+            batch.put(Table::Records, key, row_bytes);
             let mut vectors = FieldVectors::new();
             let unnamed = record.vector.map(|vector| (fields.unnamed(), vector));
             let mut given: Vec<(&Field, Vec<f32>)> = unnamed.into_iter().collect();
@@ -216,15 +239,26 @@ impl Core {
             }
             for (field, vector) in given {
                 *counters.of_field_mut(field.id) += 1;
-                batch.put(Table::Vectors, field.key(self.shard, row), field.element.encode(&vector)?);
+                let vector_bytes = field.element.encode(&vector)?;
+                taken += vector_bytes.len();
+                batch.put(Table::Vectors, field.key(self.shard, row), vector_bytes);
                 // What is searched is what is stored: components that were rounded are rounded here, too.
                 vectors.push((field.id, field.as_stored(vector)?));
             }
             fresh.push((row, stored, vectors));
         }
         let files = set.files.iter().filter(|(_, value)| value.is_none()).count() as u64;
+        let mut staged: HashMap<String, usize> = HashMap::new();
         for (path, value) in set.files {
             let key = self.shard.key(path.as_bytes());
+            if is_counted {
+                let bytes = value.as_ref().map_or(0, |value| path.len() + value.len());
+                freed += match staged.insert(path.clone(), bytes) {
+                    Some(before) => before, // the same path twice in one batch
+                    None => self.shared.truth()?.get(Table::Files, &key)?.map_or(0, |old| path.len() + old.len()),
+                };
+                taken += bytes;
+            }
             match value {
                 Some(value) => batch.put(Table::Files, key, value),
                 None => batch.delete(Table::Files, key),
@@ -236,6 +270,9 @@ impl Core {
         }
         let Upserted { inserted, replaced } = upserted;
         caller::sign(batch, Done { inserted, replaced, deleted: deleted.deleted, files, ..Done::default() });
+        if is_counted {
+            counters.bytes = (counters.bytes + taken as u64).saturating_sub(freed as u64);
+        }
         counters.sequence += 1;
         append_change(batch, self.shard, counters.sequence, change.encode());
         batch.put(Table::Catalog, self.shard.key(COUNTERS), meta::encode(&counters));
@@ -243,7 +280,7 @@ impl Core {
             batch.put(Table::Catalog, self.shard.key(SCHEMA), schema.to_bytes());
         }
         if meta.dim != writer.meta.dim {
-            batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
+            batch.put(Table::Catalog, meta_key(self.shard.tenant, &meta.name), meta::encode(&meta));
         }
         Ok(Planned { change, fresh, counters, schema, meta, fields, outcome })
     }
@@ -382,7 +419,7 @@ impl Core {
                 meta.embedder = Some(given.clone());
                 meta.dim = meta.dim.or(Some(given.dim));
                 let mut batch = Batch::new();
-                batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
+                batch.put(Table::Catalog, meta_key(self.shard.tenant, &meta.name), meta::encode(&meta));
                 let fields = Arc::new(Fields::of(&meta)?);
                 let position = self.shared.write(batch)?;
                 (writer.meta, writer.fields) = (meta, fields);

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use nuthatch_text::Analyzer;
-use nuthatch_truth::{Batch, Direction, Reader, Shard, Table};
+use nuthatch_truth::{Batch, Direction, Reader, Table};
 use nuthatch_vector::{DIM_MAX, DIM_MIN};
 
 use crate::collection::field_options::{metric_and_element, new_fields};
-use crate::collection::meta::{self, EmbedderMeta, LAST_ID, Meta, TENANT_SHARD, meta_key};
+use crate::collection::meta::{self, COUNTERS, Counters, EmbedderMeta, Meta, meta_key};
 use crate::collection::{Collection, CollectionInfo, CollectionOptions, Core, EmbedderChoice};
 use crate::database::{Database, Shared};
 use crate::durability::Durability;
 use crate::folder::FORMAT_OF_FIELDS;
 use crate::process::{Done, caller};
+use crate::tenant::{Delta, Tenant, catalog_of};
 use crate::{Error, Result};
 
 /// Longest name of a collection in bytes.
@@ -41,9 +42,10 @@ impl Database {
         {
             shared.remember_embedder(embedder);
         }
-        let core = match shared.core(name)? {
+        self.tenant.check()?;
+        let core = match shared.core(&self.tenant, name)? {
             Some(core) => core,
-            None => shared.open_core(create(shared, name, &options)?)?,
+            None => shared.open_core(&self.tenant, create(shared, self.tenant.number, name, &options)?)?,
         };
         agree(&core, &options)?;
         Ok(Collection { core, durability: Durability::default() })
@@ -54,13 +56,14 @@ impl Database {
     /// # Errors
     /// `NotFound`, with the names that there are.
     pub fn existing_collection(&self, name: &str) -> Result<Collection> {
-        let core = self.inner.shared.existing_core(name)?;
+        let core = self.inner.shared.existing_core(&self.tenant, name)?;
         Ok(Collection { core, durability: Durability::default() })
     }
 
     /// Names of all collections, sorted.
     pub fn collection_names(&self) -> Result<Vec<String>> {
-        self.inner.shared.collection_names()
+        self.check_open()?;
+        self.inner.shared.collection_names(self.tenant.number)
     }
 
     /// What every collection is and holds.
@@ -74,13 +77,14 @@ impl Database {
     /// Deletes a collection with everything in it. False when there is none.
     pub fn drop_collection(&self, name: &str) -> Result<bool> {
         let shared = &self.inner.shared;
-        shared.check_open()?;
+        self.check_open()?;
+        let tenant = &self.tenant;
         let _catalog = shared.catalog.lock();
-        let Some(meta) = meta::read::<Meta>(&*shared.truth()?, &meta_key(name))? else {
+        let Some(meta) = meta::read::<Meta>(&*shared.truth()?, &meta_key(tenant.number, name))? else {
             return Ok(false);
         };
-        let open = shared.collections.lock().remove(name);
-        let shard = Shard { tenant: 0, collection: meta.id };
+        let open = shared.collections.lock().remove(tenant.number, name);
+        let shard = tenant.shard(meta.id);
         if let Some(core) = &open {
             // A merge that is under way ends at its next look round.
             core.dropped.store(true, Ordering::SeqCst);
@@ -90,16 +94,19 @@ impl Database {
         let commit = shared.commit.write();
         let _writer = open.as_ref().map(|core| core.writer.lock());
         let mut batch = Batch::new();
-        batch.delete(Table::Catalog, meta_key(name));
+        batch.delete(Table::Catalog, meta_key(tenant.number, name));
         for table in Table::ALL {
             batch.delete_range(table, shard.prefix().to_vec(), shard.end());
         }
         caller::sign(&mut batch, Done { dropped: 1, ..Done::default() });
+        let counters: Counters = meta::read(&**shared, &shard.key(COUNTERS))?.unwrap_or_default();
+        let freed = tenant.reserve(&**shared, Delta::freeing(counters.all_vectors(), counters.bytes))?;
         let position = shared.write(batch)?;
+        freed.keep();
         drop(commit);
         shared.make_durable(position, Durability::Commit)?;
         shared.shrunk.store(true, Ordering::SeqCst);
-        let folder = shared.folder.index(0, meta.id);
+        let folder = shared.folder.index(shard.tenant, meta.id);
         if folder.exists() {
             std::fs::remove_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
         }
@@ -109,18 +116,18 @@ impl Database {
 
 impl Shared {
     /// What all handles of a collection share; `None` when there is no such collection. The caller holds the catalog.
-    fn core(self: &Arc<Self>, name: &str) -> Result<Option<Arc<Core>>> {
-        if let Some(core) = self.collections.lock().get(name) {
+    fn core(self: &Arc<Self>, tenant: &Arc<Tenant>, name: &str) -> Result<Option<Arc<Core>>> {
+        if let Some(core) = self.collections.lock().get(tenant.number, name) {
             return Ok(Some(core.clone()));
         }
-        let stored: Option<Meta> = meta::read(&*self.truth()?, &meta_key(name))?;
-        stored.map(|meta| self.open_core(meta)).transpose()
+        let stored: Option<Meta> = meta::read(&*self.truth()?, &meta_key(tenant.number, name))?;
+        stored.map(|meta| self.open_core(tenant, meta)).transpose()
     }
 
-    fn open_core(self: &Arc<Self>, meta: Meta) -> Result<Arc<Core>> {
+    fn open_core(self: &Arc<Self>, tenant: &Arc<Tenant>, meta: Meta) -> Result<Arc<Core>> {
         let name = meta.name.clone();
-        let core = Core::open(self.clone(), meta, EmbedderChoice::Auto)?;
-        self.collections.lock().insert(name, core.clone());
+        let core = Core::open(self.clone(), tenant.clone(), meta, EmbedderChoice::Auto)?;
+        self.collections.lock().insert(tenant.number, name, core.clone());
         if !core.state.read().degraded().is_empty() {
             self.wake_maintenance();
         }
@@ -128,22 +135,22 @@ impl Shared {
     }
 
     /// What all handles of a collection share; `NotFound`, with the names that there are, when there is none.
-    pub(crate) fn existing_core(self: &Arc<Self>, name: &str) -> Result<Arc<Core>> {
+    pub(crate) fn existing_core(self: &Arc<Self>, tenant: &Arc<Tenant>, name: &str) -> Result<Arc<Core>> {
         self.check_open()?;
         let found = {
             let _catalog = self.catalog.lock();
-            self.core(name)?
+            tenant.check()?;
+            self.core(tenant, name)?
         };
         match found {
             Some(core) => Ok(core),
-            None => Err(Error::not_among("collection", name, &self.collection_names()?)),
+            None => Err(Error::not_among("collection", name, &self.collection_names(tenant.number)?)),
         }
     }
 
-    fn collection_names(&self) -> Result<Vec<String>> {
-        self.check_open()?;
-        let from = meta_key("");
-        let to = TENANT_SHARD.key(b"collection0"); // '0' follows '/'
+    pub(crate) fn collection_names(&self, tenant: u32) -> Result<Vec<String>> {
+        let from = meta_key(tenant, "");
+        let to = catalog_of(tenant).key(b"collection0"); // '0' follows '/'
         let mut names = Vec::new();
         self.truth()?.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, _| {
             names.push(String::from_utf8_lossy(&key[from.len()..]).into_owned());
@@ -153,7 +160,7 @@ impl Shared {
     }
 }
 
-fn create(shared: &Arc<Shared>, name: &str, options: &CollectionOptions) -> Result<Meta> {
+fn create(shared: &Arc<Shared>, tenant: u32, name: &str, options: &CollectionOptions) -> Result<Meta> {
     let language = options.language.clone().unwrap_or_else(|| "english".into());
     Analyzer::new(&language)?;
     let embedder = match &options.embedder {
@@ -173,9 +180,8 @@ fn create(shared: &Arc<Shared>, name: &str, options: &CollectionOptions) -> Resu
     let (metric, element) = metric_and_element(options.metric, options.element)?;
     let fields = new_fields(name, &[], &options.vectors)?;
     let truth = shared.truth()?;
-    let last: u32 = meta::read(&*truth, &TENANT_SHARD.key(LAST_ID))?.unwrap_or(0);
     let meta = Meta {
-        id: last + 1,
+        id: meta::last_id(&*truth, tenant)? + 1,
         name: name.to_string(),
         dim,
         metric: metric.to_string(),
@@ -196,8 +202,8 @@ fn create(shared: &Arc<Shared>, name: &str, options: &CollectionOptions) -> Resu
         shared.folder.raise_format(FORMAT_OF_FIELDS)?;
     }
     let mut batch = Batch::new();
-    batch.put(Table::Catalog, meta_key(name), meta::encode(&meta));
-    batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&meta.id));
+    batch.put(Table::Catalog, meta_key(tenant, name), meta::encode(&meta));
+    meta::put_last_id(&mut batch, tenant, meta.id);
     let position = shared.write(batch)?;
     shared.make_durable(position, Durability::Commit)?;
     Ok(meta)

@@ -6,8 +6,8 @@ use nuthatch_segment::verify_sealed;
 use nuthatch_text::TextIndex;
 use nuthatch_truth::verify;
 
-use crate::collection::meta::{self, Meta, meta_key};
-use crate::collection::{CollectionOptions, Core};
+use crate::collection::Core;
+use crate::collection::meta::Meta;
 use crate::database::Database;
 use crate::{Error, ErrorKind, Result};
 
@@ -48,8 +48,7 @@ const REWRITE: &str = "`nuthatch doctor --repair` writes it anew; no stored reco
 impl Database {
     /// Reads every byte of the folder and checks it against its checksums. Searches and writes go on meanwhile.
     pub fn doctor(&self) -> Result<Doctor> {
-        let shared = &self.inner.shared;
-        shared.check_open()?;
+        let shared = self.administrator("a check of the folder")?;
         let root = shared.folder.root();
         let mut doctor = Doctor::default();
         if let Err(error) = shared.folder.check_identity() {
@@ -76,16 +75,22 @@ impl Database {
                 doctor.findings.push(finding(root, &damage.path, &damage.what, remedy));
             }
         }
-        let names = match self.collection_names() {
-            Ok(names) => names,
+        let all = self.scopes().and_then(|scopes| {
+            let named = scopes.into_iter().map(|scope| Ok((scope.collection_names()?, scope)));
+            named.collect::<Result<Vec<_>>>()
+        });
+        let all = match all {
+            Ok(all) => all,
             // The damaged file is the catalog's, and among the findings already.
             Err(error) if error.is_corrupt() && !doctor.findings.is_empty() => return Ok(doctor),
             Err(error) => return Err(error),
         };
-        for name in names {
+        let of_all = all.iter().flat_map(|(names, scope)| names.iter().map(move |name| (name, scope)));
+        for (name, scope) in of_all {
             doctor.collections += 1;
-            let core = match self.collection(&name, CollectionOptions::default()) {
-                Ok(collection) => collection.core,
+            let core = match scope.borrow(name) {
+                Ok(core) => core,
+                Err(error) if error.kind == ErrorKind::NotFound => continue, // dropped meanwhile
                 Err(Error { kind: ErrorKind::Corrupt { path }, message }) => {
                     doctor.findings.push(finding(root, &path, &message, RESTORE));
                     continue;
@@ -102,7 +107,9 @@ impl Database {
                 doctor.findings.push(finding(root, &path, &error.message, REBUILD));
             }
             let state = core.state.read();
-            doctor.degraded.extend(state.degraded().into_iter().map(|why| format!("collection {name:?}: {why}")));
+            doctor.degraded.extend(
+                state.degraded().into_iter().map(|why| format!("collection {:?}: {why}", core.tenant.label(name))),
+            );
         }
         Ok(doctor)
     }
@@ -144,28 +151,33 @@ impl Database {
     /// until that is done. Returns the collections that were rebuilt.
     pub fn rebuild_damaged(&self) -> Result<Vec<String>> {
         let mut rebuilt = Vec::new();
-        for name in self.collection_names()? {
-            let known: Option<Meta> = meta::read(&*self.inner.shared.truth()?, &meta_key(&name))?;
-            if known.is_none() {
-                continue;
-            }
-            let core = self.collection(&name, CollectionOptions::default())?.core;
-            for error in index_damage(&core)? {
-                if let ErrorKind::Corrupt { path } = &error.kind {
-                    if path.parent() == Some(&core.index_folder()) {
-                        let meta = core.writer.lock().meta.clone();
-                        meta.write_copy(&core.index_folder())?;
-                        continue;
-                    }
-                    let segments = path.starts_with(core.segments_folder());
-                    core.note_damage(&error, segments);
+        for scope in self.scopes()? {
+            for name in scope.collection_names()? {
+                let core = scope.borrow(&name)?;
+                if rebuild_if_damaged(&core)? {
+                    rebuilt.push(core.tenant.label(&name));
                 }
-            }
-            if !core.state.read().degraded().is_empty() {
-                core.rebuild_broken()?;
-                rebuilt.push(name);
             }
         }
         Ok(rebuilt)
     }
+}
+
+fn rebuild_if_damaged(core: &Core) -> Result<bool> {
+    for error in index_damage(core)? {
+        if let ErrorKind::Corrupt { path } = &error.kind {
+            if path.parent() == Some(&core.index_folder()) {
+                let meta = core.writer.lock().meta.clone();
+                meta.write_copy(&core.index_folder())?;
+                continue;
+            }
+            let segments = path.starts_with(core.segments_folder());
+            core.note_damage(&error, segments);
+        }
+    }
+    if core.state.read().degraded().is_empty() {
+        return Ok(false);
+    }
+    core.rebuild_broken()?;
+    Ok(true)
 }

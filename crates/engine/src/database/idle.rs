@@ -8,7 +8,7 @@ use crate::database::Shared;
 
 /// Quiet after the last write before the truth is tidied.
 const TIDY_AFTER: Duration = Duration::from_secs(2);
-/// Time without any call before the caches are let go.
+/// Time without any call before the caches are let go, and a collection that nobody holds is closed.
 const RELEASE_AFTER: Duration = Duration::from_secs(60);
 /// Time between two releases while the system is short of memory.
 const PRESSED_EVERY: Duration = Duration::from_secs(10);
@@ -21,12 +21,14 @@ pub(crate) struct Idle {
     tidied: Option<u64>,
     used: Instant,
     released: Option<Instant>,
+    /// When it was last looked for collections that nobody uses.
+    unused: Instant,
 }
 
 impl Default for Idle {
     fn default() -> Self {
         let now = Instant::now();
-        Self { latest: 0, written: now, tidied: None, used: now, released: None }
+        Self { latest: 0, written: now, tidied: None, used: now, released: None, unused: now }
     }
 }
 
@@ -51,6 +53,10 @@ impl Idle {
         }
         let idle = self.used.elapsed() >= RELEASE_AFTER && self.released.is_none_or(|when| when < self.used);
         let pressed = self.released.is_none_or(|when| when.elapsed() >= PRESSED_EVERY) && shared.gauge.read().memory;
+        if self.unused.elapsed() >= RELEASE_AFTER {
+            shared.let_unused_go();
+            self.unused = Instant::now();
+        }
         if idle || pressed {
             shared.release_caches()?;
             if idle {

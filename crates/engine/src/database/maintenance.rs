@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use nuthatch_truth::Extent;
+
 use crate::collection::{Core, Eagerness};
 use crate::database::idle::Idle;
 use crate::database::shared::Signal;
@@ -65,7 +67,10 @@ fn run(shared: &Arc<Shared>, job: &Job) {
         let mut outcome = round(shared, job.work);
         if job.sweeps {
             shared.snapshots.end_old();
-            let swept = shared.sweep_expired(sweep_all);
+            let swept = match sweep_all {
+                true => shared.sweep_all_expired(Extent::Everything),
+                false => shared.sweep_expired(),
+            };
             sweep_all &= swept.is_err();
             outcome = outcome.and(swept);
         } else {
@@ -94,7 +99,11 @@ fn round(shared: &Shared, work: fn(&Shared, &Core) -> Result<()>) -> Result<()> 
             break;
         }
         if let Err(error) = work(shared, &core) {
-            let message = format!("background work on collection {:?}: {error}", core.name);
+            // Writers of every tenant may be told, so none of another tenant's names may be in it.
+            let message = match core.tenant.is_default() {
+                true => format!("background work on collection {:?}: {error}", core.name),
+                false => format!("background work: {error}"),
+            };
             outcome = outcome.and(Err(Error::new(error.kind, message)));
         }
     }

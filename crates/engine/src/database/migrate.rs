@@ -22,6 +22,7 @@ pub struct Migration {
 /// One thing that is of an earlier layout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MigrationStep {
+    /// Its name; of a tenant other than the default one `tenant/name`.
     pub collection: String,
     pub what: String,
     pub action: String,
@@ -31,35 +32,52 @@ impl Database {
     /// What [`migrate`](Self::migrate) would do. Changes nothing. Best asked of a database opened without background work, which
     /// would rebuild an index that cannot be used before it is asked.
     pub fn migration(&self) -> Result<Migration> {
-        let shared = &self.inner.shared;
-        shared.check_open()?;
-        let format = shared.folder.read_identity()?.format;
-        let mut migration = Migration { format, format_written: FORMAT_VERSION, steps: Vec::new() };
-        for name in self.collection_names()? {
-            migration.steps.extend(steps(&self.existing_collection(&name)?.core));
-        }
-        Ok(migration)
+        self.each_of_an_earlier_layout(&mut |_, _| Ok(()))
     }
 
     /// Rewrites what is of an earlier layout, in this thread. Reads and writes go on meanwhile. Old index files move to `quarantine/`.
     /// Returns what was done.
     pub fn migrate(&self) -> Result<Migration> {
-        let migration = self.migration()?;
-        for step in &migration.steps {
-            let core = self.existing_collection(&step.collection)?.core;
-            if has_old_columns(&core) {
-                let why = Error::corrupt(&core.segments_folder(), format!("migrated: {}", step.what));
-                core.note_damage(&why, true);
+        self.each_of_an_earlier_layout(&mut |core, steps| {
+            for step in steps {
+                if has_old_columns(core) {
+                    let why = Error::corrupt(&core.segments_folder(), format!("migrated: {}", step.what));
+                    core.note_damage(&why, true);
+                }
+                core.rebuild_broken()?;
             }
-            core.rebuild_broken()?;
+            Ok(())
+        })
+    }
+
+    /// Every collection of every tenant that has something to migrate.
+    fn each_of_an_earlier_layout(
+        &self,
+        visit: &mut dyn FnMut(&Core, &[MigrationStep]) -> Result<()>,
+    ) -> Result<Migration> {
+        let shared = self.administrator("a migration")?;
+        let format = shared.folder.read_identity()?.format;
+        let mut migration = Migration { format, format_written: FORMAT_VERSION, steps: Vec::new() };
+        for scope in self.scopes()? {
+            for name in scope.collection_names()? {
+                let core = scope.borrow(&name)?;
+                let steps = steps(&core);
+                if !steps.is_empty() {
+                    visit(&core, &steps)?;
+                    migration.steps.extend(steps);
+                }
+            }
         }
         Ok(migration)
     }
 }
 
 fn steps(core: &Core) -> Vec<MigrationStep> {
-    let step =
-        |what: String, action: &str| MigrationStep { collection: core.name.clone(), what, action: action.into() };
+    let step = |what: String, action: &str| MigrationStep {
+        collection: core.tenant.label(&core.name),
+        what,
+        action: action.into(),
+    };
     let state = core.state.read();
     let mut steps = Vec::new();
     if let Some(why) = state.segments_health.broken() {

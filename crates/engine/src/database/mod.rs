@@ -1,11 +1,13 @@
 //! The database: one folder, its collections, what they share.
 
+mod borrowed;
 mod collections;
 mod doctor;
 mod idle;
 mod maintenance;
 mod memory;
 mod migrate;
+mod opened;
 mod pressure;
 mod reclaim;
 mod repair;
@@ -25,6 +27,7 @@ pub(crate) use maintenance::yield_to_others;
 pub use memory::ProcessMemory;
 pub use migrate::{Migration, MigrationStep};
 pub(crate) use pressure::Breather;
+pub(crate) use reclaim::Reclaiming;
 pub use reclaim::{Erase, Receipt, RemovedFile, WrittenFile};
 pub use repair::RepairOutcome;
 pub(crate) use shared::Shared;
@@ -33,12 +36,15 @@ pub use stats::{DiskStats, MemoryStats, Stats};
 use crate::collection::Eagerness;
 use crate::lock::FolderLock;
 use crate::options::Options;
+use crate::tenant::{DEFAULT, Tenant};
 use crate::{Error, Result};
 
-/// An open data folder. Cheap to clone; closed by [`close`](Self::close) or with the last clone.
+/// An open data folder, as one of its tenants sees it. Cheap to clone; closed by [`close`](Self::close) or with the last clone.
 #[derive(Clone)]
 pub struct Database {
     pub(crate) inner: Arc<Inner>,
+    /// Whose data it is about. The default tenant's handle is also the administrator's.
+    pub(crate) tenant: Arc<Tenant>,
 }
 
 pub(crate) struct Inner {
@@ -89,7 +95,14 @@ impl Database {
         if background {
             maintenance::start(&inner.shared, &mut inner.background.lock())?;
         }
-        Ok(Self { inner: Arc::new(inner) })
+        let tenant = inner.shared.tenants.lock()[&DEFAULT].clone();
+        Ok(Self { inner: Arc::new(inner), tenant })
+    }
+
+    /// Refuses when the database is closed, or the tenant was dropped.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.inner.shared.check_open()?;
+        self.tenant.check()
     }
 
     pub fn folder(&self) -> &Path {
@@ -98,7 +111,8 @@ impl Database {
 
     /// Brings everything fresh into the indexes and merges what is worth merging, now, in this thread.
     pub fn optimize(&self) -> Result<()> {
-        for core in self.inner.shared.open_collections() {
+        self.check_open()?;
+        for core in self.inner.shared.open_collections_of(self.tenant.number) {
             core.flush()?;
             while core.merge(Eagerness::All)? {}
         }

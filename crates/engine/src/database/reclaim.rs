@@ -6,15 +6,18 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use nuthatch_segment::{read_sealed, write_sealed};
+use nuthatch_truth::Extent;
 use serde::{Deserialize, Serialize};
 
+use crate::collection::Core;
 use crate::collection::meta::{self, Meta, meta_key};
-use crate::database::Database;
+use crate::database::{Database, Shared};
+use crate::tenant::{Tenant, records};
 use crate::{Error, ErrorKind, Result};
 
-const RECEIPT_VERSION: u32 = 1;
-/// There is one tenant.
-const TENANT: u32 = 0;
+const RECEIPT_VERSION: u32 = 2;
+/// The last version whose receipts named no tenant.
+const WITHOUT_TENANT: u32 = 1;
 
 /// What to erase from a collection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,11 +41,14 @@ pub struct Receipt {
     pub started: String,
     pub finished: String,
     pub program: String,
-    /// The one collection that it was asked for; absent for the whole folder.
+    /// The tenant whose data it was about; absent for the default tenant's and for the whole folder.
+    #[serde(default)]
+    pub tenant: Option<String>,
+    /// The one collection that it was asked for; absent for all of them.
     pub collection: Option<String>,
     /// Records that the same call deleted first; absent when it deleted none itself.
     pub deleted_records: Option<u64>,
-    /// For each collection, the last change that the rewritten files account for.
+    /// For each collection (of a tenant, where it was about the whole folder: `tenant/name`), the last change that the rewritten files account for.
     pub sequences: BTreeMap<String, u64>,
     /// Files that are gone: they may have held what was deleted.
     pub removed: Vec<RemovedFile>,
@@ -78,8 +84,12 @@ impl Receipt {
 
     fn digest(&self) -> String {
         let unsigned = Self { checksum: String::new(), ..self.clone() };
-        let body = serde_json::to_vec(&unsigned).expect("names and numbers are JSON");
-        blake3::hash(&body).to_hex().to_string()
+        let mut body = serde_json::to_string(&unsigned).expect("names and numbers are JSON");
+        if self.version <= WITHOUT_TENANT {
+            // As it was written then. Nothing in quotes can look like this.
+            body = body.replacen("\"tenant\":null,", "", 1);
+        }
+        blake3::hash(body.as_bytes()).to_hex().to_string()
     }
 }
 
@@ -95,9 +105,9 @@ impl Database {
         self.reclaim_after(collection, None)
     }
 
-    /// Receipts of all reclaims of this folder, oldest first.
+    /// Receipts of all reclaims of this folder, oldest first; of a scoped handle, those of its tenant's own.
     pub fn receipts(&self) -> Result<Vec<Receipt>> {
-        self.inner.shared.check_open()?;
+        self.check_open()?;
         let folder = self.inner.shared.folder.receipts();
         let mut receipts = Vec::new();
         for path in files_below(&folder)?.into_keys() {
@@ -106,47 +116,96 @@ impl Database {
                 .map_err(|error| Error::corrupt(&path, format!("{}: {error}", path.display())))?;
             receipts.push(receipt);
         }
+        if !self.tenant.is_default() {
+            receipts.retain(|receipt| receipt.tenant.as_ref() == Some(&self.tenant.name));
+        }
         receipts.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(receipts)
     }
 
     fn reclaim_after(&self, only: Option<&str>, deleted_records: Option<u64>) -> Result<Receipt> {
         let shared = &self.inner.shared;
-        shared.check_open()?;
-        let started = jiff::Timestamp::now();
-        let only = only.map(|name| self.existing_collection(name)).transpose()?;
-        let before = files_below(shared.folder.root())?;
-        let mut sequences = BTreeMap::new();
-        let names = match &only {
-            Some(collection) => vec![collection.name().to_string()],
-            None => self.collection_names()?,
+        self.check_open()?;
+        let mut work = Reclaiming::begin(shared, Some(&self.tenant))?;
+        let only = only.map(|name| self.borrow(name)).transpose()?;
+        let extent = match (&only, self.tenant.is_default()) {
+            (Some(core), _) => Extent::Shard(core.shard),
+            (None, true) => Extent::Everything,
+            (None, false) => self.tenant.extent(),
+        };
+        match &only {
+            Some(core) => work.collection(core, &core.name)?,
+            None => {
+                for scope in self.scopes()? {
+                    work.collections_of(&scope, scope.tenant.number == self.tenant.number)?;
+                }
+            }
+        }
+        shared.sweep_all_expired(match self.tenant.is_default() {
+            true => Extent::Everything,
+            false => self.tenant.extent(),
+        })?;
+        self.remove_orphans()?;
+        work.finish(extent, only.as_ref().map(|core| core.name.clone()), deleted_records)
+    }
+}
+
+/// Giving bytes back, under way: what there was before, and what has been rewritten since.
+pub(crate) struct Reclaiming<'s> {
+    shared: &'s Shared,
+    tenant: Option<&'s Tenant>,
+    started: jiff::Timestamp,
+    before: BTreeMap<PathBuf, Seen>,
+    sequences: BTreeMap<String, u64>,
+}
+
+impl<'s> Reclaiming<'s> {
+    /// `tenant`: whose data it is about.
+    pub fn begin(shared: &'s Shared, tenant: Option<&'s Tenant>) -> Result<Self> {
+        let tenant = tenant.filter(|tenant| !tenant.is_default());
+        let before = files_of(shared, tenant)?;
+        Ok(Self { shared, tenant, started: jiff::Timestamp::now(), before, sequences: BTreeMap::new() })
+    }
+
+    /// Every collection that a handle sees. `is_own`: they are called by their names alone.
+    fn collections_of(&mut self, scope: &Database, is_own: bool) -> Result<()> {
+        let names = match scope.collection_names() {
+            Err(error) if error.kind == ErrorKind::NotFound => return Ok(()), // the tenant was dropped meanwhile
+            names => names?,
         };
         for name in names {
-            let core = match self.existing_collection(&name) {
-                Ok(collection) => collection.core,
+            let core = match scope.borrow(&name) {
                 Err(error) if error.kind == ErrorKind::NotFound => continue, // dropped meanwhile
-                Err(error) => return Err(error),
+                core => core?,
             };
-            core.reclaim()?;
-            sequences.insert(name, core.state.read().segments_applied);
+            let label = if is_own { name } else { core.tenant.label(&name) };
+            self.collection(&core, &label)?;
         }
-        shared.sweep_expired(true)?;
-        self.remove_orphans()?;
-        let quarantine = shared.folder.quarantine();
-        if quarantine.exists() {
-            std::fs::remove_dir_all(&quarantine).map_err(|error| Error::io(&quarantine, &error))?;
-        }
-        shared.truth()?.reclaim(only.as_ref().map(|collection| collection.core.shard))?;
+        Ok(())
+    }
+
+    fn collection(&mut self, core: &Core, label: &str) -> Result<()> {
+        core.reclaim()?;
+        self.sequences.insert(label.to_string(), core.state.read().segments_applied);
+        Ok(())
+    }
+
+    /// Rewrites the store, and says in a receipt what has become of the files.
+    pub fn finish(self, extent: Extent, collection: Option<String>, deleted_records: Option<u64>) -> Result<Receipt> {
+        let Self { shared, tenant, started, before, sequences } = self;
+        empty_quarantine(shared, tenant)?;
+        shared.truth()?.reclaim(extent)?;
         shared.truth()?.record_checksums()?;
         nuthatch_heap::give_back();
-        let after = files_below(shared.folder.root())?;
+        let after = files_of(shared, tenant)?;
         let mut receipt = Receipt {
             version: RECEIPT_VERSION,
             id: format!("{}", started.strftime("%Y%m%dT%H%M%S%3fZ")),
             started: stamp(started),
             finished: stamp(jiff::Timestamp::now()),
             program: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),
-            collection: only.as_ref().map(|collection| collection.name().to_string()),
+            tenant: tenant.map(|tenant| tenant.name.clone()),
+            collection,
             deleted_records,
             sequences,
             removed: Vec::new(),
@@ -179,6 +238,54 @@ impl Database {
     }
 }
 
+/// What a receipt is about: every file of the folder, or of a tenant those that may hold something of its.
+fn files_of(shared: &Shared, tenant: Option<&Tenant>) -> Result<BTreeMap<PathBuf, Seen>> {
+    let folder = &shared.folder;
+    let mut files = files_below(folder.root())?;
+    if let Some(tenant) = tenant {
+        let indexes = folder.indexes_of(tenant.number);
+        let may_hold = |path: &Path| {
+            path.starts_with(folder.truth())
+                || path.starts_with(&indexes)
+                || path.starts_with(folder.quarantine()) && may_be_of(tenant, path, &folder.quarantine())
+        };
+        files.retain(|path, _| may_hold(path));
+    }
+    Ok(files)
+}
+
+/// Whether something in quarantine may hold bytes of a tenant: its indexes, and files of the truth.
+fn may_be_of(tenant: &Tenant, path: &Path, quarantine: &Path) -> bool {
+    let inside = path.strip_prefix(quarantine).unwrap_or(path);
+    let name = inside.iter().next().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    name.starts_with("truth-") || name.starts_with(&format!("{}-", tenant.number))
+}
+
+/// Removes what lies in quarantine, or of it what may be of one tenant.
+fn empty_quarantine(shared: &Shared, tenant: Option<&Tenant>) -> Result<()> {
+    let quarantine = shared.folder.quarantine();
+    let remove = |path: &Path| match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path, &error)),
+        _ => Ok(()),
+    };
+    let Some(tenant) = tenant else { return remove(&quarantine) };
+    for path in entries(&quarantine)? {
+        if may_be_of(tenant, &path, &quarantine) {
+            remove(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// What is in a folder; nothing when it does not exist.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(|error| Error::io(folder, &error))?,
+    };
+    entries.map(|entry| Ok(entry.map_err(|error| Error::io(folder, &error))?.path())).collect()
+}
+
 impl Database {
     /// Deletes and leaves nothing behind: one of the ways of deleting, and [`reclaim`](Self::reclaim) of the collection.
     pub fn erase(&self, collection: &str, what: &Erase) -> Result<Receipt> {
@@ -194,23 +301,31 @@ impl Database {
     }
 
     /// Removes index folders of collections that the catalog does not know: left when a process ended while it dropped one.
-    fn remove_orphans(&self) -> Result<()> {
+    pub(crate) fn remove_orphans(&self) -> Result<()> {
         let shared = &self.inner.shared;
         let _catalog = shared.catalog.lock();
-        let mut known = HashSet::new();
-        for name in self.collection_names()? {
-            let meta: Option<Meta> = meta::read(&*shared.truth()?, &meta_key(&name))?;
-            known.extend(meta.map(|meta| shared.folder.index(TENANT, meta.id)));
+        let truth = shared.truth()?;
+        let mut tenants = vec![self.tenant.number];
+        if self.tenant.is_default() {
+            // Those that are being dropped have no collections.
+            tenants.extend(records(&*truth)?.into_iter().map(|(_, record)| record.id));
+            let folders: HashSet<PathBuf> = tenants.iter().map(|tenant| shared.folder.indexes_of(*tenant)).collect();
+            for path in entries(&shared.folder.indexes())? {
+                if path.is_dir() && !folders.contains(&path) {
+                    std::fs::remove_dir_all(&path).map_err(|error| Error::io(&path, &error))?;
+                }
+            }
         }
-        let tenant = shared.folder.indexes().join(TENANT.to_string());
-        let entries = match std::fs::read_dir(&tenant) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            entries => entries.map_err(|error| Error::io(&tenant, &error))?,
-        };
-        for entry in entries {
-            let path = entry.map_err(|error| Error::io(&tenant, &error))?.path();
-            if path.is_dir() && !known.contains(&path) {
-                std::fs::remove_dir_all(&path).map_err(|error| Error::io(&path, &error))?;
+        for tenant in tenants {
+            let mut known = HashSet::new();
+            for name in shared.collection_names(tenant)? {
+                let meta: Option<Meta> = meta::read(&*truth, &meta_key(tenant, &name))?;
+                known.extend(meta.map(|meta| shared.folder.index(tenant, meta.id)));
+            }
+            for path in entries(&shared.folder.indexes_of(tenant))? {
+                if path.is_dir() && !known.contains(&path) {
+                    std::fs::remove_dir_all(&path).map_err(|error| Error::io(&path, &error))?;
+                }
             }
         }
         Ok(())

@@ -1,22 +1,22 @@
 //! Making a damaged folder open again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use nuthatch_truth::{Batch, Damage, Direction, Reader, Shard, Table, Truth, repair, verify};
+use nuthatch_truth::{Batch, Damage, Direction, Extent, Reader, Shard, Table, Truth, repair, verify};
 use nuthatch_vector::{Element, Metric};
 
-use crate::collection::CollectionOptions;
 use crate::collection::change::Change;
 use crate::collection::field::{Field, UNNAMED};
-use crate::collection::meta::{self, COUNTERS, Counters, FieldMeta, LAST_ID, Meta, SCHEMA, TENANT_SHARD, meta_key};
-use crate::collection::row_of;
+use crate::collection::meta::{self, COUNTERS, Counters, FieldMeta, Meta, SCHEMA, meta_key};
+use crate::collection::{Core, row_of};
 use crate::database::Database;
 use crate::folder::Folder;
 use crate::lock::FolderLock;
 use crate::options::{Budget, Options};
 use crate::record::Row;
+use crate::tenant::{DEFAULT, Record, last_number, put_last_number, records};
 use crate::{Error, Result};
 
 /// What a repair found and did.
@@ -68,34 +68,57 @@ impl Database {
         }
         let database = Self::open(root, Options { background: false, ..options })?;
         if !outcome.truth.is_empty() {
+            database.restore_tenants()?;
             database.restore_catalog()?;
             let shared = &database.inner.shared;
             shared.restore_keyspaces()?;
-            for (_, shard) in shared.keyspaces()? {
-                outcome.keys_lost += shared.mend_keyspace(shard)?;
+            for scope in database.scopes()? {
+                for (_, shard) in shared.keyspaces(scope.tenant.number)? {
+                    outcome.keys_lost += shared.mend_keyspace(shard)?;
+                }
             }
         }
-        for name in database.collection_names()? {
-            let lost = match outcome.truth.is_empty() {
-                true => 0,
-                false => database.mend_collection(&name)?,
-            };
-            outcome.records_lost += lost;
-        }
-        if !outcome.truth.is_empty() {
-            // What the indexes know of the lost part cannot be told from what they know of the rest.
-            for name in database.collection_names()? {
-                let core = database.collection(&name, CollectionOptions::default())?.core;
-                let why = Error::corrupt(&outcome.truth[0].path, "the truth was repaired, and lost records with it");
-                core.note_damage(&why, true);
-                core.note_damage(&why, false);
+        for scope in database.scopes()? {
+            for name in scope.collection_names()? {
+                let core = scope.borrow(&name)?;
+                if let Some(damage) = outcome.truth.first() {
+                    outcome.records_lost += mend_collection(&core)?;
+                    // What the indexes know of the lost part cannot be told from what they know of the rest.
+                    let why = Error::corrupt(&damage.path, "the truth was repaired, and lost records with it");
+                    core.note_damage(&why, true);
+                    core.note_damage(&why, false);
+                }
             }
         }
         outcome.rebuilt = database.rebuild_damaged()?;
-        for info in database.collections()? {
-            outcome.records += info.rows;
+        for scope in database.scopes()? {
+            for name in scope.collection_names()? {
+                outcome.records += scope.borrow(&name)?.writer.lock().counters.rows;
+            }
         }
         Ok((database, outcome))
+    }
+
+    /// Tenants whose data is there but whose catalog entry was lost come back as `recovered-N`, without limits. No later tenant gets
+    /// their number.
+    fn restore_tenants(&self) -> Result<()> {
+        let truth = self.inner.shared.truth()?;
+        let known: HashSet<u32> = records(&*truth)?.into_iter().map(|(_, record)| record.id).collect();
+        let mut last = last_number(&*truth)?.max(known.iter().copied().max().unwrap_or(DEFAULT));
+        let mut batch = Batch::new();
+        for table in [Table::Records, Table::Kv, Table::Catalog] {
+            let mut from = Extent::Tenant(DEFAULT).bounds().1;
+            while let Some(shard) = first_shard(&*truth, table, &from)?.filter(|shard| shard.tenant < u32::MAX) {
+                if !known.contains(&shard.tenant) {
+                    Record::recovered(shard.tenant).put(&mut batch, &format!("recovered-{}", shard.tenant));
+                }
+                last = last.max(shard.tenant);
+                from = Extent::Tenant(shard.tenant).bounds().1;
+            }
+        }
+        put_last_number(&mut batch, last);
+        let position = truth.write(batch)?;
+        Ok(truth.sync(position)?)
     }
 
     /// Collections whose records are there but whose catalog entry was lost come back from the copy in their index folder, or
@@ -104,16 +127,22 @@ impl Database {
         let shared = &self.inner.shared;
         let truth = shared.truth()?;
         let mut known = HashSet::new();
-        for name in self.collection_names()? {
-            known.extend(meta::read::<Meta>(&*truth, &meta_key(&name))?.map(|meta| meta.id));
+        let mut lasts: BTreeMap<u32, u32> = BTreeMap::new();
+        for scope in self.scopes()? {
+            let tenant = scope.tenant.number;
+            for name in scope.collection_names()? {
+                let meta: Option<Meta> = meta::read(&*truth, &meta_key(tenant, &name))?;
+                known.extend(meta.map(|meta| scope.tenant.shard(meta.id)));
+            }
+            lasts.insert(tenant, meta::last_id(&*truth, tenant)?);
         }
         let mut batch = Batch::new();
-        let mut last = meta::read::<u32>(&*truth, &TENANT_SHARD.key(LAST_ID))?.unwrap_or(0);
         let mut from = Vec::new();
         while let Some((shard, dim)) = next_shard(&*truth, &from)? {
             from = shard.end();
-            last = last.max(shard.collection);
-            if known.contains(&shard.collection) {
+            let last = lasts.entry(shard.tenant).or_default();
+            *last = shard.collection.max(*last);
+            if known.contains(&shard) {
                 continue;
             }
             let copy = Meta::read_copy(&shared.folder.index(shard.tenant, shard.collection)).ok().flatten();
@@ -131,85 +160,92 @@ impl Database {
                 more: Default::default(),
             });
             restore_fields(&*truth, shard, &mut meta)?;
-            batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
+            batch.put(Table::Catalog, meta_key(shard.tenant, &meta.name), meta::encode(&meta));
         }
-        batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&last));
+        lasts.into_iter().for_each(|(tenant, last)| meta::put_last_id(&mut batch, tenant, last));
         let position = truth.write(batch)?;
         Ok(truth.sync(position)?)
     }
+}
 
-    /// Makes ids, records, vectors and counters of a collection agree again. Returns how many records are missing.
-    fn mend_collection(&self, name: &str) -> Result<u64> {
-        let core = self.collection(name, CollectionOptions::default())?.core;
-        let shard = core.shard;
-        let truth = self.inner.shared.truth()?;
-        let mut writer = core.writer.lock();
-        let mut newest: HashMap<String, u64> = HashMap::new();
-        let mut without_their_vector = HashSet::new();
-        let mut schema = writer.schema.clone();
-        let mut batch = Batch::new();
-        let fields = writer.fields.clone();
-        let mut counted = Counters { next_row: writer.counters.next_row, ..Counters::default() };
-        core.each_row(&*core.shared.truth()?, Table::Records, &mut |row, bytes| {
-            counted.next_row = counted.next_row.max(row + 1);
-            let stored = Row::decode(bytes)?;
-            schema.observe(&stored.payload()?);
+/// Makes ids, records, vectors and counters of a collection agree again. Returns how many records are missing.
+fn mend_collection(core: &Core) -> Result<u64> {
+    let shard = core.shard;
+    let truth = core.shared.truth()?;
+    let mut writer = core.writer.lock();
+    // The row of each id, and what its tenant's limit counts for it.
+    let mut newest: HashMap<String, (u64, u64)> = HashMap::new();
+    let mut without_their_vector = HashSet::new();
+    let mut schema = writer.schema.clone();
+    let mut batch = Batch::new();
+    let fields = writer.fields.clone();
+    let mut counted = Counters { next_row: writer.counters.next_row, ..Counters::default() };
+    core.each_row(&*core.shared.truth()?, Table::Records, &mut |row, bytes| {
+        counted.next_row = counted.next_row.max(row + 1);
+        let stored = Row::decode(bytes)?;
+        schema.observe(&stored.payload()?);
+        let mut row_bytes = stored.id.len() + bytes.len();
+        for field in fields.iter() {
+            match truth.get(Table::Vectors, &field.key(shard, row))? {
+                Some(vector) => {
+                    row_bytes += vector.len();
+                    *counted.of_field_mut(field.id) += 1;
+                }
+                None if field.id == UNNAMED && stored.has_vector => {
+                    without_their_vector.insert(stored.id.clone());
+                }
+                None => {}
+            }
+        }
+        // Rows ascend. An older row of the same id was replaced by a batch whose deletion was lost.
+        if let Some((older, _)) = newest.insert(stored.id, (row, row_bytes as u64)) {
             for field in fields.iter() {
-                match truth.get(Table::Vectors, &field.key(shard, row))?.is_some() {
-                    true => *counted.of_field_mut(field.id) += 1,
-                    false if field.id == UNNAMED && stored.has_vector => {
-                        without_their_vector.insert(stored.id.clone());
-                    }
-                    false => {}
-                }
+                let key = field.key(shard, older);
+                *counted.of_field_mut(field.id) -= u64::from(truth.get(Table::Vectors, &key)?.is_some());
+                batch.delete(Table::Vectors, key);
             }
-            // Rows ascend. An older row of the same id was replaced by a batch whose deletion was lost.
-            if let Some(older) = newest.insert(stored.id, row) {
-                for field in fields.iter() {
-                    let key = field.key(shard, older);
-                    *counted.of_field_mut(field.id) -= u64::from(truth.get(Table::Vectors, &key)?.is_some());
-                    batch.delete(Table::Vectors, key);
-                }
-                batch.delete(Table::Records, shard.number_key(older));
-            }
-            Ok(())
-        })?;
-        for (id, row) in &newest {
-            batch.put(Table::Ids, shard.key(id.as_bytes()), row.to_be_bytes().to_vec());
+            batch.delete(Table::Records, shard.number_key(older));
         }
-        truth.scan(Table::Ids, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, _| {
-            let id = String::from_utf8_lossy(Shard::suffix(key));
-            if !newest.contains_key(id.as_ref()) {
-                batch.delete(Table::Ids, key.to_vec());
-            }
-            ControlFlow::Continue(())
-        })?;
-        for (path, mut entry) in core.file_entries(&*core.shared, "")? {
-            if entry.ids(&path).any(|id| !newest.contains_key(&id) || without_their_vector.contains(&id)) {
-                entry.read_again();
-                batch.put(Table::Files, shard.key(path.as_bytes()), entry.encode());
-            }
-        }
-        // The log may reach further than counters that were lost. None of it is to be replayed: the indexes are rebuilt.
-        let mut sequence = writer.counters.sequence;
-        truth.scan(Table::Log, &shard.prefix(), &shard.end(), Direction::Reverse, &mut |key, _| {
-            sequence = sequence.max(row_of(key));
-            ControlFlow::Break(())
-        })?;
-        nuthatch_truth::trim_changes(&mut batch, shard, sequence);
-        let before = writer.counters.rows;
-        let counters = Counters { sequence: sequence + 1, rows: newest.len() as u64, ..counted };
-        nuthatch_truth::append_change(&mut batch, shard, counters.sequence, Change::default().encode());
-        batch.put(Table::Catalog, shard.key(COUNTERS), meta::encode(&counters));
-        batch.put(Table::Catalog, shard.key(SCHEMA), schema.to_bytes());
-        let position = truth.write(batch)?;
-        truth.sync(position)?;
-        writer.schema = schema;
-        core.state.write().sequence = counters.sequence;
-        let lost = before.saturating_sub(counters.rows);
-        writer.counters = counters;
-        Ok(lost)
+        Ok(())
+    })?;
+    for (id, (row, _)) in &newest {
+        batch.put(Table::Ids, shard.key(id.as_bytes()), row.to_be_bytes().to_vec());
     }
+    truth.scan(Table::Ids, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, _| {
+        let id = String::from_utf8_lossy(Shard::suffix(key));
+        if !newest.contains_key(id.as_ref()) {
+            batch.delete(Table::Ids, key.to_vec());
+        }
+        ControlFlow::Continue(())
+    })?;
+    let mut bytes: u64 = newest.values().map(|(_, bytes)| bytes).sum();
+    for (path, mut entry) in core.file_entries(&*core.shared, "")? {
+        if entry.ids(&path).any(|id| !newest.contains_key(&id) || without_their_vector.contains(&id)) {
+            entry.read_again();
+            batch.put(Table::Files, shard.key(path.as_bytes()), entry.encode());
+        }
+        bytes += (path.len() + entry.encode().len()) as u64;
+    }
+    // The log may reach further than counters that were lost. None of it is to be replayed: the indexes are rebuilt.
+    let mut sequence = writer.counters.sequence;
+    truth.scan(Table::Log, &shard.prefix(), &shard.end(), Direction::Reverse, &mut |key, _| {
+        sequence = sequence.max(row_of(key));
+        ControlFlow::Break(())
+    })?;
+    nuthatch_truth::trim_changes(&mut batch, shard, sequence);
+    let before = writer.counters.rows;
+    let bytes = if core.tenant.is_default() { 0 } else { bytes };
+    let counters = Counters { sequence: sequence + 1, rows: newest.len() as u64, bytes, ..counted };
+    nuthatch_truth::append_change(&mut batch, shard, counters.sequence, Change::default().encode());
+    batch.put(Table::Catalog, shard.key(COUNTERS), meta::encode(&counters));
+    batch.put(Table::Catalog, shard.key(SCHEMA), schema.to_bytes());
+    let position = truth.write(batch)?;
+    truth.sync(position)?;
+    writer.schema = schema;
+    core.state.write().sequence = counters.sequence;
+    let lost = before.saturating_sub(counters.rows);
+    writer.counters = counters;
+    Ok(lost)
 }
 
 /// A damaged or missing identity file says nothing that the rest does not; it is written anew.
@@ -223,14 +259,19 @@ fn rewrite_identity(root: &Path) -> Result<()> {
     }
 }
 
-/// The first shard at or after `from` that has records, and the dimension of its first vector.
-fn next_shard(truth: &dyn Reader, from: &[u8]) -> Result<Option<(Shard, Option<usize>)>> {
+/// The shard of the first key of a table at or after `from`.
+fn first_shard(truth: &dyn Reader, table: Table, from: &[u8]) -> Result<Option<Shard>> {
     let mut found = None;
-    truth.scan(Table::Records, from, &[], Direction::Forward, &mut |key, _| {
+    truth.scan(table, from, &[], Direction::Forward, &mut |key, _| {
         found = Shard::of(key);
         ControlFlow::Break(())
     })?;
-    let Some(shard) = found else { return Ok(None) };
+    Ok(found)
+}
+
+/// The first shard at or after `from` that has records, and the dimension of its first vector.
+fn next_shard(truth: &dyn Reader, from: &[u8]) -> Result<Option<(Shard, Option<usize>)>> {
+    let Some(shard) = first_shard(truth, Table::Records, from)? else { return Ok(None) };
     let mut dim = None;
     truth.scan(Table::Vectors, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, vector| {
         dim = Field::number_of(key).is_none().then_some(vector.len() / 4);

@@ -13,6 +13,7 @@ use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard
 
 use crate::collection::Core;
 use crate::collection::meta::EmbedderMeta;
+use crate::database::opened::Opened;
 use crate::database::pressure::Gauge;
 use crate::database::syncer::Syncer;
 use crate::folder::Folder;
@@ -20,12 +21,13 @@ use crate::kv::Space;
 use crate::lock::FolderLock;
 use crate::options::{Budget, Options};
 use crate::snapshot::Snapshots;
+use crate::tenant::{DEFAULT, Tenant, TenantLimits};
 use crate::{Error, ErrorKind, Result};
 
 /// Dimension of the built-in default model; known without loading it.
 const DEFAULT_MODEL_DIM: usize = 384;
 /// Fresh rows of a collection that are worth sealing at close: fewer are replayed faster than sealed.
-const CLOSE_FLUSH_ROWS: usize = 512;
+pub(crate) const CLOSE_FLUSH_ROWS: usize = 512;
 /// How long a writer waits for room before it says so.
 const ROOM_WAIT_MAX: Duration = Duration::from_secs(120);
 
@@ -41,8 +43,12 @@ pub(crate) struct Shared {
     /// Damage seen before opening that the truth has put right itself since; for the doctor to tell.
     pub noticed: Vec<Damage>,
     pub cache: Arc<BlockCache>,
-    pub collections: Mutex<HashMap<String, Arc<Core>>>,
-    pub spaces: Mutex<HashMap<String, Arc<Space>>>,
+    pub collections: Mutex<Opened<Arc<Core>>>,
+    pub spaces: Mutex<Opened<Arc<Space>>>,
+    /// By number: the default tenant, and those that were asked for since opening. Dropped ones stay, so that nobody makes them anew.
+    pub tenants: Mutex<HashMap<u32, Arc<Tenant>>>,
+    /// One tenant is dropped at a time.
+    pub dropping: Mutex<()>,
     /// Catalog changes, one at a time.
     pub catalog: Mutex<()>,
     embedders: RwLock<HashMap<String, Arc<dyn Embedder>>>,
@@ -112,6 +118,7 @@ impl Shared {
         crate::backup::remove_leftovers(&folder)?;
         let noticed = verify_small(&folder.truth())?;
         let truth = Embedded::open(&folder.truth(), budget.truth)?;
+        let default_tenant = Tenant::new(DEFAULT, String::new(), TenantLimits::default());
         Ok(Self {
             cache: BlockCache::new(budget.block_cache_bytes),
             truth: RwLock::new(Some(Arc::new(truth))),
@@ -122,6 +129,8 @@ impl Shared {
             budget,
             collections: Mutex::default(),
             spaces: Mutex::default(),
+            tenants: Mutex::new([(DEFAULT, Arc::new(default_tenant))].into()),
+            dropping: Mutex::default(),
             catalog: Mutex::default(),
             embedders: RwLock::default(),
             closed: AtomicBool::new(false),
@@ -167,7 +176,11 @@ impl Shared {
     }
 
     pub fn open_collections(&self) -> Vec<Arc<Core>> {
-        self.collections.lock().values().cloned().collect()
+        self.collections.lock().all()
+    }
+
+    pub fn open_collections_of(&self, tenant: u32) -> Vec<Arc<Core>> {
+        self.collections.lock().all_of(tenant)
     }
 
     /// Dimension that a text query's vector would have without any other embedder.

@@ -1,12 +1,13 @@
 //! What a database holds, on disk and in memory, by part.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::collection::CollectionInfo;
+use crate::collection::{CollectionInfo, Core};
 use crate::database::Database;
 use crate::database::memory::{Accounted, Mappings, ProcessMemory};
 use crate::database::reclaim::files_below;
@@ -71,11 +72,15 @@ pub struct MemoryStats {
 }
 
 impl Database {
-    /// Rows, bytes on disk and bytes resident, by part.
+    /// Rows, bytes on disk and bytes resident, by part. A scoped handle tells of its tenant alone: of its stored bytes as its limits
+    /// count them, of its indexes, and of the memory that its open collections take.
     pub fn stats(&self) -> Result<Stats> {
         let shared = &self.inner.shared;
-        shared.check_open()?;
+        self.check_open()?;
         let collections = self.collections()?;
+        if !self.tenant.is_default() {
+            return self.stats_of_tenant(collections);
+        }
         let folder = &shared.folder;
         let files = files_below(folder.root())?;
         let bytes_below = |part: &Path| {
@@ -88,27 +93,14 @@ impl Database {
             total_bytes: bytes_below(folder.root()),
         };
         let truth = shared.truth()?.memory()?;
-        let (mut text_index_bytes, mut segment_bytes, mut build_bytes) = (0, 0, 0);
-        for core in shared.open_collections() {
-            {
-                let state = core.state.read();
-                text_index_bytes += state.text.as_ref().map_or(0, |text| text.resident_bytes());
-                segment_bytes += state.segment_bytes();
-            }
-            build_bytes += core.build_bytes();
-        }
         let mut memory = MemoryStats {
             budget_bytes: shared.options.memory_budget_bytes,
             truth_cache_bytes: truth.cache_bytes,
             truth_write_buffer_bytes: truth.write_buffer_bytes,
             truth_table_reader_bytes: truth.table_reader_bytes,
             block_cache_bytes: shared.cache.resident_bytes(),
-            fresh_bytes: shared.fresh_bytes(),
-            text_index_bytes,
-            segment_bytes,
-            build_bytes,
             embedder_bytes: shared.embedder_bytes(),
-            ..MemoryStats::default()
+            ..MemoryStats::of(&shared.open_collections())
         };
         memory.engine_bytes = memory.truth_cache_bytes
             + memory.truth_table_reader_bytes
@@ -117,12 +109,43 @@ impl Database {
             + memory.text_index_bytes
             + memory.segment_bytes;
         memory.account_for_the_rest();
-        let (snapshots, snapshot_age) = shared.snapshots.open();
+        let (snapshots, snapshot_age) = shared.snapshots.open(None);
+        Ok(Stats { collections, disk, memory, snapshots, snapshot_age })
+    }
+}
+
+impl Database {
+    fn stats_of_tenant(&self, collections: Vec<CollectionInfo>) -> Result<Stats> {
+        let shared = &self.inner.shared;
+        let indexes = files_below(&shared.folder.indexes_of(self.tenant.number))?;
+        let truth_bytes = self.tenant.usage(&**shared)?.bytes;
+        let indexes_bytes = indexes.values().map(|file| file.bytes).sum();
+        let total_bytes = truth_bytes + indexes_bytes;
+        let disk = DiskStats { truth_bytes, indexes_bytes, quarantine_bytes: 0, total_bytes };
+        let mut memory = MemoryStats::of(&shared.open_collections_of(self.tenant.number));
+        memory.engine_bytes = memory.fresh_bytes + memory.text_index_bytes + memory.segment_bytes;
+        memory.accounted_bytes = memory.engine_bytes + memory.build_bytes;
+        let (snapshots, snapshot_age) = shared.snapshots.open(Some(self.tenant.number));
         Ok(Stats { collections, disk, memory, snapshots, snapshot_age })
     }
 }
 
 impl MemoryStats {
+    /// What open collections hold.
+    fn of(cores: &[Arc<Core>]) -> Self {
+        let mut memory = Self::default();
+        for core in cores {
+            {
+                let state = core.state.read();
+                memory.fresh_bytes += state.fresh_bytes();
+                memory.text_index_bytes += state.text.as_ref().map_or(0, |text| text.resident_bytes());
+                memory.segment_bytes += state.segment_bytes();
+            }
+            memory.build_bytes += core.build_bytes();
+        }
+        memory
+    }
+
     /// Adds what is not the engine's own to say. Nothing where the system does not tell.
     fn account_for_the_rest(&mut self) {
         let parts = self.engine_bytes + self.build_bytes + self.embedder_bytes;

@@ -1,18 +1,20 @@
 //! Getting, listing and dropping keyspaces.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use nuthatch_truth::{Batch, Direction, Reader, Shard, Table};
+use nuthatch_truth::{Batch, Direction, Extent, Reader, Shard, Table};
 use serde::{Deserialize, Serialize};
 
-use crate::collection::meta::{self, LAST_ID, TENANT_SHARD};
+use crate::collection::meta::{self, COUNTERS};
 use crate::database::{Database, Shared, check_name};
 use crate::durability::Durability;
-use crate::kv::{Keyspace, Space};
+use crate::kv::{Counters, Keyspace, Space};
 use crate::process::{Done, caller};
-use crate::{Error, Result};
+use crate::tenant::{Delta, Tenant, catalog_of, records};
+use crate::{Error, ErrorKind, Result};
 
 /// What the catalog knows of a keyspace.
 #[derive(Serialize, Deserialize)]
@@ -28,8 +30,8 @@ impl Meta {
     }
 }
 
-pub(crate) fn meta_key(name: &str) -> Vec<u8> {
-    TENANT_SHARD.key(format!("keyspace/{name}").as_bytes())
+pub(crate) fn meta_key(tenant: u32, name: &str) -> Vec<u8> {
+    catalog_of(tenant).key(format!("keyspace/{name}").as_bytes())
 }
 
 impl Database {
@@ -38,7 +40,7 @@ impl Database {
     /// # Errors
     /// `Invalid` for a name that no keyspace can have.
     pub fn kv(&self, name: &str) -> Result<Keyspace> {
-        Ok(Keyspace { space: self.inner.shared.space(name, true)?, durability: Durability::default() })
+        Ok(Keyspace { space: self.inner.shared.space(&self.tenant, name, true)?, durability: Durability::default() })
     }
 
     /// The keyspace of that name.
@@ -46,34 +48,41 @@ impl Database {
     /// # Errors
     /// `NotFound`, with the names that there are.
     pub fn existing_keyspace(&self, name: &str) -> Result<Keyspace> {
-        Ok(Keyspace { space: self.inner.shared.space(name, false)?, durability: Durability::default() })
+        Ok(Keyspace { space: self.inner.shared.space(&self.tenant, name, false)?, durability: Durability::default() })
     }
 
     /// Names of all keyspaces, sorted.
     pub fn keyspace_names(&self) -> Result<Vec<String>> {
-        self.inner.shared.check_open()?;
-        Ok(self.inner.shared.keyspaces()?.into_iter().map(|(name, _)| name).collect())
+        self.check_open()?;
+        Ok(self.inner.shared.keyspaces(self.tenant.number)?.into_iter().map(|(name, _)| name).collect())
     }
 
     /// Deletes a keyspace with everything in it. False when there is none.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         let shared = &self.inner.shared;
-        shared.check_open()?;
+        self.check_open()?;
+        let tenant = &self.tenant;
         let _catalog = shared.catalog.lock();
-        let Some(meta) = meta::read::<Meta>(&*shared.truth()?, &meta_key(name))? else { return Ok(false) };
+        let key = meta_key(tenant.number, name);
+        let Some(meta) = meta::read::<Meta>(&*shared.truth()?, &key)? else { return Ok(false) };
         let position = {
             let _commit = shared.commit.write();
-            if let Some(space) = shared.spaces.lock().remove(name) {
+            if let Some(space) = shared.spaces.lock().remove(tenant.number, name) {
                 space.dropped.store(true, Ordering::SeqCst);
             }
-            let shard = Shard { tenant: 0, collection: meta.id };
+            let shard = tenant.shard(meta.id);
+            let counters: Counters = meta::read(&**shared, &shard.key(COUNTERS))?.unwrap_or_default();
             let mut batch = Batch::new();
-            batch.delete(Table::Catalog, meta_key(name));
+            batch.delete(Table::Catalog, key);
+            batch.delete(Table::Catalog, shard.key(COUNTERS));
             for table in [Table::Kv, Table::Blobs, Table::Expiry] {
                 batch.delete_range(table, shard.prefix().to_vec(), shard.end());
             }
             caller::sign(&mut batch, Done { dropped: 1, ..Done::default() });
-            shared.write(batch)?
+            let freed = tenant.reserve(&**shared, Delta::freeing(0, counters.bytes))?;
+            let position = shared.write(batch)?;
+            freed.keep();
+            position
         };
         shared.shrunk.store(true, Ordering::SeqCst);
         shared.make_durable(position, Durability::Commit)?;
@@ -83,69 +92,94 @@ impl Database {
 
 impl Shared {
     /// What all handles of a keyspace share.
-    pub(crate) fn space(self: &Arc<Self>, name: &str, create: bool) -> Result<Arc<Space>> {
+    pub(crate) fn space(self: &Arc<Self>, tenant: &Arc<Tenant>, name: &str, create: bool) -> Result<Arc<Space>> {
         self.check_open()?;
-        if let Some(space) = self.spaces.lock().get(name) {
+        if let Some(space) = self.spaces.lock().get(tenant.number, name) {
             return Ok(space.clone());
         }
         check_name("keyspace", name)?;
         let _catalog = self.catalog.lock();
-        if let Some(space) = self.spaces.lock().get(name) {
+        tenant.check()?;
+        if let Some(space) = self.spaces.lock().get(tenant.number, name) {
             return Ok(space.clone());
         }
-        let stored: Option<Meta> = meta::read(&*self.truth()?, &meta_key(name))?;
+        let stored: Option<Meta> = meta::read(&*self.truth()?, &meta_key(tenant.number, name))?;
         let meta = match stored {
             Some(meta) => meta,
-            None if create => self.create_keyspace(name)?,
+            None if create => self.create_keyspace(tenant.number, name)?,
             None => {
-                let names: Vec<String> = self.keyspaces()?.into_iter().map(|(name, _)| name).collect();
+                let names: Vec<String> = self.keyspaces(tenant.number)?.into_iter().map(|(name, _)| name).collect();
                 return Err(Error::not_among("keyspace", name, &names));
             }
         };
-        let space = Space::open(self.clone(), Shard { tenant: 0, collection: meta.id }, name)?;
-        self.spaces.lock().insert(name.to_string(), space.clone());
+        let space = Space::open(self.clone(), tenant.clone(), meta.id, name)?;
+        self.spaces.lock().insert(tenant.number, name.to_string(), space.clone());
         Ok(space)
     }
 
-    fn create_keyspace(&self, name: &str) -> Result<Meta> {
-        let last: u32 = meta::read(&*self.truth()?, &TENANT_SHARD.key(LAST_ID))?.unwrap_or(0);
-        let meta = Meta::new(last + 1);
+    fn create_keyspace(&self, tenant: u32, name: &str) -> Result<Meta> {
+        let meta = Meta::new(meta::last_id(&*self.truth()?, tenant)? + 1);
         let mut batch = Batch::new();
-        batch.put(Table::Catalog, meta_key(name), meta::encode(&meta));
-        batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&meta.id));
+        batch.put(Table::Catalog, meta_key(tenant, name), meta::encode(&meta));
+        meta::put_last_id(&mut batch, tenant, meta.id);
         let position = self.write(batch)?;
         self.make_durable(position, Durability::Commit)?;
         Ok(meta)
     }
 
-    /// Names and shards of all keyspaces, by name.
-    pub(crate) fn keyspaces(&self) -> Result<Vec<(String, Shard)>> {
-        keyspaces(&*self.truth()?)
+    /// Names and shards of a tenant's keyspaces, by name.
+    pub(crate) fn keyspaces(&self, tenant: u32) -> Result<Vec<(String, Shard)>> {
+        keyspaces(&*self.truth()?, tenant)
     }
 
-    /// Removes what has expired, in every keyspace. `all`: also in those that nobody has opened yet.
-    pub(crate) fn sweep_expired(self: &Arc<Self>, all: bool) -> Result<()> {
-        if all {
-            for (name, shard) in self.keyspaces()? {
-                let mut expires = false;
-                self.truth()?.scan(Table::Expiry, &shard.prefix(), &shard.end(), Direction::Forward, &mut |_, _| {
-                    expires = true;
-                    ControlFlow::Break(())
-                })?;
-                if expires {
-                    self.space(&name, true)?;
+    /// Removes what has expired, in every keyspace that is open.
+    pub(crate) fn sweep_expired(&self) -> Result<()> {
+        let spaces = self.spaces.lock().all();
+        spaces.iter().try_for_each(|space| space.sweep().map(drop))
+    }
+
+    /// Opens the keyspaces in which something expires, so that sweeps see them, and sweeps. Looks at one entry of each of them.
+    pub(crate) fn sweep_all_expired(self: &Arc<Self>, extent: Extent) -> Result<()> {
+        let (mut from, to) = extent.bounds();
+        let names: HashMap<u32, String> =
+            records(&*self.truth()?)?.into_iter().map(|(name, record)| (record.id, name)).collect();
+        loop {
+            let mut found = None;
+            self.truth()?.scan(Table::Expiry, &from, &to, Direction::Forward, &mut |key, _| {
+                found = Shard::of(key);
+                ControlFlow::Break(())
+            })?;
+            let Some(shard) = found else { break };
+            from = shard.end();
+            let Some(tenant) = self.tenant_numbered(shard.tenant, &names)? else { continue };
+            if let Some((name, _)) = self.keyspaces(shard.tenant)?.into_iter().find(|(_, of)| *of == shard) {
+                match self.space(&tenant, &name, false) {
+                    Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
+                    _ => {} // dropped meanwhile
                 }
             }
         }
-        let spaces: Vec<_> = self.spaces.lock().values().cloned().collect();
-        spaces.iter().try_for_each(|space| space.sweep().map(drop))
+        self.sweep_expired()
+    }
+
+    /// The tenant with this number; `None` when it is being dropped, or unknown.
+    fn tenant_numbered(&self, number: u32, names: &HashMap<u32, String>) -> Result<Option<Arc<Tenant>>> {
+        if let Some(known) = self.tenants.lock().get(&number) {
+            return Ok(Some(known.clone()));
+        }
+        let Some(name) = names.get(&number) else { return Ok(None) };
+        match self.tenant_record(name) {
+            Ok(record) if record.id == number => Ok(Some(self.tenant_of(name, &record))),
+            Err(error) if error.kind != ErrorKind::NotFound => Err(error),
+            Ok(_) | Err(_) => Ok(None),
+        }
     }
 }
 
-/// Names and shards of all keyspaces that a reader sees, by name.
-pub(crate) fn keyspaces(reader: &dyn Reader) -> Result<Vec<(String, Shard)>> {
-    let from = meta_key("");
-    let to = TENANT_SHARD.key(b"keyspace0"); // '0' follows '/'
+/// Names and shards of a tenant's keyspaces that a reader sees, by name.
+pub(crate) fn keyspaces(reader: &dyn Reader, tenant: u32) -> Result<Vec<(String, Shard)>> {
+    let from = meta_key(tenant, "");
+    let to = catalog_of(tenant).key(b"keyspace0"); // '0' follows '/'
     let (mut found, mut failed) = (Vec::new(), None);
     reader.scan(
         Table::Catalog,
@@ -155,7 +189,7 @@ pub(crate) fn keyspaces(reader: &dyn Reader) -> Result<Vec<(String, Shard)>> {
         &mut |key, value| match serde_json::from_slice::<Meta>(value) {
             Ok(meta) => {
                 let name = String::from_utf8_lossy(&key[from.len()..]).into_owned();
-                found.push((name, Shard { tenant: 0, collection: meta.id }));
+                found.push((name, Shard { tenant, collection: meta.id }));
                 ControlFlow::Continue(())
             }
             Err(error) => {

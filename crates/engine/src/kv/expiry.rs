@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use nuthatch_truth::{Batch, Direction, Reader, Shard, Table};
 
 use crate::Result;
-use crate::kv::Space;
 use crate::kv::value::{Body, Stored};
+use crate::kv::{Space, Staged};
 
 /// Entries of one batch; writers wait while it is made.
 const SWEPT_AT_ONCE: usize = 256;
@@ -40,6 +40,7 @@ impl Space {
                 ControlFlow::Continue(())
             })?;
             let mut batch = Batch::new();
+            let mut staged = Staged::default();
             for (at, key) in due {
                 batch.delete(Table::Expiry, self.expiry_key(at, &key));
                 let full = self.shard.key(&key);
@@ -51,12 +52,14 @@ impl Space {
                 if let Body::Large { number, .. } = stored.body {
                     batch.delete(Table::Blobs, self.shard.number_key(number));
                 }
+                staged.keys -= 1;
+                staged.bytes -= stored.counted_bytes(key.len()) as i64;
                 batch.delete(Table::Kv, full);
                 swept += 1;
             }
             // Nobody waits for it: what a crash brings back is swept again.
             if !batch.is_empty() {
-                self.shared.write(batch)?;
+                self.write_staged(batch, staged)?;
             }
             self.next_due_ms.store(next, Ordering::Release);
         }

@@ -7,6 +7,7 @@
 //! still there; every operation on one key happens as if it were alone.
 
 mod catalog;
+mod counting;
 mod expiry;
 mod page;
 mod read;
@@ -19,15 +20,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use nuthatch_truth::{Direction, Reader, Shard, Table};
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 pub(crate) use catalog::keyspaces;
+pub(crate) use counting::Counted;
 pub(crate) use page::cursor_of;
 pub use page::{KeyPage, KeyScan};
+pub(crate) use write::Staged;
 pub use write::{Entry, KEY_BYTES_MAX, KvOp, VALUE_BYTES_MAX};
 
+use crate::collection::meta::{self, COUNTERS};
 use crate::database::Shared;
 use crate::durability::Durability;
 use crate::kv::expiry::NEVER;
+use crate::tenant::Tenant;
 use crate::{Error, Result};
 
 /// Locks for operations that read before they write, by hash of the key.
@@ -43,6 +49,7 @@ pub struct Keyspace {
 /// What all handles of one keyspace share.
 pub(crate) struct Space {
     pub shared: Arc<Shared>,
+    pub tenant: Arc<Tenant>,
     pub shard: Shard,
     pub name: String,
     /// Some key expires, or has expired: writers look for what they replace.
@@ -55,6 +62,15 @@ pub(crate) struct Space {
     stripes: [Mutex<()>; STRIPES],
     /// A dropped keyspace refuses everything.
     pub dropped: AtomicBool,
+    /// As they are stored; 0 in keyspaces of the default tenant, where nothing is counted.
+    counters: Mutex<Counters>,
+}
+
+/// What a keyspace holds, as its tenant's limits count it: keys that have expired count until they are swept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Counters {
+    pub keys: u64,
+    pub bytes: u64,
 }
 
 impl Keyspace {
@@ -70,7 +86,9 @@ impl Keyspace {
 
 impl Space {
     /// The keyspace with this id, whatever is stored of it.
-    pub fn open(shared: Arc<Shared>, shard: Shard, name: &str) -> Result<Arc<Self>> {
+    pub fn open(shared: Arc<Shared>, tenant: Arc<Tenant>, id: u32, name: &str) -> Result<Arc<Self>> {
+        let shard = tenant.shard(id);
+        let counters: Counters = meta::read(&*shared, &shard.key(COUNTERS))?.unwrap_or_default();
         let (expires, last_large) = {
             let truth = shared.truth()?;
             let outermost = |table, direction| -> Result<Option<Vec<u8>>> {
@@ -87,6 +105,7 @@ impl Space {
         let last_large = last_large.and_then(|key| Some(u64::from_be_bytes(key.try_into().ok()?)));
         Ok(Arc::new(Self {
             shared,
+            tenant,
             shard,
             name: name.to_string(),
             expires: AtomicBool::new(expires.is_some()),
@@ -95,6 +114,7 @@ impl Space {
             next_large: AtomicU64::new(last_large.map_or(0, |last| last + 1)),
             stripes: std::array::from_fn(|_| Mutex::default()),
             dropped: AtomicBool::new(false),
+            counters: Mutex::new(counters),
         }))
     }
 
@@ -117,6 +137,6 @@ impl Space {
 
     /// Whether writers have to look for what they replace.
     fn leaves_traces(&self) -> bool {
-        self.expires.load(Ordering::Acquire) || self.has_large.load(Ordering::Acquire)
+        !self.tenant.is_default() || self.expires.load(Ordering::Acquire) || self.has_large.load(Ordering::Acquire)
     }
 }

@@ -82,7 +82,13 @@ impl Keyspace {
         if counted <= COUNTED_KEYS {
             return Ok(counted);
         }
-        let (keys, bytes) = truth.table_estimate(Table::Kv)?;
+        let (keys, bytes) = match self.space.counted_keys() {
+            // Nothing of what is another tenant's goes into the estimate.
+            Some(keys) => {
+                (keys, truth.approximate_bytes(Table::Kv, &self.space.shard.prefix(), &self.space.shard.end()))
+            }
+            None => truth.table_estimate(Table::Kv)?,
+        };
         let share = truth.approximate_bytes(Table::Kv, &from, &to) as f64 / bytes.max(1) as f64;
         Ok(counted.max((keys as f64 * share.min(1.0)) as u64))
     }

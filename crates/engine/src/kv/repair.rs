@@ -1,16 +1,18 @@
 //! Making what is left of the keyspaces agree again, after the truth has lost a part.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
 use nuthatch_truth::{Batch, Direction, Reader, Shard, Table};
 
 use crate::Result;
-use crate::collection::meta::{self, LAST_ID, TENANT_SHARD};
+use crate::collection::meta::{self, COUNTERS};
 use crate::database::Shared;
 use crate::durability::Durability;
+use crate::kv::Counters;
 use crate::kv::catalog::{Meta, meta_key};
 use crate::kv::value::{Body, Stored};
+use crate::tenant::DEFAULT;
 
 /// Changes of one batch.
 const MENDED_AT_ONCE: usize = 10_000;
@@ -18,9 +20,8 @@ const MENDED_AT_ONCE: usize = 10_000;
 impl Shared {
     /// Keyspaces whose catalog entry was lost come back as `recovered-N`. No later collection or keyspace gets their number.
     pub(crate) fn restore_keyspaces(&self) -> Result<()> {
-        let known: HashSet<u32> = self.keyspaces()?.into_iter().map(|(_, shard)| shard.collection).collect();
-        let mut last: u32 = meta::read(self, &TENANT_SHARD.key(LAST_ID))?.unwrap_or(0);
         let mut batch = Batch::new();
+        let mut lasts: BTreeMap<u32, u32> = BTreeMap::new();
         let mut from = Vec::new();
         loop {
             let mut found = None;
@@ -30,13 +31,14 @@ impl Shared {
             })?;
             let Some(shard) = found else { break };
             from = shard.end();
-            last = last.max(shard.collection);
-            if !known.contains(&shard.collection) {
+            if !self.keyspaces(shard.tenant)?.iter().any(|(_, known)| *known == shard) {
                 let name = format!("recovered-{}", shard.collection);
-                batch.put(Table::Catalog, meta_key(&name), meta::encode(&Meta::new(shard.collection)));
+                batch.put(Table::Catalog, meta_key(shard.tenant, &name), meta::encode(&Meta::new(shard.collection)));
             }
+            let last = lasts.entry(shard.tenant).or_insert(meta::last_id(self, shard.tenant)?);
+            *last = shard.collection.max(*last);
         }
-        batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&last));
+        lasts.into_iter().for_each(|(tenant, last)| meta::put_last_id(&mut batch, tenant, last));
         let position = self.write(batch)?;
         self.make_durable(position, Durability::Commit)
     }
@@ -46,6 +48,7 @@ impl Shared {
     pub(crate) fn mend_keyspace(&self, shard: Shard) -> Result<u64> {
         let mut batch = Batch::new();
         let (mut referenced, mut lost, mut failed) = (HashSet::new(), 0, None);
+        let mut counters = Counters::default();
         let (from, to) = (shard.prefix(), shard.end());
         self.scan(Table::Kv, &from, &to, Direction::Forward, &mut |key, value| {
             let mut mend = || -> Result<()> {
@@ -58,6 +61,8 @@ impl Shared {
                     }
                     referenced.insert(number);
                 }
+                counters.keys += 1;
+                counters.bytes += stored.counted_bytes(Shard::suffix(key).len());
                 if let Some(at) = stored.expires_at_ms {
                     let entry = [&shard.number_key(at), Shard::suffix(key)].concat();
                     if self.get(Table::Expiry, &entry)?.is_none() {
@@ -84,6 +89,9 @@ impl Shared {
             }
             ControlFlow::Continue(())
         })?;
+        if shard.tenant != DEFAULT {
+            batch.put(Table::Catalog, shard.key(COUNTERS), meta::encode(&counters));
+        }
         let position = self.write(batch)?;
         self.make_durable(position, Durability::Commit)?;
         Ok(lost)

@@ -53,6 +53,15 @@ impl Stored {
         Ok(Self { body, expires_at_ms })
     }
 
+    /// Bytes that a limit counts for it and its key.
+    pub fn counted_bytes(&self, key_bytes: usize) -> u64 {
+        let value = match &self.body {
+            Body::Inline(value) => value.len() as u64,
+            Body::Large { bytes, .. } => *bytes,
+        };
+        key_bytes as u64 + value
+    }
+
     pub fn is_expired(&self, now_ms: u64) -> bool {
         self.expires_at_ms.is_some_and(|at| at <= now_ms)
     }

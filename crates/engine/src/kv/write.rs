@@ -58,6 +58,13 @@ pub struct Entry {
     pub expires_at_ms: Option<u64>,
 }
 
+/// What staged changes do to the counters of their keyspace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Staged {
+    pub keys: i64,
+    pub bytes: i64,
+}
+
 impl KvOp {
     /// The key that it changes.
     pub fn key(&self) -> &[u8] {
@@ -110,9 +117,9 @@ impl Keyspace {
             }
             let mut batch = Batch::new();
             let deleted = there.len() as u64;
-            space.stage(&mut batch, there)?;
+            let staged = space.stage(&mut batch, there)?;
             caller::sign(&mut batch, Done { deleted, ..Done::default() });
-            (space.shared.write(batch)?, deleted)
+            (space.write_staged(batch, staged)?, deleted)
         };
         space.shared.make_durable(position.0, self.durability)?;
         Ok(position.1)
@@ -135,8 +142,9 @@ impl Keyspace {
                 deleted += gone;
                 let mut batch = Batch::new();
                 caller::sign(&mut batch, Done { deleted: gone, ..Done::default() });
-                space.stage(&mut batch, page.entries.into_iter().map(|(key, _)| KvOp::Delete { key }).collect())?;
-                space.shared.write(batch)?
+                let gone = page.entries.into_iter().map(|(key, _)| KvOp::Delete { key });
+                let staged = space.stage(&mut batch, gone.collect())?;
+                space.write_staged(batch, staged)?
             };
             space.shared.make_durable(position, self.durability)?;
         }
@@ -250,9 +258,9 @@ impl Keyspace {
             let (op, outcome) = change(now, old)?;
             let Some(op) = op else { return Ok(outcome) };
             let mut batch = Batch::new();
-            space.stage(&mut batch, vec![op])?;
+            let staged = space.stage(&mut batch, vec![op])?;
             caller::sign(&mut batch, Done { said: outcome.said(), ..Done::default() });
-            (space.shared.write(batch)?, outcome)
+            (space.write_staged(batch, staged)?, outcome)
         };
         space.shared.make_durable(position, self.durability)?;
         Ok(outcome)
@@ -267,9 +275,9 @@ impl Space {
             self.check_open()?;
             let _keys = self.lock(ops.iter().map(KvOp::key));
             let mut batch = Batch::new();
-            self.stage(&mut batch, ops)?;
+            let staged = self.stage(&mut batch, ops)?;
             caller::sign(&mut batch, Done::default());
-            self.shared.write(batch)?
+            self.write_staged(batch, staged)?
         };
         self.shared.make_durable(position, durability)
     }
@@ -289,11 +297,15 @@ impl Space {
 
     /// Adds changes to a batch, each of another key, with the traces that the old values leave. The caller keeps other writers off
     /// the keys until the batch is written.
-    pub(crate) fn stage(&self, batch: &mut Batch, ops: Vec<KvOp>) -> Result<()> {
+    pub(crate) fn stage(&self, batch: &mut Batch, ops: Vec<KvOp>) -> Result<Staged> {
         let now = self.now_ms();
+        let mut staged = Staged::default();
         for op in ops {
-            if self.leaves_traces() {
-                self.stage_removal(batch, op.key())?;
+            if self.leaves_traces()
+                && let Some(bytes) = self.stage_removal(batch, op.key())?
+            {
+                staged.keys -= 1;
+                staged.bytes -= bytes as i64;
             }
             let (key, value, expires_at_ms) = match op {
                 KvOp::Delete { key } => {
@@ -320,22 +332,26 @@ impl Space {
                     Body::Large { number, bytes }
                 }
             };
-            batch.put(Table::Kv, self.shard.key(&key), Stored { body, expires_at_ms }.encode());
+            let stored = Stored { body, expires_at_ms };
+            staged.keys += 1;
+            staged.bytes += stored.counted_bytes(key.len()) as i64;
+            batch.put(Table::Kv, self.shard.key(&key), stored.encode());
         }
-        Ok(())
+        Ok(staged)
     }
 
-    /// What the stored value of a key has left in other tables goes with it.
-    fn stage_removal(&self, batch: &mut Batch, key: &[u8]) -> Result<()> {
-        let Some(old) = self.shared.truth()?.get(Table::Kv, &self.shard.key(key))? else { return Ok(()) };
+    /// What the stored value of a key has left in other tables goes with it. Says what was counted for it, if it was there.
+    fn stage_removal(&self, batch: &mut Batch, key: &[u8]) -> Result<Option<u64>> {
+        let Some(old) = self.shared.truth()?.get(Table::Kv, &self.shard.key(key))? else { return Ok(None) };
         let old = Stored::decode(old)?;
+        let counted = old.counted_bytes(key.len());
         if let Some(at) = old.expires_at_ms {
             batch.delete(Table::Expiry, self.expiry_key(at, key));
         }
         if let Body::Large { number, .. } = old.body {
             batch.delete(Table::Blobs, self.shard.number_key(number));
         }
-        Ok(())
+        Ok(Some(counted))
     }
 
     pub(crate) fn expiry_key(&self, at_ms: u64, key: &[u8]) -> Vec<u8> {

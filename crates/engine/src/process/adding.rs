@@ -2,20 +2,19 @@
 //! folder and permissions are; the holder embeds and stores them, a commit at a time.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use crate::collection::WriteSet;
 use crate::files::{FileEntry, Shelf};
 use crate::process::collection::Collection;
-use crate::process::link::Link;
 use crate::process::request::Call;
+use crate::process::route::Route;
 use crate::record::Record;
 use crate::{EmbedderChoice, Error, Result};
 
 /// A collection in another process. Each call is one request, so a holder may die between any two of them.
 pub(crate) struct Elsewhere<'a> {
     pub collection: &'a Collection,
-    pub link: &'a Arc<Link>,
+    pub link: &'a Route,
 }
 
 impl Elsewhere<'_> {
@@ -26,7 +25,7 @@ impl Elsewhere<'_> {
 
 impl Shelf for Elsewhere<'_> {
     fn own_folder(&self) -> PathBuf {
-        self.link.root.clone()
+        self.link.root().to_path_buf()
     }
 
     fn embedder_fingerprint(&self) -> Result<Option<String>> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use nuthatch_embed::{EmbedError, Embedder};
+use nuthatch_truth::Shard;
 use serde::Serialize;
 
 use crate::Result;
@@ -41,7 +42,7 @@ pub(crate) struct Answering<'a> {
     /// Ends the request's searches.
     pub cancel: Option<Arc<AtomicBool>>,
     /// Collections that this lane has asked before.
-    pub known: &'a mut HashMap<u32, Collection>,
+    pub known: &'a mut HashMap<Shard, Collection>,
     /// Snapshots that the connection has taken; absent when this process asks itself.
     pub tethered: Option<&'a mut Tethered>,
     /// Is told how far a long request is.
@@ -88,6 +89,43 @@ impl Answering<'_> {
                 let keyspace = keyspace::find(self.db, &keyspace)?.with_durability(durability);
                 keyspace_answer::answer(self, &keyspace, call)
             }
+            Request::Limits => Encoded::of(&self.db.limits()?),
+            Request::Usage => Encoded::of(&self.db.usage()?),
+            Request::Of { tenant, request } => {
+                let db = self.db.tenant_at(&tenant)?;
+                let Self { turn, receipt, cancel, .. } = self;
+                let (turn, receipt, cancel) = (*turn, *receipt, cancel.clone());
+                let brought = match self.brought {
+                    Brought::There(ask) => Brought::There(ask),
+                    Brought::Here(choice) => Brought::Here(choice),
+                };
+                Answering {
+                    db: &db,
+                    turn,
+                    receipt,
+                    brought,
+                    cancel,
+                    known: self.known,
+                    tethered: self.tethered.as_deref_mut(),
+                    listener: self.listener,
+                }
+                .answer(*request)
+            }
+            Request::CreateTenant(name) => match self.repeated() {
+                Some(_) => self.once_more(&self.db.tenant(&name)?.tenant.place()),
+                None => {
+                    self.served(EmbedderChoice::Auto, |_| Encoded::of(&self.db.create_tenant(&name)?.tenant.place()))
+                }
+            },
+            Request::Tenant(name) => Encoded::of(&self.db.tenant(&name)?.tenant.place()),
+            Request::TenantNames => Encoded::of(&self.db.tenant_names()?),
+            Request::Tenants => Encoded::of(&self.db.tenants()?),
+            Request::TenantInfo(name) => Encoded::of(&self.db.tenant_info(&name)?),
+            Request::SetTenantLimits(name, limits) => Encoded::of(&self.db.set_tenant_limits(&name, limits)?),
+            Request::DropTenant(name) => match self.repeated() {
+                Some(_) => self.once_more(&self.db.receipt_of_drop(&name)?),
+                None => self.served(EmbedderChoice::Auto, |_| Encoded::of(&self.db.drop_tenant(&name)?)),
+            },
             Request::In { collection, embedder, durability, call } => {
                 let embedder = self.embedder(&embedder);
                 let collection = self.place(&collection)?.with_durability(durability);
@@ -197,14 +235,15 @@ impl Answering<'_> {
     }
 
     fn place(&mut self, place: &Place) -> Result<Collection> {
-        if let Some(known) = self.known.get(&place.id) {
+        let shard = self.db.tenant.shard(place.id);
+        if let Some(known) = self.known.get(&shard) {
             if !known.core.is_dropped() {
                 return Ok(known.clone());
             }
-            self.known.remove(&place.id);
+            self.known.remove(&shard);
         }
         let found = collection::find(self.db, place)?;
-        self.known.insert(place.id, found.clone());
+        self.known.insert(shard, found.clone());
         Ok(found)
     }
 

@@ -16,8 +16,8 @@ use crate::durability::Durability;
 use crate::files::{Add, AddOptions, AddReport, FileInfo, Shelf};
 use crate::process::adding::Elsewhere;
 use crate::process::limits::Limits;
-use crate::process::link::Link;
 use crate::process::request::{Call, Choice, Opened, Place, Request};
+use crate::process::route::Route;
 use crate::process::side::{Anchor, Side, the_same};
 use crate::process::wire::{ScanAsk, SearchAsk};
 use crate::record::{Record, StoredRecord};
@@ -42,14 +42,14 @@ struct Inner {
 }
 
 impl Collection {
-    pub(crate) fn held(link: Arc<Link>, local: LocalCollection, embedder: EmbedderChoice) -> Self {
+    pub(crate) fn held(link: Route, local: LocalCollection, embedder: EmbedderChoice) -> Self {
         let place = Place { name: local.name().to_string(), id: local.core.shard.collection };
         let (metric, element) = (local.metric(), local.element());
         let inner = Inner { anchor: Anchor::held(link, place, local), metric, element, embedder };
         Self { inner: Arc::new(inner), durability: Durability::default() }
     }
 
-    pub(crate) fn served(link: Arc<Link>, name: &str, opened: Opened, embedder: EmbedderChoice) -> Result<Self> {
+    pub(crate) fn served(link: Route, name: &str, opened: Opened, embedder: EmbedderChoice) -> Result<Self> {
         let place = Place { name: name.to_string(), id: opened.id };
         let (metric, element) = (opened.metric.parse()?, opened.element.parse()?);
         let inner = Inner { anchor: Anchor::served(link, place), metric, element, embedder };
@@ -239,11 +239,11 @@ impl Collection {
         &self.inner.embedder
     }
 
-    pub(crate) fn ask<T: DeserializeOwned>(&self, link: &Link, call: Call) -> Result<T> {
+    pub(crate) fn ask<T: DeserializeOwned>(&self, link: &Route, call: Call) -> Result<T> {
         self.ask_within(link, call, Limits::default())
     }
 
-    fn ask_within<T: DeserializeOwned>(&self, link: &Link, call: Call, limits: Limits) -> Result<T> {
+    fn ask_within<T: DeserializeOwned>(&self, link: &Route, call: Call, limits: Limits) -> Result<T> {
         let inner = &*self.inner;
         let request = Request::In {
             collection: inner.anchor.place.clone(),

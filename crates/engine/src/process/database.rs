@@ -16,24 +16,28 @@ use crate::process::collection::Collection;
 use crate::process::keyspace::Keyspace;
 use crate::process::limits::Limits;
 use crate::process::link::{Held, Link, Role, note_store};
-use crate::process::long::{Long, SeenFolder, Told};
+use crate::process::long::{Exported, Long, SeenFolder, Told};
 use crate::process::meanwhile::{Meanwhile, OnTold};
 use crate::process::request::{Opened, Request};
+use crate::process::route::Route;
 use crate::process::snapshot::Snapshot;
 use crate::process::wire::OptionsAsk;
 use crate::transaction::{Transaction, WriteBatch};
 use crate::transfer::{
-    self, CollectionEntry, ExportFolder, ExportOptions, ExportReport, ImportOptions, ImportReport, Manifest, Outlet,
+    self, CollectionEntry, ExportFolder, ExportOptions, ExportReport, ImportOptions, ImportReport, Outlet,
 };
 use crate::{EmbedderChoice, Error, ErrorKind, Result};
 
-/// An open data folder. Cheap to clone; closed by [`close`](Self::close) or with the last clone of it and of its collections.
+/// An open data folder, as one of its tenants sees it. Cheap to clone; closed by [`close`](Self::close) or with the last clone of it and of its collections.
 ///
 /// The first process to open a folder **holds** it and serves the others; when it goes, another takes over. No call tells the
 /// difference, but for its latency.
+///
+/// Opening gives the handle of the **default tenant**, which is also the administrator's: it makes, lists and drops the other
+/// tenants, and gives the handles of their data ([`tenant`](Self::tenant)). Those see and touch nothing else.
 #[derive(Clone)]
 pub struct Database {
-    link: Arc<Link>,
+    link: Route,
 }
 
 /// Who holds an open folder.
@@ -50,7 +54,7 @@ pub struct FolderHolder {
 /// Where a call goes.
 enum Side {
     Here(Arc<Held>),
-    There(Arc<Link>),
+    There(Route),
 }
 
 impl Database {
@@ -63,7 +67,7 @@ impl Database {
     /// a budget under 32 MiB.
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
         options.check()?;
-        Ok(Self { link: Link::open(folder.as_ref(), options)? })
+        Ok(Self { link: Route::new(Link::open(folder.as_ref(), options)?) })
     }
 
     /// A database that is gone when it is closed: on a memory file system where there is one, else in the temporary folder. No
@@ -71,7 +75,7 @@ impl Database {
     pub fn in_memory(options: Options) -> Result<Self> {
         note_store()?;
         let db = LocalDatabase::in_memory(options.clone())?;
-        Ok(Self { link: Link::alone(db, options, true) })
+        Ok(Self { link: Route::new(Link::alone(db, options, true)) })
     }
 
     /// Repairs a folder that nobody has open: writes a damaged identity file anew, lets the truth keep what can be read,
@@ -82,7 +86,7 @@ impl Database {
     pub fn repair(root: &Path, options: Options) -> Result<(Self, RepairOutcome)> {
         note_store()?;
         let (db, outcome) = LocalDatabase::repair(root, options.clone())?;
-        Ok((Self { link: Link::alone(db, options, false) }, outcome))
+        Ok((Self { link: Route::new(Link::alone(db, options, false)) }, outcome))
     }
 
     /// What a [`repair`](Self::repair) would have to leave behind; changes nothing.
@@ -94,7 +98,7 @@ impl Database {
     }
 
     pub fn folder(&self) -> &Path {
-        &self.link.shown
+        self.link.shown()
     }
 
     /// Who holds the folder now.
@@ -122,7 +126,7 @@ impl Database {
                 let request =
                     Request::Open { name: name.into(), options: OptionsAsk::from(&options), must_exist: false };
                 let opened: Opened = link.ask(request, &embedder, &Limits::default())?;
-                link.given.note(name, &embedder);
+                link.note_embedder(name, &embedder);
                 Collection::served(link, name, opened, embedder)
             }
         }
@@ -197,7 +201,7 @@ impl Database {
         match self.side()? {
             Side::Here(held) => held.db().write(batch),
             Side::There(link) => {
-                link.given.embed(&mut batch)?;
+                link.embed(&mut batch)?;
                 link.ask(Request::Write(Box::new(batch)), &EmbedderChoice::Auto, &Limits::default())
             }
         }
@@ -211,10 +215,12 @@ impl Database {
         loop {
             match self.side()? {
                 Side::Here(held) => return Ok(Snapshot::here(held.db().snapshot()?)),
-                Side::There(link) => match Snapshot::there(link)? {
-                    Some(snapshot) => return Ok(snapshot),
-                    None => {} // this process has come to hold the folder
-                },
+                Side::There(link) => {
+                    // None: this process has come to hold the folder.
+                    if let Some(snapshot) = Snapshot::there(link)? {
+                        return Ok(snapshot);
+                    }
+                }
             }
         }
     }
@@ -300,7 +306,7 @@ impl Database {
         let BackupOptions { indexes, rate_bytes_per_second, mut on_progress, cancel } = options;
         let still_wanted = || backup::refuse_when_cancelled(cancel);
         still_wanted()?;
-        check_place(place, &link.root)?;
+        check_place(place, link.root())?;
         let request = Long::Backup { place: SeenFolder::make(place)?, indexes, rate_bytes_per_second };
         let mut tell = |told: Told| {
             if let (Told::Backup(progress), Some(tell)) = (&told, &mut on_progress) {
@@ -321,7 +327,7 @@ impl Database {
         let (collection, cancel) = (options.collection.clone(), options.cancel);
         let side = self.side()?;
         let mut target = ExportFolder::new(folder, options)?;
-        let (mut report, manifest): (ExportReport, Manifest) = match side {
+        let (mut report, manifest) = match side {
             Side::Here(held) => held.db().export_to(collection.as_deref(), &mut target)?,
             Side::There(link) => {
                 let still_wanted = || transfer::refuse_when_cancelled(cancel);
@@ -333,7 +339,9 @@ impl Database {
                     Told::Transfer(progress) => target.tell(progress),
                     Told::Backup(_) => Ok(()),
                 };
-                ask_long(&link, Long::Export { collection }, &mut write, &still_wanted)?
+                let Exported { report, manifest } =
+                    ask_long(&link, Long::Export { collection }, &mut write, &still_wanted)?;
+                (report, manifest)
             }
         };
         target.finish(&manifest)?;
@@ -377,12 +385,26 @@ impl Database {
 
     /// Finishes background work, writes what is buffered and lets the folder go; one of the others takes over. Calling it again
     /// does nothing. Every other use of this handle, its clones and its collections says `Closed` from here on.
+    ///
+    /// A tenant's handle has nothing to close: closing it does nothing.
     pub fn close(&self) -> Result<()> {
+        if self.link.tenant().is_some() {
+            return Ok(());
+        }
         match self.link.is_ours() {
             true => self.link.close(),
             // What the parent of a fork has is the parent's.
             false => self.link.here().and_then(|link| link.close()),
         }
+    }
+
+    /// The database that this handle is of, seen by another tenant.
+    pub(crate) fn along(&self, link: Route) -> Self {
+        Self { link }
+    }
+
+    pub(crate) fn route(&self) -> &Route {
+        &self.link
     }
 
     fn keyspace(&self, name: &str, must_exist: bool) -> Result<Keyspace> {
@@ -411,7 +433,7 @@ impl Database {
         }
     }
 
-    fn either<T: serde::de::DeserializeOwned>(
+    pub(crate) fn either<T: serde::de::DeserializeOwned>(
         &self,
         here: impl FnOnce(&LocalDatabase) -> Result<T>,
         there: impl FnOnce() -> Request,
@@ -424,7 +446,7 @@ impl Database {
 }
 
 fn ask_long<T: serde::de::DeserializeOwned>(
-    link: &Link,
+    link: &Route,
     long: Long,
     on_told: &mut OnTold<'_>,
     still_wanted: &dyn Fn() -> Result<()>,

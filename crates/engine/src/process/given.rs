@@ -11,29 +11,30 @@ use crate::record::Record;
 use crate::transaction::WriteBatch;
 use crate::{EmbedderChoice, Error, Result};
 
-/// By name of the collection. Only of a process that is served: one that holds the folder keeps them with the collections.
+/// By number of the tenant and name of the collection. Only of a process that is served: one that holds the folder keeps them with the collections.
 #[derive(Default)]
 pub(crate) struct Given {
-    choices: Mutex<HashMap<String, EmbedderChoice>>,
+    choices: Mutex<HashMap<(u32, String), EmbedderChoice>>,
 }
 
 impl Given {
-    pub fn note(&self, collection: &str, choice: &EmbedderChoice) {
+    pub fn note(&self, tenant: u32, collection: &str, choice: &EmbedderChoice) {
+        let place = (tenant, collection.to_string());
         match choice {
-            EmbedderChoice::Given(_) => drop(self.choices.lock().insert(collection.into(), choice.clone())),
-            EmbedderChoice::None | EmbedderChoice::BuiltIn => drop(self.choices.lock().remove(collection)),
+            EmbedderChoice::Given(_) => drop(self.choices.lock().insert(place, choice.clone())),
+            EmbedderChoice::None | EmbedderChoice::BuiltIn => drop(self.choices.lock().remove(&place)),
             EmbedderChoice::Auto => {}
         }
     }
 
-    pub fn of(&self, collection: &str) -> EmbedderChoice {
-        self.choices.lock().get(collection).cloned().unwrap_or(EmbedderChoice::Auto)
+    pub fn of(&self, tenant: u32, collection: &str) -> EmbedderChoice {
+        self.choices.lock().get(&(tenant, collection.to_string())).cloned().unwrap_or(EmbedderChoice::Auto)
     }
 
     /// Makes the vectors of a batch's texts that come without one, where the embedder is this process's own.
-    pub fn embed(&self, batch: &mut WriteBatch) -> Result<()> {
+    pub fn embed(&self, tenant: u32, batch: &mut WriteBatch) -> Result<()> {
         for (collection, records) in batch.records_mut() {
-            if let EmbedderChoice::Given(embedder) = self.of(collection) {
+            if let EmbedderChoice::Given(embedder) = self.of(tenant, collection) {
                 embed(&*embedder, records)?;
             }
         }

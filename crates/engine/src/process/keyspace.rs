@@ -9,8 +9,8 @@ use crate::database::Database as LocalDatabase;
 use crate::durability::Durability;
 use crate::kv::{Entry, KeyPage, KeyScan, Keyspace as LocalKeyspace, KvOp};
 use crate::process::limits::Limits;
-use crate::process::link::Link;
 use crate::process::request::{KvCall, Place, Request};
+use crate::process::route::Route;
 use crate::process::side::{Anchor, Side, the_same};
 use crate::process::wire::Bytes;
 use crate::{EmbedderChoice, Result};
@@ -23,12 +23,12 @@ pub struct Keyspace {
 }
 
 impl Keyspace {
-    pub(crate) fn held(link: Arc<Link>, local: LocalKeyspace) -> Self {
+    pub(crate) fn held(link: Route, local: LocalKeyspace) -> Self {
         let place = Place { name: local.name().to_string(), id: local.space.shard.collection };
         Self { anchor: Arc::new(Anchor::held(link, place, local)), durability: Durability::default() }
     }
 
-    pub(crate) fn served(link: Arc<Link>, name: &str, id: u32) -> Self {
+    pub(crate) fn served(link: Route, name: &str, id: u32) -> Self {
         let place = Place { name: name.to_string(), id };
         Self { anchor: Arc::new(Anchor::served(link, place)), durability: Durability::default() }
     }
@@ -172,7 +172,7 @@ impl Keyspace {
         self.either(|local| local.expire(key, expires_in), || KvCall::Expire { key: key.into(), expires_in })
     }
 
-    fn ask<T: DeserializeOwned>(&self, link: &Link, call: KvCall) -> Result<T> {
+    fn ask<T: DeserializeOwned>(&self, link: &Route, call: KvCall) -> Result<T> {
         let keyspace = self.anchor.place.clone();
         let request = Request::InKeyspace { keyspace, durability: self.durability, call };
         link.ask(request, &EmbedderChoice::None, &Limits::default())

@@ -76,6 +76,11 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    /// A database that nobody is served from by itself: a tenant's, of a folder that is held.
+    pub fn of(db: LocalDatabase) -> Self {
+        Self { db: Owned::new(db), server: Owned::new(Mutex::new(None)) }
+    }
+
     pub fn db(&self) -> &LocalDatabase {
         self.db.get()
     }
@@ -100,8 +105,7 @@ impl Link {
     /// A link to a database that no other process sees.
     pub fn alone(db: LocalDatabase, options: Options, in_memory: bool) -> Arc<Self> {
         let folder = db.folder().to_path_buf();
-        let held = Held { db: Owned::new(db), server: Owned::new(Mutex::new(None)) };
-        Arc::new(Self::new(folder.clone(), folder, options, in_memory, Role::Holds(Arc::new(held))))
+        Arc::new(Self::new(folder.clone(), folder, options, in_memory, Role::Holds(Arc::new(Held::of(db)))))
     }
 
     fn new(root: PathBuf, shown: PathBuf, options: Options, in_memory: bool, role: Role) -> Self {

@@ -15,8 +15,8 @@ use crate::backup::{BackupOptions, BackupProgress, BackupReport};
 use crate::database::Database;
 use crate::process::answer::Answering;
 use crate::process::request::Encoded;
-use crate::process::wire::Bytes;
-use crate::transfer::{CollectionEntry, Outlet, TransferProgress};
+use crate::process::wire::{Bytes, json};
+use crate::transfer::{CollectionEntry, ExportReport, Manifest, Outlet, TransferProgress};
 use crate::{Error, ErrorKind, Result};
 
 /// How often a caller is told how far it is, and looked for.
@@ -32,16 +32,24 @@ pub(crate) enum Long {
         indexes: bool,
         rate_bytes_per_second: Option<u64>,
     },
-    /// Answered with an [`ExportReport`](crate::ExportReport) and the export's manifest.
+    /// Answered with [`Exported`].
     Export {
         collection: Option<String>,
     },
     Migration,
     Migrate,
     /// A collection of an import, with exactly these options, unless there is one of that name.
-    MakeCollection(Box<CollectionEntry>),
+    MakeCollection(#[serde(with = "json")] Box<CollectionEntry>),
     /// Everything that has been written becomes durable.
     Sync,
+}
+
+/// What was exported, and what makes an export of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Exported {
+    pub report: ExportReport,
+    #[serde(with = "json")]
+    pub manifest: Manifest,
 }
 
 /// What a long request tells before its answer.
@@ -122,7 +130,8 @@ pub(crate) fn answer(answering: &mut Answering<'_>, long: Long) -> Result<Encode
         Long::Export { collection } => {
             answering.listener.tell(Told::Begins)?;
             let mut sending = Sending { listener: answering.listener, lines: Vec::new(), progress: None, told: None };
-            Encoded::of(&db.export_to(collection.as_deref(), &mut sending)?)
+            let (report, manifest) = db.export_to(collection.as_deref(), &mut sending)?;
+            Encoded::of(&Exported { report, manifest })
         }
         Long::Migration => Encoded::of(&db.migration()?),
         Long::Migrate => Encoded::of(&db.migrate()?),

@@ -36,12 +36,14 @@ mod meanwhile;
 mod owned;
 mod receipt;
 mod request;
+mod route;
 #[cfg(unix)]
 mod server;
 mod side;
 mod snapshot;
 #[cfg(unix)]
 mod socket;
+mod tenants;
 pub(crate) mod wire;
 
 #[cfg(not(unix))]

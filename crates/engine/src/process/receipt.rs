@@ -10,7 +10,7 @@ use std::time::Duration;
 use nuthatch_truth::{Batch, Direction, Embedded, Reader, Table, Truth};
 use serde::{Deserialize, Serialize};
 
-use crate::collection::meta::TENANT_SHARD;
+use crate::tenant::{DEFAULT, catalog_of};
 use crate::{Error, Result};
 
 const VERSION: u8 = 1;
@@ -103,7 +103,7 @@ impl Receipt {
     pub fn forget_old(truth: &Embedded) -> Result<()> {
         let before = now() - KEPT.as_secs() as i64;
         let mut batch = Batch::new();
-        let (from, to) = (TENANT_SHARD.key(PREFIX), TENANT_SHARD.key(PREFIX_END));
+        let (from, to) = (catalog_of(DEFAULT).key(PREFIX), catalog_of(DEFAULT).key(PREFIX_END));
         truth.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, value| {
             if Self::decode(value).is_ok_and(|receipt| receipt.at_unix_seconds < before) {
                 batch.delete(Table::Catalog, key.to_vec());
@@ -126,7 +126,7 @@ impl Receipt {
 }
 
 fn key(lane: &str) -> Vec<u8> {
-    TENANT_SHARD.key(&[PREFIX, lane.as_bytes()].concat())
+    catalog_of(DEFAULT).key(&[PREFIX, lane.as_bytes()].concat())
 }
 
 fn now() -> i64 {

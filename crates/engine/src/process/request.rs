@@ -13,6 +13,7 @@ use crate::process::long::{Long, Told};
 use crate::process::snapshot::SnapshotCall;
 use crate::process::wire::{Bytes, OptionsAsk, ScanAsk, SearchAsk, bytes};
 use crate::record::Record;
+use crate::tenant::{TenantLimits, TenantPlace};
 use crate::transaction::WriteBatch;
 use crate::{Error, Result};
 
@@ -78,6 +79,8 @@ pub(crate) enum Request {
         what: Erase,
     },
     Receipts,
+    Limits,
+    Usage,
     /// `kv` and `existing_keyspace`. Answered with its id.
     OpenKeyspace {
         name: String,
@@ -93,6 +96,21 @@ pub(crate) enum Request {
         durability: Durability,
         call: KvCall,
     },
+    /// A request of a tenant's handle.
+    Of {
+        tenant: TenantPlace,
+        request: Box<Request>,
+    },
+    // What follows is for the default tenant's handle.
+    /// Answered with its [`TenantPlace`].
+    CreateTenant(String),
+    /// Answered with its [`TenantPlace`].
+    Tenant(String),
+    TenantNames,
+    Tenants,
+    TenantInfo(String),
+    SetTenantLimits(String, TenantLimits),
+    DropTenant(String),
     In {
         collection: Place,
         embedder: Choice,

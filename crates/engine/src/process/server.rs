@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use nuthatch_truth::Shard;
 use parking_lot::{Condvar, Mutex};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -300,7 +301,7 @@ struct Line {
     lane: String,
     ask: Arc<AskCaller>,
     stream: Stream,
-    known: HashMap<u32, Collection>,
+    known: HashMap<Shard, Collection>,
     tethered: Tethered,
 }
 

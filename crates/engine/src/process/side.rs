@@ -1,33 +1,34 @@
 //! Where the calls of a handle go: to the local engine where this process holds the folder, to the holder where another does.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use crate::database::Database as LocalDatabase;
-use crate::process::link::{Link, Role};
+use crate::process::link::Role;
 use crate::process::owned::Owned;
 use crate::process::request::Place;
+use crate::process::route::Route;
 use crate::{Error, ErrorKind, Result};
 
 /// Where a call goes.
 pub(crate) enum Side<T> {
     Here(T),
-    There(Arc<Link>),
+    There(Route),
 }
 
 /// What a handle means, and what that is in this process as soon as it holds the folder.
 pub(crate) struct Anchor<T> {
-    link: Arc<Link>,
+    link: Route,
     pub place: Place,
     /// Set when this process holds the folder, and from then on.
     local: OnceLock<Owned<T>>,
 }
 
 impl<T> Anchor<T> {
-    pub fn held(link: Arc<Link>, place: Place, local: T) -> Self {
+    pub fn held(link: Route, place: Place, local: T) -> Self {
         Self { link, place, local: OnceLock::from(Owned::new(local)) }
     }
 
-    pub fn served(link: Arc<Link>, place: Place) -> Self {
+    pub fn served(link: Route, place: Place) -> Self {
         Self { link, place, local: OnceLock::new() }
     }
 

@@ -46,6 +46,26 @@ pub(crate) mod named {
     }
 }
 
+/// `#[serde(with = "json")]`: what is written to files as JSON, where fields may be missing.
+pub(crate) mod json {
+    use serde::de::DeserializeOwned;
+    use serde::ser::Error;
+
+    use super::*;
+
+    pub(crate) fn serialize<T: Serialize, S: Serializer>(value: &T, to: S) -> std::result::Result<S::Ok, S::Error> {
+        to.serialize_str(&serde_json::to_string(value).map_err(S::Error::custom)?)
+    }
+
+    pub(crate) fn deserialize<'d, T, D>(from: D) -> std::result::Result<T, D::Error>
+    where
+        T: DeserializeOwned,
+        D: Deserializer<'d>,
+    {
+        serde_json::from_str(&String::deserialize(from)?).map_err(serde::de::Error::custom)
+    }
+}
+
 /// `#[serde(with = "path")]`: any bytes that a file name may have.
 pub(crate) mod path {
     use super::*;

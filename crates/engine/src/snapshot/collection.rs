@@ -69,9 +69,9 @@ impl SnapshotCollection {
 }
 
 /// The id of a collection and its last change.
-pub(crate) fn stored(reader: &dyn Reader, name: &str) -> Result<Option<(u32, u64)>> {
-    let Some(meta) = meta::read::<Meta>(reader, &meta_key(name))? else { return Ok(None) };
-    let shard = Shard { tenant: 0, collection: meta.id };
+pub(crate) fn stored(reader: &dyn Reader, tenant: u32, name: &str) -> Result<Option<(u32, u64)>> {
+    let Some(meta) = meta::read::<Meta>(reader, &meta_key(tenant, name))? else { return Ok(None) };
+    let shard = Shard { tenant, collection: meta.id };
     Ok(Some((meta.id, counters(reader, shard)?.sequence)))
 }
 

@@ -21,9 +21,10 @@ pub use keyspace::SnapshotKeyspace;
 use crate::collection::Core;
 use crate::collection::state::State;
 use crate::database::{Database, Shared};
+use crate::tenant::Tenant;
 use crate::{Error, ErrorKind, Result};
 
-/// A consistent view of the whole database. Cheap to take and to clone; ends with its last clone, with the database, or when it
+/// A consistent view of everything that its tenant has. Cheap to take and to clone; ends with its last clone, with the database, or when it
 /// is older than [`crate::Options::snapshot_age_max`].
 #[derive(Clone)]
 pub struct Snapshot {
@@ -32,6 +33,7 @@ pub struct Snapshot {
 
 pub(crate) struct View {
     pub shared: Arc<Shared>,
+    pub tenant: Arc<Tenant>,
     pub taken_at_ms: u64,
     held: RwLock<std::result::Result<Held, Error>>,
 }
@@ -57,7 +59,7 @@ pub(crate) struct Snapshots {
 impl Database {
     /// Everything as it is now, whatever is written later.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        Ok(Snapshot { view: View::take(&self.inner.shared)? })
+        Ok(Snapshot { view: View::take(&self.inner.shared, &self.tenant)? })
     }
 }
 
@@ -79,7 +81,7 @@ impl Snapshot {
     /// The keyspace of that name; an empty one when there was none.
     pub fn kv(&self, name: &str) -> Result<SnapshotKeyspace> {
         self.view.with(|_| Ok(()))?;
-        let space = match self.view.shared.space(name, false) {
+        let space = match self.view.shared.space(&self.view.tenant, name, false) {
             Ok(space) => Some(space),
             Err(error) if error.kind == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
@@ -89,19 +91,20 @@ impl Snapshot {
 }
 
 impl View {
-    pub fn take(shared: &Arc<Shared>) -> Result<Arc<Self>> {
+    pub fn take(shared: &Arc<Shared>, tenant: &Arc<Tenant>) -> Result<Arc<Self>> {
         // Nobody is between writing and showing.
         let _commit = shared.commit.write();
         shared.check_open()?;
+        tenant.check()?;
         let truth = shared.owned_snapshot()?;
         let pin = |core: &Arc<Core>| {
             let state = RwLock::new(core.state.read().pinned());
             (core.name.clone(), Arc::new(Pinned { core: core.clone(), state }))
         };
-        let collections = Mutex::new(shared.open_collections().iter().map(pin).collect());
+        let collections = Mutex::new(shared.open_collections_of(tenant.number).iter().map(pin).collect());
         let taken_at_ms = shared.options.clock.now_ms();
         let held = RwLock::new(Ok(Held { truth, collections }));
-        let view = Arc::new(Self { shared: shared.clone(), taken_at_ms, held });
+        let view = Arc::new(Self { shared: shared.clone(), tenant: tenant.clone(), taken_at_ms, held });
         shared.snapshots.add(&view);
         Ok(view)
     }
@@ -158,9 +161,9 @@ impl View {
         if let Some(pinned) = held.collections.lock().get(name) {
             return Ok(pinned.clone());
         }
-        let (id, sequence) = collection::stored(&held.truth, name)?
+        let (id, sequence) = collection::stored(&held.truth, self.tenant.number, name)?
             .ok_or_else(|| Error::not_found(format!("there was no collection {name:?} when the snapshot was taken")))?;
-        let core = self.shared.existing_core(name)?;
+        let core = self.shared.existing_core(&self.tenant, name)?;
         if core.shard.collection != id {
             return Err(Error::not_found(format!(
                 "collection {name:?} was dropped and made anew since the snapshot was taken; take another one"
@@ -195,14 +198,22 @@ impl Snapshots {
         self.all().iter().for_each(|view| view.too_old().iter().for_each(|why| view.let_go(why)));
     }
 
+    /// Ends those of a tenant that is dropped, and waits for the reads under way.
+    pub fn end_all_of(&self, tenant: &Tenant) {
+        let of_it = |view: &&Arc<View>| view.tenant.number == tenant.number;
+        self.all().iter().filter(of_it).for_each(|view| view.end(crate::tenant::dropped(&tenant.name)));
+    }
+
     /// Ends them all, and waits for the reads under way.
     pub fn close(&self) {
         self.all().iter().for_each(|view| view.end(Error::closed()));
     }
 
-    /// How many hold on to something, and the age of the oldest of them.
-    pub fn open(&self) -> (u64, Duration) {
-        let open: Vec<_> = self.all().into_iter().filter(|view| view.held.read_recursive().is_ok()).collect();
+    /// How many hold on to something, and the age of the oldest of them. `of`: only those of this tenant.
+    pub fn open(&self, of: Option<u32>) -> (u64, Duration) {
+        let is_meant = |view: &Arc<View>| of.is_none_or(|of| view.tenant.number == of);
+        let open = self.all().into_iter().filter(is_meant);
+        let open: Vec<_> = open.filter(|view| view.held.read_recursive().is_ok()).collect();
         (open.len() as u64, open.iter().map(|view| view.age()).max().unwrap_or_default())
     }
 }

@@ -13,10 +13,11 @@ use crate::collection::{Core, WriteSet};
 use crate::database::{Database, Shared};
 use crate::durability::Durability;
 use crate::files::{AddOptions, AddReport, FileEntry, staged};
-use crate::kv::{KvOp, Space};
+use crate::kv::{Counted, KvOp, Space};
 use crate::process::{Collection, Done, caller};
 use crate::record::Record;
 use crate::snapshot::Snapshot;
+use crate::tenant::{Delta, Tenant};
 use crate::transaction::Reads;
 
 /// What one call writes: all of it is there afterwards, or nothing. Of several changes of one key or record the last holds.
@@ -182,7 +183,7 @@ impl Database {
     pub fn write(&self, batch: WriteBatch) -> Result<()> {
         let shared = &self.inner.shared;
         let durability = batch.durability;
-        Prepared::new(shared, batch)?.commit(shared, durability, || Ok(()))
+        Prepared::new(shared, &self.tenant, batch)?.commit(shared, durability, || Ok(()))
     }
 }
 
@@ -194,22 +195,23 @@ impl Snapshot {
     pub(crate) fn commit(&self, reads: &Reads, batch: WriteBatch) -> Result<()> {
         let shared = &self.view.shared;
         let durability = batch.durability;
-        let prepared = Prepared::new(shared, batch)?;
+        let prepared = Prepared::new(shared, &self.view.tenant, batch)?;
         prepared.commit(shared, durability, || self.view.with(|held| reads.check(shared, &held.truth)))
     }
 }
 
 /// A batch whose parts have been found, checked and embedded.
 struct Prepared {
+    tenant: Arc<Tenant>,
     keys: Vec<(Arc<Space>, Vec<KvOp>)>,
     records: Vec<(Arc<Core>, WriteSet)>,
 }
 
 impl Prepared {
-    pub fn new(shared: &Arc<Shared>, batch: WriteBatch) -> Result<Self> {
+    pub fn new(shared: &Arc<Shared>, tenant: &Arc<Tenant>, batch: WriteBatch) -> Result<Self> {
         let mut records = Vec::with_capacity(batch.records.len());
         for (name, changes) in batch.records {
-            let core = shared.existing_core(&name)?;
+            let core = shared.existing_core(tenant, &name)?;
             let mut set = changes.into_set();
             core.prepare(&mut set)?;
             records.push((core, set));
@@ -220,9 +222,9 @@ impl Prepared {
         for (name, ops) in batch.keys {
             let ops: Vec<KvOp> = ops.into_values().collect();
             ops.iter().try_for_each(KvOp::check)?;
-            keys.push((shared.space(&name, true)?, ops));
+            keys.push((shared.space(tenant, &name, true)?, ops));
         }
-        Ok(Self { keys, records })
+        Ok(Self { tenant: tenant.clone(), keys, records })
     }
 
     /// Writes everything as one batch, if `check` says so once nobody else can write.
@@ -233,25 +235,37 @@ impl Prepared {
         check: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         let (cores, sets): (Vec<Arc<Core>>, Vec<WriteSet>) = self.records.into_iter().unzip();
+        let mut keys = self.keys;
         let position = {
             let _commit = shared.commit.write();
             check()?;
             let mut batch = Batch::new();
-            for (space, ops) in self.keys {
+            let mut delta = Delta::default();
+            let mut counted = Vec::new();
+            for (space, ops) in &mut keys {
                 space.check_open()?;
-                space.stage(&mut batch, ops)?;
+                let staged = space.stage(&mut batch, std::mem::take(ops))?;
+                if !self.tenant.is_default() && !batch.is_empty() {
+                    delta = delta.and(staged.delta());
+                    counted.push(space.count(&mut batch, &staged));
+                }
             }
             let mut writers: Vec<_> = cores.iter().map(|core| core.writer.lock()).collect();
             let mut plans = Vec::with_capacity(writers.len());
             for ((core, set), writer) in cores.iter().zip(sets).zip(&writers) {
                 core.check_open()?;
-                plans.push(core.plan(writer, set, &mut batch)?);
+                let plan = core.plan(writer, set, &mut batch)?;
+                delta = delta.and(plan.delta(writer));
+                plans.push(plan);
             }
             if batch.is_empty() {
                 return Ok(());
             }
             caller::sign(&mut batch, Done::default());
+            let reserved = self.tenant.reserve(&**shared, delta)?;
             let position = shared.write(batch)?;
+            reserved.keep();
+            counted.into_iter().for_each(Counted::settle);
             for ((core, writer), plan) in cores.iter().zip(&mut writers).zip(plans) {
                 core.show(writer, plan)?;
             }

@@ -63,11 +63,12 @@ pub(crate) trait Outlet {
 }
 
 impl Database {
-    /// Gives everything as it is at one moment to `outlet`, as JSON lines, and says what it was. Reads and writes go on meanwhile.
+    /// Gives everything of this handle's tenant, as it is at one moment, to `outlet`, as JSON lines, and says what it was. Reads and writes go on meanwhile.
     /// Memory: a few MiB, whatever there is to export.
     pub fn export_to(&self, collection: Option<&str>, outlet: &mut dyn Outlet) -> Result<(ExportReport, Manifest)> {
         let shared = &self.inner.shared;
-        shared.check_open()?;
+        self.check_open()?;
+        let tenant = &self.tenant;
         let names = match collection {
             Some(name) => vec![self.existing_collection(name)?.name().to_string()],
             None => self.collection_names()?,
@@ -75,7 +76,7 @@ impl Database {
         let cores = names.iter().map(|name| Ok(self.existing_collection(name)?.core)).collect::<Result<Vec<_>>>()?;
         let spaces = match collection {
             Some(_) => Vec::new(),
-            None => shared.keyspaces()?,
+            None => shared.keyspaces(tenant.number)?,
         };
         let truth = shared.truth()?;
         let snapshot = truth.snapshot();
@@ -83,14 +84,14 @@ impl Database {
         let mut report = ExportReport::default();
         let (mut collections, mut keyspaces) = (Vec::new(), Vec::new());
         for core in &cores {
-            let Some(meta) = meta::read::<Meta>(&*snapshot, &meta_key(&core.name))? else { continue }; // dropped before the moment
+            let Some(meta) = meta::read::<Meta>(&*snapshot, &meta_key(tenant.number, &core.name))? else { continue }; // dropped before the moment
             let exporting = Exporting { core, reader: &*snapshot, outlet: &mut *outlet, report: &mut report };
             collections.push(exporting.collection(meta)?);
         }
         for (number, (name, shard)) in spaces.into_iter().enumerate() {
             let file = format!("keyspaces/{number:03}-{name}.jsonl");
             let mut lines = Lines::begin(outlet, &file)?;
-            let space = shared.space(&name, false)?;
+            let space = shared.space(tenant, &name, false)?;
             let mut keys = 0;
             let mut failed = Ok(());
             snapshot.scan(Table::Kv, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, stored| {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nuthatch_truth::{Batch, Table};
 
 use crate::collection::field_options::{Wanted, new_fields};
-use crate::collection::meta::{self, LAST_ID, Meta, TENANT_SHARD, meta_key};
+use crate::collection::meta::{self, Meta, meta_key};
 use crate::collection::{CollectionOptions, WriteSet};
 use crate::database::{Database as LocalDatabase, check_name};
 use crate::durability::Durability;
@@ -116,14 +116,15 @@ impl LocalDatabase {
         let shared = &self.inner.shared;
         shared.check_open()?;
         check_name("collection", &entry.name)?;
+        let tenant = &self.tenant;
         let _catalog = shared.catalog.lock();
+        tenant.check()?;
         let truth = shared.truth()?;
-        if meta::read::<Meta>(&*truth, &meta_key(&entry.name))?.is_some() {
+        if meta::read::<Meta>(&*truth, &meta_key(tenant.number, &entry.name))?.is_some() {
             return Ok(());
         }
-        let last: u32 = meta::read(&*truth, &TENANT_SHARD.key(LAST_ID))?.unwrap_or(0);
         let meta = Meta {
-            id: last + 1,
+            id: meta::last_id(&*truth, tenant.number)? + 1,
             name: entry.name.clone(),
             dim: entry.dim,
             metric: entry.metric.clone(),
@@ -143,8 +144,8 @@ impl LocalDatabase {
             shared.folder.raise_format(FORMAT_OF_FIELDS)?;
         }
         let mut batch = Batch::new();
-        batch.put(Table::Catalog, meta_key(&meta.name), meta::encode(&meta));
-        batch.put(Table::Catalog, TENANT_SHARD.key(LAST_ID), meta::encode(&meta.id));
+        batch.put(Table::Catalog, meta_key(tenant.number, &meta.name), meta::encode(&meta));
+        meta::put_last_id(&mut batch, tenant.number, meta.id);
         let position = shared.write(batch)?;
         shared.make_durable(position, Durability::Commit)
     }

@@ -59,7 +59,8 @@ pub fn scan(collection: &Collection, scan: Scan) -> Result<Page> {
 fn size(record: &StoredRecord) -> usize {
     let texts = record.text.as_ref().map_or(0, String::len) + record.context.as_ref().map_or(0, String::len);
     let payload: usize = record.payload.iter().map(|(name, value)| name.len() + value_size(value)).sum();
-    texts + payload + record.vector.as_ref().map_or(0, |vector| vector.len() * 4)
+    let vectors: usize = record.vector.iter().chain(record.vectors.values()).map(|vector| vector.len() * 4).sum();
+    texts + payload + vectors
 }
 
 fn value_size(value: &nuthatch_engine::Value) -> usize {

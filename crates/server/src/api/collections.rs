@@ -6,7 +6,8 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use axum::response::Response;
 use nuthatch_engine::{
-    BuildProgress, CollectionInfo, CollectionOptions, EmbedderChoice, Error, Result as EngineResult,
+    BuildProgress, CollectionInfo, CollectionOptions, Element, EmbedderChoice, Error, Metric, VectorFieldInfo,
+    VectorFieldOptions,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -33,10 +34,23 @@ struct NewCollection {
     metric: Option<MetricName>,
     /// What a component is stored as.
     elements: Option<ElementsName>,
+    /// Named vector fields besides. Those that there are not are made; those that there are and are left out stay.
+    #[serde(default)]
+    vectors: BTreeMap<String, NewField>,
     /// What makes vectors of texts: `auto` (the stored one, or the built-in model when it is needed), `none`, `builtin`.
     embedder: Option<EmbedderName>,
     /// Language of the texts, for stemming and stop words.
     language: Option<String>,
+}
+
+/// A named vector field. A new one needs `dim`; for one that there is, what is left out is as it is.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewField {
+    #[schema(minimum = 2, maximum = 4096)]
+    dim: Option<usize>,
+    metric: Option<MetricName>,
+    elements: Option<ElementsName>,
 }
 
 #[derive(Clone, Copy, Deserialize, ToSchema)]
@@ -76,7 +90,10 @@ pub struct Described {
     language: String,
     embedder: Option<String>,
     rows: u64,
+    /// Unnamed vectors.
     vectors: u64,
+    /// Named vector fields.
+    vector_fields: BTreeMap<String, Field>,
     /// Rows that wait outside the indexes.
     fresh_rows: u64,
     segments: usize,
@@ -87,6 +104,16 @@ pub struct Described {
     degraded: Vec<String>,
     /// Payload fields seen, with their kinds.
     fields: BTreeMap<String, Vec<String>>,
+}
+
+/// A named vector field.
+#[derive(Serialize, ToSchema)]
+struct Field {
+    dim: usize,
+    metric: String,
+    elements: String,
+    /// Rows that have one.
+    vectors: u64,
 }
 
 /// How far the building of a graph is.
@@ -111,6 +138,9 @@ impl From<CollectionInfo> for Described {
             rows_per_second,
             seconds_left,
         });
+        let field = |VectorFieldInfo { name, dim, metric, element, vectors }| {
+            (name, Field { dim, metric: metric.to_string(), elements: element.to_string(), vectors })
+        };
         Self {
             name: info.name,
             dim: info.dim,
@@ -120,6 +150,7 @@ impl From<CollectionInfo> for Described {
             embedder: info.embedder,
             rows: info.rows,
             vectors: info.vectors,
+            vector_fields: info.vector_fields.into_iter().map(field).collect(),
             fresh_rows: info.fresh_rows,
             segments: info.segments,
             graphs: info.graphs,
@@ -130,35 +161,48 @@ impl From<CollectionInfo> for Described {
     }
 }
 
-/// The names that the engine parses are those of the document.
-fn parsed<T: std::str::FromStr<Err: Into<Error>>>(name: Option<&str>) -> EngineResult<Option<T>> {
-    name.map(|name| name.parse().map_err(Into::into)).transpose()
+impl From<MetricName> for Metric {
+    fn from(name: MetricName) -> Self {
+        match name {
+            MetricName::Cosine => Self::Cosine,
+            MetricName::Dot => Self::Dot,
+            MetricName::L2 => Self::L2,
+            MetricName::Hamming => Self::Hamming,
+        }
+    }
 }
 
-impl NewCollection {
-    fn options(self) -> EngineResult<CollectionOptions> {
-        Ok(CollectionOptions {
-            dim: self.dim,
-            metric: parsed(self.metric.map(|metric| match metric {
-                MetricName::Cosine => "cosine",
-                MetricName::Dot => "dot",
-                MetricName::L2 => "l2",
-                MetricName::Hamming => "hamming",
-            }))?,
-            element: parsed(self.elements.map(|elements| match elements {
-                ElementsName::F32 => "f32",
-                ElementsName::F16 => "f16",
-                ElementsName::Int8 => "int8",
-                ElementsName::Uint8 => "uint8",
-                ElementsName::Binary => "binary",
-            }))?,
-            embedder: match self.embedder.unwrap_or(EmbedderName::Auto) {
+impl From<ElementsName> for Element {
+    fn from(name: ElementsName) -> Self {
+        match name {
+            ElementsName::F32 => Self::F32,
+            ElementsName::F16 => Self::F16,
+            ElementsName::Int8 => Self::Int8,
+            ElementsName::Uint8 => Self::Uint8,
+            ElementsName::Binary => Self::Binary,
+        }
+    }
+}
+
+impl From<NewCollection> for CollectionOptions {
+    fn from(new: NewCollection) -> Self {
+        let field = |NewField { dim, metric, elements }| VectorFieldOptions {
+            dim,
+            metric: metric.map(Into::into),
+            element: elements.map(Into::into),
+        };
+        Self {
+            dim: new.dim,
+            metric: new.metric.map(Into::into),
+            element: new.elements.map(Into::into),
+            vectors: new.vectors.into_iter().map(|(name, new)| (name, field(new))).collect(),
+            embedder: match new.embedder.unwrap_or(EmbedderName::Auto) {
                 EmbedderName::Auto => EmbedderChoice::Auto,
                 EmbedderName::None => EmbedderChoice::None,
                 EmbedderName::Builtin => EmbedderChoice::BuiltIn,
             },
-            language: self.language,
-        })
+            language: new.language,
+        }
     }
 }
 
@@ -179,7 +223,7 @@ async fn create(
     Segments(name): Segments<String>,
     Json { value: new, .. }: Json<NewCollection>,
 ) -> Result<Response, Problem> {
-    let options = new.options()?;
+    let options = CollectionOptions::from(new);
     let (is_new, info) = caller
         .run(move |database| {
             let is_new = !database.collection_names()?.contains(&name);

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use nuthatch_engine::{
-    Error, Record as EngineRecord, Result as EngineResult, Scan, StoredRecord, payload_from_json, payload_to_json,
+    Error, NamedVectors, Record as EngineRecord, Result as EngineResult, Scan, StoredRecord, payload_from_json,
+    payload_to_json,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -39,6 +40,9 @@ pub struct Record {
     text: Option<String>,
     /// Left out, it is made from the text where the collection has an embedder.
     vector: Option<Vec<f32>>,
+    /// Vectors of named fields.
+    #[serde(default)]
+    vectors: NamedVectors,
     /// Named values: null, booleans, whole numbers of 64 bits, floats, strings, arrays and objects.
     #[serde(default)]
     #[schema(value_type = Object)]
@@ -61,6 +65,9 @@ pub struct Found {
     /// Only where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     vector: Option<Vec<f32>>,
+    /// Those of named fields, only where they were asked for.
+    #[serde(skip_serializing_if = "NamedVectors::is_empty")]
+    vectors: NamedVectors,
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -164,8 +171,8 @@ impl Record {
     pub fn into_engine(self) -> EngineResult<EngineRecord> {
         let payload = payload_from_json(Value::Object(self.payload))
             .map_err(|error| Error::invalid(format!("record {:?}: {error}", self.id)))?;
-        let Self { id, text, vector, context, code, .. } = self;
-        Ok(EngineRecord { id, text, vector, payload, context, code })
+        let Self { id, text, vector, vectors, context, code, .. } = self;
+        Ok(EngineRecord { id, text, vector, vectors, payload, context, code })
     }
 }
 
@@ -176,8 +183,8 @@ pub fn into_engine(records: Vec<Record>) -> EngineResult<Vec<EngineRecord>> {
 
 impl From<StoredRecord> for Found {
     fn from(record: StoredRecord) -> Self {
-        let StoredRecord { id, text, payload, context, vector } = record;
-        Self { id, text, payload: payload_to_json(&payload), context, vector }
+        let StoredRecord { id, text, payload, context, vector, vectors } = record;
+        Self { id, text, payload: payload_to_json(&payload), context, vector, vectors }
     }
 }
 

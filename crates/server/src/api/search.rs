@@ -1,12 +1,14 @@
 //! Searching: by text, by vector, by both, by likeness; one question or many.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::response::Response;
 use nuthatch_engine::{
-    Accuracy, Answer, Error, Explain, Fusion, Hit, Include, Leg, Mode, Result as EngineResult, Search, payload_to_json,
+    Accuracy, Answer, Error, Explain, Fusion, Hit, Include, Leg, Legs, Mode, NamedVectors, Result as EngineResult,
+    Search, payload_to_json,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -36,6 +38,11 @@ struct Question {
     vector: Option<Vec<f32>>,
     /// Id of a record whose vector is searched with; it is not among the hits itself.
     like: Option<String>,
+    /// The named field that `vector` or `like` is of.
+    using: Option<String>,
+    /// Further legs: vectors by the named field that they are of.
+    #[serde(default)]
+    vectors: NamedVectors,
     /// Left out: every leg that the question and the collection allow.
     mode: Option<ModeName>,
     /// Only records whose payload passes this condition, for example `year >= 2024 and team in ('core', 'ops')`.
@@ -139,6 +146,9 @@ struct FoundHit {
     payload: Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     vector: Option<Vec<f32>>,
+    /// Those of named fields, only where vectors were asked for.
+    #[serde(skip_serializing_if = "NamedVectors::is_empty")]
+    vectors: NamedVectors,
     legs: FoundLegs,
 }
 
@@ -147,6 +157,8 @@ struct FoundHit {
 struct FoundLegs {
     text: Option<FoundLeg>,
     vector: Option<FoundLeg>,
+    /// Of `vectors`, by field.
+    vectors: BTreeMap<String, FoundLeg>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -201,6 +213,8 @@ impl Question {
             text: self.text,
             vector: self.vector,
             like: self.like,
+            using: self.using,
+            vectors: self.vectors,
         })
     }
 }
@@ -218,15 +232,21 @@ impl Answered {
 
 impl From<Hit> for FoundHit {
     fn from(hit: Hit) -> Self {
-        let leg = |leg: Option<Leg>| leg.map(|Leg { rank, score }| FoundLeg { rank, score });
+        let leg = |Leg { rank, score }| FoundLeg { rank, score };
+        let Legs { text, vector, vectors } = hit.legs;
         Self {
             payload: payload_to_json(&hit.payload),
-            legs: FoundLegs { text: leg(hit.legs.text), vector: leg(hit.legs.vector) },
+            legs: FoundLegs {
+                text: text.map(leg),
+                vector: vector.map(leg),
+                vectors: vectors.into_iter().map(|(field, place)| (field, leg(place))).collect(),
+            },
             id: hit.id,
             score: hit.score,
             text: hit.text,
             context: hit.context,
             vector: hit.vector,
+            vectors: hit.vectors,
         }
     }
 }

@@ -58,6 +58,28 @@ fn hits_carry_what_was_asked_for_and_the_plan_is_told() {
 }
 
 #[test]
+fn named_vectors_are_stored_searched_and_come_back() {
+    let place = Place::new();
+    let client = place.client();
+    let fields = json!({"title": {"dim": 2}, "image": {"dim": 3, "metric": "l2"}});
+    let made = client.put("/v1/collections/docs", json!({"embedder": "none", "vectors": fields})).is(201);
+    assert_eq!(made["vector_fields"]["image"]["metric"], "l2");
+    let records = json!({"records": [
+        {"id": "a", "text": "red bird", "vectors": {"title": [1, 0], "image": [0, 2, 0]}},
+        {"id": "b", "text": "blue boat", "vectors": {"title": [0, 1]}},
+    ]});
+    client.post("/v1/collections/docs/records", records).is(200);
+    let search = |question| client.post("/v1/collections/docs/search", question).is(200);
+    assert_eq!(ids(&search(json!({"vector": [0, 1], "using": "title", "limit": 1}))), ["b"]);
+    let all = search(json!({"text": "red", "vectors": {"title": [1, 0], "image": [0, 1, 0]}, "include": ["vector"]}));
+    assert_eq!((&all["hits"][0]["id"], &all["hits"][0]["legs"]["vectors"]["image"]["rank"]), (&json!("a"), &json!(1)));
+    assert_eq!(all["hits"][0]["vectors"]["image"], json!([0.0, 2.0, 0.0]));
+    let one = client.get("/v1/collections/docs/records/b?vectors=true").is(200);
+    assert_eq!(one["vectors"], json!({"title": [0.0, 1.0]}));
+    place.stop();
+}
+
+#[test]
 fn many_questions_are_answered_in_their_order() {
     let place = Place::new();
     let client = filled(&place);

@@ -101,7 +101,7 @@ impl SnapshotCollection {
         match &self.at {
             At::Here(local) => here(local),
             At::There { remote, name, .. } => {
-                let embedder = remote.link.here()?.given.of(name);
+                let embedder = remote.link.here()?.given_embedder(name);
                 let limits = if searches.is_empty() { Limits::default() } else { limits(searches) };
                 let call =
                     SnapshotCall::In { collection: name.clone(), embedder: Choice::from(&embedder), call: there() };

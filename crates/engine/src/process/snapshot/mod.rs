@@ -29,9 +29,9 @@ pub(crate) use tether::Tether;
 
 use crate::process::client::Client;
 use crate::process::limits::Limits;
-use crate::process::link::Link;
 use crate::process::meanwhile::Meanwhile;
 use crate::process::request::Request;
+use crate::process::route::Route;
 use crate::process::snapshot::request::{ReadsAsk, ShardAsk};
 use crate::snapshot::Snapshot as LocalSnapshot;
 use crate::transaction::{Reads, WriteBatch};
@@ -52,7 +52,7 @@ enum At {
 
 /// A snapshot that the holder keeps.
 pub(crate) struct Remote {
-    link: Arc<Link>,
+    link: Route,
     /// Chosen here, so that no other holder ever has one of this number.
     id: u128,
     taken_at_ms: u64,
@@ -70,7 +70,7 @@ impl Snapshot {
     }
 
     /// One that the holder keeps. `None` when this process has come to hold the folder meanwhile.
-    pub(crate) fn there(link: Arc<Link>) -> Result<Option<Self>> {
+    pub(crate) fn there(link: Route) -> Result<Option<Self>> {
         let id = uuid::Uuid::new_v4().as_u128();
         let taken_at_ms = link.now_ms();
         let mut tether = None;
@@ -147,7 +147,7 @@ impl Snapshot {
     pub(crate) fn made_keyspace(&self, name: &str) -> Result<(SnapshotKeyspace, Shard)> {
         match &self.at {
             At::Here(local) => {
-                let space = local.view.shared.space(name, true)?;
+                let space = local.view.shared.space(&local.view.tenant, name, true)?;
                 Ok((SnapshotKeyspace::here(local.kv(name)?), space.shard))
             }
             At::There(remote) => {
@@ -167,7 +167,7 @@ impl Snapshot {
         match &self.at {
             At::Here(local) => local.commit(reads, batch),
             At::There(remote) => {
-                remote.link.here()?.given.embed(&mut batch)?;
+                remote.link.here()?.embed(&mut batch)?;
                 let commit = SnapshotCall::Commit { reads: ReadsAsk::from(reads), batch: Box::new(batch) };
                 remote.ask(commit, &EmbedderChoice::Auto, &Limits::default())
             }

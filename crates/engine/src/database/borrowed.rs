@@ -1,0 +1,81 @@
+//! Collections that are held for a while: those that were closed before are closed again, so that looking at everything does not
+//! leave everything open.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::Result;
+use crate::collection::{Core, EmbedderChoice};
+use crate::database::shared::CLOSE_FLUSH_ROWS;
+use crate::database::{Database, Shared};
+
+/// A collection, for as long as this lives.
+pub(crate) struct Borrowed {
+    core: Option<Arc<Core>>,
+    was_open: bool,
+}
+
+impl Deref for Borrowed {
+    type Target = Arc<Core>;
+
+    fn deref(&self) -> &Arc<Core> {
+        self.core.as_ref().expect("taken by drop alone")
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        if let Some(core) = self.core.take()
+            && !self.was_open
+        {
+            core.shared.clone().let_go(core);
+        }
+    }
+}
+
+impl Database {
+    /// A collection of this handle's tenant.
+    pub(crate) fn borrow(&self, name: &str) -> Result<Borrowed> {
+        let shared = &self.inner.shared;
+        let was_open = shared.collections.lock().get(self.tenant.number, name).is_some();
+        Ok(Borrowed { core: Some(shared.existing_core(&self.tenant, name)?), was_open })
+    }
+}
+
+impl Shared {
+    /// Closes a collection that nobody else holds and nothing waits for. The next call opens it again.
+    pub(crate) fn let_go(&self, core: Arc<Core>) {
+        let mut open = self.collections.lock();
+        let (tenant, name) = (core.tenant.number, &core.name);
+        let is_known = open.get(tenant, name).is_some_and(|known| Arc::ptr_eq(known, &core));
+        // Nobody can come to hold it while the list is locked: this one and the list's are all there are.
+        let closed = match is_known && Arc::strong_count(&core) == 2 && core.may_be_closed() {
+            true => open.remove(tenant, name),
+            false => None,
+        };
+        drop(open);
+        drop((closed, core));
+    }
+
+    /// Closes the collections that nobody holds, and nobody has called since this was asked last.
+    pub(crate) fn let_unused_go(&self) {
+        for core in self.open_collections() {
+            if !core.used.swap(false, Ordering::Relaxed) {
+                self.let_go(core);
+            }
+        }
+    }
+}
+
+impl Core {
+    /// Nothing is in memory alone that opening it would not bring back soon.
+    fn may_be_closed(&self) -> bool {
+        let is_wanted = self.flush_wanted.load(Ordering::SeqCst) || self.optimize_wanted.load(Ordering::SeqCst);
+        let state = self.state.read();
+        !is_wanted
+            && state.degraded().is_empty()
+            && state.fresh_rows() < CLOSE_FLUSH_ROWS
+            && matches!(*self.embedder.read(), EmbedderChoice::Auto)
+    }
+}

@@ -1,0 +1,143 @@
+//! How the calls of a handle reach its tenant's data: the link to the folder, and whose data it is about.
+//!
+//! **Invariant:** whatever goes over a tenant's route is answered with a database of that tenant, in this process or in another.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock, Weak};
+
+use serde::de::DeserializeOwned;
+
+use crate::lock::Holder;
+use crate::process::client::Client;
+use crate::process::limits::Limits;
+use crate::process::link::{Held, Link, Role};
+use crate::process::meanwhile::Meanwhile;
+use crate::process::request::Request;
+use crate::tenant::{DEFAULT, TenantPlace};
+use crate::transaction::WriteBatch;
+use crate::{EmbedderChoice, Result};
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Route {
+    link: Arc<Link>,
+    /// Absent for the default tenant.
+    tenant: Option<Arc<Scope>>,
+}
+
+struct Scope {
+    place: TenantPlace,
+    /// Set when this process holds the folder, and from then on.
+    held: OnceLock<Arc<Held>>,
+}
+
+impl Route {
+    pub fn new(link: Arc<Link>) -> Self {
+        Self { link, tenant: None }
+    }
+
+    /// The route of a tenant's data.
+    pub fn to(&self, place: TenantPlace) -> Self {
+        self.with(Some(place))
+    }
+
+    fn with(&self, place: Option<TenantPlace>) -> Self {
+        let tenant = place.map(|place| Arc::new(Scope { place, held: OnceLock::new() }));
+        Self { link: self.link.clone(), tenant }
+    }
+
+    /// `None`: the default tenant's.
+    pub fn tenant(&self) -> Option<&TenantPlace> {
+        self.tenant.as_ref().map(|scope| &scope.place)
+    }
+
+    /// This route, or in a fork the fork's own.
+    pub fn here(&self) -> Result<Self> {
+        if self.is_ours() {
+            return Ok(self.clone());
+        }
+        let forked = Self { link: self.link.here()?, tenant: None };
+        Ok(forked.with(self.tenant().cloned()))
+    }
+
+    pub fn is_ours(&self) -> bool {
+        self.link.is_ours()
+    }
+
+    /// What this process is to the folder; a database that it holds is the tenant's.
+    pub fn role(&self) -> Result<Role> {
+        match (self.link.role()?, &self.tenant) {
+            (Role::Holds(held), Some(scope)) => {
+                if let Some(known) = scope.held.get() {
+                    return Ok(Role::Holds(known.clone()));
+                }
+                let scoped = Arc::new(Held::of(held.db().tenant_at(&scope.place)?));
+                Ok(Role::Holds(scope.held.get_or_init(|| scoped).clone()))
+            }
+            (role, _) => Ok(role),
+        }
+    }
+
+    /// Asks whoever holds the folder, as often as the holder changes meanwhile; a write is done once.
+    pub fn ask<T: DeserializeOwned>(&self, request: Request, embedder: &EmbedderChoice, limits: &Limits) -> Result<T> {
+        self.link.ask(self.of_tenant(request), embedder, limits)
+    }
+
+    /// The same, for calls that do more than wait for the answer.
+    pub fn ask_meanwhile<T: DeserializeOwned>(&self, request: Request, meanwhile: &mut Meanwhile<'_>) -> Result<T> {
+        self.link.ask_meanwhile(self.of_tenant(request), meanwhile)
+    }
+
+    /// Remembers an embedder that this process has given to a collection.
+    pub fn note_embedder(&self, collection: &str, choice: &EmbedderChoice) {
+        self.link.given.note(self.number(), collection, choice);
+    }
+
+    /// The embedder that this process has given to a collection.
+    pub fn given_embedder(&self, collection: &str) -> EmbedderChoice {
+        self.link.given.of(self.number(), collection)
+    }
+
+    /// Makes the vectors of a batch's texts that come without one, where the embedder is this process's own.
+    pub fn embed(&self, batch: &mut WriteBatch) -> Result<()> {
+        self.link.given.embed(self.number(), batch)
+    }
+
+    pub fn is_served_by(&self, client: &Weak<Client>) -> bool {
+        self.link.is_served_by(client)
+    }
+
+    pub fn now_ms(&self) -> u64 {
+        self.link.now_ms()
+    }
+
+    fn number(&self) -> u32 {
+        self.tenant().map_or(DEFAULT, |tenant| tenant.number)
+    }
+
+    fn of_tenant(&self, request: Request) -> Request {
+        match self.tenant() {
+            Some(tenant) => Request::Of { tenant: tenant.clone(), request: Box::new(request) },
+            None => request,
+        }
+    }
+
+    /// The folder as the caller named it.
+    pub fn shown(&self) -> &Path {
+        &self.link.shown
+    }
+
+    /// The folder's absolute path.
+    pub fn root(&self) -> &Path {
+        &self.link.root
+    }
+
+    pub fn holder(&self) -> Option<Holder> {
+        self.link.holder()
+    }
+
+    /// Lets the folder go, for all tenants.
+    pub fn close(&self) -> Result<()> {
+        self.link.close()
+    }
+}

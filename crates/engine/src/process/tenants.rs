@@ -1,0 +1,91 @@
+//! Tenants as callers see them: making, listing and dropping them, what they may have, and the handles of their data.
+
+use crate::Result;
+use crate::database::{Database as LocalDatabase, Receipt};
+use crate::process::database::Database;
+use crate::process::request::Request;
+use crate::tenant::{TenantInfo, TenantLimits, TenantPlace, TenantUsage};
+
+impl Database {
+    /// Makes a tenant without limits, and gives the handle of its data.
+    ///
+    /// # Errors
+    /// `Invalid` for a name that no tenant can have, or that one has already; and for a tenant's handle.
+    pub fn create_tenant(&self, name: &str) -> Result<Self> {
+        let place: TenantPlace =
+            self.either(|db| Ok(db.create_tenant(name)?.tenant.place()), || Request::CreateTenant(name.into()))?;
+        Ok(self.along(self.route().to(place)))
+    }
+
+    /// The handle of a tenant's data: everything that is asked of it is about that tenant alone. Cheap to make, to clone and to keep;
+    /// it lives as long as the folder is open.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such tenant, with the names that there are; `Invalid` for a tenant's handle.
+    pub fn tenant(&self, name: &str) -> Result<Self> {
+        let place: TenantPlace =
+            self.either(|db| Ok(db.tenant(name)?.tenant.place()), || Request::Tenant(name.into()))?;
+        Ok(self.along(self.route().to(place)))
+    }
+
+    /// Whose handle this is; `None` for the default tenant's.
+    pub fn tenant_name(&self) -> Option<&str> {
+        self.route().tenant().map(|tenant| tenant.name.as_str())
+    }
+
+    /// Names of all tenants, sorted; the default tenant has none.
+    ///
+    /// # Errors
+    /// `Invalid` for a tenant's handle.
+    pub fn tenant_names(&self) -> Result<Vec<String>> {
+        self.either(LocalDatabase::tenant_names, || Request::TenantNames)
+    }
+
+    /// What every tenant may have and has.
+    ///
+    /// # Errors
+    /// As [`tenant_names`](Self::tenant_names).
+    pub fn tenants(&self) -> Result<Vec<TenantInfo>> {
+        self.either(LocalDatabase::tenants, || Request::Tenants)
+    }
+
+    /// What a tenant may have, and what it has.
+    ///
+    /// # Errors
+    /// As [`tenant`](Self::tenant).
+    pub fn tenant_info(&self, name: &str) -> Result<TenantInfo> {
+        self.either(|db| db.tenant_info(name), || Request::TenantInfo(name.into()))
+    }
+
+    /// Sets what a tenant may have, for every write that begins afterwards. What it has already stays, even above the limit.
+    ///
+    /// # Errors
+    /// As [`tenant`](Self::tenant).
+    pub fn set_tenant_limits(&self, name: &str, limits: TenantLimits) -> Result<()> {
+        self.either(|db| db.set_tenant_limits(name, limits), || Request::SetTenantLimits(name.into(), limits))
+    }
+
+    /// What the tenant of this handle may have. The default tenant has no limits.
+    pub fn limits(&self) -> Result<TenantLimits> {
+        self.either(LocalDatabase::limits, || Request::Limits)
+    }
+
+    /// What the tenant of this handle has stored, counted as its limits count.
+    ///
+    /// # Errors
+    /// `Invalid` for the default tenant, which is not counted.
+    pub fn usage(&self) -> Result<TenantUsage> {
+        self.either(LocalDatabase::usage, || Request::Usage)
+    }
+
+    /// Deletes a tenant with everything that it has, and leaves none of its bytes behind: every file that may hold some is written
+    /// anew, as [`reclaim`](Self::reclaim) does. Its handles say `NotFound` from the beginning on. The receipt keeps the tenant's name,
+    /// and earlier receipts of it keep names of collections; backups are not touched.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such tenant; `Invalid` for a tenant's handle; `Conflict` while a snapshot of another tenant is open
+    /// from before: the data is gone then, its bytes may not be. Calling again goes on where it ended.
+    pub fn drop_tenant(&self, name: &str) -> Result<Receipt> {
+        self.either(|db| db.drop_tenant(name), || Request::DropTenant(name.into()))
+    }
+}

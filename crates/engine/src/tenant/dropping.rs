@@ -1,0 +1,138 @@
+//! Dropping a tenant: gone for everybody at once, and then from every file.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use nuthatch_truth::{Batch, Direction, Extent, Reader, Shard, Table};
+use serde::Deserialize;
+
+use crate::collection::meta::{self, COUNTERS};
+use crate::database::{Database, Receipt, Reclaiming, Shared};
+use crate::durability::Durability;
+use crate::process::{Done, caller};
+use crate::tenant::catalog::{Record, key, records};
+use crate::tenant::{DEFAULT, Tenant};
+use crate::{Error, Result};
+
+/// Of the counters of a collection; those of keyspaces have none.
+#[derive(Deserialize)]
+struct Rows {
+    #[serde(default)]
+    rows: u64,
+}
+
+impl Database {
+    /// Deletes a tenant with everything that it has, and leaves none of its bytes behind: every file that may hold some is
+    /// written anew, as [`reclaim`](Self::reclaim) does. Its handles say `NotFound` from the beginning on. The receipt keeps the
+    /// tenant's name, and earlier receipts of it keep names of collections.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such tenant; `Invalid` for a scoped handle; `Conflict` while a snapshot of another tenant is
+    /// open from before. The data is gone then, its bytes may not be: calling again goes on where it ended.
+    pub fn drop_tenant(&self, name: &str) -> Result<Receipt> {
+        let shared = self.administrator("dropping a tenant")?;
+        let _one_at_a_time = shared.dropping.lock();
+        let stored: Option<Record> = meta::read(&**shared, &key(name))?;
+        let Some(record) = stored else { return Err(Error::not_among("tenant", name, &self.tenant_names()?)) };
+        let tenant = shared.tenant_of(name, &record);
+        let work = Reclaiming::begin(shared, Some(&tenant))?;
+        let records = shared.delete_tenant(&tenant, name, record)?;
+        let folder = shared.folder.indexes_of(tenant.number);
+        match std::fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::io(&folder, &error)),
+            _ => {}
+        }
+        let receipt = work.finish(tenant.extent(), None, Some(records))?;
+        let mut batch = Batch::new();
+        batch.delete(Table::Catalog, key(name));
+        caller::sign(&mut batch, Done { dropped: 1, ..Done::default() });
+        let position = shared.write(batch)?;
+        shared.make_durable(position, Durability::Commit)?;
+        Ok(receipt)
+    }
+
+    /// Deletes every tenant but this one, and leaves none of their bytes behind. For a copy of a folder that is to hold one tenant.
+    pub(crate) fn delete_other_tenants(&self, wanted: u32) -> Result<()> {
+        let shared = self.administrator("dropping a tenant")?;
+        let mut batch = Batch::new();
+        for (name, record) in records(&**shared)?.into_iter().filter(|(_, record)| record.id != wanted) {
+            let tenant = shared.tenant_of(&name, &record);
+            shared.delete_tenant(&tenant, &name, record)?;
+            batch.delete(Table::Catalog, key(&name));
+        }
+        let position = shared.write(batch)?;
+        shared.make_durable(position, Durability::Commit)?;
+        if wanted != DEFAULT {
+            for name in self.collection_names()? {
+                self.drop_collection(&name)?;
+            }
+            for name in self.keyspace_names()? {
+                self.drop_keyspace(&name)?;
+            }
+        }
+        self.remove_orphans()?;
+        Ok(shared.truth()?.reclaim(Extent::Everything)?)
+    }
+
+    /// The receipt of the last time that a tenant of this name was dropped.
+    pub(crate) fn receipt_of_drop(&self, name: &str) -> Result<Receipt> {
+        let of_it = |receipt: &Receipt| receipt.tenant.as_deref() == Some(name) && receipt.deleted_records.is_some();
+        let found = self.receipts()?.into_iter().rev().find(of_it);
+        found.ok_or_else(|| Error::not_found(format!("tenant {name:?} was dropped, and its receipt has been deleted")))
+    }
+}
+
+impl Shared {
+    /// Deletes everything of a tenant in one batch; says how many records there were.
+    fn delete_tenant(&self, tenant: &Arc<Tenant>, name: &str, record: Record) -> Result<u64> {
+        let _catalog = self.catalog.lock();
+        tenant.dropped.store(true, Ordering::SeqCst);
+        let cores = self.collections.lock().remove_all_of(tenant.number);
+        // A merge that is under way ends at its next look round.
+        cores.iter().for_each(|core| core.dropped.store(true, Ordering::SeqCst));
+        for space in self.spaces.lock().remove_all_of(tenant.number) {
+            space.dropped.store(true, Ordering::SeqCst);
+        }
+        self.snapshots.end_all_of(tenant);
+        let _merging: Vec<_> = cores.iter().map(|core| core.merging.lock()).collect();
+        let _work: Vec<_> = cores.iter().map(|core| core.work.lock()).collect();
+        let position = {
+            let _commit = self.commit.write();
+            let _writers: Vec<_> = cores.iter().map(|core| core.writer.lock()).collect();
+            let records = record.dropping.unwrap_or(self.records_of(tenant)?);
+            let mut batch = Batch::new();
+            let (from, to) = tenant.extent().bounds();
+            for table in Table::ALL {
+                batch.delete_range(table, from.clone(), to.clone());
+            }
+            Record { dropping: Some(records), ..record }.put(&mut batch, name);
+            (self.write(batch)?, records)
+        };
+        self.shrunk.store(true, Ordering::SeqCst);
+        self.make_durable(position.0, Durability::Commit)?;
+        Ok(position.1)
+    }
+
+    /// Records of all collections of a tenant.
+    fn records_of(&self, tenant: &Tenant) -> Result<u64> {
+        let (from, to) = (tenant.catalog().end(), tenant.extent().bounds().1);
+        let (mut records, mut failed) = (0, None);
+        self.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, value| {
+            if Shard::suffix(key) != COUNTERS {
+                return ControlFlow::Continue(());
+            }
+            match serde_json::from_slice::<Rows>(value) {
+                Ok(counters) => {
+                    records += counters.rows;
+                    ControlFlow::Continue(())
+                }
+                Err(error) => {
+                    failed = Some(Error::internal(format!("a catalog entry does not decode: {error}")));
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        failed.map_or(Ok(records), Err)
+    }
+}

@@ -1,0 +1,31 @@
+//! What a tenant may have, and what it has.
+
+use serde::{Deserialize, Serialize};
+
+/// What a tenant may have; `None`: as much as it likes. The engine keeps `vectors` and `bytes`; the servers keep the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TenantLimits {
+    /// Vectors of all records and fields.
+    pub vectors: Option<u64>,
+    /// Bytes of records, vectors, file entries, keys and values, as they are stored, before compression.
+    pub bytes: Option<u64>,
+    pub requests_per_second: Option<u64>,
+    pub concurrent_requests: Option<u64>,
+}
+
+/// What a tenant has stored, counted as its limits count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TenantUsage {
+    pub vectors: u64,
+    pub bytes: u64,
+}
+
+/// A tenant, for listings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TenantInfo {
+    pub name: String,
+    /// UTC, RFC 3339.
+    pub created: String,
+    pub limits: TenantLimits,
+    pub usage: TenantUsage,
+}
