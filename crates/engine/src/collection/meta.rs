@@ -9,8 +9,8 @@ use nuthatch_vector::{Element, Metric};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::tenant::catalog_of;
 use crate::collection::field::{Field, FieldId, UNNAMED};
+use crate::tenant::catalog_of;
 use crate::{Error, Result};
 
 /// Options that are fixed when a collection is made, except that `dim` and `embedder` may be settled by the first use.
