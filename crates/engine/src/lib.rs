@@ -55,7 +55,7 @@ pub use durability::Durability;
 pub use error::{Error, ErrorKind, Result};
 pub use files::{AddOptions, AddReport, FileInfo, Progress, Skipped};
 pub use folder::{FORMAT_OLDEST_READABLE, FORMAT_VERSION};
-pub use kv::{KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, VALUE_BYTES_MAX};
+pub use kv::{Entry, KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, VALUE_BYTES_MAX};
 pub use nuthatch_embed as embed;
 pub use nuthatch_extract::{PassageOptions, WalkOptions};
 pub use nuthatch_filter::{Payload, Value, format_datetime, parse_datetime, payload_from_json, payload_to_json};

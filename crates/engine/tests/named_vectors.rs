@@ -250,7 +250,7 @@ fn one_run(seed: u64, served: bool) {
                 fields.push(LATE);
                 notes = db.collection("notes", options(&fields)).unwrap();
             }
-            12 | 13 | 14 => assert!(notes.wait_until_indexed(None).unwrap(), "{note}"),
+            12..=14 => assert!(notes.wait_until_indexed(None).unwrap(), "{note}"),
             15 => db.optimize().unwrap(),
             16 if !model.is_empty() => {
                 model.retain(|_, kept| kept.year != 2010);

@@ -79,7 +79,8 @@ impl Ls {
             return Ok(!collections.is_empty());
         }
         for info in &collections {
-            let dim = info.dim.map_or("no vectors yet".into(), |dim| format!("{dim} dimensions, {}", info.metric));
+            let none = if info.vector_fields.is_empty() { "no vectors yet" } else { "no unnamed vectors" };
+            let dim = info.dim.map_or(none.into(), |dim| format!("{dim} dimensions, {}", info.metric));
             let fields: String = info
                 .vector_fields
                 .iter()

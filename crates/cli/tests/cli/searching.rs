@@ -1,5 +1,6 @@
 //! `search` and `get`.
 
+use nuthatch_engine::{CollectionOptions, Database, EmbedderChoice, Metric, Options, Record, VectorFieldOptions};
 use serde_json::json;
 
 use crate::support::Place;
@@ -163,4 +164,34 @@ fn a_search_whose_time_is_up_is_unavailable_and_not_the_embedders_fault() {
     let ran = place.run(&["search", "--like", "a", "--timeout", "0.000000001"]).ends(5);
     assert!(ran.err.contains("its time was up") && !ran.err.contains("--mode text"), "{}", ran.err);
     place.run(&["search", "--like", "a", "--timeout", "60"]).succeeds();
+}
+
+#[test]
+fn named_vectors_are_searched_listed_and_shown() {
+    let place = Place::new();
+    let database = Database::open(place.data(), Options { background: false, ..Options::default() }).unwrap();
+    let title = VectorFieldOptions { dim: Some(2), metric: Some(Metric::L2), element: None };
+    let options = CollectionOptions {
+        embedder: EmbedderChoice::None,
+        vectors: [("title".to_string(), title)].into(),
+        ..CollectionOptions::default()
+    };
+    let documents = database.collection("documents", options).unwrap();
+    let record = |id: &str, x: f32| Record::new(id).text(id).named_vector("title", vec![x, 0.0]);
+    documents
+        .upsert(vec![record("a", 0.0), record("b", 5.0), record("c", 3.0), Record::new("mute").text("m")])
+        .unwrap();
+    database.close().unwrap();
+
+    let answer = place.json(&["search", "--like", "a", "--using", "title", "--json"]);
+    let ids: Vec<&str> = answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["c", "b"]);
+    assert_eq!(place.json(&["get", "a", "--vectors", "--json"])[0]["vectors"]["title"], json!([0.0, 0.0]));
+    let listed = place.json(&["ls", "--collections", "--json"]);
+    let field = json!({ "dim": 2, "metric": "l2", "elements": "f32", "vectors": 3 });
+    assert_eq!(listed[0]["vector_fields"]["title"], field);
+    assert!(place.run(&["stats"]).succeeds().out.contains("3 vectors title of 2 dimensions (f32, l2)"));
+    let refused = place.run(&["search", "--like", "a", "--using", "titel"]).ends(2);
+    assert!(refused.err.contains("\"titel\"") && refused.err.contains("\"title\""), "{}", refused.err);
+    place.run(&["search", "words", "--using", "title"]).ends(2);
 }

@@ -22,7 +22,9 @@ fn serve(place: &Place, more: &[&str]) -> Served {
     let mut address = String::new();
     loop {
         let mut line = String::new();
-        assert_ne!(log.read_line(&mut line).unwrap(), 0, "the server ended");
+        if log.read_line(&mut line).unwrap() == 0 {
+            panic!("the server ended: {:?}", child.wait());
+        }
         let line: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
         if let Some(said) = line["address"].as_str() {
             address = said.to_string();

@@ -27,7 +27,7 @@ pub(crate) use counting::Counted;
 pub(crate) use page::cursor_of;
 pub use page::{KeyPage, KeyScan};
 pub(crate) use write::Staged;
-pub use write::{KEY_BYTES_MAX, KvOp, VALUE_BYTES_MAX};
+pub use write::{Entry, KEY_BYTES_MAX, KvOp, VALUE_BYTES_MAX};
 
 use crate::collection::meta::{self, COUNTERS};
 use crate::database::Shared;

@@ -7,7 +7,7 @@ use nuthatch_truth::{Direction, Reader, Table, Truth};
 
 use crate::kv::page::{KeyPage, KeyScan};
 use crate::kv::value::{Body, Stored};
-use crate::kv::{Keyspace, Space};
+use crate::kv::{Entry, Keyspace, Space};
 use crate::{Error, Result};
 
 /// Keys up to which [`Keyspace::count_estimate`] counts instead of estimating.
@@ -25,6 +25,20 @@ impl Keyspace {
         self.space.check_open()?;
         let truth = self.space.shared.truth()?;
         self.space.multi_get(&*truth.snapshot(), keys, self.space.now_ms())
+    }
+
+    /// The values of several keys with when they expire, in their order, as of one moment.
+    pub fn entries<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Entry>>> {
+        self.space.check_open()?;
+        let truth = self.space.shared.truth()?;
+        if let [key] = keys {
+            // One read is of one moment by itself, unless its value lies elsewhere.
+            match self.space.stored(&*truth, key.as_ref(), self.space.now_ms())? {
+                Some(Stored { body: Body::Large { .. }, .. }) => {}
+                found => return Ok(vec![found.map(|stored| self.space.entry_of(&*truth, stored)).transpose()?]),
+            }
+        }
+        self.space.entries(&*truth.snapshot(), keys, self.space.now_ms())
     }
 
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
@@ -111,16 +125,31 @@ impl Space {
         keys: &[K],
         now_ms: u64,
     ) -> Result<Vec<Option<Vec<u8>>>> {
+        let found = self.entries(reader, keys, now_ms)?;
+        Ok(found.into_iter().map(|entry| entry.map(|entry| entry.value)).collect())
+    }
+
+    pub(crate) fn entries<K: AsRef<[u8]>>(
+        &self,
+        reader: &dyn Reader,
+        keys: &[K],
+        now_ms: u64,
+    ) -> Result<Vec<Option<Entry>>> {
         let keys: Vec<Vec<u8>> = keys.iter().map(|key| self.shard.key(key.as_ref())).collect();
         let found = reader.multi_get(Table::Kv, &keys)?.into_iter().map(|bytes| {
             let Some(bytes) = bytes else { return Ok(None) };
             let stored = Stored::decode(bytes)?;
             match stored.is_expired(now_ms) {
                 true => Ok(None),
-                false => self.whole(reader, stored.body).map(Some),
+                false => self.entry_of(reader, stored).map(Some),
             }
         });
         found.collect()
+    }
+
+    /// What is stored as others may have it; `reader` must be the one that gave it.
+    pub(crate) fn entry_of(&self, reader: &dyn Reader, stored: Stored) -> Result<Entry> {
+        Ok(Entry { value: self.whole(reader, stored.body)?, expires_at_ms: stored.expires_at_ms })
     }
 
     /// A value's bytes, wherever they are; `reader` must be the one that gave `body`.

@@ -38,6 +38,24 @@ pub enum KvOp {
         #[serde(with = "crate::process::wire::bytes")]
         key: Vec<u8>,
     },
+    /// As `Put`, with the moment itself: for callers whose protocol names moments, which spans would move.
+    PutUntil {
+        #[serde(with = "crate::process::wire::bytes")]
+        key: Vec<u8>,
+        #[serde(with = "crate::process::wire::bytes")]
+        value: Vec<u8>,
+        /// Milliseconds since 1970. One that has passed: the key is gone at once.
+        expires_at_ms: u64,
+    },
+}
+
+/// A value, and when it expires.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Entry {
+    #[serde(with = "crate::process::wire::bytes")]
+    pub value: Vec<u8>,
+    /// Milliseconds since 1970; `None`: never.
+    pub expires_at_ms: Option<u64>,
 }
 
 /// What staged changes do to the counters of their keyspace.
@@ -48,16 +66,17 @@ pub(crate) struct Staged {
 }
 
 impl KvOp {
-    pub(crate) fn key(&self) -> &[u8] {
+    /// The key that it changes.
+    pub fn key(&self) -> &[u8] {
         match self {
-            Self::Put { key, .. } | Self::Delete { key } => key,
+            Self::Put { key, .. } | Self::Delete { key } | Self::PutUntil { key, .. } => key,
         }
     }
 
     pub(crate) fn check(&self) -> Result<()> {
         check_key(self.key())?;
         match self {
-            Self::Put { value, .. } if value.len() > VALUE_BYTES_MAX => Err(Error::new(
+            Self::Put { value, .. } | Self::PutUntil { value, .. } if value.len() > VALUE_BYTES_MAX => Err(Error::new(
                 ErrorKind::Exhausted,
                 format!(
                     "a value of {} bytes; {VALUE_BYTES_MAX} (64 MiB) at most: split it over several keys",
@@ -151,6 +170,16 @@ impl Keyspace {
         })
     }
 
+    /// Writes the change of a key if value and expiry are `expected` (or it is not there, `None`). True when they were.
+    pub fn write_if(&self, expected: Option<&Entry>, op: KvOp) -> Result<bool> {
+        op.check()?;
+        let key = op.key().to_vec();
+        self.update_entry(&key, |_, old| match old.as_ref() == expected {
+            true => Ok((Some(op), true)),
+            false => Ok((None, false)),
+        })
+    }
+
     /// Adds `by` to a whole number in decimal digits, 0 when the key is not there, and says the sum. When it expires stays.
     ///
     /// # Errors
@@ -205,6 +234,18 @@ impl Keyspace {
         key: &[u8],
         change: impl FnOnce(Option<Duration>, Option<Vec<u8>>) -> Result<(Option<KvOp>, T)>,
     ) -> Result<T> {
+        self.update_entry(key, |now, old| {
+            let expires_at_ms = old.as_ref().and_then(|old| old.expires_at_ms);
+            change(expires_at_ms.map(|at| Duration::from_millis(at - now)), old.map(|old| old.value))
+        })
+    }
+
+    /// The same, given the time and what was there.
+    fn update_entry<T: Said>(
+        &self,
+        key: &[u8],
+        change: impl FnOnce(u64, Option<Entry>) -> Result<(Option<KvOp>, T)>,
+    ) -> Result<T> {
         let space = &self.space;
         let (position, outcome) = {
             let _commit = space.shared.commit.read();
@@ -213,10 +254,8 @@ impl Keyspace {
             let truth = space.shared.truth()?;
             let now = space.now_ms();
             let stored = space.stored(&*truth, key, now)?;
-            let expires_in = stored.as_ref().and_then(|stored| stored.expires_at_ms);
-            let expires_in = expires_in.map(|at| Duration::from_millis(at - now));
-            let old = stored.map(|stored| space.whole(&*truth, stored.body)).transpose()?;
-            let (op, outcome) = change(expires_in, old)?;
+            let old = stored.map(|stored| space.entry_of(&*truth, stored)).transpose()?;
+            let (op, outcome) = change(now, old)?;
             let Some(op) = op else { return Ok(outcome) };
             let mut batch = Batch::new();
             let staged = space.stage(&mut batch, vec![op])?;
@@ -268,31 +307,35 @@ impl Space {
                 staged.keys -= 1;
                 staged.bytes -= bytes as i64;
             }
-            match op {
-                KvOp::Delete { key } => batch.delete(Table::Kv, self.shard.key(&key)),
-                KvOp::Put { key, value, expires_in } => {
-                    let expires_at_ms = expires_in.map(|left| now.saturating_add(left.as_millis().max(1) as u64));
-                    if let Some(at) = expires_at_ms {
-                        self.expires.store(true, Ordering::Release);
-                        batch.put(Table::Expiry, self.expiry_key(at, &key), Vec::new());
-                        self.next_due_ms.fetch_min(at, Ordering::AcqRel);
-                    }
-                    let body = match value.len() >= LARGE_VALUE_BYTES {
-                        false => Body::Inline(value),
-                        true => {
-                            self.has_large.store(true, Ordering::Release);
-                            let number = self.next_large.fetch_add(1, Ordering::Relaxed);
-                            let bytes = value.len() as u64;
-                            batch.put(Table::Blobs, self.shard.number_key(number), value);
-                            Body::Large { number, bytes }
-                        }
-                    };
-                    let stored = Stored { body, expires_at_ms };
-                    staged.keys += 1;
-                    staged.bytes += stored.counted_bytes(key.len()) as i64;
-                    batch.put(Table::Kv, self.shard.key(&key), stored.encode());
+            let (key, value, expires_at_ms) = match op {
+                KvOp::Delete { key } => {
+                    batch.delete(Table::Kv, self.shard.key(&key));
+                    continue;
                 }
+                KvOp::Put { key, value, expires_in } => {
+                    (key, value, expires_in.map(|left| now.saturating_add(left.as_millis().max(1) as u64)))
+                }
+                KvOp::PutUntil { key, value, expires_at_ms } => (key, value, Some(expires_at_ms)),
+            };
+            if let Some(at) = expires_at_ms {
+                self.expires.store(true, Ordering::Release);
+                batch.put(Table::Expiry, self.expiry_key(at, &key), Vec::new());
+                self.next_due_ms.fetch_min(at, Ordering::AcqRel);
             }
+            let body = match value.len() >= LARGE_VALUE_BYTES {
+                false => Body::Inline(value),
+                true => {
+                    self.has_large.store(true, Ordering::Release);
+                    let number = self.next_large.fetch_add(1, Ordering::Relaxed);
+                    let bytes = value.len() as u64;
+                    batch.put(Table::Blobs, self.shard.number_key(number), value);
+                    Body::Large { number, bytes }
+                }
+            };
+            let stored = Stored { body, expires_at_ms };
+            staged.keys += 1;
+            staged.bytes += stored.counted_bytes(key.len()) as i64;
+            batch.put(Table::Kv, self.shard.key(&key), stored.encode());
         }
         Ok(staged)
     }

@@ -215,10 +215,12 @@ impl Database {
         loop {
             match self.side()? {
                 Side::Here(held) => return Ok(Snapshot::here(held.db().snapshot()?)),
-                Side::There(link) => match Snapshot::there(link)? {
-                    Some(snapshot) => return Ok(snapshot),
-                    None => {} // this process has come to hold the folder
-                },
+                Side::There(link) => {
+                    // None: this process has come to hold the folder.
+                    if let Some(snapshot) = Snapshot::there(link)? {
+                        return Ok(snapshot);
+                    }
+                }
             }
         }
     }
@@ -372,8 +374,8 @@ impl Database {
         self.either(|db| db.make_collection(entry), there)
     }
 
-    /// Makes everything durable that has been written.
-    pub(crate) fn sync(&self) -> Result<()> {
+    /// Everything that was written before, with whatever durability, is on the disk when this returns.
+    pub fn sync(&self) -> Result<()> {
         self.either(|db| Ok(db.inner.shared.truth()?.sync_all()?), || Request::Long(Long::Sync))
     }
 

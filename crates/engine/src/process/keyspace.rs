@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::database::Database as LocalDatabase;
 use crate::durability::Durability;
-use crate::kv::{KeyPage, KeyScan, Keyspace as LocalKeyspace, KvOp};
+use crate::kv::{Entry, KeyPage, KeyScan, Keyspace as LocalKeyspace, KvOp};
 use crate::process::limits::Limits;
 use crate::process::request::{KvCall, Place, Request};
 use crate::process::route::Route;
@@ -62,6 +62,11 @@ impl Keyspace {
                 Ok(values.into_iter().map(|value| value.map(|value| value.0)).collect())
             }
         }
+    }
+
+    /// The values of several keys with when they expire, in their order, as of one moment.
+    pub fn entries<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Entry>>> {
+        self.either(|local| local.entries(keys), || KvCall::Entries(several(keys)))
     }
 
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
@@ -137,6 +142,14 @@ impl Keyspace {
                 expires_in,
             },
         )
+    }
+
+    /// Writes the change of a key if value and expiry are `expected` (or it is not there, `None`). True when they were.
+    pub fn write_if(&self, expected: Option<&Entry>, op: KvOp) -> Result<bool> {
+        match self.side()? {
+            Side::Here(local) => local.write_if(expected, op),
+            Side::There(link) => self.ask(&link, KvCall::WriteIf { expected: expected.cloned(), op }),
+        }
     }
 
     /// Adds `by` to a whole number in decimal digits, 0 when the key is not there, and says the sum. When it expires stays.

@@ -11,7 +11,7 @@ pub(crate) fn answer(answering: &Answering<'_>, keyspace: &Keyspace, call: KvCal
     match (call, answering.repeated()) {
         (KvCall::MultiPut(_), Some(_)) => answering.once_more(&()),
         (KvCall::Delete(_), Some(Done { deleted, .. })) => answering.once_more(&deleted),
-        (KvCall::CompareAndSet { .. } | KvCall::Expire { .. }, Some(Done { said, .. })) => {
+        (KvCall::CompareAndSet { .. } | KvCall::Expire { .. } | KvCall::WriteIf { .. }, Some(Done { said, .. })) => {
             answering.once_more(&(said != 0))
         }
         (KvCall::Increment { .. }, Some(Done { said, .. })) => answering.once_more(&said),
@@ -44,5 +44,7 @@ fn one(keyspace: &Keyspace, call: KvCall) -> Result<Encoded> {
         KvCall::Increment { key, by } => Encoded::of(&keyspace.increment(key, by)?),
         KvCall::Append { key, more } => Encoded::of(&keyspace.append(key, more.as_ref())?),
         KvCall::Expire { key, expires_in } => Encoded::of(&keyspace.expire(key, expires_in)?),
+        KvCall::Entries(keys) => Encoded::of(&keyspace.entries(&keys)?),
+        KvCall::WriteIf { expected, op } => Encoded::of(&keyspace.write_if(expected.as_ref(), op)?),
     }
 }

@@ -8,7 +8,7 @@ use crate::collection::meta::EmbedderMeta;
 use crate::collection::{EmbedderChoice, WriteSet};
 use crate::database::Erase;
 use crate::durability::Durability;
-use crate::kv::{KeyScan, KvOp};
+use crate::kv::{Entry, KeyScan, KvOp};
 use crate::process::long::{Long, Told};
 use crate::process::snapshot::SnapshotCall;
 use crate::process::wire::{Bytes, OptionsAsk, ScanAsk, SearchAsk, bytes};
@@ -182,6 +182,8 @@ pub(crate) enum KvCall {
     Increment { key: Bytes, by: i64 },
     Append { key: Bytes, more: Bytes },
     Expire { key: Bytes, expires_in: Option<Duration> },
+    Entries(Vec<Bytes>),
+    WriteIf { expected: Option<Entry>, op: KvOp },
 }
 
 /// [`EmbedderChoice`] without the embedder itself, which stays with the caller.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::Result;
-use crate::kv::{KeyPage, KeyScan, Space};
+use crate::kv::{Entry, KeyPage, KeyScan, Space};
 use crate::snapshot::View;
 
 /// A keyspace of a [`crate::Snapshot`]. What had not expired then is there for as long as the snapshot.
@@ -19,6 +19,14 @@ impl SnapshotKeyspace {
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         self.view.with(|held| match &self.space {
             Some(space) => space.multi_get(&held.truth, keys, self.view.taken_at_ms),
+            None => Ok(vec![None; keys.len()]),
+        })
+    }
+
+    /// The values of several keys with when they expire, in their order.
+    pub fn entries<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Entry>>> {
+        self.view.with(|held| match &self.space {
+            Some(space) => space.entries(&held.truth, keys, self.view.taken_at_ms),
             None => Ok(vec![None; keys.len()]),
         })
     }

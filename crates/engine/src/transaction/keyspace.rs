@@ -6,7 +6,7 @@ use std::time::Duration;
 use nuthatch_truth::{Shard, Table};
 
 use crate::Result;
-use crate::kv::{KeyPage, KeyScan, KvOp};
+use crate::kv::{Entry, KeyPage, KeyScan, KvOp};
 use crate::process::SnapshotKeyspace;
 use crate::transaction::{Transaction, Work};
 
@@ -20,6 +20,11 @@ pub struct TransactionKeyspace<'t> {
 
 impl TransactionKeyspace<'_> {
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        Ok(self.entry(key)?.map(|entry| entry.value))
+    }
+
+    /// The value of a key with when it expires.
+    pub fn entry(&self, key: impl AsRef<[u8]>) -> Result<Option<Entry>> {
         let key = key.as_ref();
         let written = self.transaction.with(|work| {
             let written = self.written(work, key);
@@ -29,8 +34,8 @@ impl TransactionKeyspace<'_> {
             Ok(written)
         })?;
         match written {
-            Some(value) => Ok(value),
-            None => self.kept.get(key),
+            Some(entry) => Ok(entry),
+            None => Ok(self.kept.entries(&[key])?.pop().flatten()),
         }
     }
 
@@ -66,7 +71,9 @@ impl TransactionKeyspace<'_> {
             let ops = work.batch.keys.get(&self.name).into_iter().flat_map(BTreeMap::values);
             let own: BTreeMap<Vec<u8>, Option<Vec<u8>>> = ops
                 .map(|op| match op {
-                    KvOp::Put { key, value, .. } => (key.clone(), Some(value.clone())),
+                    KvOp::Put { key, value, .. } | KvOp::PutUntil { key, value, .. } => {
+                        (key.clone(), Some(value.clone()))
+                    }
                     KvOp::Delete { key } => (key.clone(), None),
                 })
                 .filter(|(key, _)| (from.as_slice()..to.as_slice()).contains(&self.shard.key(key).as_slice()))
@@ -114,10 +121,15 @@ impl TransactionKeyspace<'_> {
     }
 
     /// What the transaction has written for a key, if it has.
-    fn written(&self, work: &Work, key: &[u8]) -> Option<Option<Vec<u8>>> {
-        Some(match work.batch.keys.get(&self.name)?.get(key)? {
-            KvOp::Put { value, .. } => Some(value.clone()),
-            KvOp::Delete { .. } => None,
-        })
+    fn written(&self, work: &Work, key: &[u8]) -> Option<Option<Entry>> {
+        let (value, expires_at_ms) = match work.batch.keys.get(&self.name)?.get(key)? {
+            KvOp::Put { value, expires_in, .. } => {
+                let now = self.transaction.snapshot.now_ms();
+                (value, expires_in.map(|left| now.saturating_add(left.as_millis() as u64)))
+            }
+            KvOp::PutUntil { value, expires_at_ms, .. } => (value, Some(*expires_at_ms)),
+            KvOp::Delete { .. } => return Some(None),
+        };
+        Some(Some(Entry { value: value.clone(), expires_at_ms }))
     }
 }

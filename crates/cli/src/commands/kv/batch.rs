@@ -56,7 +56,7 @@ impl Batch {
             let keyspace = line.keyspace.clone().unwrap_or_else(|| common.keyspace.clone());
             let op = line.op().map_err(|error| wrong(&error))?;
             match op {
-                KvOp::Put { .. } => set += 1,
+                KvOp::Put { .. } | KvOp::PutUntil { .. } => set += 1,
                 KvOp::Delete { .. } => deleted += 1,
             }
             batch.kv(&keyspace, vec![op]);

@@ -72,6 +72,7 @@ fn in_keyspace(keyspace: &SnapshotKeyspace, call: KeptKvCall) -> Result<Encoded>
             Encoded::of(&values)
         }
         KeptKvCall::Scan(scan) => Encoded::of(&keyspace.scan(&scan)?),
+        KeptKvCall::Entries(keys) => Encoded::of(&keyspace.entries(&keys)?),
     }
 }
 

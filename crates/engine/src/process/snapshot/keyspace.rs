@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use crate::kv::{KeyPage, KeyScan};
+use crate::kv::{Entry, KeyPage, KeyScan};
 use crate::process::keyspace::several;
 use crate::process::limits::Limits;
 use crate::process::snapshot::Remote;
@@ -46,6 +46,14 @@ impl SnapshotKeyspace {
                 let values: Vec<Option<Bytes>> = ask(remote, name, KeptKvCall::MultiGet(several(keys)))?;
                 Ok(values.into_iter().map(|value| value.map(|value| value.0)).collect())
             }
+        }
+    }
+
+    /// The values of several keys with when they expire, in their order.
+    pub fn entries<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Entry>>> {
+        match &self.at {
+            At::Here(local) => local.entries(keys),
+            At::There { remote, name } => ask(remote, name, KeptKvCall::Entries(several(keys))),
         }
     }
 

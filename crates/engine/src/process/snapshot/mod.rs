@@ -99,6 +99,14 @@ impl Snapshot {
         }
     }
 
+    /// What the time is, where it is kept.
+    pub(crate) fn now_ms(&self) -> u64 {
+        match &self.at {
+            At::Here(local) => local.view.shared.options.clock.now_ms(),
+            At::There(remote) => remote.link.now_ms(),
+        }
+    }
+
     /// Ends it for all its clones, keyspaces and collections, which say `Closed` from here on.
     pub fn close(&self) {
         self.end(Error::new(ErrorKind::Closed, "the snapshot is closed; take another one"));

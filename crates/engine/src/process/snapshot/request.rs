@@ -52,6 +52,7 @@ pub(crate) enum KeptCall {
 pub(crate) enum KeptKvCall {
     MultiGet(Vec<Bytes>),
     Scan(KeyScan),
+    Entries(Vec<Bytes>),
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

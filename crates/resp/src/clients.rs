@@ -1,0 +1,170 @@
+//! The connections there are: for CLIENT, for the cap, and for ending them.
+
+use std::collections::BTreeMap;
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::gate::Grant;
+use crate::protocol::Protocol;
+
+/// All connections of a server.
+#[derive(Default)]
+pub(crate) struct Clients {
+    all: Mutex<BTreeMap<u64, Arc<Client>>>,
+    gone: Condvar,
+    next: AtomicU64,
+    pub accepted: AtomicU64,
+    pub refused: AtomicU64,
+    pub commands: AtomicU64,
+    /// Bytes that half commands take, over all connections.
+    pub input_bytes: AtomicUsize,
+}
+
+/// One connection as others see it.
+pub(crate) struct Client {
+    pub id: u64,
+    pub address: SocketAddr,
+    pub local: SocketAddr,
+    since: Instant,
+    socket: TcpStream,
+    pub about: Mutex<About>,
+}
+
+/// What a client has said of itself, and what it does.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    pub name: String,
+    pub library: String,
+    pub library_version: String,
+    pub user: String,
+    /// Which tenant, by the address of what its connections share.
+    tenant: Option<usize>,
+    pub database: usize,
+    pub protocol: Protocol,
+    pub command: &'static str,
+    /// Commands queued by MULTI; -1 outside of one.
+    pub queued: i64,
+    pub watched: usize,
+    pub last: Instant,
+}
+
+impl Clients {
+    /// Adds a connection, unless there are so many.
+    pub fn add(&self, socket: TcpStream, most: usize) -> std::io::Result<Option<Arc<Client>>> {
+        let (address, local) = (socket.peer_addr()?, socket.local_addr()?);
+        let now = Instant::now();
+        let mut all = self.all.lock();
+        if all.len() >= most {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            return Ok(None);
+        }
+        let about = About {
+            name: String::new(),
+            library: String::new(),
+            library_version: String::new(),
+            user: "default".into(),
+            tenant: None,
+            database: 0,
+            protocol: Protocol::Two,
+            command: "NULL",
+            queued: -1,
+            watched: 0,
+            last: now,
+        };
+        let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+        let client = Arc::new(Client { id, address, local, since: now, socket, about: Mutex::new(about) });
+        self.accepted.fetch_add(1, Ordering::Relaxed);
+        all.insert(client.id, client.clone());
+        Ok(Some(client))
+    }
+
+    pub fn remove(&self, id: u64) {
+        self.all.lock().remove(&id);
+        self.gone.notify_all();
+    }
+
+    pub fn all(&self) -> Vec<Arc<Client>> {
+        self.all.lock().values().cloned().collect()
+    }
+
+    /// The connections of one tenant, as far as another of it may know.
+    pub fn of_tenant(&self, of: &Client) -> Vec<Arc<Client>> {
+        let tenant = of.about.lock().tenant;
+        let mut all = self.all();
+        all.retain(|client| client.about.lock().tenant == tenant);
+        all
+    }
+
+    pub fn count(&self) -> usize {
+        self.all.lock().len()
+    }
+
+    /// Waits until none is left; false when the time ran out first.
+    pub fn wait_for_none(&self, most: Duration) -> bool {
+        let until = Instant::now() + most;
+        let mut all = self.all.lock();
+        while !all.is_empty() {
+            if self.gone.wait_until(&mut all, until).timed_out() {
+                return all.is_empty();
+            }
+        }
+        true
+    }
+}
+
+impl Client {
+    /// Notes who it is.
+    pub fn belongs_to(&self, grant: Option<&Grant>) {
+        let mut about = self.about.lock();
+        about.user = grant.map_or_else(|| "default".into(), |grant| grant.user.clone());
+        about.tenant = grant.map(|grant| Arc::as_ptr(&grant.tenant) as usize);
+    }
+
+    /// How long ago it came.
+    pub fn age(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// Ends it at once.
+    pub fn kill(&self) {
+        // It may have ended by itself.
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+
+    /// Lets it end with what it has sent so far.
+    pub fn drain(&self) {
+        let _ = self.socket.shutdown(Shutdown::Read);
+    }
+
+    /// The line of CLIENT LIST.
+    pub fn line(&self) -> String {
+        let about = self.about.lock().clone();
+        let flags = match (about.queued >= 0, about.watched) {
+            (true, _) => "x",
+            (false, 0) => "N",
+            (false, _) => "d",
+        };
+        format!(
+            "id={} addr={} laddr={} name={} age={} idle={} flags={flags} db={} sub=0 psub=0 ssub=0 multi={} watch={} cmd={} user={} \
+             redir=-1 resp={} lib-name={} lib-ver={}",
+            self.id,
+            self.address,
+            self.local,
+            about.name,
+            self.since.elapsed().as_secs(),
+            about.last.elapsed().as_secs(),
+            about.database,
+            about.queued,
+            about.watched,
+            about.command.to_lowercase(),
+            about.user,
+            if about.protocol == Protocol::Three { 3 } else { 2 },
+            about.library,
+            about.library_version,
+        )
+    }
+}

@@ -1,0 +1,136 @@
+//! The commands there are: one table, one function each.
+
+mod clients;
+mod connections;
+mod counters;
+mod describe;
+mod expiry;
+mod flush;
+mod hash_numbers;
+mod hash_scan;
+mod hashes;
+mod info;
+mod keys;
+mod multi;
+mod ranges;
+mod renaming;
+pub(crate) mod scan;
+mod search;
+mod set;
+mod strings;
+mod table;
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use crate::failure::Outcome;
+use crate::gate::Scopes;
+use crate::protocol::{Protocol, Reply};
+use crate::session::Session;
+use crate::unit::Unit;
+
+pub(crate) use table::TABLE;
+
+/// The release of Redis whose commands these are, as far as there are any.
+pub(crate) const REDIS_VERSION: &str = "8.4.0";
+
+/// A command as COMMAND tells it, and what it does.
+pub(crate) struct Spec {
+    pub name: &'static str,
+    /// Arguments with the name; at least so many when negative.
+    pub arity: i32,
+    pub scope: Scope,
+    /// The first and the last argument that is a key, and the steps between; 0 when there is none.
+    pub keys: (i32, i32, i32),
+    pub group: &'static str,
+    pub summary: &'static str,
+    pub run: Run,
+    /// Not queued by MULTI.
+    pub runs_at_once: bool,
+    /// For those who have not said who they are.
+    pub needs_no_user: bool,
+    /// Changes elements of vector sets.
+    pub writes_elements: bool,
+}
+
+/// What a user has to be allowed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Connection,
+    Read,
+    Write,
+    Admin,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Run {
+    /// About the connection or the server.
+    Session(fn(&mut Session, &[Vec<u8>]) -> Outcome<Reply>),
+    /// About data.
+    Data(Data),
+}
+
+pub(crate) type Data = fn(&mut Call<'_, '_>) -> Outcome<Reply>;
+
+/// A command about data: what it is about, and its arguments without the name.
+pub(crate) struct Call<'c, 'u> {
+    pub unit: &'c mut Unit<'u>,
+    pub arguments: &'c [Vec<u8>],
+    pub protocol: Protocol,
+}
+
+impl<'c, 'u> Call<'c, 'u> {
+    pub fn new(unit: &'c mut Unit<'u>, arguments: &'c [Vec<u8>], session: &Session) -> Self {
+        Self { unit, arguments, protocol: session.protocol }
+    }
+}
+
+impl Scope {
+    pub fn allows(self, scopes: Scopes) -> bool {
+        match self {
+            Self::Connection => true,
+            Self::Read => scopes.read,
+            Self::Write => scopes.write,
+            Self::Admin => scopes.admin,
+        }
+    }
+
+    pub fn writes(self) -> bool {
+        self == Self::Write
+    }
+}
+
+impl Spec {
+    /// Whether a command of so many words, its name included, is one of these.
+    pub fn takes(&self, words: usize) -> bool {
+        match self.arity {
+            arity if arity < 0 => words >= arity.unsigned_abs() as usize,
+            arity => words == arity as usize,
+        }
+    }
+}
+
+/// The command of that name, however it is written.
+pub(crate) fn find(name: &[u8]) -> Option<&'static Spec> {
+    static NAMES: OnceLock<HashMap<&'static str, &'static Spec>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| TABLE.iter().map(|spec| (spec.name, spec)).collect());
+    // No name is longer, and none is anything but ASCII.
+    let mut upper = [0; 16];
+    let upper = upper.get_mut(..name.len())?;
+    upper.copy_from_slice(name);
+    upper.make_ascii_uppercase();
+    names.get(std::str::from_utf8(upper).ok()?).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_found_by_its_name_in_any_case() {
+        for spec in TABLE {
+            assert_eq!(find(spec.name.to_lowercase().as_bytes()).map(|found| found.name), Some(spec.name));
+        }
+        assert!(find(b"NOSUCH").is_none() && find(&[b'G'; 100]).is_none() && find(b"GE\xffT").is_none());
+    }
+}

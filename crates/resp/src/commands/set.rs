@@ -1,0 +1,114 @@
+//! SET with its options, and the commands that are short for it.
+
+use crate::commands::Call;
+use crate::failure::{Failure, Outcome};
+use crate::number;
+use crate::protocol::Reply;
+use crate::value::Value;
+use crate::words::Words;
+
+/// When something expires, as options say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expiry {
+    Seconds(i64),
+    Millis(i64),
+    AtSeconds(i64),
+    AtMillis(i64),
+}
+
+impl Expiry {
+    /// Of an option and the word after it; `None` when the option is another one.
+    pub fn parse(option: &str, words: &mut Words<'_>) -> Outcome<Option<Self>> {
+        Ok(Some(match option {
+            "EX" => Self::Seconds(words.integer()?),
+            "PX" => Self::Millis(words.integer()?),
+            "EXAT" => Self::AtSeconds(words.integer()?),
+            "PXAT" => Self::AtMillis(words.integer()?),
+            _ => return Ok(None),
+        }))
+    }
+
+    fn number(self) -> i64 {
+        let (Self::Seconds(number) | Self::Millis(number) | Self::AtSeconds(number) | Self::AtMillis(number)) = self;
+        number
+    }
+
+    /// The moment in milliseconds since 1970; `None` when it is beyond counting.
+    pub fn moment_ms(self, now_ms: u64) -> Option<i64> {
+        let now = now_ms as i64;
+        match self {
+            Self::Seconds(seconds) => seconds.checked_mul(1000)?.checked_add(now),
+            Self::Millis(millis) => millis.checked_add(now),
+            Self::AtSeconds(seconds) => seconds.checked_mul(1000),
+            Self::AtMillis(millis) => Some(millis),
+        }
+    }
+}
+
+/// A moment for a command that sets a value; only what is above zero is one.
+pub(crate) fn expires_at(expiry: Expiry, now_ms: u64, command: &str) -> Outcome<u64> {
+    let moment = expiry.moment_ms(now_ms).filter(|_| expiry.number() > 0).and_then(|at| u64::try_from(at).ok());
+    moment.ok_or_else(|| Failure::error(format!("invalid expire time in '{command}' command")))
+}
+
+/// SET key value [NX | XX] [GET] [EX s | PX ms | EXAT s | PXAT ms | KEEPTTL]
+pub(crate) fn set(call: &mut Call<'_, '_>) -> Outcome<Reply> {
+    let (key, value) = (&call.arguments[0], &call.arguments[1]);
+    let (mut only_new, mut only_old, mut get, mut keep, mut expiry) = (false, false, false, false, None);
+    let mut words = Words::new(&call.arguments[2..]);
+    while !words.is_empty() {
+        let option = words.option()?;
+        match option.as_str() {
+            "NX" => only_new = true,
+            "XX" => only_old = true,
+            "GET" => get = true,
+            "KEEPTTL" => keep = true,
+            option => match Expiry::parse(option, &mut words)? {
+                Some(given) if expiry.is_none() => expiry = Some(given),
+                _ => return Err(Failure::syntax()),
+            },
+        }
+    }
+    if (only_new && only_old) || (keep && expiry.is_some()) {
+        return Err(Failure::syntax());
+    }
+    let mut expires_at_ms = expiry.map(|expiry| expires_at(expiry, call.unit.now_ms, "set")).transpose()?;
+    let mut old = None;
+    if get {
+        let found = call.unit.string(key)?;
+        if (only_new && found.is_some()) || (only_old && found.is_none()) {
+            return Ok(Reply::optional(found.map(|(value, _)| value)));
+        }
+        if keep {
+            expires_at_ms = found.as_ref().and_then(|(_, at)| *at);
+        }
+        old = found.map(|(value, _)| value);
+    } else if only_new || only_old || keep {
+        let found = call.unit.exists(key)?;
+        if (only_new && found.is_some()) || (only_old && found.is_none()) {
+            return Ok(Reply::Null);
+        }
+        if keep {
+            expires_at_ms = found.and_then(|(_, at)| at);
+        }
+    }
+    call.unit.put(key, Value::String(value.clone()), expires_at_ms)?;
+    Ok(if get { Reply::optional(old) } else { Reply::OK })
+}
+
+/// SETEX key seconds value
+pub(crate) fn setex(call: &mut Call<'_, '_>) -> Outcome<Reply> {
+    expiring(call, Expiry::Seconds, "setex")
+}
+
+/// PSETEX key milliseconds value
+pub(crate) fn psetex(call: &mut Call<'_, '_>) -> Outcome<Reply> {
+    expiring(call, Expiry::Millis, "psetex")
+}
+
+fn expiring(call: &mut Call<'_, '_>, unit: fn(i64) -> Expiry, command: &str) -> Outcome<Reply> {
+    let [key, span, value] = call.arguments else { return Err(Failure::syntax()) };
+    let at = expires_at(unit(number::integer(span)?), call.unit.now_ms, command)?;
+    call.unit.put(key, Value::String(value.clone()), Some(at))?;
+    Ok(Reply::OK)
+}

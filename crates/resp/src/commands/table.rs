@@ -1,0 +1,599 @@
+//! The table of commands.
+
+use crate::commands::{
+    Run, Scope, Spec, clients, connections, counters, describe, expiry, flush, hash_numbers, hash_scan, hashes, info,
+    keys, multi, ranges, renaming, scan, search, set, strings,
+};
+use crate::vectors;
+
+/// The first key, the last and the steps between, as arguments counted from the name; -1 is the last argument.
+type Keys = (i32, i32, i32);
+const NO_KEY: Keys = (0, 0, 0);
+const ONE_KEY: Keys = (1, 1, 1);
+const TWO_KEYS: Keys = (1, 2, 1);
+const EVERY_KEY: Keys = (1, -1, 1);
+const PAIRS: Keys = (1, -1, 2);
+
+/// Every command. The arity counts the name; a negative one is the least.
+pub(crate) static TABLE: &[Spec] = &[
+    // Connection
+    Spec::new(
+        "PING",
+        -1,
+        Scope::Connection,
+        NO_KEY,
+        "connection",
+        "Answers PONG, or what it is given.",
+        Run::Session(connections::ping),
+    ),
+    Spec::new(
+        "ECHO",
+        2,
+        Scope::Connection,
+        NO_KEY,
+        "connection",
+        "Answers what it is given.",
+        Run::Session(connections::echo),
+    ),
+    Spec::new(
+        "SELECT",
+        2,
+        Scope::Connection,
+        NO_KEY,
+        "connection",
+        "Chooses the database of the connection.",
+        Run::Session(connections::select),
+    ),
+    Spec::new(
+        "QUIT",
+        -1,
+        Scope::Connection,
+        NO_KEY,
+        "connection",
+        "Closes the connection.",
+        Run::Session(connections::quit),
+    )
+    .at_once()
+    .for_strangers(),
+    Spec::new(
+        "RESET",
+        1,
+        Scope::Connection,
+        NO_KEY,
+        "connection",
+        "Makes the connection as it was at first.",
+        Run::Session(connections::reset),
+    )
+    .at_once()
+    .for_strangers(),
+    Spec::new(
+        "AUTH",
+        -2,
+        Scope::Connection,
+        NO_KEY,
+        "connection",
+        "Says who the client is.",
+        Run::Session(connections::auth),
+    )
+    .at_once()
+    .for_strangers(),
+    Spec::new(
+        "HELLO",
+        -1,
+        Scope::Connection,
+        NO_KEY,
+        "connection",
+        "Chooses the protocol, and says who the client is.",
+        Run::Session(connections::hello),
+    )
+    .at_once()
+    .for_strangers(),
+    Spec::new(
+        "CLIENT",
+        -2,
+        Scope::Connection,
+        NO_KEY,
+        "connection",
+        "Looks at, names and ends connections.",
+        Run::Session(clients::client),
+    ),
+    // Server
+    Spec::new(
+        "COMMAND",
+        -1,
+        Scope::Connection,
+        NO_KEY,
+        "server",
+        "Tells which commands there are.",
+        Run::Session(describe::command),
+    ),
+    Spec::new("INFO", -1, Scope::Connection, NO_KEY, "server", "Tells about the server.", Run::Session(info::info)),
+    Spec::new(
+        "TIME",
+        1,
+        Scope::Connection,
+        NO_KEY,
+        "server",
+        "Tells the time of the server.",
+        Run::Session(info::time),
+    ),
+    Spec::new(
+        "CONFIG",
+        -2,
+        Scope::Admin,
+        NO_KEY,
+        "server",
+        "Tells the settings of the server.",
+        Run::Session(info::config),
+    ),
+    Spec::new(
+        "DBSIZE",
+        1,
+        Scope::Read,
+        NO_KEY,
+        "server",
+        "Counts the keys: exactly up to 10,000, about beyond.",
+        Run::Data(keys::dbsize),
+    ),
+    Spec::new(
+        "FLUSHDB",
+        -1,
+        Scope::Write,
+        NO_KEY,
+        "server",
+        "Deletes every key of the database.",
+        Run::Data(flush::flushdb),
+    ),
+    Spec::new(
+        "FLUSHALL",
+        -1,
+        Scope::Write,
+        NO_KEY,
+        "server",
+        "Deletes every key of every database.",
+        Run::Session(flush::flushall),
+    ),
+    // Transactions
+    Spec::new(
+        "MULTI",
+        1,
+        Scope::Connection,
+        NO_KEY,
+        "transactions",
+        "Begins to queue commands.",
+        Run::Session(multi::multi),
+    )
+    .at_once(),
+    Spec::new(
+        "EXEC",
+        1,
+        Scope::Connection,
+        NO_KEY,
+        "transactions",
+        "Runs the queued commands as one.",
+        Run::Session(multi::exec),
+    )
+    .at_once(),
+    Spec::new(
+        "DISCARD",
+        1,
+        Scope::Connection,
+        NO_KEY,
+        "transactions",
+        "Forgets the queued commands.",
+        Run::Session(multi::discard),
+    )
+    .at_once(),
+    Spec::new(
+        "WATCH",
+        -2,
+        Scope::Read,
+        EVERY_KEY,
+        "transactions",
+        "Makes EXEC depend on keys.",
+        Run::Session(multi::watch),
+    )
+    .at_once(),
+    Spec::new(
+        "UNWATCH",
+        1,
+        Scope::Connection,
+        NO_KEY,
+        "transactions",
+        "Makes EXEC depend on no key.",
+        Run::Session(multi::unwatch),
+    ),
+    // String
+    Spec::new("GET", 2, Scope::Read, ONE_KEY, "string", "Reads a string.", Run::Data(strings::get)),
+    Spec::new(
+        "GETDEL",
+        2,
+        Scope::Write,
+        ONE_KEY,
+        "string",
+        "Reads a string and deletes it.",
+        Run::Data(strings::getdel),
+    ),
+    Spec::new(
+        "GETEX",
+        -2,
+        Scope::Write,
+        ONE_KEY,
+        "string",
+        "Reads a string and sets when it expires.",
+        Run::Data(strings::getex),
+    ),
+    Spec::new(
+        "GETSET",
+        3,
+        Scope::Write,
+        ONE_KEY,
+        "string",
+        "Sets a string and answers the old one.",
+        Run::Data(strings::getset),
+    ),
+    Spec::new("SET", -3, Scope::Write, ONE_KEY, "string", "Sets a string.", Run::Data(set::set)),
+    Spec::new(
+        "SETEX",
+        4,
+        Scope::Write,
+        ONE_KEY,
+        "string",
+        "Sets a string that expires in seconds.",
+        Run::Data(set::setex),
+    ),
+    Spec::new(
+        "PSETEX",
+        4,
+        Scope::Write,
+        ONE_KEY,
+        "string",
+        "Sets a string that expires in milliseconds.",
+        Run::Data(set::psetex),
+    ),
+    Spec::new(
+        "SETNX",
+        3,
+        Scope::Write,
+        ONE_KEY,
+        "string",
+        "Sets a string if there is no such key.",
+        Run::Data(strings::setnx),
+    ),
+    Spec::new(
+        "MGET",
+        -2,
+        Scope::Read,
+        EVERY_KEY,
+        "string",
+        "Reads several strings as of one moment.",
+        Run::Data(strings::mget),
+    ),
+    Spec::new("MSET", -3, Scope::Write, PAIRS, "string", "Sets several strings at once.", Run::Data(strings::mset)),
+    Spec::new(
+        "MSETNX",
+        -3,
+        Scope::Write,
+        PAIRS,
+        "string",
+        "Sets several strings if none of the keys is there.",
+        Run::Data(strings::msetnx),
+    ),
+    Spec::new("APPEND", 3, Scope::Write, ONE_KEY, "string", "Appends to a string.", Run::Data(strings::append)),
+    Spec::new("STRLEN", 2, Scope::Read, ONE_KEY, "string", "Tells the length of a string.", Run::Data(strings::strlen)),
+    Spec::new("GETRANGE", 4, Scope::Read, ONE_KEY, "string", "Reads a part of a string.", Run::Data(ranges::getrange)),
+    Spec::new("SUBSTR", 4, Scope::Read, ONE_KEY, "string", "Reads a part of a string.", Run::Data(ranges::getrange)),
+    Spec::new(
+        "SETRANGE",
+        4,
+        Scope::Write,
+        ONE_KEY,
+        "string",
+        "Writes a part of a string.",
+        Run::Data(ranges::setrange),
+    ),
+    Spec::new("INCR", 2, Scope::Write, ONE_KEY, "string", "Adds 1.", Run::Data(counters::incr)),
+    Spec::new("INCRBY", 3, Scope::Write, ONE_KEY, "string", "Adds a whole number.", Run::Data(counters::incrby)),
+    Spec::new("DECR", 2, Scope::Write, ONE_KEY, "string", "Takes 1 away.", Run::Data(counters::decr)),
+    Spec::new("DECRBY", 3, Scope::Write, ONE_KEY, "string", "Takes a whole number away.", Run::Data(counters::decrby)),
+    Spec::new("INCRBYFLOAT", 3, Scope::Write, ONE_KEY, "string", "Adds a number.", Run::Data(counters::incrbyfloat)),
+    // Generic
+    Spec::new("DEL", -2, Scope::Write, EVERY_KEY, "generic", "Deletes keys.", Run::Data(keys::del)),
+    Spec::new("UNLINK", -2, Scope::Write, EVERY_KEY, "generic", "Deletes keys.", Run::Data(keys::del)),
+    Spec::new("EXISTS", -2, Scope::Read, EVERY_KEY, "generic", "Counts which keys are there.", Run::Data(keys::exists)),
+    Spec::new("TOUCH", -2, Scope::Read, EVERY_KEY, "generic", "Counts which keys are there.", Run::Data(keys::exists)),
+    Spec::new("TYPE", 2, Scope::Read, ONE_KEY, "generic", "Tells what a key holds.", Run::Data(keys::kind)),
+    Spec::new("KEYS", 2, Scope::Read, NO_KEY, "generic", "Lists the keys that fit a pattern.", Run::Data(keys::keys)),
+    Spec::new("SCAN", -2, Scope::Read, NO_KEY, "generic", "Lists keys, page by page.", Run::Data(scan::scan)),
+    Spec::new("RANDOMKEY", 1, Scope::Read, NO_KEY, "generic", "Answers some key.", Run::Data(keys::randomkey)),
+    Spec::new(
+        "RENAME",
+        3,
+        Scope::Write,
+        TWO_KEYS,
+        "generic",
+        "Gives a value another key.",
+        Run::Data(renaming::rename),
+    ),
+    Spec::new(
+        "RENAMENX",
+        3,
+        Scope::Write,
+        TWO_KEYS,
+        "generic",
+        "Gives a value another key that is not there.",
+        Run::Data(renaming::renamenx),
+    ),
+    Spec::new(
+        "COPY",
+        -3,
+        Scope::Write,
+        TWO_KEYS,
+        "generic",
+        "Copies a value to another key.",
+        Run::Data(renaming::copy),
+    ),
+    Spec::new(
+        "TTL",
+        2,
+        Scope::Read,
+        ONE_KEY,
+        "generic",
+        "Tells the seconds that a key has to live.",
+        Run::Data(expiry::ttl),
+    ),
+    Spec::new(
+        "PTTL",
+        2,
+        Scope::Read,
+        ONE_KEY,
+        "generic",
+        "Tells the milliseconds that a key has to live.",
+        Run::Data(expiry::pttl),
+    ),
+    Spec::new(
+        "EXPIRETIME",
+        2,
+        Scope::Read,
+        ONE_KEY,
+        "generic",
+        "Tells the second in which a key expires.",
+        Run::Data(expiry::expiretime),
+    ),
+    Spec::new(
+        "PEXPIRETIME",
+        2,
+        Scope::Read,
+        ONE_KEY,
+        "generic",
+        "Tells the millisecond in which a key expires.",
+        Run::Data(expiry::pexpiretime),
+    ),
+    Spec::new(
+        "EXPIRE",
+        -3,
+        Scope::Write,
+        ONE_KEY,
+        "generic",
+        "Lets a key expire in seconds.",
+        Run::Data(expiry::expire),
+    ),
+    Spec::new(
+        "PEXPIRE",
+        -3,
+        Scope::Write,
+        ONE_KEY,
+        "generic",
+        "Lets a key expire in milliseconds.",
+        Run::Data(expiry::pexpire),
+    ),
+    Spec::new(
+        "EXPIREAT",
+        -3,
+        Scope::Write,
+        ONE_KEY,
+        "generic",
+        "Lets a key expire in a second.",
+        Run::Data(expiry::expireat),
+    ),
+    Spec::new(
+        "PEXPIREAT",
+        -3,
+        Scope::Write,
+        ONE_KEY,
+        "generic",
+        "Lets a key expire in a millisecond.",
+        Run::Data(expiry::pexpireat),
+    ),
+    Spec::new("PERSIST", 2, Scope::Write, ONE_KEY, "generic", "Lets a key live for ever.", Run::Data(expiry::persist)),
+    // Hash
+    Spec::new("HSET", -4, Scope::Write, ONE_KEY, "hash", "Sets fields of a hash.", Run::Data(hashes::hset)),
+    Spec::new("HMSET", -4, Scope::Write, ONE_KEY, "hash", "Sets fields of a hash.", Run::Data(hashes::hmset)),
+    Spec::new("HSETNX", 4, Scope::Write, ONE_KEY, "hash", "Sets a field that is not there.", Run::Data(hashes::hsetnx)),
+    Spec::new("HGET", 3, Scope::Read, ONE_KEY, "hash", "Reads a field.", Run::Data(hashes::hget)),
+    Spec::new("HMGET", -3, Scope::Read, ONE_KEY, "hash", "Reads several fields.", Run::Data(hashes::hmget)),
+    Spec::new("HGETALL", 2, Scope::Read, ONE_KEY, "hash", "Reads all fields.", Run::Data(hashes::hgetall)),
+    Spec::new("HDEL", -3, Scope::Write, ONE_KEY, "hash", "Deletes fields.", Run::Data(hashes::hdel)),
+    Spec::new(
+        "HEXISTS",
+        3,
+        Scope::Read,
+        ONE_KEY,
+        "hash",
+        "Tells whether a field is there.",
+        Run::Data(hashes::hexists),
+    ),
+    Spec::new("HLEN", 2, Scope::Read, ONE_KEY, "hash", "Counts the fields.", Run::Data(hashes::hlen)),
+    Spec::new("HKEYS", 2, Scope::Read, ONE_KEY, "hash", "Lists the names of the fields.", Run::Data(hashes::hkeys)),
+    Spec::new("HVALS", 2, Scope::Read, ONE_KEY, "hash", "Lists the values of the fields.", Run::Data(hashes::hvals)),
+    Spec::new("HSTRLEN", 3, Scope::Read, ONE_KEY, "hash", "Tells the length of a field.", Run::Data(hashes::hstrlen)),
+    Spec::new(
+        "HINCRBY",
+        4,
+        Scope::Write,
+        ONE_KEY,
+        "hash",
+        "Adds a whole number to a field.",
+        Run::Data(hash_numbers::hincrby),
+    ),
+    Spec::new(
+        "HINCRBYFLOAT",
+        4,
+        Scope::Write,
+        ONE_KEY,
+        "hash",
+        "Adds a number to a field.",
+        Run::Data(hash_numbers::hincrbyfloat),
+    ),
+    Spec::new("HSCAN", -3, Scope::Read, ONE_KEY, "hash", "Lists fields, page by page.", Run::Data(hash_scan::hscan)),
+    Spec::new("HRANDFIELD", -2, Scope::Read, ONE_KEY, "hash", "Answers some fields.", Run::Data(hashes::hrandfield)),
+    // Vector set
+    Spec::new(
+        "VADD",
+        -5,
+        Scope::Write,
+        ONE_KEY,
+        "vector set",
+        "Adds an element with its vector.",
+        Run::Data(vectors::vadd),
+    )
+    .of_elements(),
+    Spec::new("VREM", 3, Scope::Write, ONE_KEY, "vector set", "Removes an element.", Run::Data(vectors::vrem))
+        .of_elements(),
+    Spec::new(
+        "VSETATTR",
+        4,
+        Scope::Write,
+        ONE_KEY,
+        "vector set",
+        "Sets the attributes of an element.",
+        Run::Data(vectors::vsetattr),
+    )
+    .of_elements(),
+    Spec::new(
+        "VSIM",
+        -4,
+        Scope::Read,
+        ONE_KEY,
+        "vector set",
+        "Finds the elements nearest to a vector.",
+        Run::Data(vectors::vsim),
+    ),
+    Spec::new("VCARD", 2, Scope::Read, ONE_KEY, "vector set", "Counts the elements.", Run::Data(vectors::vcard)),
+    Spec::new(
+        "VDIM",
+        2,
+        Scope::Read,
+        ONE_KEY,
+        "vector set",
+        "Tells the dimension of the vectors.",
+        Run::Data(vectors::vdim),
+    ),
+    Spec::new(
+        "VEMB",
+        -3,
+        Scope::Read,
+        ONE_KEY,
+        "vector set",
+        "Reads the vector of an element.",
+        Run::Data(vectors::vemb),
+    ),
+    Spec::new(
+        "VGETATTR",
+        3,
+        Scope::Read,
+        ONE_KEY,
+        "vector set",
+        "Reads the attributes of an element.",
+        Run::Data(vectors::vgetattr),
+    ),
+    Spec::new("VINFO", 2, Scope::Read, ONE_KEY, "vector set", "Tells about a vector set.", Run::Data(vectors::vinfo)),
+    Spec::new(
+        "VLINKS",
+        -3,
+        Scope::Read,
+        ONE_KEY,
+        "vector set",
+        "Lists the elements nearest to an element.",
+        Run::Data(vectors::vlinks),
+    ),
+    Spec::new(
+        "VRANDMEMBER",
+        -2,
+        Scope::Read,
+        ONE_KEY,
+        "vector set",
+        "Answers some elements.",
+        Run::Data(vectors::vrandmember),
+    ),
+    Spec::new(
+        "VISMEMBER",
+        3,
+        Scope::Read,
+        ONE_KEY,
+        "vector set",
+        "Tells whether an element is there.",
+        Run::Data(vectors::vismember),
+    ),
+    Spec::new(
+        "VRANGE",
+        -4,
+        Scope::Read,
+        ONE_KEY,
+        "vector set",
+        "Lists elements in the order of their bytes.",
+        Run::Data(vectors::vrange),
+    ),
+    // Nuthatch
+    Spec::new(
+        "NH.COLLECTIONS",
+        1,
+        Scope::Read,
+        NO_KEY,
+        "nuthatch",
+        "Lists the collections.",
+        Run::Session(search::collections),
+    ),
+    Spec::new(
+        "NH.SEARCH",
+        -2,
+        Scope::Read,
+        NO_KEY,
+        "nuthatch",
+        "Searches a collection by words, by a vector, or by both.",
+        Run::Data(search::search),
+    ),
+];
+
+impl Spec {
+    const fn new(
+        name: &'static str,
+        arity: i32,
+        scope: Scope,
+        keys: Keys,
+        group: &'static str,
+        summary: &'static str,
+        run: Run,
+    ) -> Self {
+        let (runs_at_once, needs_no_user, writes_elements) = (false, false, false);
+        Self { name, arity, scope, keys, group, summary, run, runs_at_once, needs_no_user, writes_elements }
+    }
+
+    /// Not queued by MULTI.
+    const fn at_once(mut self) -> Self {
+        self.runs_at_once = true;
+        self
+    }
+
+    /// For those who have not said who they are.
+    const fn for_strangers(mut self) -> Self {
+        self.needs_no_user = true;
+        self
+    }
+
+    /// Changes elements of vector sets.
+    const fn of_elements(mut self) -> Self {
+        self.writes_elements = true;
+        self
+    }
+}

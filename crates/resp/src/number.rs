@@ -1,0 +1,43 @@
+//! Numbers as clients write them, and as they are written back.
+
+use crate::failure::{Failure, Outcome};
+
+/// A whole number of 64 bits in its shortest decimal form: no plus, no leading zeros, no spaces.
+pub(crate) fn integer(text: &[u8]) -> Outcome<i64> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let canonical = match digits {
+        [] => false,
+        [b'0'] => text.len() == 1,
+        [first, ..] => *first != b'0' && digits.iter().all(u8::is_ascii_digit),
+    };
+    let number = canonical.then(|| std::str::from_utf8(text).ok()?.parse().ok()).flatten();
+    number.ok_or_else(Failure::not_integer)
+}
+
+/// A finite number or an infinity; never what is not a number.
+pub(crate) fn float(text: &[u8]) -> Outcome<f64> {
+    let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
+    number.filter(|number| !number.is_nan()).ok_or_else(Failure::not_float)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_shortest_form_is_a_whole_number() {
+        assert_eq!(integer(b"-17").unwrap(), -17);
+        assert_eq!(integer(b"0").unwrap(), 0);
+        assert_eq!(integer(b"9223372036854775807").unwrap(), i64::MAX);
+        for wrong in ["", "-", "-0", "+1", "01", " 1", "1 ", "1.0", "9223372036854775808", "x"] {
+            assert!(integer(wrong.as_bytes()).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn floats_are_numbers() {
+        assert_eq!(float(b"3.0e3").unwrap(), 3000.0);
+        assert!(float(b"inf").unwrap().is_infinite());
+        assert!(float(b"nan").is_err() && float(b"").is_err() && float(b"1x").is_err());
+    }
+}

@@ -1,0 +1,46 @@
+//! How the protocol is served.
+
+use std::time::Duration;
+
+use nuthatch_engine::{Clock, Durability};
+
+use crate::protocol::Limits;
+
+/// Limits and times of a [`crate::Server`].
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What every acknowledged write has survived. Under `Commit` the replies of a pipeline wait for one fsync together.
+    pub durability: Durability,
+    /// Connections at a time; one more is told so and closed.
+    pub connections_max: usize,
+    /// How many databases SELECT knows.
+    pub databases: usize,
+    /// How large one command may be.
+    pub limits: Limits,
+    /// Bytes that half commands of all connections may take together.
+    pub input_bytes_max: usize,
+    /// Replies wait until the client reads: this is how much of them is kept before no further command is run.
+    pub output_bytes: usize,
+    /// A client that has sent half a command, or does not read, is closed after this time without a byte.
+    pub stalled_after: Duration,
+    /// A client that sends nothing at all is closed after this time; `None`: never.
+    pub idle_after: Option<Duration>,
+    /// What the time is, for keys that expire.
+    pub clock: Clock,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            durability: Durability::Commit,
+            connections_max: 1024,
+            databases: 16,
+            limits: Limits::default(),
+            input_bytes_max: 256 << 20,
+            output_bytes: 1 << 20,
+            stalled_after: Duration::from_secs(60),
+            idle_after: None,
+            clock: Clock::system(),
+        }
+    }
+}

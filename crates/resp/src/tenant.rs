@@ -1,0 +1,121 @@
+//! A tenant's data as Redis numbers it: databases, each a keyspace, with the collections behind its vector sets.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nuthatch_engine::{Collection, Database, Durability, Keyspace};
+use parking_lot::{Mutex, MutexGuard, RwLock};
+
+use crate::cursors::Cursors;
+use crate::failure::Outcome;
+
+/// Locks for elements of vector sets, which are read before they are written.
+const STRIPES: usize = 64;
+
+/// What all connections of one tenant share. Make one a tenant, and give the same to all of its connections.
+pub struct Tenant {
+    pub(crate) database: Database,
+    spaces: Mutex<HashMap<usize, Arc<Space>>>,
+    collections: Mutex<HashMap<String, Collection>>,
+    pub(crate) cursors: Mutex<Cursors>,
+    /// Writers share it; a transaction that others keep getting in the way of has it alone.
+    pub(crate) turn: RwLock<()>,
+    /// Whoever changes elements shares it; making, emptying and dropping a vector set has it alone.
+    pub(crate) sets: RwLock<()>,
+    stripes: [Mutex<()>; STRIPES],
+}
+
+/// One numbered database.
+pub(crate) struct Space {
+    pub number: usize,
+    pub keyspace: Keyspace,
+    /// Some key is a vector set, or was: whoever overwrites a key looks first what it is.
+    pub has_sets: AtomicBool,
+}
+
+impl Tenant {
+    /// The tenant whose data this is.
+    pub fn new(database: Database) -> Arc<Self> {
+        Arc::new(Self {
+            database,
+            spaces: Mutex::default(),
+            collections: Mutex::default(),
+            cursors: Mutex::default(),
+            turn: RwLock::default(),
+            sets: RwLock::default(),
+            stripes: std::array::from_fn(|_| Mutex::default()),
+        })
+    }
+
+    /// The database of that number; its keyspace is made when there is none.
+    pub(crate) fn space(&self, number: usize) -> Outcome<Arc<Space>> {
+        if let Some(space) = self.spaces.lock().get(&number) {
+            return Ok(space.clone());
+        }
+        let keyspace = self.database.kv(&keyspace_name(number))?;
+        let has_sets = !self.set_collections(number)?.is_empty();
+        let space = Arc::new(Space { number, keyspace, has_sets: AtomicBool::new(has_sets) });
+        Ok(self.spaces.lock().entry(number).or_insert(space).clone())
+    }
+
+    /// Somebody has dropped a keyspace: it is made anew when it is asked for again.
+    pub(crate) fn forget_space(&self, number: usize) {
+        self.spaces.lock().remove(&number);
+    }
+
+    /// Names of the collections behind the vector sets of a database.
+    pub(crate) fn set_collections(&self, number: usize) -> Outcome<Vec<String>> {
+        let prefix = collection_prefix(number);
+        let names = self.database.collection_names()?;
+        Ok(names.into_iter().filter(|name| name.starts_with(&prefix)).collect())
+    }
+
+    pub(crate) fn collection(&self, name: &str) -> nuthatch_engine::Result<Collection> {
+        if let Some(collection) = self.collections.lock().get(name) {
+            return Ok(collection.clone());
+        }
+        let collection = self.database.existing_collection(name)?;
+        self.collections.lock().insert(name.to_string(), collection.clone());
+        Ok(collection)
+    }
+
+    pub(crate) fn forget_collection(&self, name: &str) {
+        self.collections.lock().remove(name);
+    }
+
+    pub(crate) fn drop_collection(&self, name: &str) -> Outcome<()> {
+        self.forget_collection(name);
+        self.database.drop_collection(name)?;
+        Ok(())
+    }
+
+    /// Keeps others off an element of a vector set.
+    pub(crate) fn lock_element(&self, collection: &str, element: &[u8]) -> MutexGuard<'_, ()> {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((collection, element));
+        self.stripes[hash as usize % STRIPES].lock()
+    }
+}
+
+impl Space {
+    pub fn has_sets(&self) -> bool {
+        self.has_sets.load(Ordering::Acquire)
+    }
+
+    /// Deletes every key, and the collections of all vector sets.
+    pub fn flush(&self, tenant: &Tenant, durability: Durability) -> Outcome<()> {
+        let _alone = tenant.sets.write();
+        self.keyspace.with_durability(durability).delete_prefix("")?;
+        tenant.set_collections(self.number)?.iter().try_for_each(|name| tenant.drop_collection(name))
+    }
+}
+
+pub(crate) fn keyspace_name(number: usize) -> String {
+    format!("redis.{number}")
+}
+
+/// What the names of the collections begin with.
+pub(crate) fn collection_prefix(number: usize) -> String {
+    format!("redis.{number}.")
+}

@@ -1,0 +1,206 @@
+//! Commands that stand alone, and those between MULTI and EXEC: on the engine's serialisable transactions.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use nuthatch_engine::{Entry, Transaction};
+
+use crate::commands::{Call, Data, Run, Spec};
+use crate::failure::{Failure, Outcome};
+use crate::prepared::Prepared;
+use crate::protocol::{Command, Reply};
+use crate::session::{Queue, Session};
+use crate::tenant::{Space, Tenant};
+use crate::unit::{Finish, Unit};
+
+/// Times that a transaction is tried beside other writers; then it has the tenant's writes to itself.
+const OPTIMISTIC_TRIES: u32 = 4;
+/// Times in all. Only writers through other faces get in the way after the optimistic ones.
+const TRIES_MAX: u32 = 1000;
+
+/// A key as WATCH found it.
+pub(crate) struct Watch {
+    database: usize,
+    key: Vec<u8>,
+    /// Of its value and expiry.
+    digest: Option<blake3::Hash>,
+}
+
+impl Session {
+    pub fn watch(&mut self, keys: &[Vec<u8>]) -> Outcome<()> {
+        let entries = self.space()?.keyspace.entries(keys)?;
+        for (key, entry) in keys.iter().zip(&entries) {
+            let database = self.database;
+            if !self.watched.iter().any(|watch| watch.database == database && watch.key == *key) {
+                self.watched.push(Watch { database, key: key.clone(), digest: digest(entry.as_ref()) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a command that reads or writes data, by itself.
+    pub(crate) fn run_alone(&mut self, spec: &'static Spec, run: Data, arguments: &[Vec<u8>]) -> Outcome<Reply> {
+        let (tenant, space) = (self.tenant()?, self.space()?);
+        let durability = self.write_durability();
+        for _ in 0..TRIES_MAX {
+            let now_ms = self.now_ms();
+            let (outcome, after) = {
+                let _turn = spec.scope.writes().then(|| tenant.turn.read());
+                let _sets = spec.writes_elements.then(|| tenant.sets.read());
+                let mut unit = Unit::live(&tenant, &space, durability, now_ms);
+                let mut call = Call::new(&mut unit, arguments, self);
+                let outcome = run(&mut call).and_then(|reply| Ok((reply, unit.finish()?)));
+                if !matches!(&outcome, Ok((_, Finish::Done { .. }))) {
+                    unit.undo()?;
+                }
+                (outcome, unit.take_after())
+            };
+            match outcome {
+                Ok((reply, Finish::Done { wrote })) => {
+                    if wrote || !after.is_empty() {
+                        self.note_write();
+                    }
+                    after.into_iter().try_for_each(|after| after.run(&tenant, &space, durability, now_ms))?;
+                    return Ok(reply);
+                }
+                Ok((_, Finish::Changed)) => {}
+                Ok((_, Finish::NeedsTransaction)) => {
+                    let replies = self.run_together(&[(spec, arguments.to_vec())], &[])?;
+                    let reply = replies.and_then(|mut replies| replies.pop()).ok_or_else(Failure::conflict)?;
+                    return reply;
+                }
+                Err(failure) if failure.is_conflict => {}
+                Err(failure) => {
+                    if failure.message.contains("was dropped") {
+                        // Through another face; the next command finds it made anew.
+                        tenant.forget_space(space.number);
+                        self.select(self.database);
+                    }
+                    return Err(failure);
+                }
+            }
+        }
+        Err(Failure::conflict())
+    }
+
+    /// EXEC: the replies, or none when a watched key has changed.
+    pub fn exec(&mut self) -> Outcome<Reply> {
+        let Some(Queue { commands, broken, .. }) = self.queue.take() else {
+            return Err(Failure::error("EXEC without MULTI"));
+        };
+        let watched = std::mem::take(&mut self.watched);
+        if broken {
+            return Err(Failure::new("EXECABORT", "Transaction discarded because of previous errors."));
+        }
+        let Some(outcomes) = self.run_together(&commands, &watched)? else { return Ok(Reply::NullArray) };
+        let replies =
+            outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|failure| Reply::Error(failure.line())));
+        Ok(Reply::Array(replies.collect()))
+    }
+
+    /// Runs several commands as one; none when a watched key is not as it was.
+    fn run_together(
+        &mut self,
+        commands: &[(&'static Spec, Command)],
+        watched: &[Watch],
+    ) -> Outcome<Option<Vec<Outcome<Reply>>>> {
+        let tenant = self.tenant()?;
+        let prepared = RefCell::new(Prepared::default());
+        let database = self.database;
+        let mut outcome = Err(Failure::conflict());
+        for tried in 0..TRIES_MAX {
+            prepared.borrow_mut().rewind();
+            self.select(database);
+            outcome = {
+                let (_shared, _alone);
+                match tried < OPTIMISTIC_TRIES {
+                    true => _shared = tenant.turn.read(),
+                    false => _alone = tenant.turn.write(),
+                }
+                let _sets = commands.iter().any(|(spec, _)| spec.writes_elements).then(|| tenant.sets.read());
+                self.try_together(&tenant, commands, watched, &prepared)
+            };
+            match &outcome {
+                Err(failure) if failure.is_conflict => {}
+                _ => break,
+            }
+        }
+        let committed = matches!(&outcome, Ok(Some(_)));
+        prepared.into_inner().left(committed).iter().try_for_each(|name| tenant.drop_collection(name))?;
+        let durability = self.write_durability();
+        match outcome? {
+            None => Ok(None),
+            Some((replies, after)) => {
+                self.note_write();
+                for (space, after) in after {
+                    after.run(&tenant, &space, durability, self.now_ms())?;
+                }
+                Ok(Some(replies))
+            }
+        }
+    }
+
+    fn try_together(
+        &mut self,
+        tenant: &Arc<Tenant>,
+        commands: &[(&'static Spec, Command)],
+        watched: &[Watch],
+        prepared: &RefCell<Prepared>,
+    ) -> Outcome<Option<Together>> {
+        let transaction = tenant.database.transaction()?;
+        for watch in watched {
+            let space = tenant.space(watch.database)?;
+            let entry = transaction.kv(space.keyspace.name())?.entry(&watch.key)?;
+            if digest(entry.as_ref()) != watch.digest {
+                return Ok(None);
+            }
+        }
+        let (mut replies, mut afters) = (Vec::with_capacity(commands.len()), Vec::new());
+        for (spec, arguments) in commands {
+            let outcome = match spec.run {
+                Run::Session(run) => {
+                    self.within = true;
+                    let outcome = run(self, arguments);
+                    self.within = false;
+                    outcome
+                }
+                Run::Data(run) => self.run_within(tenant, run, arguments, &transaction, prepared, &mut afters),
+            };
+            match outcome {
+                Err(failure) if failure.is_conflict => return Err(failure),
+                outcome => replies.push(outcome),
+            }
+        }
+        transaction.commit(self.write_durability())?;
+        Ok(Some((replies, afters)))
+    }
+
+    fn run_within(
+        &mut self,
+        tenant: &Arc<Tenant>,
+        run: Data,
+        arguments: &[Vec<u8>],
+        transaction: &Transaction,
+        prepared: &RefCell<Prepared>,
+        afters: &mut Vec<(Arc<Space>, crate::after::After)>,
+    ) -> Outcome<Reply> {
+        let space = self.space()?;
+        let mut unit = Unit::within(tenant, &space, transaction, prepared, self.now_ms());
+        let reply = run(&mut Call::new(&mut unit, arguments, self))?;
+        unit.stage()?;
+        afters.extend(unit.take_after().into_iter().map(|after| (space.clone(), after)));
+        Ok(reply)
+    }
+}
+
+/// What the commands of a transaction answered, and what follows its commit.
+type Together = (Vec<Outcome<Reply>>, Vec<(Arc<Space>, crate::after::After)>);
+
+fn digest(entry: Option<&Entry>) -> Option<blake3::Hash> {
+    entry.map(|entry| {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&entry.expires_at_ms.unwrap_or(u64::MAX).to_be_bytes());
+        hasher.update(&entry.value);
+        hasher.finalize()
+    })
+}

@@ -1,0 +1,398 @@
+//! What one command reads and writes, so that it happens as if it were alone: each command is written once, and works by itself
+//! and within EXEC.
+//!
+//! By itself a command reads live; at its end, when it wrote the one key that it read, the write is made on the condition that the
+//! key is unchanged; when it wrote more, the command is run again in a transaction. Within EXEC all commands share one transaction.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use nuthatch_engine::{
+    Answer, Collection, CollectionOptions, Durability, EmbedderChoice, Entry, ErrorKind, KeyPage, KeyScan, KvOp,
+    Metric, Page, Record, Scan, Search, StoredRecord, Transaction,
+};
+
+use crate::after::After;
+use crate::failure::{Failure, Outcome};
+use crate::hash::Hash;
+use crate::prepared::Prepared;
+use crate::tenant::{Space, Tenant, collection_prefix};
+use crate::value::{Type, Value};
+use crate::vectors::Set;
+
+/// A command's view of its database.
+pub(crate) struct Unit<'u> {
+    pub tenant: &'u Tenant,
+    pub space: &'u Arc<Space>,
+    place: Place<'u>,
+    pub now_ms: u64,
+    /// As they are stored.
+    seen: Vec<(Vec<u8>, Option<Entry>)>,
+    writes: Vec<KvOp>,
+    /// Collections that were made for this; dropped again when nothing comes of it.
+    created: Vec<String>,
+    after: Vec<After>,
+    /// Records were written, past `writes`.
+    wrote_records: bool,
+}
+
+enum Place<'u> {
+    /// Writes are as durable as this says.
+    Live(Durability),
+    Within(&'u Transaction, &'u RefCell<Prepared>),
+}
+
+/// How the writes of a command ended.
+pub(crate) enum Finish {
+    Done {
+        wrote: bool,
+    },
+    /// Others have changed what was read: run the command again.
+    Changed,
+    /// It takes a transaction: run the command again in one.
+    NeedsTransaction,
+}
+
+impl<'u> Unit<'u> {
+    pub fn live(tenant: &'u Tenant, space: &'u Arc<Space>, durability: Durability, now_ms: u64) -> Self {
+        Self::new(tenant, space, Place::Live(durability), now_ms)
+    }
+
+    pub fn within(
+        tenant: &'u Tenant,
+        space: &'u Arc<Space>,
+        transaction: &'u Transaction,
+        prepared: &'u RefCell<Prepared>,
+        now_ms: u64,
+    ) -> Self {
+        Self::new(tenant, space, Place::Within(transaction, prepared), now_ms)
+    }
+
+    fn new(tenant: &'u Tenant, space: &'u Arc<Space>, place: Place<'u>, now_ms: u64) -> Self {
+        let (seen, writes, created, after) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { tenant, space, place, now_ms, seen, writes, created, after, wrote_records: false }
+    }
+
+    /// The value of a key and when it expires.
+    pub fn value(&mut self, key: &[u8]) -> Outcome<Option<(Value, Option<u64>)>> {
+        let entry = self.entry(key)?;
+        self.shown(key, entry)
+    }
+
+    /// The values of several keys, as of one moment.
+    pub fn entries(&mut self, keys: &[Vec<u8>]) -> Outcome<Vec<Option<Entry>>> {
+        match &self.place {
+            Place::Live(_) if self.writes.is_empty() => {
+                let found = self.space.keyspace.entries(keys)?;
+                self.seen.extend(keys.iter().cloned().zip(found.iter().cloned()));
+                Ok(found)
+            }
+            _ => keys.iter().map(|key| self.entry(key)).collect(),
+        }
+    }
+
+    /// A string and when it expires.
+    pub fn string(&mut self, key: &[u8]) -> Outcome<Option<(Vec<u8>, Option<u64>)>> {
+        match self.value(key)? {
+            None => Ok(None),
+            Some((Value::String(bytes), expires_at_ms)) => Ok(Some((bytes, expires_at_ms))),
+            Some(_) => Err(Failure::wrong_type()),
+        }
+    }
+
+    /// A hash and when it expires.
+    pub fn hash(&mut self, key: &[u8]) -> Outcome<Option<(Hash, Option<u64>)>> {
+        match self.value(key)? {
+            None => Ok(None),
+            Some((Value::Hash(hash), expires_at_ms)) => Ok(Some((hash, expires_at_ms))),
+            Some(_) => Err(Failure::wrong_type()),
+        }
+    }
+
+    /// A vector set and its collection.
+    pub fn set(&mut self, key: &[u8]) -> Outcome<Option<(Set, Collection)>> {
+        match self.value(key)? {
+            None => Ok(None),
+            Some((Value::Set(set), _)) => match self.tenant.collection(&set.collection) {
+                Ok(collection) => Ok(Some((set, collection))),
+                // Its collection was dropped through another face, or a crash came between the two: there is no set.
+                Err(error) if error.kind == ErrorKind::NotFound => {
+                    self.after.push(After::Purge(key.to_vec()));
+                    Ok(None)
+                }
+                Err(error) => Err(error.into()),
+            },
+            Some(_) => Err(Failure::wrong_type()),
+        }
+    }
+
+    pub fn exists(&mut self, key: &[u8]) -> Outcome<Option<(Type, Option<u64>)>> {
+        let Some(entry) = self.entry(key)? else { return Ok(None) };
+        match Type::of(&entry.value) {
+            Type::Set => Ok(self.shown(key, Some(entry))?.map(|(_, expires_at_ms)| (Type::Set, expires_at_ms))),
+            kind => Ok(Some((kind, entry.expires_at_ms))),
+        }
+    }
+
+    pub fn scan(&mut self, scan: &KeyScan) -> Outcome<KeyPage> {
+        match &self.place {
+            Place::Live(_) => Ok(self.space.keyspace.scan(scan)?),
+            Place::Within(transaction, _) => Ok(transaction.kv(self.space.keyspace.name())?.scan(scan)?),
+        }
+    }
+
+    /// Sets a key, whatever it held.
+    pub fn put(&mut self, key: &[u8], value: Value, expires_at_ms: Option<u64>) -> Outcome<()> {
+        self.let_go(key, &value)?;
+        let (value, expires_at_ms) = match value {
+            // The store would remove the key and leave the collection behind.
+            Value::Set(set) => (Value::Set(Set { expires_at_ms, ..set }), None),
+            value => (value, expires_at_ms),
+        };
+        let (key, value) = (key.to_vec(), value.encode());
+        self.writes.push(match expires_at_ms {
+            Some(at) if at <= self.now_ms => KvOp::Delete { key },
+            Some(expires_at_ms) => KvOp::PutUntil { key, value, expires_at_ms },
+            None => KvOp::Put { key, value, expires_in: None },
+        });
+        Ok(())
+    }
+
+    /// Deletes a key, with the collection of a vector set.
+    pub fn delete(&mut self, key: &[u8]) -> Outcome<()> {
+        self.let_go(key, &Value::String(Vec::new()))?;
+        self.writes.push(KvOp::Delete { key: key.to_vec() });
+        Ok(())
+    }
+
+    /// Deletes a key whose value has gone elsewhere.
+    pub fn leave(&mut self, key: &[u8]) {
+        self.writes.push(KvOp::Delete { key: key.to_vec() });
+    }
+
+    /// A new collection for a vector set of this database. Within a transaction it must have been there when that began: the
+    /// first time round it is made, and the transaction begun anew.
+    pub fn create_collection(&mut self, key: &[u8], dim: usize) -> Outcome<String> {
+        if let Place::Within(_, prepared) = &self.place
+            && let Some(name) = prepared.borrow_mut().take(self.space.number, key)
+        {
+            return Ok(name);
+        }
+        self.space.has_sets.store(true, Ordering::Release);
+        let readable: String = String::from_utf8_lossy(key)
+            .chars()
+            .take(32)
+            .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' })
+            .collect();
+        let name = format!("{}{readable}.{:08x}", collection_prefix(self.space.number), fastrand::u32(..));
+        let options = CollectionOptions {
+            dim: Some(dim),
+            metric: Some(Metric::Cosine),
+            embedder: EmbedderChoice::None,
+            ..CollectionOptions::default()
+        };
+        self.tenant.database.collection(&name, options)?;
+        match &self.place {
+            Place::Live(_) => {
+                self.created.push(name.clone());
+                Ok(name)
+            }
+            Place::Within(_, prepared) => {
+                prepared.borrow_mut().add(self.space.number, key, name);
+                Err(Failure::conflict())
+            }
+        }
+    }
+
+    /// Sets a key that was seen not to be there, now; false when it is there by now. The set's elements come after it.
+    pub fn claim(&mut self, key: &[u8], set: &Set) -> Outcome<bool> {
+        let value = Value::Set(set.clone());
+        self.let_go(key, &value)?;
+        let value = value.encode();
+        let op = KvOp::Put { key: key.to_vec(), value: value.clone(), expires_in: None };
+        let held = match &self.place {
+            Place::Live(durability) => {
+                let seen = self.seen.iter().rev().find(|(seen, _)| seen == key).and_then(|(_, entry)| entry.as_ref());
+                self.space.keyspace.with_durability(*durability).write_if(seen, op)?
+            }
+            Place::Within(..) => {
+                self.writes.push(op);
+                return Ok(true);
+            }
+        };
+        if held {
+            self.created.clear();
+            self.seen.retain(|(seen, _)| seen != key);
+            self.seen.push((key.to_vec(), Some(Entry { value, expires_at_ms: None })));
+            self.wrote_records = true;
+        }
+        Ok(held)
+    }
+
+    /// A record of a vector set, with this transaction's own writes.
+    pub fn record(&mut self, collection: &Collection, id: &str, vector: bool) -> Outcome<Option<StoredRecord>> {
+        let mut found = match &self.place {
+            Place::Live(_) => collection.get(&[id], vector)?,
+            Place::Within(transaction, _) => transaction.collection(collection.name())?.get(&[id], vector)?,
+        };
+        Ok(found.pop().flatten())
+    }
+
+    pub fn upsert(&mut self, collection: &Collection, records: Vec<Record>) -> Outcome<()> {
+        self.wrote_records = true;
+        match &self.place {
+            Place::Live(durability) => {
+                collection.with_durability(*durability).upsert(records)?;
+            }
+            Place::Within(transaction, _) => transaction.collection(collection.name())?.upsert(records)?,
+        }
+        Ok(())
+    }
+
+    pub fn remove(&mut self, collection: &Collection, id: &str) -> Outcome<()> {
+        self.wrote_records = true;
+        match &self.place {
+            Place::Live(durability) => {
+                collection.with_durability(*durability).delete(&[id])?;
+            }
+            Place::Within(transaction, _) => transaction.collection(collection.name())?.delete(&[id])?,
+        }
+        Ok(())
+    }
+
+    pub fn search(&mut self, collection: &Collection, search: &Search) -> Outcome<Answer> {
+        Ok(match &self.place {
+            Place::Live(_) => collection.search(search)?,
+            Place::Within(transaction, _) => transaction.collection(collection.name())?.search(search)?,
+        })
+    }
+
+    /// One page of a vector set's records.
+    pub fn records(&mut self, collection: &Collection, scan: &Scan) -> Outcome<Page> {
+        Ok(match &self.place {
+            Place::Live(_) => collection.scan(scan)?,
+            Place::Within(transaction, _) => transaction.collection(collection.name())?.scan(scan)?,
+        })
+    }
+
+    pub fn count(&mut self, collection: &Collection) -> Outcome<u64> {
+        Ok(match &self.place {
+            Place::Live(_) => collection.len()?,
+            Place::Within(transaction, _) => transaction.collection(collection.name())?.count(None)?,
+        })
+    }
+
+    /// Deletes every key at once; false within a transaction, where it has to be done key by key.
+    pub fn flush(&mut self) -> Outcome<bool> {
+        let Place::Live(durability) = &self.place else { return Ok(false) };
+        self.space.flush(self.tenant, *durability)?;
+        self.wrote_records = true;
+        Ok(true)
+    }
+
+    pub fn after(&mut self, after: After) {
+        self.after.push(after);
+    }
+
+    /// What is left to do once the writes hold.
+    pub fn take_after(&mut self) -> Vec<After> {
+        std::mem::take(&mut self.after)
+    }
+
+    /// Writes what a command by itself has changed.
+    pub fn finish(&mut self) -> Outcome<Finish> {
+        let Place::Live(durability) = &self.place else {
+            unreachable!("only commands by themselves end by themselves")
+        };
+        let keyspace = self.space.keyspace.with_durability(*durability);
+        let mut writes = std::mem::take(&mut self.writes);
+        if writes.is_empty() {
+            return Ok(Finish::Done { wrote: self.wrote_records });
+        }
+        if self.seen.is_empty() {
+            keyspace.multi_put(writes)?;
+            return Ok(Finish::Done { wrote: true });
+        }
+        let key = writes[0].key();
+        let alone = writes.iter().all(|op| op.key() == key) && self.seen.iter().all(|(seen, _)| seen == key);
+        match (alone, writes.pop()) {
+            (true, Some(last)) => match keyspace.write_if(self.seen[0].1.as_ref(), last)? {
+                true => Ok(Finish::Done { wrote: true }),
+                false => Ok(Finish::Changed),
+            },
+            _ => Ok(Finish::NeedsTransaction),
+        }
+    }
+
+    /// Hands what a command has changed to the transaction that it is within.
+    pub fn stage(&mut self) -> Outcome<()> {
+        let Place::Within(transaction, _) = &self.place else { unreachable!("only a transaction stages") };
+        let writes = std::mem::take(&mut self.writes);
+        if !writes.is_empty() {
+            transaction.kv(self.space.keyspace.name())?.multi_put(writes)?;
+        }
+        Ok(())
+    }
+
+    /// Drops what was made for nothing.
+    pub fn undo(&mut self) -> Outcome<()> {
+        std::mem::take(&mut self.created).iter().try_for_each(|name| self.tenant.drop_collection(name))
+    }
+
+    /// What is stored for a key, with this command's own writes.
+    fn entry(&mut self, key: &[u8]) -> Outcome<Option<Entry>> {
+        match self.writes.iter().rev().find(|op| op.key() == key) {
+            Some(KvOp::Put { value, .. }) => return Ok(Some(Entry { value: value.clone(), expires_at_ms: None })),
+            Some(KvOp::PutUntil { value, expires_at_ms, .. }) => {
+                return Ok(Some(Entry { value: value.clone(), expires_at_ms: Some(*expires_at_ms) }));
+            }
+            Some(KvOp::Delete { .. }) => return Ok(None),
+            None => {}
+        }
+        match &self.place {
+            Place::Live(_) => {
+                if let Some((_, entry)) = self.seen.iter().find(|(seen, _)| seen == key) {
+                    return Ok(entry.clone());
+                }
+                let entry = self.space.keyspace.entries(&[key])?.pop().flatten();
+                self.seen.push((key.to_vec(), entry.clone()));
+                Ok(entry)
+            }
+            Place::Within(transaction, _) => Ok(transaction.kv(self.space.keyspace.name())?.entry(key)?),
+        }
+    }
+
+    /// As commands see it: a vector set says by itself when it expires.
+    fn shown(&mut self, key: &[u8], entry: Option<Entry>) -> Outcome<Option<(Value, Option<u64>)>> {
+        let Some(Entry { value, expires_at_ms }) = entry else { return Ok(None) };
+        match Value::decode(value)? {
+            Value::Set(set) if set.expires_at_ms.is_some_and(|at| at <= self.now_ms) => {
+                self.after.push(After::Purge(key.to_vec()));
+                Ok(None)
+            }
+            Value::Set(set) => {
+                let expires_at_ms = set.expires_at_ms;
+                Ok(Some((Value::Set(set), expires_at_ms)))
+            }
+            value => Ok(Some((value, expires_at_ms))),
+        }
+    }
+
+    /// Before a key is overwritten: the collection of a vector set goes with it.
+    fn let_go(&mut self, key: &[u8], next: &Value) -> Outcome<()> {
+        if !self.space.has_sets() {
+            return Ok(());
+        }
+        let Some(entry) = self.entry(key)? else { return Ok(()) };
+        if Type::of(&entry.value) != Type::Set {
+            return Ok(());
+        }
+        if let Value::Set(old) = Value::decode(entry.value)?
+            && !matches!(next, Value::Set(next) if next.collection == old.collection)
+        {
+            self.after.push(After::Drop(old.collection));
+        }
+        Ok(())
+    }
+}

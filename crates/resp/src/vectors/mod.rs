@@ -1,0 +1,106 @@
+//! Vector sets: each is a collection of the engine, and its key says which.
+//!
+//! **Useful for** the V commands of Redis 8 on an index that lies on disk. **Not for** collections that other faces made: those
+//! are searched with `NH.SEARCH`.
+//!
+//! **Invariant:** vectors are stored as they were given (or as they were projected), in 32-bit floats: every score is the exact
+//! cosine of the two, the same each time. Attributes are the record's payload, as far as filters can read them, and the text that
+//! was given is kept beside it.
+
+mod add;
+mod attributes;
+mod element;
+mod elements;
+mod embedding;
+mod filter;
+mod info;
+mod projection;
+mod range;
+mod sample;
+mod similar;
+mod vector;
+
+use nuthatch_engine::{Record, Scan, StoredRecord};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use add::vadd;
+pub(crate) use attributes::{vgetattr, vsetattr};
+pub(crate) use elements::{vcard, vdim, vismember, vrem};
+pub(crate) use embedding::vemb;
+pub(crate) use info::{vinfo, vlinks};
+pub(crate) use range::vrange;
+pub(crate) use sample::vrandmember;
+pub(crate) use similar::vsim;
+pub(crate) use vector::parse as parse_vector;
+
+use crate::failure::Outcome;
+use crate::unit::Unit;
+
+/// Records that are copied or looked at at a time.
+pub(crate) const RECORDS_AT_ONCE: usize = 1000;
+/// Links of a node unless M says otherwise: what VLINKS shows.
+const LINKS_DEFAULT: usize = 16;
+
+/// What the key of a vector set holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Set {
+    /// Where its elements are.
+    pub collection: String,
+    /// Components of the vectors as they are stored.
+    pub dim: usize,
+    /// Components of the vectors as they are given, where they are projected.
+    pub input_dim: Option<usize>,
+    pub quantization: Quantization,
+    pub links: usize,
+    pub uid: u64,
+    /// Milliseconds since 1970.
+    pub expires_at_ms: Option<u64>,
+}
+
+/// What a set was asked to store vectors as. It says what VEMB and VINFO show; the index has codes of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Quantization {
+    F32,
+    Int8,
+    Bin,
+}
+
+impl Quantization {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::Int8 => "int8",
+            Self::Bin => "bin",
+        }
+    }
+}
+
+/// Of a cosine, what vector sets show: 1 the same direction, 0 the opposite one.
+pub(crate) fn score_of(cosine: f32) -> f64 {
+    f64::midpoint(1.0, f64::from(cosine))
+}
+
+/// A set of the same elements in a collection of its own.
+pub(crate) fn copied(unit: &mut Unit<'_>, target: &[u8], set: Set) -> Outcome<Set> {
+    let name = unit.create_collection(target, set.dim)?;
+    let (from, to) = (unit.tenant.collection(&set.collection)?, unit.tenant.collection(&name)?);
+    let mut scan = Scan { limit: RECORDS_AT_ONCE, vectors: true, ..Scan::default() };
+    loop {
+        let page = unit.records(&from, &scan)?;
+        if !page.records.is_empty() {
+            unit.upsert(&to, page.records.into_iter().map(as_given).collect())?;
+        }
+        match page.cursor {
+            Some(cursor) => scan.cursor = Some(cursor),
+            // The number stays: vectors are projected by it.
+            None => return Ok(Set { collection: name, ..set }),
+        }
+    }
+}
+
+/// A record as it was given.
+fn as_given(stored: StoredRecord) -> Record {
+    let StoredRecord { id, text, payload, context, vector, vectors } = stored;
+    Record { id, text, payload, context, vector, vectors, code: false }
+}

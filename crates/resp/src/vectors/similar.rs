@@ -1,0 +1,237 @@
+//! VSIM: the elements nearest to a vector.
+
+use nuthatch_engine::{Accuracy, Collection, Include, Scan, Search};
+
+use crate::commands::Call;
+use crate::failure::{Failure, Outcome};
+use crate::protocol::{Protocol, Reply};
+use crate::unit::Unit;
+use crate::vectors::element::{element_of, id_of};
+use crate::vectors::filter::{Expression, Translation};
+use crate::vectors::vector::{as_stored, parse};
+use crate::vectors::{RECORDS_AT_ONCE, score_of};
+use crate::words::Words;
+
+/// Hits of one search of the engine at most.
+const HITS_MAX: usize = 10_000;
+/// Exploration factors that the engine takes.
+const EFFORT_MAX: usize = 100_000;
+
+/// What a VSIM asks for.
+struct Asked {
+    query: Query,
+    with_scores: bool,
+    with_attributes: bool,
+    count: usize,
+    /// Greatest cosine distance.
+    epsilon: Option<f64>,
+    accuracy: Accuracy,
+    filter: Option<Expression>,
+    /// Elements that are looked at for the filter; `None`: as many as it takes.
+    filter_effort: Option<usize>,
+}
+
+enum Query {
+    Element(Vec<u8>),
+    Vector(Vec<f32>),
+}
+
+/// An element that was found.
+struct Found {
+    element: Vec<u8>,
+    cosine: f32,
+    attributes: Option<String>,
+}
+
+/// VSIM key ELE e | FP32 blob | VALUES n number … [WITHSCORES] [WITHATTRIBS] [COUNT n] [EPSILON d] [EF n] [FILTER e]
+/// [FILTER-EF n] [TRUTH] [NOTHREAD]
+pub(crate) fn vsim(call: &mut Call<'_, '_>) -> Outcome<Reply> {
+    let asked = Asked::parse(&mut Words::new(&call.arguments[1..]))?;
+    let Some((set, collection)) = call.unit.set(&call.arguments[0])? else { return Ok(Reply::Array(Vec::new())) };
+    let vector = match &asked.query {
+        Query::Vector(vector) => as_stored(&set, vector.clone())?,
+        Query::Element(element) => {
+            let record = call.unit.record(&collection, &id_of(element)?, true)?;
+            record.and_then(|record| record.vector).ok_or_else(|| Failure::error("element not found in set"))?
+        }
+    };
+    let mut found = asked.find(call.unit, &collection, &vector)?;
+    if let Some(epsilon) = asked.epsilon {
+        found.retain(|found| 1.0 - f64::from(found.cosine) <= epsilon);
+    }
+    Ok(asked.reply(found, call.protocol))
+}
+
+impl Asked {
+    fn parse(words: &mut Words<'_>) -> Outcome<Self> {
+        let how = words.option()?;
+        let query = match how.as_str() {
+            "ELE" => Query::Element(words.word()?.to_vec()),
+            how => match parse(how, words)? {
+                Some(vector) => Query::Vector(vector),
+                None => return Err(Failure::error("vector type must be ELE, FP32 or VALUES")),
+            },
+        };
+        let mut asked = Self {
+            query,
+            with_scores: false,
+            with_attributes: false,
+            count: 10,
+            epsilon: None,
+            accuracy: Accuracy::default(),
+            filter: None,
+            filter_effort: None,
+        };
+        while !words.is_empty() {
+            match words.option()?.as_str() {
+                "WITHSCORES" => asked.with_scores = true,
+                "WITHATTRIBS" => asked.with_attributes = true,
+                "COUNT" => asked.count = words.positive("COUNT")?,
+                "EPSILON" => {
+                    let epsilon = words.float()?;
+                    if epsilon <= 0.0 {
+                        return Err(Failure::error("invalid EPSILON"));
+                    }
+                    asked.epsilon = Some(epsilon);
+                }
+                // A search that was told to be exact stays so, whatever else it is told.
+                "EF" => {
+                    let effort = words.positive("EF")?.min(EFFORT_MAX);
+                    if asked.accuracy != Accuracy::Exact {
+                        asked.accuracy = Accuracy::Effort(effort);
+                    }
+                }
+                "TRUTH" => asked.accuracy = Accuracy::Exact,
+                "FILTER" => asked.filter = Some(Expression::parse(words.word()?)?),
+                "FILTER-EF" => {
+                    let effort = usize::try_from(words.integer()?).map_err(|_| Failure::error("invalid FILTER-EF"))?;
+                    asked.filter_effort = Some(effort).filter(|effort| *effort > 0);
+                }
+                // Every connection has a thread of its own.
+                "NOTHREAD" => {}
+                _ => return Err(Failure::syntax()),
+            }
+        }
+        Ok(asked)
+    }
+
+    fn find(&self, unit: &mut Unit<'_>, collection: &Collection, vector: &[f32]) -> Outcome<Vec<Found>> {
+        let Some(filter) = &self.filter else {
+            return match self.count {
+                count if count <= HITS_MAX => self.search(unit, collection, vector, count, None),
+                _ => self.look_at_all(unit, collection, vector, None),
+            };
+        };
+        // So many of the nearest are looked at and no more.
+        if let Some(effort) = self.filter_effort.filter(|effort| *effort <= HITS_MAX) {
+            let mut near = self.search(unit, collection, vector, effort, None)?;
+            near.retain(|found| filter.lets_pass(found.attributes.as_deref()));
+            near.truncate(self.count);
+            return Ok(near);
+        }
+        match filter.translated(&collection.info()?.fields) {
+            Translation::Nothing => Ok(Vec::new()),
+            Translation::Where(condition) if self.count <= HITS_MAX => {
+                self.search(unit, collection, vector, self.count, Some(&condition))
+            }
+            _ => self.look_further(unit, collection, vector, filter),
+        }
+    }
+
+    /// The nearest are looked at, more and more of them, and all of them at last: as many as are asked for come back when so many
+    /// pass.
+    fn look_further(
+        &self,
+        unit: &mut Unit<'_>,
+        collection: &Collection,
+        vector: &[f32],
+        filter: &Expression,
+    ) -> Outcome<Vec<Found>> {
+        let mut looked_at = self.count.saturating_mul(4).max(256);
+        while looked_at <= HITS_MAX {
+            let mut near = self.search(unit, collection, vector, looked_at, None)?;
+            let were_all = near.len() < looked_at;
+            near.retain(|found| filter.lets_pass(found.attributes.as_deref()));
+            near.truncate(self.count);
+            if were_all || near.len() == self.count {
+                return Ok(near);
+            }
+            looked_at *= 8;
+        }
+        self.look_at_all(unit, collection, vector, Some(filter))
+    }
+
+    fn search(
+        &self,
+        unit: &mut Unit<'_>,
+        collection: &Collection,
+        vector: &[f32],
+        limit: usize,
+        condition: Option<&str>,
+    ) -> Outcome<Vec<Found>> {
+        // Attributes are kept beside the texts.
+        let attributes = self.with_attributes || (self.filter.is_some() && condition.is_none());
+        let include = Include { text: attributes, payload: false, vector: false };
+        let mut search = Search { include, accuracy: self.accuracy, ..Search::vector(vector.to_vec()).limit(limit) };
+        if let Some(condition) = condition {
+            search = search.filter(condition)?;
+        }
+        let hits = unit.search(collection, &search)?.hits.into_iter();
+        Ok(hits.map(|hit| Found { element: element_of(&hit.id), cosine: hit.score, attributes: hit.context }).collect())
+    }
+
+    /// Every element is compared, a page of records at a time.
+    fn look_at_all(
+        &self,
+        unit: &mut Unit<'_>,
+        collection: &Collection,
+        vector: &[f32],
+        filter: Option<&Expression>,
+    ) -> Outcome<Vec<Found>> {
+        let mut found: Vec<Found> = Vec::new();
+        let mut scan = Scan { limit: RECORDS_AT_ONCE, vectors: true, ..Scan::default() };
+        loop {
+            let page = unit.records(collection, &scan)?;
+            for record in page.records {
+                let Some(stored) = record.vector else { continue };
+                if filter.is_none_or(|filter| filter.lets_pass(record.context.as_deref())) {
+                    let cosine = collection.metric().similarity(vector, &stored);
+                    found.push(Found { element: element_of(&record.id), cosine, attributes: record.context });
+                }
+            }
+            if found.len() > self.count.saturating_mul(2).max(RECORDS_AT_ONCE) || page.cursor.is_none() {
+                found.sort_by(|one, other| other.cosine.total_cmp(&one.cosine));
+                found.truncate(self.count);
+            }
+            match page.cursor {
+                Some(cursor) => scan.cursor = Some(cursor),
+                None => return Ok(found),
+            }
+        }
+    }
+
+    fn reply(&self, found: Vec<Found>, protocol: Protocol) -> Reply {
+        let parts = found.into_iter().map(|found| {
+            let attributes = Reply::optional(found.attributes.map(String::into_bytes));
+            let mut said = Vec::new();
+            if self.with_scores {
+                said.push(Reply::Double(score_of(found.cosine)));
+            }
+            if self.with_attributes {
+                said.push(attributes);
+            }
+            (Reply::Bulk(found.element), said)
+        });
+        match (protocol, self.with_scores || self.with_attributes) {
+            (Protocol::Three, true) => Reply::Map(
+                parts
+                    .map(|(element, mut said)| match said.len() {
+                        1 => (element, said.remove(0)),
+                        _ => (element, Reply::Array(said)),
+                    })
+                    .collect(),
+            ),
+            _ => Reply::Array(parts.flat_map(|(element, said)| std::iter::once(element).chain(said)).collect()),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What commands answer, over both protocols.
+
+mod support;
+
+use nuthatch_resp::Settings;
+use support::{Said, bulk, bulks, ok, served};
+
+#[test]
+fn strings_are_what_every_other_face_reads() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    assert_eq!(client.ask("SET greeting hello"), ok());
+    assert_eq!(served.db.kv("redis.0").unwrap().get("greeting").unwrap().unwrap(), b"hello");
+    served.db.kv("redis.0").unwrap().put("from elsewhere", "x").unwrap();
+    assert_eq!(client.ask_words(&[b"GET", b"from elsewhere"]), bulk("x"));
+    assert_eq!(client.ask("GET missing"), Said::Null);
+    assert_eq!(client.ask("set n 41"), ok());
+    assert_eq!(client.ask("INCR n"), Said::Int(42));
+    assert_eq!(client.ask("APPEND greeting !"), Said::Int(6));
+    assert_eq!(client.ask("GETRANGE greeting 1 -2"), bulk("ello"));
+    assert_eq!(client.ask("SETRANGE gap 2 x"), Said::Int(3));
+    assert_eq!(client.ask("GET gap"), bulk("\0\0x"));
+    assert_eq!(client.ask("MSETNX new 1 n 2"), Said::Int(0));
+    assert_eq!(client.ask("MGET n new"), Said::Array(vec![bulk("42"), Said::Null]));
+    assert_eq!(client.ask("INCRBYFLOAT n 0.5"), bulk("42.5"));
+    assert!(matches!(client.ask("INCR n"), Said::Error(said) if said.starts_with("ERR value is not an integer")));
+}
+
+#[test]
+fn moments_of_expiry_are_kept_to_the_millisecond() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    client.ask("SET a 1");
+    assert_eq!(client.ask("PEXPIREAT a 33177117420123"), Said::Int(1));
+    assert_eq!(client.ask("PEXPIRETIME a"), Said::Int(33_177_117_420_123));
+    assert_eq!(client.ask("INCR a"), Said::Int(2));
+    assert_eq!(client.ask("APPEND a 0"), Said::Int(2));
+    assert_eq!(client.ask("PEXPIRETIME a"), Said::Int(33_177_117_420_123), "changes of the value leave it");
+    assert_eq!(client.ask("EXPIRE a 100 GT"), Said::Int(0));
+    assert_eq!(client.ask("EXPIRE a 100 LT"), Said::Int(1));
+    assert_eq!(client.ask("TTL a"), Said::Int(100));
+    assert_eq!(client.ask("PERSIST a"), Said::Int(1));
+    assert_eq!((client.ask("TTL a"), client.ask("TTL b")), (Said::Int(-1), Said::Int(-2)));
+    assert_eq!(client.ask("EXPIRE a -1"), Said::Int(1));
+    assert_eq!(client.ask("EXISTS a"), Said::Int(0));
+    assert_eq!(client.ask("SET b 1 EXAT 1"), ok());
+    assert_eq!(client.ask("EXISTS b"), Said::Int(0), "what has expired already is not there");
+}
+
+#[test]
+fn a_type_is_not_another_and_arguments_are_counted() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    client.ask("HSET h f v");
+    client.ask("VADD v VALUES 2 1 0 e");
+    for command in ["GET h", "INCR h", "GET v", "HGET v f", "VCARD h", "APPEND v x"] {
+        assert!(matches!(client.ask(command), Said::Error(said) if said.starts_with("WRONGTYPE")), "{command}");
+    }
+    assert_eq!(client.ask("GET"), Said::Error("ERR wrong number of arguments for 'get' command".into()));
+    let Said::Error(said) = client.ask("LPUSH l x") else { panic!() };
+    assert_eq!(said, "ERR unknown command 'LPUSH', with args beginning with: 'l' 'x' ");
+    assert_eq!(client.ask("PING"), Said::Simple("PONG".into()), "and the connection goes on");
+}
+
+#[test]
+fn hashes_keep_their_fields() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    assert_eq!(client.ask("HSET h a 1 b 2 a 3"), Said::Int(2));
+    assert_eq!(client.ask("HGETALL h"), bulks(&["a", "3", "b", "2"]));
+    assert_eq!(client.ask("HINCRBY h b 5"), Said::Int(7));
+    assert_eq!(client.ask("HDEL h a b"), Said::Int(2));
+    assert_eq!(client.ask("EXISTS h"), Said::Int(0));
+    let big: Vec<String> = (0..1000).map(|n| format!("f{n} {n}")).collect();
+    client.ask(&format!("HSET big {}", big.join(" ")));
+    let (mut cursor, mut fields) = ("0".to_string(), std::collections::BTreeSet::new());
+    loop {
+        let Said::Array(page) = client.ask(&format!("HSCAN big {cursor} COUNT 50 NOVALUES")) else { panic!() };
+        let [Said::Bulk(next), Said::Array(items)] = &page[..] else { panic!("{page:?}") };
+        items.iter().for_each(|item| assert!(fields.insert(format!("{item:?}")), "{item:?} twice"));
+        cursor = String::from_utf8(next.clone()).unwrap();
+        if cursor == "0" {
+            break;
+        }
+    }
+    assert_eq!(fields.len(), 1000);
+}
+
+#[test]
+fn a_scan_finds_every_key_that_was_there_throughout() {
+    let served = served(Settings::default());
+    let (mut client, mut other) = (served.client(), served.client());
+    for n in 0..300 {
+        client.ask(&format!("SET key:{n:03} x"));
+    }
+    let (mut cursor, mut keys) = ("0".to_string(), std::collections::BTreeSet::new());
+    loop {
+        let Said::Array(page) = client.ask(&format!("SCAN {cursor} MATCH key:* COUNT 7")) else { panic!() };
+        let [Said::Bulk(next), Said::Array(items)] = &page[..] else { panic!("{page:?}") };
+        for item in items {
+            let Said::Bulk(key) = item else { panic!() };
+            keys.insert(key.clone());
+        }
+        cursor = String::from_utf8(next.clone()).unwrap();
+        if cursor == "0" {
+            break;
+        }
+        // Keys come and go meanwhile, through another connection.
+        other.ask(&format!("DEL key:{:03}", some_number(keys.len()) * 2));
+        other.ask(&format!("SET other:{} x", keys.len()));
+    }
+    for n in (1..300).step_by(2) {
+        assert!(keys.contains(format!("key:{n:03}").as_bytes()), "{n}");
+    }
+    assert!(matches!(client.ask("SCAN 12345"), Said::Error(said) if said.contains("invalid cursor")));
+}
+
+/// Some number below 150.
+fn some_number(n: usize) -> usize {
+    n * 7919 % 150
+}
+
+#[test]
+fn values_move_whole_to_other_keys() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    client.ask("SET a 1 PX 100000000");
+    client.ask("HSET h f v");
+    client.ask("VADD v VALUES 2 1 0 e SETATTR {\"n\":1}");
+    assert_eq!(client.ask("RENAME a b"), ok());
+    assert_eq!(client.ask("EXISTS a b"), Said::Int(1));
+    assert!(matches!(client.ask("TTL b"), Said::Int(ttl) if ttl > 99_000));
+    assert_eq!(client.ask("COPY h b"), Said::Int(0));
+    assert_eq!(client.ask("COPY h b REPLACE"), Said::Int(1));
+    assert_eq!(client.ask("HGET b f"), bulk("v"));
+    assert_eq!(client.ask("RENAME v w"), ok());
+    assert_eq!(client.ask("COPY w x"), Said::Int(1));
+    assert_eq!(client.ask("VREM w e"), Said::Int(1));
+    assert_eq!(client.ask("VGETATTR x e"), bulk("{\"n\":1}"));
+    assert_eq!(client.ask("EXISTS v w x"), Said::Int(1), "a set without elements is no key");
+    assert_eq!(client.ask("RENAMENX x b"), Said::Int(0));
+    assert_eq!(client.ask("DEL x b"), Said::Int(2));
+    assert!(served.db.collection_names().unwrap().is_empty(), "collections go with their keys");
+}
+
+#[test]
+fn the_newer_protocol_has_maps_numbers_and_nothing() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    let Said::Map(about) = client.ask("HELLO 3 SETNAME me") else { panic!("a map") };
+    assert!(about.contains(&(bulk("proto"), Said::Int(3))));
+    assert_eq!(client.ask("CLIENT GETNAME"), bulk("me"));
+    client.ask("HSET h a 1");
+    assert_eq!(client.ask("HGETALL h"), Said::Map(vec![(bulk("a"), bulk("1"))]));
+    assert_eq!(client.ask("GET none"), Said::Null);
+    client.ask("VADD v VALUES 2 1 0 e");
+    assert_eq!(client.ask("VISMEMBER v e"), Said::Bool(true));
+    assert_eq!(client.ask("VSIM v ELE e WITHSCORES"), Said::Map(vec![(bulk("e"), Said::Double(1.0))]));
+    assert_eq!(client.ask("RESET"), Said::Simple("RESET".into()));
+    assert_eq!(client.ask("HGETALL h"), bulks(&["a", "1"]));
+    assert!(matches!(client.ask("HELLO 4"), Said::Error(said) if said.starts_with("NOPROTO")));
+}
+
+#[test]
+fn databases_are_apart_and_flushed_alone() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    client.ask("SET k 0");
+    assert_eq!(client.ask("SELECT 3"), ok());
+    client.ask("SET k 3");
+    client.ask("VADD v VALUES 2 1 0 e");
+    assert_eq!(client.ask("DBSIZE"), Said::Int(2));
+    assert_eq!(client.ask("FLUSHDB"), ok());
+    assert_eq!((client.ask("GET k"), client.ask("EXISTS v")), (Said::Null, Said::Int(0)));
+    client.ask("SELECT 0");
+    assert_eq!(client.ask("GET k"), bulk("0"));
+    assert!(served.db.collection_names().unwrap().is_empty());
+    assert!(matches!(client.ask("SELECT 16"), Said::Error(_)));
+    client.ask("FLUSHALL");
+    assert_eq!(client.ask("DBSIZE"), Said::Int(0));
+}
