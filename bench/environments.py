@@ -26,7 +26,19 @@ def make(peer: str) -> bool:
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     wanted = Path(__file__).parent / "peers" / peer / "requirements.txt"
     pip = [str(python(peer)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
-    return subprocess.run([*pip, "-r", str(wanted)]).returncode == 0
+    return subprocess.run([*pip, "-r", str(wanted)]).returncode == 0 and all(map(install, programs(peer)))
+
+
+def programs(peer: str) -> list[list[str]]:
+    """What `cargo install` is told for each program of the peer; they lie beside its Python."""
+    wanted = Path(__file__).parent / "peers" / peer / "programs.txt"
+    lines = wanted.read_text().splitlines() if wanted.exists() else []
+    root = ["--root", str(paths.ENVIRONMENTS / peer)]
+    return [[*line.split(), *root] for line in lines if line and not line.startswith("#")]
+
+
+def install(program: list[str]) -> bool:
+    return subprocess.run(["cargo", "install", "--quiet", "--locked", *program]).returncode == 0
 
 
 if __name__ == "__main__":

@@ -3,7 +3,10 @@
 Run in the peer's environment. `build` leaves the index and `build.json` in the cache; `search` sweeps the efforts and appends one JSON
 line for each to `results/SET.PEER.CONFIG.jsonl`, after removing what an earlier run left there. One query a call, one thread, k = 10.
 
-- CPU time is that of the whole process (`CLOCK_PROCESS_CPUTIME_ID`) around the loop over the queries, the median of the rounds.
+An engine that is a server of its own names its process (`Searcher.pid`): then CPU time and memory are that process', this one's apart, and
+wall times contain the way to it and back.
+
+- CPU time is that of the whole process (its CPU clock, `CLOCK_PROCESS_CPUTIME_ID`) around the loop over the queries, the median of the rounds.
 - p50 and p99 are wall time of single calls in the round with the lowest p50.
 - Memory is RssAnon and RssFile of the process less what it had before the engine was imported: numpy and the queries.
 - Page cache is how many bytes of the index's files are resident, whoever reads them (`mincore`): the RAM that RSS hides.
@@ -33,7 +36,7 @@ for variable in (
 
 import numpy as np
 
-from bench import memory, paths
+from bench import memory, paths, process
 
 K = 10
 ROUNDS_SECONDS = 1.5
@@ -50,6 +53,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=1_000)
     parser.add_argument("--seconds", type=float, default=300, help="stop the sweep after this long")
     parser.add_argument("--effort", type=json.loads, help="one effort instead of the sweep; prints, keeps nothing")
+    parser.add_argument("--print", action="store_true", help="print the sweep, keep nothing")
     asked = parser.parse_args()
     if asked.what == "build":
         build(asked.peer, asked.config, asked.set)
@@ -77,13 +81,15 @@ def build(peer: str, config: str, data: str) -> None:
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     before, started = cpu_seconds(), time.perf_counter()
-    engine.build(base, about["metric"], part, **engine.CONFIGS[config])
+    told = engine.build(base, about["metric"], part, **engine.CONFIGS[config])
     figures = {
         "build_cpu_s": round(cpu_seconds() - before, 2),
         "build_wall_s": round(time.perf_counter() - started, 2),
         # With the base rows, which are mapped and all read.
         "build_peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MB, 1),
         "disk_mb": round(memory.disk_bytes(part) / MB, 1),
+        # A server's own figures, in place of its client's.
+        **(told or {}),
     }
     (part / "build.json").write_text(json.dumps(figures) + "\n")
     shutil.rmtree(target, ignore_errors=True)
@@ -101,7 +107,8 @@ def keep(asked: argparse.Namespace) -> None:
         print(rows[-1], end="", flush=True)
         if row["recall"] > 0.9985 or time.monotonic() > deadline:
             break
-    target.write_text("".join(rows))
+    if not asked.print:
+        target.write_text("".join(rows))
 
 
 def search(asked: argparse.Namespace, efforts: list[dict]):
@@ -112,7 +119,7 @@ def search(asked: argparse.Namespace, efforts: list[dict]):
     truth = np.load(data / "gt100_sim.npy")[: asked.queries, K - 1]
     folder = index_folder(asked.peer, asked.config, asked.set)
     built = json.loads((folder / "build.json").read_text())
-    bare = memory.resident_bytes()
+    bare = process.resident_bytes()
     memory.evict(folder)
     engine = adapter(asked.peer)
     started = time.perf_counter()
@@ -120,14 +127,17 @@ def search(asked: argparse.Namespace, efforts: list[dict]):
     searcher.set(**efforts[0])
     searcher.search(queries[0], K)
     opened = time.perf_counter() - started
+    pid = getattr(searcher, "pid", None)
+    if pid:
+        bare = (0, 0)
     for effort in efforts:
         searcher.set(**effort)
-        found, figures = timed(searcher, queries)
-        anonymous, mapped = (now - then for now, then in zip(memory.resident_bytes(), bare, strict=True))
+        found, figures = timed(searcher, queries, process.cpu_clock(pid))
+        anonymous, mapped = (now - then for now, then in zip(process.resident_bytes(pid), bare, strict=True))
         yield {
             "set": asked.set,
             "engine": asked.peer,
-            "version": importlib.metadata.version(engine.VERSION_OF) if engine.VERSION_OF else "workspace",
+            "version": version(engine),
             "config": asked.config,
             "effort": effort,
             "recall": round(recall(found, queries, data / "base.npy", truth, about["metric"]), 4),
@@ -140,7 +150,13 @@ def search(asked: argparse.Namespace, efforts: list[dict]):
         }
 
 
-def timed(searcher, queries: np.ndarray) -> tuple[list, dict]:
+def version(engine) -> str:
+    if callable(engine.VERSION_OF):
+        return engine.VERSION_OF()
+    return importlib.metadata.version(engine.VERSION_OF) if engine.VERSION_OF else "workspace"
+
+
+def timed(searcher, queries: np.ndarray, clock: int) -> tuple[list, dict]:
     """What was found, and the figures of some rounds over all queries; the first warms up and does not count."""
     started = time.perf_counter()
     found, first = [], []
@@ -153,12 +169,12 @@ def timed(searcher, queries: np.ndarray) -> tuple[list, dict]:
     cpu, walls = [], []
     for _ in range(rounds):
         wall = np.empty(len(queries), dtype=np.int64)
-        before = time.process_time_ns()
+        before = time.clock_gettime_ns(clock)
         for number, query in enumerate(queries):
             begun = time.perf_counter_ns()
             searcher.search(query, K)
             wall[number] = time.perf_counter_ns() - begun
-        cpu.append((time.process_time_ns() - before) / len(queries))
+        cpu.append((time.clock_gettime_ns(clock) - before) / len(queries))
         walls.append(wall)
     wall = min(walls, key=np.median)
     return found, {

@@ -1,4 +1,4 @@
-"""What a process and its files hold in RAM, as Linux counts it."""
+"""What files take of the disk and of the page cache, as Linux counts it."""
 
 import ctypes
 import mmap
@@ -11,12 +11,6 @@ LIBC.mmap.restype = ctypes.c_void_p
 LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
 LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 LIBC.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
-
-
-def resident_bytes() -> tuple[int, int]:
-    """Anonymous and file-mapped bytes of this process."""
-    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return tuple(int(lines[name].split()[0]) * 1024 for name in ("RssAnon", "RssFile"))
 
 
 def files(folder: Path) -> Iterator[Path]:

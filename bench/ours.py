@@ -25,17 +25,18 @@ def main() -> None:
     parser.add_argument("config", choices=CONFIGS)
     parser.add_argument("set")
     parser.add_argument("--effort", help="one effort instead of the sweep; prints, keeps nothing")
+    parser.add_argument("--print", action="store_true", help="print the sweep, keep nothing")
     asked = parser.parse_args()
     if asked.what == "build":
         build(asked.set)
     elif asked.effort:
         print(json.dumps(search(asked.config, asked.set, [int(asked.effort)])[0]))
     else:
-        rows = search(asked.config, asked.set, EFFORTS)
-        paths.RESULTS.mkdir(exist_ok=True)
-        target = paths.RESULTS / f"{asked.set}.nuthatch.{asked.config}.jsonl"
-        target.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        print(target.read_text(), end="")
+        rows = "".join(json.dumps(row) + "\n" for row in search(asked.config, asked.set, EFFORTS))
+        print(rows, end="")
+        if not asked.print:
+            paths.RESULTS.mkdir(exist_ok=True)
+            (paths.RESULTS / f"{asked.set}.nuthatch.{asked.config}.jsonl").write_text(rows)
 
 
 def index_folder(data: str) -> Path:

@@ -35,7 +35,9 @@ Question: at which recall does one core answer how many queries, and what does i
 - **Ours:** `graph_read` and `graph_mapped` are the index of one segment by itself (`crates/vector`), reading its files or
   mapping them; `engine` is the whole program through its Python module, durability `commit` (every write call fsynced before
   it returns), the default memory budget of 64 MiB. The peers are libraries called from Python, without durability but for
-  LanceDB, Chroma and sqlite-vec with their own defaults.
+  LanceDB, Chroma and sqlite-vec with their own defaults. skeg is a server on the loopback address: CPU time and memory are
+  those of its process, its client's apart; its wall times contain the way there and back. Its `tq2_mmap` (low memory) and `tq2`
+  have one shard and are asked read-only, `tq2_mmap_shards` has one for each core, as it makes them when left alone.
 - **Configurations** are the dictionaries `CONFIGS` in `bench/peers/*/*.py`.
 - **Machine:** {machine}
 - **Command:** `make bench-vector`; the tables alone, from `bench/results/*.jsonl`: `python -m bench.report`.
@@ -43,6 +45,9 @@ Question: at which recall does one core answer how many queries, and what does i
 LOW_MEMORY = """In a control group that counts everything, page cache included; one effort each, the cheapest that reaches .95 without a
 limit. The index is evicted first: the first round over the queries starts cold, the others find what fits. A peer's limit
 includes some 35 MB of Python and numpy.
+"""
+BESIDE = """One run, up to {rounds} sweeps of each in turns, the best of each point. The load average of the machine was {load}, of which
+the measurement itself makes 1: speeds compare within this table alone, and its p50 and p99 contain the waiting for a core.
 """
 COLUMNS = [
     "engine",
@@ -88,6 +93,8 @@ def main() -> None:
         parts.append(table(COLUMNS, frontier_rows(sweeps)))
         parts.append(f"![Recall against speed](vector/{name}-speed.svg)\n\n![Memory](vector/{name}-memory.svg)\n")
         parts.extend(low_memory(name))
+        for peer, rows in results.beside(name).items():
+            parts.extend(beside(name, peer, rows))
     parts.append(absent())
     (paths.REPORTS / "vector.md").write_text("\n".join(parts))
 
@@ -151,6 +158,29 @@ def low_memory(name: str) -> list[str]:
     ]
     told = f"### {name} inside a memory limit\n\n{LOW_MEMORY}"
     return [told, table(LOW, cells)]
+
+
+def beside(name: str, peer: str, sweeps: dict[tuple[str, str], list[dict]]) -> list[str]:
+    """Ours and one peer, and how many times faster ours are than its fastest at each recall."""
+    every = [row for rows in sweeps.values() for row in rows]
+    loads = [load for row in every for load in row["load"]]
+    told = BESIDE.format(rounds=max(row["round"] for row in every) + 1, load=f"{min(loads):.1f} to {max(loads):.1f}")
+    theirs = [rows for (engine, _), rows in sweeps.items() if engine == peer]
+    lines = []
+    for (engine, config), rows in sweeps.items():
+        if engine != peer:
+            fastest = [max((results.at(rows, recall) or 0 for rows in theirs), default=0) for recall in results.RECALLS]
+            speeds = [results.at(rows, recall) for recall in results.RECALLS]
+            ratios = [f"{a / b:.1f}" if a and b else "-" for a, b in zip(speeds, fastest, strict=True)]
+            lines.append([f"{config} / {peer}", *ratios])
+    columns = ["config", *(f"@{recall:.2f}".replace("0.", ".") for recall in results.RECALLS)]
+    head = f"### {name} beside {peer}\n\n{told}"
+    return [
+        head,
+        table(COLUMNS, frontier_rows(sweeps)),
+        "How many times as fast as its fastest:\n",
+        table(columns, lines),
+    ]
 
 
 def absent() -> str:

@@ -4,6 +4,8 @@ import itertools
 import json
 import math
 from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
 
 from bench import paths
 
@@ -12,8 +14,18 @@ RECALLS = (0.90, 0.95, 0.98, 0.99)
 
 def sweeps(data: str) -> dict[tuple[str, str], list[dict]]:
     """The rows of one set by engine and configuration."""
+    return rows_of(sorted(paths.RESULTS.glob(f"{data}.*.*.jsonl")))
+
+
+def beside(data: str) -> dict[str, dict[tuple[str, str], list[dict]]]:
+    """By peer, the rows of the runs that measured it and ours in turns."""
+    files = sorted((paths.RESULTS / "beside").glob(f"{data}.*.jsonl"))
+    return {file.name.split(".")[1]: rows_of([file]) for file in files}
+
+
+def rows_of(files: Iterable[Path]) -> dict[tuple[str, str], list[dict]]:
     found = defaultdict(list)
-    for file in sorted(paths.RESULTS.glob(f"{data}.*.*.jsonl")):
+    for file in files:
         for line in file.read_text().splitlines():
             row = json.loads(line)
             found[row["engine"], row["config"]].append(row)

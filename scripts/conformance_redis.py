@@ -1,8 +1,9 @@
 """redis-py's own tests against our server, over both protocols: conformance_redis.py SERVER.
 
-SERVER is a program that serves a folder (``SERVER FOLDER os``) and prints its address: the example ``serve`` of crates/resp. The
-tests come with the source package, which is fetched once and kept in the target folder; its digest is pinned. What fails must be
-listed in tests/conformance/redis.txt, one line a test with the reason, and what is listed must fail.
+SERVER is a program that serves a folder (``SERVER FOLDER os``) and prints its address: the example ``serve`` of
+crates/resp. The tests come with the source package, which is fetched once and kept in the target folder; its digest is
+pinned. What fails must be listed in tests/conformance/redis.txt, one line a test with the reason, and what is listed
+must fail.
 """
 
 from __future__ import annotations

@@ -87,7 +87,12 @@ def test_one_tenant_is_backed_up_and_restored(tmp_path: Path) -> None:
         acme.collection("notes", embedder="none").upsert([{"id": "a", "text": "acme's"}])
         acme.kv("keys")["k"] = "v"
         one = acme.backup(tmp_path / "one").backup
-        assert (one.only, one.tenants, one.collections, one.keyspaces) == ("acme", ["acme"], ["acme/notes"], ["acme/keys"])
+        assert (one.only, one.tenants, one.collections, one.keyspaces) == (
+            "acme",
+            ["acme"],
+            ["acme/notes"],
+            ["acme/keys"],
+        )
         every = db.backup(tmp_path / "all").backup
         assert (every.only, every.collections) == (None, ["notes", "acme/notes"])
     restored = nuthatch.restore(tmp_path / "all", tmp_path / "again", tenant="acme")

@@ -17,6 +17,8 @@ pub const FORMAT_OLDEST_READABLE: u32 = 1;
 const FORMAT_PLAIN: u32 = 1;
 /// What a folder has from its first named vector field on.
 pub(crate) const FORMAT_OF_FIELDS: u32 = 2;
+/// What a folder has from its first tenant besides the default one on: an earlier program would take their indexes for leftovers.
+pub(crate) const FORMAT_OF_TENANTS: u32 = 2;
 
 /// What `NUTHATCH` says of its folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -86,12 +86,12 @@ impl WriteBatch {
         arguments: AddArguments<'py>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let collection = collection.get(py)?;
-        adding::add(py, arguments, |paths, options| self.staged(|batch| batch.add_files(&collection, paths, options)))
+        adding::add(py, arguments, |paths, options| self.staged(|batch| batch.add_files(collection, paths, options)))
     }
 
     fn remove_files(&self, py: Python<'_>, collection: &Collection, path: &str) -> PyResult<u64> {
         let collection = collection.get(py)?;
-        engine(py, || self.staged(|batch| batch.remove_files(&collection, path)))
+        engine(py, || self.staged(|batch| batch.remove_files(collection, path)))
     }
 
     /// It is over then, whatever the outcome.

@@ -164,9 +164,8 @@ def restore(
     on_progress: Callable[[BackupProgress], object] | None = None,
 ) -> RestoreReport:
     """Makes a data folder of a backup in ``source``: the newest, or the one named. ``target`` is new or empty, and appears only
-    when everything is there, checked and durable. ``tenant`` restores that one alone, under its own name; ``collection`` one collection
-    of it, or of the default tenant. ``indexes=False`` leaves the indexes of
-    the backup; they are built again.
+    when everything is there, checked and durable. ``tenant`` restores that one alone, under its own name; ``collection`` one
+    collection of it, or of the default tenant. ``indexes=False`` leaves the indexes of the backup; they are built again.
 
     Raises InvalidError when ``target`` is not empty; NotFoundError for a backup or collection that is not there; CorruptError,
     naming the object, when the backup is damaged.

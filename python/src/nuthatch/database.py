@@ -89,7 +89,10 @@ def connect(
 
 
 class Database(Tenants):
-    """An open data folder, as one of its tenants sees it. Made by ``connect``; safe to share between threads; a context manager that closes it."""
+    """An open data folder, as one of its tenants sees it.
+
+    Made by ``connect``; safe to share between threads; a context manager that closes it.
+    """
 
     __slots__ = ("_core", "_is_open", "_path")
 
@@ -367,8 +370,10 @@ class Database(Tenants):
         rate: int | str | None = None,
         on_progress: Callable[[BackupProgress], object] | None = None,
     ) -> BackupReport:
-        """Backs everything up, of a tenant's handle everything that is this tenant's, to the folder ``place`` (made when missing), as it is at one moment. Only what no earlier backup
-        there has is stored; reads and writes go on meanwhile. Nothing is listed there before all of it is durable.
+        """Backs up everything that the handle sees to the folder ``place`` (made when missing), as it is at one moment.
+
+        Only what no earlier backup there has is stored; reads and writes go on meanwhile. Nothing is listed there before all of
+        it is durable.
 
         ``indexes=False`` leaves the indexes out: smaller, and they are built again after restoring. ``rate`` ("50MB", or bytes)
         bounds what is read in a second. ``nuthatch.backups`` lists, checks and deletes; ``nuthatch.restore`` restores.

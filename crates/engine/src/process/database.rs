@@ -215,10 +215,12 @@ impl Database {
         loop {
             match self.side()? {
                 Side::Here(held) => return Ok(Snapshot::here(held.db().snapshot()?)),
-                Side::There(link) => match Snapshot::there(link)? {
-                    Some(snapshot) => return Ok(snapshot),
-                    None => {} // this process has come to hold the folder
-                },
+                Side::There(link) => {
+                    // None: this process has come to hold the folder.
+                    if let Some(snapshot) = Snapshot::there(link)? {
+                        return Ok(snapshot);
+                    }
+                }
             }
         }
     }

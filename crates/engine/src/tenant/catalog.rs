@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::collection::meta;
 use crate::database::{Database, Shared, check_name};
 use crate::durability::Durability;
+use crate::folder::FORMAT_OF_TENANTS;
 use crate::process::{Done, caller};
 use crate::tenant::quota::summed;
 use crate::tenant::{DEFAULT, Tenant, TenantInfo, TenantLimits, TenantPlace, TenantUsage, catalog_of, dropped};
@@ -95,6 +96,7 @@ impl Database {
             if last >= NUMBER_MAX {
                 return Err(Error::internal("every number for a tenant has been used"));
             }
+            shared.folder.raise_format(FORMAT_OF_TENANTS)?;
             let record = Record::recovered(last + 1);
             let mut batch = Batch::new();
             record.put(&mut batch, name);
