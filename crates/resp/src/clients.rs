@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -31,6 +31,7 @@ pub(crate) struct Client {
     pub local: SocketAddr,
     since: Instant,
     socket: TcpStream,
+    killed: AtomicBool,
     pub about: Mutex<About>,
 }
 
@@ -76,7 +77,15 @@ impl Clients {
             last: now,
         };
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
-        let client = Arc::new(Client { id, address, local, since: now, socket, about: Mutex::new(about) });
+        let client = Arc::new(Client {
+            id,
+            address,
+            local,
+            since: now,
+            socket,
+            killed: AtomicBool::new(false),
+            about: Mutex::new(about),
+        });
         self.accepted.fetch_add(1, Ordering::Relaxed);
         all.insert(client.id, client.clone());
         Ok(Some(client))
@@ -95,7 +104,8 @@ impl Clients {
     pub fn of_tenant(&self, of: &Client) -> Vec<Arc<Client>> {
         let tenant = of.about.lock().tenant;
         let mut all = self.all();
-        all.retain(|client| client.about.lock().tenant == tenant);
+        // One that was killed is gone for others, though its thread may not have noticed yet.
+        all.retain(|client| !client.killed.load(Ordering::Relaxed) && client.about.lock().tenant == tenant);
         all
     }
 
@@ -131,6 +141,7 @@ impl Client {
 
     /// Ends it at once.
     pub fn kill(&self) {
+        self.killed.store(true, Ordering::Relaxed);
         // It may have ended by itself.
         let _ = self.socket.shutdown(Shutdown::Both);
     }

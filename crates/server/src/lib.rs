@@ -19,6 +19,7 @@ mod faces;
 mod listener;
 mod openapi;
 mod problem;
+mod redis;
 mod server;
 mod shared;
 mod telemetry;

@@ -51,10 +51,11 @@ pub(crate) fn expires_at(expiry: Expiry, now_ms: u64, command: &str) -> Outcome<
     moment.ok_or_else(|| Failure::error(format!("invalid expire time in '{command}' command")))
 }
 
-/// SET key value [NX | XX] [GET] [EX s | PX ms | EXAT s | PXAT ms | KEEPTTL]
+/// SET key value [NX | XX | IFEQ value | IFNE value] [GET] [EX s | PX ms | EXAT s | PXAT ms | KEEPTTL]
 pub(crate) fn set(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let (key, value) = (&call.arguments[0], &call.arguments[1]);
     let (mut only_new, mut only_old, mut get, mut keep, mut expiry) = (false, false, false, false, None);
+    let mut compared: Option<(bool, Vec<u8>)> = None;
     let mut words = Words::new(&call.arguments[2..]);
     while !words.is_empty() {
         let option = words.option()?;
@@ -63,21 +64,24 @@ pub(crate) fn set(call: &mut Call<'_, '_>) -> Outcome<Reply> {
             "XX" => only_old = true,
             "GET" => get = true,
             "KEEPTTL" => keep = true,
+            "IFEQ" | "IFNE" if compared.is_none() => compared = Some((option == "IFEQ", words.word()?.to_vec())),
             option => match Expiry::parse(option, &mut words)? {
                 Some(given) if expiry.is_none() => expiry = Some(given),
                 _ => return Err(Failure::syntax()),
             },
         }
     }
-    if (only_new && only_old) || (keep && expiry.is_some()) {
+    if (only_new && only_old) || (compared.is_some() && (only_new || only_old)) || (keep && expiry.is_some()) {
         return Err(Failure::syntax());
     }
     let mut expires_at_ms = expiry.map(|expiry| expires_at(expiry, call.unit.now_ms, "set")).transpose()?;
     let mut old = None;
-    if get {
+    if get || compared.is_some() {
         let found = call.unit.string(key)?;
-        if (only_new && found.is_some()) || (only_old && found.is_none()) {
-            return Ok(Reply::optional(found.map(|(value, _)| value)));
+        let is_wanted =
+            compared.is_none_or(|(equal, other)| equal == found.as_ref().is_some_and(|(value, _)| *value == other));
+        if !is_wanted || (only_new && found.is_some()) || (only_old && found.is_none()) {
+            return Ok(Reply::optional(found.map(|(value, _)| value).filter(|_| get)));
         }
         if keep {
             expires_at_ms = found.as_ref().and_then(|(_, at)| *at);

@@ -76,9 +76,9 @@ impl Quantization {
     }
 }
 
-/// Of a cosine, what vector sets show: 1 the same direction, 0 the opposite one.
+/// Of a cosine, what vector sets show: 1 the same direction, 0 the opposite one. Rounding may carry a cosine past its ends.
 pub(crate) fn score_of(cosine: f32) -> f64 {
-    f64::midpoint(1.0, f64::from(cosine))
+    f64::midpoint(1.0, f64::from(cosine).clamp(-1.0, 1.0))
 }
 
 /// A set of the same elements in a collection of its own.

@@ -54,6 +54,7 @@ struct Ingest {
 /// A line of the answer.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = IngestLine)]
 enum Line {
     /// All lines up to this one are stored.
     Stored(Stored),
@@ -65,6 +66,7 @@ enum Line {
 
 /// What has been stored so far.
 #[derive(Clone, Copy, Default, Serialize, ToSchema)]
+#[schema(as = IngestStored)]
 struct Stored {
     /// Lines read, empty ones included.
     lines: u64,
@@ -73,6 +75,7 @@ struct Stored {
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = IngestFailed)]
 struct Failed {
     stored: Stored,
     problem: Problem,
