@@ -152,9 +152,7 @@ pub fn restore<'py>(
     py: Python<'py>,
     place: PathBuf,
     target: PathBuf,
-    backup: Option<String>,
-    tenant: Option<String>,
-    collection: Option<String>,
+    (backup, tenant, collection): (Option<String>, Option<String>, Option<String>),
     indexes: bool,
     on_progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
