@@ -23,6 +23,7 @@ mod redis;
 mod server;
 mod shared;
 mod telemetry;
+mod unread;
 
 pub use access::{Key, KeyFile, NewKey, Scope, Scopes, TENANT_DEFAULT, Token};
 pub use caller::Caller;

@@ -27,6 +27,7 @@ use crate::caller::{Caller, Writing};
 use crate::extract::{Parameters, Segments, media_type, parse};
 use crate::problem::Problem;
 use crate::shared::Shared;
+use crate::unread::Streaming;
 
 const NDJSON: &str = "application/x-ndjson";
 /// A batch is stored when it has that many bytes, however few records these are.
@@ -144,6 +145,7 @@ async fn ingest(
     });
     let mut response = Response::new(Body::from_stream(lines));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(NDJSON));
+    response.extensions_mut().insert(Streaming);
     Ok(response)
 }
 
