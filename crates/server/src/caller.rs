@@ -2,23 +2,25 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use jiff::Timestamp;
-use nuthatch_engine::{Database, Result as EngineResult};
+use nuthatch_engine::{Database, Error, ErrorKind, Result as EngineResult};
 use tracing::{Span, field, info};
 
 use crate::access::{Key, Scope, Scopes, TENANT_DEFAULT};
 use crate::problem::Problem;
 use crate::shared::Shared;
 
-/// Somebody who may ask, with the database that is theirs.
+/// Somebody who may ask. What they ask is answered from the data of their tenant and nothing else.
 #[derive(Clone)]
 pub struct Caller {
-    pub database: Database,
     pub shared: Arc<Shared>,
+    database: Database,
+    tenant: String,
     scopes: Scopes,
 }
 
@@ -26,8 +28,10 @@ pub struct Caller {
 pub struct Reading(pub Caller);
 /// A caller who may write.
 pub struct Writing(pub Caller);
-/// A caller who may do everything; what they do is noted in the log.
+/// A caller who may do everything with their tenant's data; what they do is noted in the log.
 pub struct Administering(pub Caller);
+/// The same for the whole database: an administrator of the default tenant.
+pub struct Operating(pub Caller);
 
 impl Caller {
     /// Runs a call of the engine on a thread that may block.
@@ -38,8 +42,9 @@ impl Caller {
         &self,
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        let database = self.database.clone();
-        self.shared.admission.work(move || call(&database)).await.map_err(|error| self.problem(error))
+        let (mine, shared) = (self.clone(), self.shared.clone());
+        let done = shared.admission.work(move || mine.in_turn(call)).await;
+        done.map_err(|error| self.problem(error))?
     }
 
     /// The same for a call that may take minutes.
@@ -50,11 +55,24 @@ impl Caller {
         &self,
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        let database = self.database.clone();
-        self.shared.admission.work_long(move || call(&database)).await.map_err(|error| self.problem(error))
+        let (mine, shared) = (self.clone(), self.shared.clone());
+        let done = shared.admission.work_long(move || mine.in_turn(call)).await;
+        done.map_err(|error| self.problem(error))?
     }
 
-    fn problem(&self, error: nuthatch_engine::Error) -> Problem {
+    /// The call on the tenant's data, if its limits allow one more.
+    fn in_turn<T>(&self, call: impl FnOnce(&Database) -> EngineResult<T>) -> EngineResult<Result<T, Problem>> {
+        let database = database_of(&self.database, &self.tenant)?;
+        if self.tenant == TENANT_DEFAULT {
+            return call(&database).map(Ok);
+        }
+        match self.shared.turns.begin(&self.tenant, &database.limits()?, Instant::now()) {
+            Ok(_turn) => call(&database).map(Ok),
+            Err(too_many) => Ok(Err(too_many)),
+        }
+    }
+
+    fn problem(&self, error: Error) -> Problem {
         let problem = Problem::from(error);
         if problem.status == 500 {
             tracing::error!(kind = problem.kind, detail = problem.detail, "a call failed");
@@ -86,16 +104,24 @@ impl Caller {
             let remedy = format!("use a key with the scope `{wanted}`");
             return Err(Problem::forbidden(format!("this key has the scopes {scopes}, and not `{wanted}`"), &remedy));
         }
-        let database = database_of(shared, &tenant)?;
-        Ok(Self { database, shared: shared.clone(), scopes })
+        let database = shared.database()?.clone();
+        Ok(Self { shared: shared.clone(), database, tenant, scopes })
     }
 }
 
 /// The data that a tenant sees.
-fn database_of(shared: &Shared, tenant: &str) -> Result<Database, Problem> {
+///
+/// # Errors
+/// `NotFound` without such a tenant, in the same words for every name: who has tenants is nobody else's business.
+pub fn database_of(database: &Database, tenant: &str) -> EngineResult<Database> {
     match tenant {
-        TENANT_DEFAULT => Ok(shared.database()?.clone()),
-        _ => Err(Problem::forbidden("this server holds no data of the key's tenant", "ask who runs the server")),
+        TENANT_DEFAULT => Ok(database.clone()),
+        tenant => database.tenant(tenant).map_err(|error| match error.kind {
+            ErrorKind::NotFound | ErrorKind::Invalid => {
+                Error::not_found("this server has no data of the key's tenant; ask whoever made the key")
+            }
+            _ => error,
+        }),
     }
 }
 
@@ -151,6 +177,21 @@ impl FromRequestParts<Arc<Shared>> for Administering {
         let caller = Caller::of(parts, shared, Scope::Admin)?;
         info!(target: "audit", method = %parts.method, path = parts.uri.path(), "an administrator asks");
         Ok(Self(caller))
+    }
+}
+
+impl FromRequestParts<Arc<Shared>> for Operating {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
+        let Administering(caller) = Administering::from_request_parts(parts, shared).await?;
+        match caller.tenant == TENANT_DEFAULT {
+            true => Ok(Self(caller)),
+            false => Err(Problem::forbidden(
+                "this is about the whole database, and the key is one of a tenant",
+                "ask whoever runs the server",
+            )),
+        }
     }
 }
 

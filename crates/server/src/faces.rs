@@ -3,24 +3,30 @@
 //! Another protocol is another `start_…` here: it is given its listener, what it shares with the others, and the word.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use nuthatch_engine::Result;
+use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::shared::Shared;
-use crate::{api, listener};
+use crate::{api, listener, redis};
 
 /// Protocols that are being spoken.
 pub struct Faces {
     stop: watch::Sender<bool>,
     running: JoinSet<bool>,
+    redis: Option<nuthatch_resp::Server>,
+    grace: Duration,
 }
 
 impl Faces {
-    pub fn new() -> Self {
-        Self { stop: watch::Sender::new(false), running: JoinSet::new() }
+    /// `grace`: how long what is under way has to end.
+    pub fn new(grace: Duration) -> Self {
+        Self { stop: watch::Sender::new(false), running: JoinSet::new(), redis: None, grace }
     }
 
     /// HTTP, until [`stop`](Self::stop).
@@ -30,9 +36,36 @@ impl Faces {
         self.running.spawn(listener::serve(listener, tls, routes, shared, stop));
     }
 
-    /// Tells all of them to stop and waits until they have. True when every request that was under way has ended.
-    pub async fn stop(self) -> bool {
+    /// Redis' protocol, until [`stop`](Self::stop). The folder is open.
+    ///
+    /// # Errors
+    /// `Internal` when the system gives no thread.
+    pub fn start_redis(
+        &mut self,
+        listener: std::net::TcpListener,
+        tls: Option<Arc<ServerConfig>>,
+        shared: &Arc<Shared>,
+    ) -> Result<()> {
+        // HTTP/2 is not spoken there.
+        let tls = tls.map(|config| {
+            let mut config = (*config).clone();
+            config.alpn_protocols.clear();
+            Arc::new(config)
+        });
+        self.redis = Some(redis::start(listener, tls, shared)?);
+        Ok(())
+    }
+
+    /// Tells all of them to stop and waits until they have. True when every request of HTTP that was under way has ended.
+    pub async fn stop(mut self) -> bool {
         self.stop.send_replace(true);
+        if let Some(redis) = self.redis.take() {
+            let grace = self.grace;
+            self.running.spawn_blocking(move || {
+                redis.stop(grace);
+                true
+            });
+        }
         self.running.join_all().await.into_iter().all(|ended| ended)
     }
 

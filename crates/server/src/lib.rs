@@ -19,9 +19,11 @@ mod faces;
 mod listener;
 mod openapi;
 mod problem;
+mod redis;
 mod server;
 mod shared;
 mod telemetry;
+mod unread;
 
 pub use access::{Key, KeyFile, NewKey, Scope, Scopes, TENANT_DEFAULT, Token};
 pub use caller::Caller;

@@ -38,23 +38,30 @@ pub fn document() -> OpenApi {
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
     components.security_schemes.insert(BEARER.into(), RefOr::T(bearer));
     components.schemas.insert(Problem::name().into(), <Problem as utoipa::PartialSchema>::schema());
-    for item in document.paths.paths.values_mut() {
+    for (path, item) in &mut document.paths.paths {
         let operations = [
-            &mut item.get,
-            &mut item.put,
-            &mut item.post,
-            &mut item.delete,
-            &mut item.head,
-            &mut item.patch,
-            &mut item.options,
-            &mut item.trace,
+            ("get", &mut item.get),
+            ("put", &mut item.put),
+            ("post", &mut item.post),
+            ("delete", &mut item.delete),
+            ("head", &mut item.head),
+            ("patch", &mut item.patch),
         ];
-        for operation in operations.into_iter().flatten() {
+        for (method, operation) in operations {
+            let Some(operation) = operation else { continue };
+            operation.operation_id = Some(operation_name(method, path));
             // One sentence for all: errors are the same everywhere.
             operation.responses.responses.insert("default".into(), RefOr::T(failed()));
         }
     }
     document
+}
+
+/// `post_collections_collection_search`: what functions of generated clients are called. No two operations share it.
+fn operation_name(method: &str, path: &str) -> String {
+    let parts = path.split(['/', '-', '.']).filter(|part| !part.is_empty() && *part != "v1");
+    let names = parts.map(|part| part.trim_matches(['{', '}']));
+    [method].into_iter().chain(names).collect::<Vec<_>>().join("_")
 }
 
 fn failed() -> Response {

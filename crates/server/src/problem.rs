@@ -59,6 +59,10 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "forbidden", detail, remedy)
     }
 
+    pub fn too_many(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "exhausted", detail, "send fewer, or try again in a moment")
+    }
+
     pub fn too_large(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "exhausted", detail, "send less at a time, or raise `body_max`")
     }
@@ -125,7 +129,7 @@ impl IntoResponse for Problem {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         match status {
-            StatusCode::SERVICE_UNAVAILABLE => {
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
                 headers.insert(header::RETRY_AFTER, RETRY_AFTER);
             }
             StatusCode::UNAUTHORIZED => {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use nuthatch_engine::{Database, Error, Options, Result};
+use nuthatch_engine::{Database, Error, ErrorKind, Options, Result};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio_rustls::TlsAcceptor;
@@ -22,6 +22,7 @@ use crate::telemetry::start_logging;
 /// A server that listens, and does not answer yet.
 pub struct Server {
     listener: TcpListener,
+    redis: Option<std::net::TcpListener>,
     tls: Option<TlsAcceptor>,
     shared: Arc<Shared>,
 }
@@ -68,12 +69,16 @@ impl Server {
         check_safety(&config, folder)?;
         let tls = config.tls.as_ref().map(listener::acceptor).transpose()?;
         let ring = Ring::open(folder)?;
-        let address = config.listen;
-        let listener = TcpListener::bind(address).await.map_err(|error| {
-            let kind = nuthatch_engine::ErrorKind::Unavailable;
-            Error::new(kind, format!("cannot listen on {address}: {error}; choose another with --listen"))
-        })?;
-        Ok(Self { listener, tls, shared: Shared::new(config, ring) })
+        let taken = |address: SocketAddr, flag: &'static str| {
+            move |error: std::io::Error| {
+                let message = format!("cannot listen on {address}: {error}; choose another with {flag}");
+                Error::new(ErrorKind::Unavailable, message)
+            }
+        };
+        let listener = TcpListener::bind(config.listen).await.map_err(taken(config.listen, "--listen"))?;
+        let redis = config.redis.map(|address| std::net::TcpListener::bind(address).map_err(taken(address, "--redis")));
+        let redis = redis.transpose()?;
+        Ok(Self { listener, redis, tls, shared: Shared::new(config, ring) })
     }
 
     /// Where it listens: tells the port where the configuration left it to the system.
@@ -81,7 +86,15 @@ impl Server {
     /// # Errors
     /// `Internal` when the system does not tell.
     pub fn address(&self) -> Result<SocketAddr> {
-        self.listener.local_addr().map_err(|error| Error::internal(format!("the listener's address: {error}")))
+        self.listener.local_addr().map_err(no_address)
+    }
+
+    /// The same of Redis' listener, where there is one.
+    ///
+    /// # Errors
+    /// `Internal` when the system does not tell.
+    pub fn redis_address(&self) -> Result<Option<SocketAddr>> {
+        self.redis.as_ref().map(|listener| listener.local_addr().map_err(no_address)).transpose()
     }
 
     /// Opens the folder and answers until `stop` is over; then lets requests under way end, for as long as the configuration says,
@@ -93,8 +106,8 @@ impl Server {
         let (address, shared) = (self.address()?, self.shared);
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         info!(%address, "listening at {scheme}://{address}");
-        let mut faces = Faces::new();
-        faces.start_http(self.listener, self.tls, shared.clone());
+        let mut faces = Faces::new(shared.config.shutdown_timeout);
+        faces.start_http(self.listener, self.tls.clone(), shared.clone());
         let opened = open(&shared.config).await;
         let database = match opened {
             Ok(database) => database,
@@ -105,6 +118,11 @@ impl Server {
             }
         };
         shared.ready(database.clone());
+        if let Some(listener) = self.redis {
+            let redis = listener.local_addr().map_err(no_address)?;
+            faces.start_redis(listener, self.tls.as_ref().map(|tls| tls.config().clone()), &shared)?;
+            info!(%redis, "listening for Redis clients at {redis}");
+        }
         info!(folder = %database.folder().display(), "ready");
         stop.await;
         shared.stop();
@@ -116,6 +134,10 @@ impl Server {
         }
         closed
     }
+}
+
+fn no_address(error: std::io::Error) -> Error {
+    Error::internal(format!("a listener's address: {error}"))
 }
 
 async fn open(config: &Config) -> Result<Database> {
@@ -149,13 +171,11 @@ fn data_dir(config: &Config) -> Result<&Path> {
 /// Nobody but this machine can connect, or only holders of a key can ask, and nobody can listen in.
 fn check_safety(config: &Config, folder: &Path) -> Result<()> {
     let keys = KeyFile::of(folder).read()?;
-    let (has_keys, address) = (keys.as_ref().is_some_and(|keys| !keys.is_empty()), config.listen);
+    let has_keys = keys.as_ref().is_some_and(|keys| !keys.is_empty());
     if config.auth == Auth::Keys && !has_keys {
         return Err(Error::invalid("auth is `keys`, and there is none; make one with `nuthatch key create`"));
     }
-    if config.is_local() {
-        return Ok(());
-    }
+    let Some(address) = config.open_address() else { return Ok(()) };
     if config.auth == Auth::None || !has_keys {
         return Err(Error::invalid(format!(
             "{address} can be reached from other machines, and nothing says who may ask: make a key with `nuthatch key create`, \

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use nuthatch_engine::{Database, Result as EngineResult};
 
-use crate::access::Ring;
+use crate::access::{Ring, Turns};
 use crate::admission::Admission;
 use crate::config::{Auth, Config};
 use crate::problem::Problem;
@@ -16,6 +16,7 @@ pub struct Shared {
     pub admission: Arc<Admission>,
     pub metrics: Metrics,
     pub ring: Ring,
+    pub turns: Turns,
     /// Set once the folder is open.
     database: OnceLock<Database>,
     stopping: AtomicBool,
@@ -25,7 +26,15 @@ impl Shared {
     pub fn new(config: Config, ring: Ring) -> Arc<Self> {
         let admission = Arc::new(Admission::new(&config));
         let (database, stopping) = (OnceLock::new(), AtomicBool::new(false));
-        Arc::new(Self { config, admission, metrics: Metrics::default(), ring, database, stopping })
+        Arc::new(Self {
+            config,
+            admission,
+            metrics: Metrics::default(),
+            ring,
+            turns: Turns::default(),
+            database,
+            stopping,
+        })
     }
 
     /// From here on requests are answered.

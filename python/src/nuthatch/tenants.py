@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class TenantLimits:
     """What a tenant may have; None: as much as it likes. The engine keeps the first two, servers the others."""
 
-    #: Records that have a vector.
+    #: Vectors of all records and vector fields.
     vectors: int | None = None
     #: Bytes of records, vectors, keys and values, as they are stored, before compression.
     bytes: int | None = None

@@ -32,6 +32,29 @@ def database(folder: Path) -> None:
     db.collection("notes", elements="f64")  # type: ignore[arg-type]
 
 
+def tenants(db: nuthatch.Database) -> None:
+    acme = db.create_tenant("acme", nuthatch.TenantLimits(vectors=10, bytes=1 << 20))
+    assert_type(acme, nuthatch.Database)
+    assert_type(db.tenant("acme"), nuthatch.Database)
+    assert_type(acme.tenant_name, str | None)
+    assert_type(db.tenant_names(), list[str])
+    assert_type(db.tenants(), list[nuthatch.Tenant])
+    assert_type(db.tenants()[0].usage.bytes, int)
+    assert_type(db.tenants()[0].limits.requests_per_second, int | None)
+    assert_type(db.set_tenant_limits("acme", nuthatch.TenantLimits()), None)
+    assert_type(acme.limits(), nuthatch.TenantLimits)
+    assert_type(acme.usage(), nuthatch.TenantUsage)
+    assert_type(db.drop_tenant("acme").tenant, str | None)
+    db.create_tenant("acme", {"vectors": 1})  # type: ignore[arg-type]
+
+
+async def tenants_awaited(db: nuthatch.AsyncDatabase) -> None:
+    assert_type(await db.create_tenant("acme"), nuthatch.AsyncDatabase)
+    assert_type(await db.tenant("acme"), nuthatch.AsyncDatabase)
+    assert_type(await db.tenants(), list[nuthatch.Tenant])
+    assert_type(await db.drop_tenant("acme"), nuthatch.Receipt)
+
+
 def adding(db: nuthatch.Database, notes: nuthatch.Collection) -> None:
     def tell(progress: nuthatch.Progress) -> None:
         assert_type(progress.remaining_seconds, float | None)

@@ -58,7 +58,7 @@ struct Limits {
 /// Limits on the command line.
 #[derive(Args)]
 struct Given {
-    /// Records with a vector, at most
+    /// Vectors, at most
     #[arg(long, value_name = "N")]
     vectors: Option<u64>,
     /// Bytes of records, vectors, keys and values as they are stored, at most, for example 2GiB

@@ -18,19 +18,17 @@ struct Served {
 fn serve(place: &Place, more: &[&str]) -> Served {
     let arguments = [&["serve", "--listen", "127.0.0.1:0", "--log-format", "json"], more].concat();
     let mut child = place.command(&arguments).stderr(Stdio::piped()).spawn().unwrap();
-    let mut log = BufReader::new(child.stderr.take().unwrap());
-    let mut address = String::new();
+    let log = BufReader::new(child.stderr.take().unwrap());
+    let mut served = Served { child, address: String::new(), log };
     loop {
         let mut line = String::new();
-        if log.read_line(&mut line).unwrap() == 0 {
-            panic!("the server ended: {:?}", child.wait());
-        }
+        assert_ne!(served.log.read_line(&mut line).unwrap(), 0, "the server ended");
         let line: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
         if let Some(said) = line["address"].as_str() {
-            address = said.to_string();
+            served.address = said.to_string();
         }
         if line["message"] == "ready" {
-            return Served { child, address, log };
+            return served;
         }
     }
 }

@@ -44,8 +44,6 @@ impl Core {
             // Otherwise one was left by a flush that failed: that one goes first.
             state.frozen.clone().expect("frozen just now")
         };
-        // No index may be durable before what it shows is: after a power cut it would know rows that the truth does not.
-        self.shared.truth()?.sync_all()?;
         self.seal(&frozen)?;
         self.commit_text()?;
         nuthatch_heap::give_back();
@@ -62,6 +60,7 @@ impl Core {
             }
         };
         self.shared.crash_point("seal");
+        self.shared.truth()?.sync_all()?; // writing the manifest has little left to sync then, and writers wait less
         let mut state = self.state.write();
         let removed = state.removed_while_sealing.take().unwrap_or_default();
         if let Some(segment) = segment
@@ -78,7 +77,11 @@ impl Core {
     }
 
     /// Writes what the segments are now. Everything up to `applied` must be in them or in the dead rows.
+    ///
+    /// No index may be durable before what it shows is, and it shows more than `applied`: what was removed until now is dead, or was
+    /// not there any more when its segment was built. After a power cut the truth might have it again.
     pub(crate) fn write_manifest(&self, state: &mut State, applied: u64) -> Result<()> {
+        self.shared.truth()?.sync_all()?;
         let manifest = Manifest {
             version: 0,
             applied,
@@ -190,7 +193,8 @@ impl Core {
         })
     }
 
-    /// The texts of rows, a page at a time. Rows that the truth no longer has are passed over: they are in `gone`.
+    /// The texts of rows, a page at a time. Rows that the truth no longer has are passed over: they are in `gone`. At the end all that
+    /// was written until then is durable: an index that lacks a row must not be so before the removal is.
     pub(crate) fn text_rows(
         &self,
         rows: RoaringTreemap,
@@ -199,7 +203,9 @@ impl Core {
         let mut page: std::vec::IntoIter<TextRow> = Vec::new().into_iter();
         let mut pace = Pace::default();
         let mut breather = Breather::default();
-        std::iter::from_fn(move || {
+        let synced = std::iter::once_with(|| self.shared.truth()?.sync_all().map_err(Error::from));
+        let failed = synced.filter_map(|synced| Some(Err(synced.err()?.into())));
+        let rows = std::iter::from_fn(move || {
             loop {
                 if let Some(row) = page.next() {
                     return Some(Ok(row));
@@ -217,7 +223,8 @@ impl Core {
                     Err(error) => return Some(Err(error.into())),
                 }
             }
-        })
+        });
+        rows.chain(failed)
     }
 
     fn text_page(&self, rows: &[u64]) -> Result<Vec<TextRow>> {

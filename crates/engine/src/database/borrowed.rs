@@ -10,6 +10,9 @@ use crate::collection::{Core, EmbedderChoice};
 use crate::database::shared::CLOSE_FLUSH_ROWS;
 use crate::database::{Database, Shared};
 
+/// From here on opening another collection closes those that nobody holds. Each has some files open, and processes may have few.
+const OPEN_MAX: usize = 256;
+
 /// A collection, for as long as this lives.
 pub(crate) struct Borrowed {
     core: Option<Arc<Core>>,
@@ -56,6 +59,18 @@ impl Shared {
         };
         drop(open);
         drop((closed, core));
+    }
+
+    /// Closes collections that nobody holds when many are open, those first that nobody has called lately: each one has files open.
+    pub(crate) fn make_room(&self) {
+        if self.collections.lock().len() < OPEN_MAX {
+            return;
+        }
+        self.let_unused_go();
+        let open = self.open_collections();
+        if open.len() >= OPEN_MAX {
+            open.into_iter().for_each(|core| self.let_go(core));
+        }
     }
 
     /// Closes the collections that nobody holds, and nobody has called since this was asked last.

@@ -126,6 +126,7 @@ impl Shared {
 
     fn open_core(self: &Arc<Self>, tenant: &Arc<Tenant>, meta: Meta) -> Result<Arc<Core>> {
         let name = meta.name.clone();
+        self.make_room();
         let core = Core::open(self.clone(), tenant.clone(), meta, EmbedderChoice::Auto)?;
         self.collections.lock().insert(tenant.number, name, core.clone());
         if !core.state.read().degraded().is_empty() {

@@ -43,6 +43,10 @@ impl<T: Clone> Opened<T> {
         self.by_tenant.values().flat_map(HashMap::values).cloned().collect()
     }
 
+    pub fn len(&self) -> usize {
+        self.by_tenant.values().map(HashMap::len).sum()
+    }
+
     pub fn clear(&mut self) {
         self.by_tenant.clear();
     }

@@ -10,8 +10,10 @@ mod file;
 mod key;
 mod ring;
 mod scope;
+mod turns;
 
 pub use file::KeyFile;
 pub use key::{Key, NewKey, TENANT_DEFAULT, Token};
 pub use ring::Ring;
 pub use scope::{Scope, Scopes};
+pub use turns::Turns;

@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::reply;
-use crate::caller::{Administering, Caller};
+use crate::caller::{Caller, Operating};
 use crate::extract::Json;
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -23,6 +23,7 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = StartBackup)]
 struct Start {
     /// Take the indexes along, so that a restored folder answers quickly at once.
     #[serde(default = "yes")]
@@ -33,6 +34,7 @@ struct Start {
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = BackupReport)]
 struct Report {
     backup: Backup,
     files: u64,
@@ -62,6 +64,7 @@ struct Backup {
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = BackedUpCollection)]
 struct BackedUp {
     name: String,
     rows: u64,
@@ -76,6 +79,7 @@ struct Backups {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = VerifyBackups)]
 struct Verify {
     /// Left out: all.
     #[serde(default)]
@@ -83,6 +87,7 @@ struct Verify {
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = VerifiedBackups)]
 struct Verified {
     well: bool,
     backups: u64,
@@ -123,7 +128,7 @@ impl From<BackupInfo> for Backup {
 /// All backups there are.
 #[utoipa::path(get, path = "/v1/backups", tag = "administration", security(("key" = ["admin"])),
     responses((status = 200, body = Backups)))]
-async fn list(Administering(caller): Administering) -> Result<Response, Problem> {
+async fn list(Operating(caller): Operating) -> Result<Response, Problem> {
     let place = place(&caller)?;
     let backups = caller
         .run(move |_| match place.exists() {
@@ -138,7 +143,7 @@ async fn list(Administering(caller): Administering) -> Result<Response, Problem>
 /// backup when its client goes away.
 #[utoipa::path(post, path = "/v1/backups", tag = "administration", security(("key" = ["admin"])), request_body = Start,
     responses((status = 201, description = "Made", body = Report)))]
-async fn start(Administering(caller): Administering, Json { value, .. }: Json<Start>) -> Result<Response, Problem> {
+async fn start(Operating(caller): Operating, Json { value, .. }: Json<Start>) -> Result<Response, Problem> {
     let place = place(&caller)?;
     let report = caller
         .run_long(move |database| {
@@ -160,7 +165,7 @@ async fn start(Administering(caller): Administering, Json { value, .. }: Json<St
 /// Reads every byte of backups and compares it with its checksum.
 #[utoipa::path(post, path = "/v1/backups/verify", tag = "administration", security(("key" = ["admin"])),
     request_body = Verify, responses((status = 200, body = Verified)))]
-async fn verify(Administering(caller): Administering, Json { value, .. }: Json<Verify>) -> Result<Response, Problem> {
+async fn verify(Operating(caller): Operating, Json { value, .. }: Json<Verify>) -> Result<Response, Problem> {
     let place = place(&caller)?;
     let check = caller.run_long(move |_| Place::at(place).verify(&value.ids, None, None)).await?;
     Ok(reply::json(&Verified {

@@ -32,6 +32,7 @@ struct Batch {
 /// Writes to one keyspace, or to one collection.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
+#[schema(as = BatchWrite)]
 enum Write {
     /// It is made when there is none.
     Keys(Keys),
@@ -41,6 +42,7 @@ enum Write {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = BatchKeys)]
 struct Keys {
     keyspace: String,
     changes: Vec<Change>,
@@ -48,6 +50,7 @@ struct Keys {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = BatchRecords)]
 struct Records {
     collection: String,
     /// Records to insert or replace.

@@ -46,6 +46,7 @@ struct NewCollection {
 /// A named vector field. A new one needs `dim`; for one that there is, what is left out is as it is.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = NewVectorField)]
 struct NewField {
     #[schema(minimum = 2, maximum = 4096)]
     dim: Option<usize>,
@@ -82,6 +83,7 @@ enum EmbedderName {
 
 /// What a collection is and holds.
 #[derive(Serialize, ToSchema)]
+#[schema(as = Collection)]
 pub struct Described {
     name: String,
     dim: Option<usize>,
@@ -108,6 +110,7 @@ pub struct Described {
 
 /// A named vector field.
 #[derive(Serialize, ToSchema)]
+#[schema(as = VectorField)]
 struct Field {
     dim: usize,
     metric: String,
@@ -118,6 +121,7 @@ struct Field {
 
 /// How far the building of a graph is.
 #[derive(Serialize, ToSchema)]
+#[schema(as = GraphBeingBuilt)]
 struct Building {
     done: u64,
     total: u64,

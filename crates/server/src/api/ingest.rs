@@ -27,6 +27,7 @@ use crate::caller::{Caller, Writing};
 use crate::extract::{Parameters, Segments, media_type, parse};
 use crate::problem::Problem;
 use crate::shared::Shared;
+use crate::unread::Streaming;
 
 const NDJSON: &str = "application/x-ndjson";
 /// A batch is stored when it has that many bytes, however few records these are.
@@ -54,6 +55,7 @@ struct Ingest {
 /// A line of the answer.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = IngestLine)]
 enum Line {
     /// All lines up to this one are stored.
     Stored(Stored),
@@ -65,6 +67,7 @@ enum Line {
 
 /// What has been stored so far.
 #[derive(Clone, Copy, Default, Serialize, ToSchema)]
+#[schema(as = IngestStored)]
 struct Stored {
     /// Lines read, empty ones included.
     lines: u64,
@@ -73,6 +76,7 @@ struct Stored {
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = IngestFailed)]
 struct Failed {
     stored: Stored,
     problem: Problem,
@@ -141,6 +145,7 @@ async fn ingest(
     });
     let mut response = Response::new(Body::from_stream(lines));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(NDJSON));
+    response.extensions_mut().insert(Streaming);
     Ok(response)
 }
 

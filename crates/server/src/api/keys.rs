@@ -50,11 +50,13 @@ struct Putting {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = GetKeys)]
 struct Get {
     keys: Vec<Bytes>,
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = GotKeys)]
 struct Got {
     /// In the order of the keys; null for those that are not there.
     values: Vec<Option<Bytes>>,
@@ -62,6 +64,7 @@ struct Got {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = WriteKeys)]
 struct Write {
     /// All of them or none; of several changes of one key the last holds.
     changes: Vec<Change>,
@@ -70,6 +73,7 @@ struct Write {
 /// One change of a key.
 #[derive(Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
+#[schema(as = KeyChange)]
 pub enum Change {
     Put(Put),
     Delete(Bytes),
@@ -77,6 +81,7 @@ pub enum Change {
 
 #[derive(Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = PutKey)]
 pub struct Put {
     key: Bytes,
     value: Bytes,
@@ -87,6 +92,7 @@ pub struct Put {
 /// Which keys: exactly one of the two.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
+#[schema(as = DeleteKeys)]
 enum Delete {
     Keys(Vec<Bytes>),
     /// All keys that begin with this; with an empty one, all keys.
@@ -118,6 +124,7 @@ struct WasSet {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = IncrementKey)]
 struct Increment {
     key: Bytes,
     #[serde(default = "one")]
@@ -131,6 +138,7 @@ struct Sum {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = AppendToKey)]
 struct Append {
     key: Bytes,
     more: Bytes,
@@ -143,6 +151,7 @@ struct Length {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ExpireKey)]
 struct Expire {
     key: Bytes,
     /// Null or left out: never.

@@ -41,6 +41,7 @@ struct Keyspace {
 /// Which keys to list.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = ScanKeys)]
 struct Scan {
     /// Keys that begin with this.
     prefix: Option<Bytes>,
@@ -63,6 +64,7 @@ struct Scan {
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = KeyPage)]
 struct Page {
     entries: Vec<Entry>,
     /// Where to go on; null at the end.
@@ -70,6 +72,7 @@ struct Page {
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = KeyEntry)]
 struct Entry {
     key: Bytes,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::reply;
-use crate::caller::Administering;
+use crate::caller::{Administering, Operating};
 use crate::extract::{Json, Segments};
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -72,6 +72,7 @@ struct Reclaim {
 /// What to erase from the collection: exactly one of the four.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
+#[schema(as = Erase)]
 enum What {
     Ids(Vec<String>),
     /// Records whose payload passes this condition.
@@ -98,7 +99,7 @@ fn wait_default() -> u64 {
 /// Reads every byte of the data folder and checks it against its checksums. Changes nothing.
 #[utoipa::path(post, path = "/v1/doctor", tag = "administration", security(("key" = ["admin"])),
     responses((status = 200, body = Doctor)))]
-async fn doctor(Administering(caller): Administering) -> Result<Response, Problem> {
+async fn doctor(Operating(caller): Operating) -> Result<Response, Problem> {
     let found = caller.run_long(|database| database.doctor()).await?;
     let findings = found.findings.iter().map(|finding| Finding {
         path: finding.path.to_string_lossy().into_owned(),
@@ -134,7 +135,7 @@ async fn optimize(
 /// Writes every file anew that may hold bytes of what was deleted, and says so in a receipt.
 #[utoipa::path(post, path = "/v1/reclaim", tag = "administration", security(("key" = ["admin"])), request_body = Reclaim,
     responses((status = 200, description = "The receipt", body = Object)))]
-async fn reclaim(Administering(caller): Administering, Json { value, .. }: Json<Reclaim>) -> Result<Response, Problem> {
+async fn reclaim(Operating(caller): Operating, Json { value, .. }: Json<Reclaim>) -> Result<Response, Problem> {
     let receipt = caller.run_long(move |database| database.reclaim(value.collection.as_deref())).await?;
     Ok(reply::json(&receipt))
 }
@@ -161,7 +162,7 @@ async fn erase(
 /// Receipts of everything that was reclaimed or erased.
 #[utoipa::path(get, path = "/v1/receipts", tag = "administration", security(("key" = ["admin"])),
     responses((status = 200, body = Receipts)))]
-async fn receipts(Administering(caller): Administering) -> Result<Response, Problem> {
+async fn receipts(Operating(caller): Operating) -> Result<Response, Problem> {
     let receipts = caller.run(|database| database.receipts()).await?;
     Ok(reply::json(&Receipts { receipts }))
 }

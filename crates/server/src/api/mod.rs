@@ -16,6 +16,7 @@ mod records;
 mod reply;
 mod search;
 mod stats;
+mod tenants;
 
 use std::sync::Arc;
 
@@ -54,6 +55,7 @@ fn all() -> OpenApiRouter<Arc<Shared>> {
         .merge(keys::routes())
         .merge(batches::routes())
         .merge(stats::routes())
+        .merge(tenants::routes())
         .merge(maintenance::routes())
         .merge(backups::routes())
 }

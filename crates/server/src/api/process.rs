@@ -12,7 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::reply;
-use crate::caller::Administering;
+use crate::caller::Operating;
 use crate::openapi;
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -54,7 +54,7 @@ async fn readyz(State(shared): State<Arc<Shared>>) -> Result<Response, Problem> 
 /// Figures of the server and the engine, for Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "process", security(("key" = ["admin"])),
     responses((status = 200, body = String, content_type = "application/openmetrics-text")))]
-async fn metrics(Administering(caller): Administering) -> Result<Response, Problem> {
+async fn metrics(Operating(caller): Operating) -> Result<Response, Problem> {
     let stats = caller.run(|database| database.stats()).await?;
     let text = caller.shared.metrics.encode(&registry_of(&stats));
     Ok(with_type(text.into(), OPEN_METRICS))

@@ -56,6 +56,7 @@ pub struct Record {
 
 /// A record as it comes back.
 #[derive(Serialize, ToSchema)]
+#[schema(as = StoredRecord)]
 pub struct Found {
     id: String,
     text: Option<String>,
@@ -95,6 +96,7 @@ struct Count {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = GetRecords)]
 struct Get {
     ids: Vec<String>,
     #[serde(default)]
@@ -102,6 +104,7 @@ struct Get {
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = GotRecords)]
 struct Got {
     /// In the order of the ids; null for those that are not there.
     records: Vec<Option<Found>>,
@@ -110,6 +113,7 @@ struct Got {
 /// Which records: exactly one of the three.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
+#[schema(as = DeleteRecords)]
 enum Delete {
     /// Those with these ids; ids that are not there are passed over.
     Ids(Vec<String>),
@@ -156,6 +160,7 @@ struct Condition {
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = RecordPage)]
 struct Page {
     /// In the order in which they were written last.
     records: Vec<Found>,

@@ -32,6 +32,7 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
 /// A question: at least one of text, vector and like.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = Search)]
 struct Question {
     /// Words to find, and what is embedded for the vector leg when no vector is given.
     text: Option<String>,
@@ -102,6 +103,7 @@ enum FusionName {
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = IncludedPart)]
 enum Part {
     Text,
     Payload,
@@ -110,6 +112,7 @@ enum Part {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = Searches)]
 struct Questions {
     #[schema(max_items = 1000)]
     searches: Vec<Question>,
@@ -117,6 +120,7 @@ struct Questions {
 
 /// Hits, best first, and how they were found.
 #[derive(Serialize, ToSchema)]
+#[schema(as = SearchAnswer)]
 struct Answered {
     hits: Vec<FoundHit>,
     /// Why an index was not used, one sentence each. The hits are right either way.
@@ -130,12 +134,14 @@ struct Answered {
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = SearchAnswers)]
 struct AllAnswered {
     /// In the order of the searches.
     answers: Vec<Answered>,
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = Hit)]
 struct FoundHit {
     id: String,
     /// With one leg, the leg's score; with two, the fused score (higher is better).
@@ -154,6 +160,7 @@ struct FoundHit {
 
 /// A hit's place in each leg that found it.
 #[derive(Serialize, ToSchema)]
+#[schema(as = Legs)]
 struct FoundLegs {
     text: Option<FoundLeg>,
     vector: Option<FoundLeg>,
@@ -162,6 +169,7 @@ struct FoundLegs {
 }
 
 #[derive(Serialize, ToSchema)]
+#[schema(as = Leg)]
 struct FoundLeg {
     /// From 1.
     rank: usize,

@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use crate::api::collections::Described;
 use crate::api::reply;
-use crate::caller::Administering;
+use crate::caller::Operating;
 use crate::problem::Problem;
 use crate::shared::Shared;
 
@@ -38,7 +38,7 @@ struct Stats {
 /// Rows, bytes on disk and bytes resident, by part.
 #[utoipa::path(get, path = "/v1/stats", tag = "administration", security(("key" = ["admin"])),
     responses((status = 200, body = Stats)))]
-async fn stats(Administering(caller): Administering) -> Result<Response, Problem> {
+async fn stats(Operating(caller): Operating) -> Result<Response, Problem> {
     let stats = caller.run(|database| database.stats()).await?;
     Ok(reply::json(&Stats {
         collections: stats.collections.into_iter().map(Described::from).collect(),

@@ -51,6 +51,8 @@ pub struct Config {
     /// Left out: the nearest `.nuthatch`, which the command looks for.
     pub data_dir: Option<PathBuf>,
     pub listen: SocketAddr,
+    /// For Redis clients.
+    pub redis: Option<SocketAddr>,
     pub auth: Auth,
     pub tls: Option<TlsFiles>,
     pub allow_plaintext: bool,
@@ -90,6 +92,7 @@ impl Config {
         Ok(Self {
             data_dir: path("data_dir"),
             listen: read("listen").parse(address)?,
+            redis: read("redis").parse_optional(address)?,
             auth: read("auth").among(&[("auto", Auth::Auto), ("keys", Auth::Keys), ("none", Auth::None)])?,
             tls: tls(path("tls_cert"), path("tls_key"), path("tls_client_ca"))?,
             allow_plaintext: read("allow_plaintext").parse(boolean)?,
@@ -134,9 +137,9 @@ impl Config {
         }
     }
 
-    /// Only processes of this machine can connect.
-    pub fn is_local(&self) -> bool {
-        self.listen.ip().is_loopback()
+    /// An address that other machines can connect to, if there is one.
+    pub fn open_address(&self) -> Option<SocketAddr> {
+        [Some(self.listen), self.redis].into_iter().flatten().find(|address| !address.ip().is_loopback())
     }
 }
 
@@ -225,7 +228,10 @@ mod tests {
 
     #[test]
     fn the_server_is_local_unless_told_otherwise() {
-        assert!(Config::default().is_local());
-        assert!(!Config::resolve(&Layers::default().flag("listen", "0.0.0.0:1")).unwrap().is_local());
+        let open = |layers| Config::resolve(&layers).unwrap().open_address();
+        assert_eq!(open(Layers::default().flag("redis", "127.0.0.1:1")), None);
+        for setting in ["listen", "redis"] {
+            assert_eq!(open(Layers::default().flag(setting, "0.0.0.0:1")).unwrap().port(), 1);
+        }
     }
 }

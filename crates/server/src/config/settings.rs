@@ -41,6 +41,13 @@ pub const SETTINGS: &[Setting] = &[
         "Where to listen for HTTP; port 0 takes a free one",
     ),
     setting(
+        "redis",
+        "NUTHATCH_REDIS",
+        "ADDRESS",
+        "",
+        "Where to listen for Redis clients, for example 127.0.0.1:6380; left out, nowhere",
+    ),
+    setting(
         "auth",
         "NUTHATCH_AUTH",
         "WHO",

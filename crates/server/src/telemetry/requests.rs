@@ -13,6 +13,7 @@ use tracing::{Instrument, error, error_span, info};
 
 use crate::problem::Problem;
 use crate::shared::Shared;
+use crate::unread::{self, Streaming};
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longer ids of clients are not taken over.
@@ -32,12 +33,19 @@ pub async fn observe(State(shared): State<Arc<Shared>>, request: Request, next: 
         route,
         key = tracing::field::Empty,
     );
+    let (request, unread) = unread::watch(request);
     let Some(admitted) = shared.admission.admit() else {
         shared.metrics.refused();
-        return with_id(Problem::unavailable("too many requests are under way").into_response(), id);
+        let mut refused = Problem::unavailable("too many requests are under way").into_response();
+        unread.tell(&mut refused);
+        return with_id(refused, id);
     };
     shared.metrics.under_way(shared.admission.requests_under_way());
-    let response = next.run(request).instrument(span.clone()).await;
+    let mut response = next.run(request).instrument(span.clone()).await;
+    // A stream of records is read while it is answered.
+    if response.extensions().get::<Streaming>().is_none() {
+        unread.tell(&mut response);
+    }
     drop(admitted);
     shared.metrics.under_way(shared.admission.requests_under_way());
     let (status, elapsed) = (response.status(), started.elapsed());

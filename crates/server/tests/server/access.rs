@@ -66,21 +66,6 @@ fn a_key_allows_what_its_scopes_say() {
 }
 
 #[test]
-fn a_key_of_another_tenant_opens_nothing_of_this_one() {
-    let place = Place::new();
-    place.client().put("/v1/collections/notes", json!({})).is(201);
-    let file = KeyFile::of(&place.folder.path().join("memory"));
-    let new = NewKey { tenant: "other".into(), ..NewKey::new("test", Scopes::all()) };
-    let (_, Token(token)) = file.create(new, Timestamp::now()).unwrap();
-    let other = place.client().with_key(&token);
-    let answers = ["notes", "nobody"].map(|name| other.get(&format!("/v1/collections/{name}")));
-    assert_ne!(answers[0].status, 200);
-    let words = |at: usize| answers[at].text().replace("nobody", "notes");
-    assert_eq!((answers[0].status, words(0)), (answers[1].status, words(1)));
-    place.stop();
-}
-
-#[test]
 fn a_page_of_another_site_gets_nothing() {
     let place = Place::new();
     let ask = |headers: &[(&str, &str)]| place.client().send("GET", "/v1/collections", headers, Vec::new());

@@ -70,6 +70,16 @@ fn several_requests_go_over_one_connection() {
 }
 
 #[test]
+fn a_client_whose_body_was_not_read_is_told_that_the_connection_ends() {
+    let place = Place::new();
+    let answer = |path: &str| place.client().put(path, json!({"a": "body that this address does not take"}));
+    assert_eq!(answer("/v1/keyspaces/k").header("connection"), Some("close"));
+    assert_eq!(answer("/v1/collections/notes").header("connection"), None, "it was read, and refused");
+    assert_eq!(place.client().get("/v1/keyspaces").header("connection"), None);
+    place.stop();
+}
+
+#[test]
 fn http_2_is_spoken_on_the_same_port() {
     let place = Place::new();
     let address = place.address;

@@ -10,5 +10,7 @@ mod keys;
 mod lifecycle;
 mod limits;
 mod place;
+mod redis;
 mod searching;
+mod tenants;
 mod tls;

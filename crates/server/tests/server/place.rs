@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
+use jiff::Timestamp;
 use nuthatch_engine::Result;
-use nuthatch_server::{Config, Server};
+use nuthatch_server::{Config, KeyFile, NewKey, Scope, Scopes, Server};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -14,6 +15,7 @@ use crate::client::Client;
 pub struct Place {
     pub folder: tempfile::TempDir,
     pub address: SocketAddr,
+    pub redis: Option<SocketAddr>,
     runtime: Runtime,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<Result<()>>,
@@ -30,6 +32,13 @@ pub fn config(folder: &Path) -> Config {
 }
 
 impl Place {
+    /// The token of a new key.
+    pub fn key(&self, tenant: &str, scopes: &[Scope]) -> String {
+        let file = KeyFile::of(&self.folder.path().join("memory"));
+        let new = NewKey { tenant: tenant.into(), ..NewKey::new("test", Scopes::new(scopes.iter().copied())) };
+        file.create(new, Timestamp::now()).unwrap().1.0
+    }
+
     pub fn new() -> Self {
         Self::with(|_| ())
     }
@@ -46,11 +55,12 @@ impl Place {
         let runtime = Runtime::new().unwrap();
         let server = runtime.block_on(Server::bind(config)).unwrap();
         let address = server.address().unwrap();
+        let redis = server.redis_address().unwrap();
         let (stop, stopped) = oneshot::channel();
         let running = runtime.spawn(server.run(async {
             stopped.await.ok();
         }));
-        let place = Self { folder, address, runtime, stop: Some(stop), running };
+        let place = Self { folder, address, redis, runtime, stop: Some(stop), running };
         if !has_tls {
             place.client().wait_until_ready();
         }

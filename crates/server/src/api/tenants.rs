@@ -1,0 +1,126 @@
+//! Tenants: making, listing, limiting and dropping them, for those who run the server.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use nuthatch_engine::{TenantInfo, TenantLimits, TenantUsage};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::reply;
+use crate::caller::Operating;
+use crate::extract::{Json, Segments};
+use crate::problem::Problem;
+use crate::shared::Shared;
+
+pub fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(create, describe, remove)).routes(routes!(limit))
+}
+
+/// What a tenant may have; what is left out has no limit.
+#[derive(Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = TenantLimits)]
+struct Limits {
+    /// Vectors of all records and fields.
+    vectors: Option<u64>,
+    /// Bytes of records, vectors, file entries, keys and values, before compression.
+    bytes: Option<u64>,
+    requests_per_second: Option<u64>,
+    concurrent_requests: Option<u64>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Tenant {
+    name: String,
+    /// UTC, RFC 3339.
+    created: String,
+    limits: Limits,
+    /// Vectors that it has stored.
+    vectors: u64,
+    /// Bytes that it has stored, counted as its limit counts.
+    bytes: u64,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Tenants {
+    tenants: Vec<Tenant>,
+}
+
+impl From<TenantLimits> for Limits {
+    fn from(limits: TenantLimits) -> Self {
+        let TenantLimits { vectors, bytes, requests_per_second, concurrent_requests } = limits;
+        Self { vectors, bytes, requests_per_second, concurrent_requests }
+    }
+}
+
+impl From<Limits> for TenantLimits {
+    fn from(limits: Limits) -> Self {
+        let Limits { vectors, bytes, requests_per_second, concurrent_requests } = limits;
+        Self { vectors, bytes, requests_per_second, concurrent_requests }
+    }
+}
+
+impl From<TenantInfo> for Tenant {
+    fn from(info: TenantInfo) -> Self {
+        let TenantUsage { vectors, bytes } = info.usage;
+        Self { name: info.name, created: info.created, limits: info.limits.into(), vectors, bytes }
+    }
+}
+
+/// All tenants but the default one.
+#[utoipa::path(get, path = "/v1/tenants", tag = "administration", security(("key" = ["admin"])),
+    responses((status = 200, body = Tenants)))]
+async fn list(Operating(caller): Operating) -> Result<Response, Problem> {
+    let tenants = caller.run(|database| database.tenants()).await?;
+    Ok(reply::json(&Tenants { tenants: tenants.into_iter().map(Tenant::from).collect() }))
+}
+
+/// Makes a tenant without limits. Keys for it are made with `nuthatch key create --tenant`.
+#[utoipa::path(put, path = "/v1/tenants/{tenant}", tag = "administration", security(("key" = ["admin"])),
+    params(("tenant" = String, Path)), responses((status = 201, description = "Made", body = Tenant)))]
+async fn create(Operating(caller): Operating, Segments(name): Segments<String>) -> Result<Response, Problem> {
+    let info = caller
+        .run(move |database| {
+            database.create_tenant(&name)?;
+            database.tenant_info(&name)
+        })
+        .await?;
+    Ok(reply::json_with(StatusCode::CREATED, &Tenant::from(info)))
+}
+
+/// What a tenant may have, and what it has.
+#[utoipa::path(get, path = "/v1/tenants/{tenant}", tag = "administration", security(("key" = ["admin"])),
+    params(("tenant" = String, Path)), responses((status = 200, body = Tenant)))]
+async fn describe(Operating(caller): Operating, Segments(name): Segments<String>) -> Result<Response, Problem> {
+    let info = caller.run(move |database| database.tenant_info(&name)).await?;
+    Ok(reply::json(&Tenant::from(info)))
+}
+
+/// Sets what a tenant may have, all four at once, for everything that begins afterwards.
+#[utoipa::path(put, path = "/v1/tenants/{tenant}/limits", tag = "administration", security(("key" = ["admin"])),
+    params(("tenant" = String, Path)), request_body = Limits, responses((status = 200, body = Tenant)))]
+async fn limit(
+    Operating(caller): Operating,
+    Segments(name): Segments<String>,
+    Json { value, .. }: Json<Limits>,
+) -> Result<Response, Problem> {
+    let info = caller
+        .run(move |database| {
+            database.set_tenant_limits(&name, value.into())?;
+            database.tenant_info(&name)
+        })
+        .await?;
+    Ok(reply::json(&Tenant::from(info)))
+}
+
+/// Deletes a tenant with everything that it has, leaves none of its bytes behind, and says so in a receipt.
+#[utoipa::path(delete, path = "/v1/tenants/{tenant}", tag = "administration", security(("key" = ["admin"])),
+    params(("tenant" = String, Path)), responses((status = 200, description = "The receipt", body = Object)))]
+async fn remove(Operating(caller): Operating, Segments(name): Segments<String>) -> Result<Response, Problem> {
+    let receipt = caller.run_long(move |database| database.drop_tenant(&name)).await?;
+    Ok(reply::json(&receipt))
+}

@@ -1,0 +1,80 @@
+//! Redis clients at the same server.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use nuthatch_server::{Config, Scope, Server};
+use serde_json::json;
+
+use crate::place::{Place, config};
+
+struct Redis(BufReader<TcpStream>);
+
+impl Redis {
+    fn new(place: &Place) -> Self {
+        let address: SocketAddr = place.redis.unwrap();
+        // It listens before it answers.
+        Self(BufReader::new(TcpStream::connect(address).unwrap()))
+    }
+
+    /// The first line of the reply, and for a value the value.
+    fn ask(&mut self, command: &str) -> String {
+        self.0.get_mut().write_all(format!("{command}\r\n").as_bytes()).unwrap();
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        if line.starts_with('$') && !line.starts_with("$-1") {
+            line.clear();
+            self.0.read_line(&mut line).unwrap();
+        }
+        line.trim_end().to_string()
+    }
+}
+
+fn place() -> Place {
+    Place::with(|config| config.redis = Some("127.0.0.1:0".parse().unwrap()))
+}
+
+#[test]
+fn what_a_redis_client_sets_is_there_over_http() {
+    let place = place();
+    let mut redis = Redis::new(&place);
+    assert_eq!(redis.ask("SET greeting hello"), "+OK");
+    assert_eq!(place.client().get("/v1/keyspaces/redis.0/keys/greeting").body, b"hello");
+    assert_eq!(redis.ask("GET greeting"), "hello");
+    place.stop();
+}
+
+#[test]
+fn the_server_s_keys_are_redis_passwords() {
+    let place = place();
+    let admin = place.client().with_key(&place.key("default", &[Scope::Admin]));
+    admin.put("/v1/tenants/amber", json!({})).is(201);
+    let (own, reader, amber) = (
+        place.key("default", &[Scope::Admin]),
+        place.key("default", &[Scope::Read]),
+        place.key("amber", &[Scope::Admin]),
+    );
+    let mut redis = Redis::new(&place);
+    assert!(redis.ask("GET a").starts_with("-NOAUTH"), "a key is needed once there is one");
+    assert!(redis.ask("AUTH wrong").starts_with("-WRONGPASS"));
+    assert!(redis.ask(&format!("AUTH birch {amber}")).starts_with("-WRONGPASS"), "the user is none of this key");
+    assert_eq!(redis.ask(&format!("AUTH {own}")), "+OK");
+    assert_eq!(redis.ask("SET a mine"), "+OK");
+    let mut other = Redis::new(&place);
+    assert_eq!(other.ask(&format!("AUTH amber {amber}")), "+OK");
+    assert_eq!(other.ask("GET a"), "$-1", "another tenant's data");
+    let mut reading = Redis::new(&place);
+    assert_eq!(reading.ask(&format!("AUTH {reader}")), "+OK");
+    assert_eq!(reading.ask("GET a"), "mine");
+    assert!(reading.ask("SET a yours").starts_with('-'));
+    place.stop();
+}
+
+#[test]
+fn redis_listens_where_anybody_could_ask_only_with_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let open = Config { redis: Some("0.0.0.0:0".parse().unwrap()), ..config(folder.path()) };
+    let error = runtime.block_on(Server::bind(open)).map(drop).unwrap_err();
+    assert!(error.message.contains("nuthatch key create"), "{error}");
+}

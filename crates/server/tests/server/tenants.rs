@@ -1,0 +1,105 @@
+//! Tenants: what their keys open, what they may have, what they cannot see.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use nuthatch_server::Scope;
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::place::Place;
+
+const NAMES: [&str; 4] = ["amber", "birch", "cedar", "dune"];
+
+/// A server with an administrator and a client of each tenant.
+fn with_tenants(place: &Place) -> (Client, Vec<Client>) {
+    let admin = place.client().with_key(&place.key("default", &[Scope::Admin]));
+    let one = |name: &&str| {
+        admin.put(&format!("/v1/tenants/{name}"), json!({})).is(201);
+        place.client().with_key(&place.key(name, &[Scope::Admin]))
+    };
+    let clients = NAMES.iter().map(one).collect();
+    (admin, clients)
+}
+
+#[test]
+fn a_tenant_sees_its_own_data_whatever_it_asks() {
+    let place = Place::new();
+    let (admin, clients) = with_tenants(&place);
+    let crossed = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for (name, client) in NAMES.iter().zip(&clients) {
+            let crossed = &crossed;
+            scope.spawn(move || {
+                // The same names everywhere, and contents that say whose they are.
+                client.put("/v1/collections/notes", json!({"embedder": "none", "dim": 2})).is(201);
+                for round in 0..20 {
+                    let records: Vec<Value> = (0..5)
+                        .map(|at| json!({"id": format!("r{at}"), "text": format!("{name} bird {round}"), "vector": [at, 1]}))
+                        .collect();
+                    client.post("/v1/collections/notes/records?durability=os", json!({"records": records})).is(200);
+                    client.put_bytes("/v1/keyspaces/k/keys/a?durability=os", name.as_bytes());
+                    let found = [
+                        client.post("/v1/collections/notes/search", json!({"text": "bird"})),
+                        client.post("/v1/collections/notes/search", json!({"vector": [0, 1], "limit": 100})),
+                        client.get("/v1/collections/notes/records"),
+                        client.get("/v1/collections/notes/records/r0"),
+                        client.get("/v1/keyspaces/k/keys/a"),
+                        client.post("/v1/keyspaces/k/scan", json!({})),
+                    ];
+                    let others = NAMES.iter().filter(|other| *other != name);
+                    let is_seen = |other: &&str| found.iter().any(|answer| answer.text().contains(other));
+                    crossed.fetch_add(others.filter(|other| is_seen(other)).count(), Ordering::SeqCst);
+                    assert!(found.iter().all(|answer| answer.status == 200));
+                    assert_eq!(client.post("/v1/collections/notes/delete", json!({"ids": ["r4"]})).is(200)["deleted"], 1);
+                }
+            });
+        }
+    });
+    assert_eq!(crossed.load(Ordering::SeqCst), 0);
+    assert_eq!(admin.get("/v1/collections").is(200), json!({"collections": []}));
+    place.stop();
+}
+
+#[test]
+fn what_is_about_everybody_is_not_for_a_tenant() {
+    let place = Place::new();
+    let (_, clients) = with_tenants(&place);
+    for path in
+        ["/v1/stats", "/metrics", "/v1/backups", "/v1/receipts", "/v1/tenants", "/v1/tenants/birch", "/v1/tenants/none"]
+    {
+        let detail = clients[0].get(path).fails(403, "forbidden");
+        assert!(NAMES.iter().all(|name| !detail.contains(name)), "{detail}");
+    }
+    for path in ["/v1/reclaim", "/v1/doctor", "/v1/backups"] {
+        clients[0].post(path, json!({})).fails(403, "forbidden");
+    }
+    clients[0].delete("/v1/tenants/birch").fails(403, "forbidden");
+    // A key of a tenant that there is not learns nothing of those that there are.
+    let nobody = place.client().with_key(&place.key("nobody", &[Scope::Admin]));
+    let detail = nobody.get("/v1/collections").fails(404, "not_found");
+    assert!(NAMES.iter().all(|name| !detail.contains(name)), "{detail}");
+    place.stop();
+}
+
+#[test]
+fn a_tenant_has_what_its_limits_say_and_is_gone_when_it_is_dropped() {
+    let place = Place::new();
+    let (admin, clients) = with_tenants(&place);
+    let limits = json!({"vectors": 2, "requests_per_second": null});
+    let set = admin.put("/v1/tenants/amber/limits", limits).is(200);
+    assert_eq!((&set["limits"]["vectors"], &set["limits"]["bytes"]), (&json!(2), &json!(null)));
+    clients[0].put("/v1/collections/notes", json!({"embedder": "none"})).is(201);
+    let three: Vec<Value> = (0..3).map(|at| json!({"id": format!("r{at}"), "vector": [at, 1]})).collect();
+    clients[0].post("/v1/collections/notes/records", json!({"records": three})).fails(507, "exhausted");
+    clients[0].post("/v1/collections/notes/records", json!({"records": three[..2]})).is(200);
+    assert_eq!(admin.get("/v1/tenants/amber").is(200)["vectors"], 2);
+    admin.put("/v1/tenants/amber/limits", json!({"requests_per_second": 1})).is(200);
+    let answers: Vec<u16> = (0..50).map(|_| clients[0].get("/v1/collections").status).collect();
+    assert!(answers.contains(&429) && answers.iter().all(|status| [200, 429].contains(status)), "{answers:?}");
+    assert_eq!(clients[1].get("/v1/collections").status, 200, "another's limit is another's");
+    admin.put("/v1/tenants/amber", json!({})).fails(400, "invalid");
+    assert!(admin.delete("/v1/tenants/amber").is(200)["id"].is_string());
+    clients[0].get("/v1/collections").fails(404, "not_found");
+    assert_eq!(admin.get("/v1/tenants").is(200)["tenants"].as_array().unwrap().len(), 3);
+    place.stop();
+}
