@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nuthatch_engine::{Collection, Database, Durability, Keyspace};
+use nuthatch_engine::{Collection, Database, Durability, ErrorKind, Keyspace};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::cursors::Cursors;
@@ -73,8 +73,13 @@ impl Tenant {
     }
 
     pub(crate) fn collection(&self, name: &str) -> nuthatch_engine::Result<Collection> {
-        if let Some(collection) = self.collections.lock().get(name) {
-            return Ok(collection.clone());
+        let known = self.collections.lock().get(name).cloned();
+        if let Some(collection) = known {
+            match collection.len() {
+                // Another face has dropped it; one of the same name may have come since.
+                Err(error) if error.kind == ErrorKind::NotFound => self.forget_collection(name),
+                _ => return Ok(collection),
+            }
         }
         let collection = self.database.existing_collection(name)?;
         self.collections.lock().insert(name.to_string(), collection.clone());
