@@ -148,7 +148,9 @@ async fn list(Operating(caller): Operating) -> Result<Response, Problem> {
     responses((status = 201, description = "Made", body = Report)))]
 async fn start(Operating(caller): Operating, Json { value, .. }: Json<Start>) -> Result<Response, Problem> {
     if value.rate_bytes_per_second.is_some_and(|rate| rate < RATE_MIN) {
-        return Err(Problem::invalid(format!("rate_bytes_per_second is below {RATE_MIN}; such a backup would not end")));
+        return Err(Problem::invalid(format!(
+            "rate_bytes_per_second is below {RATE_MIN}; such a backup would not end"
+        )));
     }
     let place = place(&caller)?;
     let report = caller

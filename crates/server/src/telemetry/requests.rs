@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tracing::{Instrument, error, error_span, info};
@@ -53,7 +53,8 @@ pub async fn observe(State(shared): State<Arc<Shared>>, request: Request, next: 
     let _entered = span.enter();
     let ms = elapsed.as_secs_f64() * 1e3;
     match response.extensions().get::<Problem>() {
-        Some(problem) if status.is_server_error() => {
+        // Being asked too early, or too much, is no failure.
+        Some(problem) if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE => {
             error!(status = status.as_u16(), ms, kind = problem.kind, detail = problem.detail, "answered");
         }
         Some(problem) => info!(status = status.as_u16(), ms, kind = problem.kind, detail = problem.detail, "answered"),
