@@ -185,11 +185,12 @@ impl Run {
     }
 
     fn notes(&self, of: usize) -> Collection {
-        self.handles[of].existing_collection("notes").unwrap()
+        // Nothing here is about power cuts, and an fsync a step would be most of the time.
+        self.handles[of].existing_collection("notes").unwrap().with_durability(Durability::Os)
     }
 
     fn keys(&self, of: usize) -> Keyspace {
-        self.handles[of].kv("keys").unwrap()
+        self.handles[of].kv("keys").unwrap().with_durability(Durability::Os)
     }
 
     fn id(&mut self) -> String {
@@ -263,7 +264,7 @@ impl Run {
             48..=55 => {
                 let (record, kept) = self.some_record(of);
                 let (gone, key, value) = (self.id(), self.key(), self.value(of));
-                let mut batch = WriteBatch::new();
+                let mut batch = WriteBatch::new().with_durability(Durability::Os);
                 batch.delete_records("notes", vec![gone.clone()]).upsert("notes", vec![record.clone()]);
                 batch.put("keys", key.clone(), value.clone());
                 self.handles[of].write(batch).unwrap();
