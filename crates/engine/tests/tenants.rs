@@ -586,7 +586,7 @@ fn a_dropped_tenant_leaves_no_byte_and_its_neighbours_are_as_they_were() {
 
     let receipt = db.drop_tenant("gone").unwrap();
     for needle in needles(1) {
-        assert_eq!(grep(folder.path(), needle.as_bytes()), [PathBuf::new(); 0]);
+        assert!(grep(folder.path(), needle.as_bytes()).is_empty());
     }
     assert!(receipt.is_genuine());
     assert_eq!(
@@ -620,7 +620,7 @@ fn a_dropped_tenant_leaves_no_byte_and_its_neighbours_are_as_they_were() {
     db.close().unwrap();
     look_at_all(&Database::open(folder.path(), quiet()).unwrap());
     for needle in needles(1) {
-        assert_eq!(grep(folder.path(), needle.as_bytes()), [PathBuf::new(); 0]);
+        assert!(grep(folder.path(), needle.as_bytes()).is_empty());
     }
 }
 
@@ -708,7 +708,7 @@ fn one_tenant_is_backed_up_without_a_byte_of_another_and_restored_alone() {
         alone.close().unwrap();
         for of in [1, 9] {
             for needle in [noise(of), noise(of + 100)] {
-                assert_eq!(grep(&at(&target), needle.as_bytes()), [PathBuf::new(); 0], "{place} {tenant:?}");
+                assert!(grep(&at(&target), needle.as_bytes()).is_empty(), "{place} {tenant:?}");
             }
         }
     }
@@ -720,7 +720,7 @@ fn one_tenant_is_backed_up_without_a_byte_of_another_and_restored_alone() {
     let (report, default) = restore("all", "default", None, Some("notes"));
     assert_eq!((report.rows, default.tenant_names().unwrap().len()), (21, 0));
     assert_eq!(default.existing_collection("notes").unwrap().len().unwrap(), 21);
-    assert_eq!(grep(&at("default"), noise(1).as_bytes()), [PathBuf::new(); 0]);
+    assert!(grep(&at("default"), noise(1).as_bytes()).is_empty());
     let (_, collection) = restore("all", "collection", Some("bolt"), Some("notes"));
     let bolt = collection.tenant("bolt").unwrap();
     assert_eq!(

@@ -147,17 +147,17 @@ pub fn delete_backups(
     Ok((deleted.backups, deleted.objects, deleted.bytes))
 }
 
+/// `which`: a backup, a tenant and a collection of it, each where it was named.
 #[pyfunction]
 pub fn restore<'py>(
     py: Python<'py>,
     place: PathBuf,
     target: PathBuf,
-    backup: Option<String>,
-    tenant: Option<String>,
-    collection: Option<String>,
+    which: (Option<String>, Option<String>, Option<String>),
     indexes: bool,
     on_progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let (backup, tenant, collection) = which;
     let report = watched(py, on_progress.as_ref(), |cancel, tell| {
         let mut tell = |progress: &BackupProgress| tell(Told::Backup(*progress));
         Backups::at(place).restore(

@@ -5,6 +5,7 @@ use utoipa::openapi::{Components, Content, OpenApi, Ref, RefOr, Response};
 use utoipa::{OpenApi as _, ToSchema};
 
 use crate::api;
+use crate::api::durable::Durable;
 use crate::problem::Problem;
 
 const BEARER: &str = "key";
@@ -37,7 +38,9 @@ pub fn document() -> OpenApi {
     let components = document.components.get_or_insert_with(Components::new);
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
     components.security_schemes.insert(BEARER.into(), RefOr::T(bearer));
+    // Named by no body: the one by all errors, the other by a parameter.
     components.schemas.insert(Problem::name().into(), <Problem as utoipa::PartialSchema>::schema());
+    components.schemas.insert(Durable::name().into(), <Durable as utoipa::PartialSchema>::schema());
     for (path, item) in &mut document.paths.paths {
         let operations = [
             ("get", &mut item.get),

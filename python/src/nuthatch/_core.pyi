@@ -88,9 +88,7 @@ def delete_backups(place: str, ids: list[str], keep: int | None) -> tuple[list[s
 def restore(
     place: str,
     target: str,
-    backup: str | None,
-    tenant: str | None,
-    collection: str | None,
+    which: tuple[str | None, str | None, str | None],
     indexes: bool,
     on_progress: Callable[..., object] | None,
 ) -> dict[str, Any]: ...

@@ -173,9 +173,11 @@ def restore(
     parts = _core.restore(
         folder("source", source),
         folder("target", target),
-        arguments.optional_text("backup", backup),
-        arguments.optional_text("tenant", tenant),
-        arguments.optional_text("collection", collection),
+        (
+            arguments.optional_text("backup", backup),
+            arguments.optional_text("tenant", tenant),
+            arguments.optional_text("collection", collection),
+        ),
         arguments.flag("indexes", indexes),
         telling(on_progress),
     )

@@ -24,6 +24,7 @@ use crate::process::{collection, keyspace, keyspace_answer, long, snapshot};
 pub(crate) type AskCaller = dyn Fn(bool, &[&str]) -> std::result::Result<Vec<Vec<f32>>, String> + Send + Sync;
 
 /// Whose embedder a request means.
+#[derive(Clone, Copy)]
 pub(crate) enum Brought<'a> {
     /// It is in the other process.
     There(&'a Arc<AskCaller>),
@@ -93,18 +94,12 @@ impl Answering<'_> {
             Request::Usage => Encoded::of(&self.db.usage()?),
             Request::Of { tenant, request } => {
                 let db = self.db.tenant_at(&tenant)?;
-                let Self { turn, receipt, cancel, .. } = self;
-                let (turn, receipt, cancel) = (*turn, *receipt, cancel.clone());
-                let brought = match self.brought {
-                    Brought::There(ask) => Brought::There(ask),
-                    Brought::Here(choice) => Brought::Here(choice),
-                };
                 Answering {
                     db: &db,
-                    turn,
-                    receipt,
-                    brought,
-                    cancel,
+                    turn: self.turn,
+                    receipt: self.receipt,
+                    brought: self.brought,
+                    cancel: self.cancel.clone(),
                     known: self.known,
                     tethered: self.tethered.as_deref_mut(),
                     listener: self.listener,

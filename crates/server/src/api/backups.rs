@@ -17,6 +17,9 @@ use crate::extract::Json;
 use crate::problem::Problem;
 use crate::shared::Shared;
 
+/// A slower backup would hold its place for days.
+const RATE_MIN: u64 = 1 << 20;
+
 pub fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(list, start)).routes(routes!(verify))
 }
@@ -28,8 +31,8 @@ struct Start {
     /// Take the indexes along, so that a restored folder answers quickly at once.
     #[serde(default = "yes")]
     indexes: bool,
-    /// Bytes a second to read at most.
-    #[schema(minimum = 1)]
+    /// Bytes a second to read at most; a MiB or more.
+    #[schema(minimum = 1048576)]
     rate_bytes_per_second: Option<u64>,
 }
 
@@ -144,6 +147,9 @@ async fn list(Operating(caller): Operating) -> Result<Response, Problem> {
 #[utoipa::path(post, path = "/v1/backups", tag = "administration", security(("key" = ["admin"])), request_body = Start,
     responses((status = 201, description = "Made", body = Report)))]
 async fn start(Operating(caller): Operating, Json { value, .. }: Json<Start>) -> Result<Response, Problem> {
+    if value.rate_bytes_per_second.is_some_and(|rate| rate < RATE_MIN) {
+        return Err(Problem::invalid(format!("rate_bytes_per_second is below {RATE_MIN}; such a backup would not end")));
+    }
     let place = place(&caller)?;
     let report = caller
         .run_long(move |database| {

@@ -5,7 +5,7 @@ mod backups;
 mod batches;
 mod bytes;
 mod collections;
-mod durable;
+pub mod durable;
 mod files;
 mod ingest;
 mod keys;
