@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -75,7 +76,7 @@ def run(server: Path, source: Path, protocol: str) -> dict[str, str]:
             assert serving.stdout is not None
             address = serving.stdout.readline().strip()
             report = Path(folder) / "report.xml"
-            command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout", "300"]
+            command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=line", "--timeout", "60"]
             command += [f"--redis-url=redis://{address}/0", f"--redis-mod-url=redis://{address}/0"]
             command += [f"--protocol={protocol}", f"--junitxml={report}", "-o", "junit_family=xunit1", *SUITES]
             log = Path(folder) / "log"
@@ -108,10 +109,11 @@ def listed() -> dict[str, str]:
     found = {}
     for line in EXPECTED.read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
-            name, protocols, reason = line.split(" ", 2)
-            if not reason.strip():
-                raise SystemExit(f"{EXPECTED.name}: {name} without a reason")
-            found[name] = protocols
+            # Names of tests have spaces, too.
+            parts = re.fullmatch(r"(.+?) (2,3|2|3) (\S.*)", line)
+            if parts is None:
+                raise SystemExit(f"{EXPECTED.name}: no test, protocols and reason in {line!r}")
+            found[parts[1]] = parts[2]
     return found
 
 
