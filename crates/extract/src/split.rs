@@ -37,9 +37,11 @@ pub(crate) fn split(
         let goal = remaining.div_ceil(remaining.div_ceil(target));
         let window = &text[at..at + bytes_of(&text[at..end], target)];
         let cut = at + best_cut(window, at, goal, blocks, style);
-        pieces.extend(trim(text, at..cut));
-        let taken = text[at..cut].chars().count();
-        let back = step_back(&text[at..cut], overlap.min(taken / 2));
+        let piece = trim(text, at..cut);
+        // Never back to where the piece begins, which may be long after `at`.
+        let taken = piece.as_ref().map_or("", |piece| &text[piece.start..cut]);
+        let back = step_back(taken, overlap.min(taken.chars().count() / 2));
+        pieces.extend(piece);
         remaining -= text[at..cut - back].chars().count();
         at = cut - back;
     }
@@ -156,6 +158,14 @@ mod tests {
         let pieces = pieces(&text, 1000, 0, Style::Prose);
         assert_eq!(pieces.len(), 2);
         assert!(pieces.iter().all(|p| p.len() > 400), "{:?}", pieces.iter().map(|p| p.len()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn overlap_does_not_step_over_the_beginning_of_the_piece_before() {
+        let text = format!("one\n{}two {}", " \n".repeat(30), "three ".repeat(20));
+        let pieces = pieces(&text, 64, 32, Style::Prose);
+        let starts: Vec<usize> = pieces.iter().map(|piece| piece.as_ptr() as usize - text.as_ptr() as usize).collect();
+        assert!(starts.is_sorted_by(|a, b| a < b), "{starts:?}");
     }
 
     #[test]

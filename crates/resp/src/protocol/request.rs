@@ -51,6 +51,8 @@ pub enum ProtocolError {
     LongNumber,
     #[error("Protocol error: unbalanced quotes in request")]
     Quotes,
+    #[error("Protocol error: this is HTTP, and here Redis clients are answered")]
+    Http,
     #[error("Protocol error: unauthenticated multibulk length")]
     UnauthenticatedCount,
     #[error("Protocol error: unauthenticated bulk length")]
@@ -148,6 +150,9 @@ impl Decoder {
                     Some(_) => {
                         let Some(line) = self.line(ProtocolError::LongLine)? else { return Ok(None) };
                         let words = inline::words(&self.input[line.0..line.1]).ok_or(ProtocolError::Quotes)?;
+                        if words.first().is_some_and(|word| is_http(word)) {
+                            return Err(ProtocolError::Http);
+                        }
                         if !words.is_empty() {
                             return Ok(Some(words));
                         }
@@ -241,6 +246,11 @@ fn number(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
+/// Whether a line is of a request that a page in a browser had sent to this port. Its body, which comes later, may be commands.
+fn is_http(first_word: &[u8]) -> bool {
+    first_word.eq_ignore_ascii_case(b"POST") || first_word.eq_ignore_ascii_case(b"Host:")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,6 +285,17 @@ mod tests {
         assert_eq!(all(b"*1\r\n$1\r\nabc"), Err(ProtocolError::NoLineEnd));
         assert_eq!(all(b"SET 'a\r\n"), Err(ProtocolError::Quotes));
         assert_eq!(all(&[b'a'; LINE_BYTES_MAX + 2]), Err(ProtocolError::LongLine));
+    }
+
+    #[test]
+    fn what_a_page_in_a_browser_sends_is_not_taken_for_commands() {
+        for head in ["POST / HTTP/1.1\r\n", "OPTIONS / HTTP/1.1\r\nHost: localhost:6380\r\n", "host: localhost\r\n"] {
+            let mut decoder = Decoder::new(Limits::default());
+            decoder.feed(format!("{head}\r\nFLUSHALL\r\n").as_bytes());
+            let end = std::iter::from_fn(|| decoder.next_command().transpose()).find(Result::is_err);
+            assert_eq!(end, Some(Err(ProtocolError::Http)), "{head}");
+            // As a connection does: it ends at the first error.
+        }
     }
 
     #[test]
