@@ -26,10 +26,19 @@ fn is_long() -> bool {
     std::env::var_os("NUTHATCH_LONG").is_some()
 }
 
+/// Tenants made between two openings: without background work, nothing closes what was opened.
+const MADE_AT_ONCE: usize = 500;
+
 /// A few keys and a small collection each.
 fn make(folder: &Path, tenants: usize) {
+    for first in (0..tenants).step_by(MADE_AT_ONCE) {
+        make_some(folder, first..tenants.min(first + MADE_AT_ONCE));
+    }
+}
+
+fn make_some(folder: &Path, numbers: std::ops::Range<usize>) {
     let db = Database::open(folder, quiet()).unwrap();
-    for n in 0..tenants {
+    for n in numbers {
         let tenant = db.create_tenant(&format!("tenant-{n:05}")).unwrap();
         let options = CollectionOptions { dim: Some(DIM), ..no_embedder() };
         let notes = tenant.collection("notes", options).unwrap().with_durability(Durability::Os);
