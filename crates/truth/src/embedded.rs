@@ -36,7 +36,7 @@ pub struct TruthMemory {
 
 /// How long closing waits for RocksDB to recover from a full disk: while there is room, it is recovering, and that takes as long
 /// as the machine is busy; while there is none, it has not begun.
-const RECOVERY_WAIT_MAX: Duration = Duration::from_secs(120);
+const RECOVERY_WAIT_MAX: Duration = Duration::from_secs(20);
 const FULL_WAIT_MAX: Duration = Duration::from_secs(3);
 
 /// Obsolete logs that are kept to be written over.
