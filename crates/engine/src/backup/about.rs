@@ -1,17 +1,16 @@
 //! What a backup says of itself, beside the list of its files.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use nuthatch_backup::Manifest;
-use nuthatch_truth::{Direction, Reader, Shard, Table};
+use nuthatch_truth::{Reader, Shard};
 use serde::{Deserialize, Serialize};
 
 use crate::backup::capture::Capture;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
 use crate::folder::Identity;
 use crate::kv::keyspaces;
-use crate::tenant::{DEFAULT, Tenant, catalog_of, records};
+use crate::tenant::{DEFAULT, Tenant, records};
 use crate::{Error, Result};
 
 /// Stored in the manifest.
@@ -191,20 +190,11 @@ fn label(tenants: &[BackedUpTenant], collection: &BackedUpCollection) -> String 
 }
 
 fn collections(truth: &dyn Reader, tenant: u32) -> Result<Vec<BackedUpCollection>> {
-    let from = meta_key(tenant, "");
-    let to = catalog_of(tenant).key(b"collection0"); // '0' follows '/'
-    let mut stored = Vec::new();
-    truth.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |_, bytes| {
-        stored.push(bytes.to_vec());
-        ControlFlow::Continue(())
-    })?;
-    let one = |bytes: Vec<u8>| {
-        let meta: Meta = serde_json::from_slice(&bytes)
-            .map_err(|error| Error::internal(format!("a catalog entry does not decode: {error}")))?;
+    let one = |(_, meta): (String, Meta)| {
         let shard = Shard { tenant, collection: meta.id };
         let counters: Counters = meta::read(truth, &shard.key(COUNTERS))?.unwrap_or_default();
         let Counters { rows, vectors, .. } = counters;
         Ok(BackedUpCollection { tenant: shard.tenant, id: meta.id, name: meta.name, rows, vectors })
     };
-    stored.into_iter().map(one).collect()
+    meta::listed(truth, &meta_key(tenant, ""))?.into_iter().map(one).collect()
 }

@@ -1,15 +1,17 @@
 //! What the catalog knows of a collection.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use nuthatch_segment::{read_sealed, write_sealed};
-use nuthatch_truth::{Batch, Reader, Table};
+use nuthatch_truth::{Batch, Direction, Reader, Shard, Table};
 use nuthatch_vector::{Element, Metric};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::collection::field::{Field, FieldId, UNNAMED};
+use crate::kv::after_prefix;
 use crate::tenant::catalog_of;
 use crate::{Error, Result};
 
@@ -168,7 +170,56 @@ pub(crate) fn read<T: DeserializeOwned>(reader: &dyn Reader, key: &[u8]) -> Resu
     let Some(bytes) = reader.get(Table::Catalog, key)? else {
         return Ok(None);
     };
-    serde_json::from_slice(&bytes)
-        .map(Some)
-        .map_err(|error| Error::internal(format!("a catalog entry does not decode: {error}")))
+    decode(&bytes).map(Some)
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|error| Error::internal(format!("a catalog entry does not decode: {error}")))
+}
+
+/// Visits the entries in `from..to` whose keys are wanted, in the order of the keys.
+fn each<T: DeserializeOwned>(
+    reader: &dyn Reader,
+    (from, to): (&[u8], &[u8]),
+    is_wanted: impl Fn(&[u8]) -> bool,
+    mut visit: impl FnMut(&[u8], T),
+) -> Result<()> {
+    let mut failed = None;
+    reader.scan(Table::Catalog, from, to, Direction::Forward, &mut |key, value| {
+        if !is_wanted(key) {
+            return ControlFlow::Continue(());
+        }
+        match decode(value) {
+            Ok(entry) => {
+                visit(key, entry);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    failed.map_or(Ok(()), Err)
+}
+
+/// The entries whose keys begin with `prefix`, by what follows it.
+pub(crate) fn listed<T: DeserializeOwned>(reader: &dyn Reader, prefix: &[u8]) -> Result<Vec<(String, T)>> {
+    let mut found = Vec::new();
+    each(
+        reader,
+        (prefix, &after_prefix(prefix)),
+        |_| true,
+        |key, entry| found.push((String::from_utf8_lossy(&key[prefix.len()..]).into_owned(), entry)),
+    )?;
+    Ok(found)
+}
+
+/// Visits the counters of the collections and keyspaces in `from..to`.
+pub(crate) fn each_counters<T: DeserializeOwned>(
+    reader: &dyn Reader,
+    range: (&[u8], &[u8]),
+    mut visit: impl FnMut(T),
+) -> Result<()> {
+    each(reader, range, |key| Shard::suffix(key) == COUNTERS, |_, counters| visit(counters))
 }

@@ -178,25 +178,6 @@ impl Shared {
 
 /// Names and shards of a tenant's keyspaces that a reader sees, by name.
 pub(crate) fn keyspaces(reader: &dyn Reader, tenant: u32) -> Result<Vec<(String, Shard)>> {
-    let from = meta_key(tenant, "");
-    let to = catalog_of(tenant).key(b"keyspace0"); // '0' follows '/'
-    let (mut found, mut failed) = (Vec::new(), None);
-    reader.scan(
-        Table::Catalog,
-        &from,
-        &to,
-        Direction::Forward,
-        &mut |key, value| match serde_json::from_slice::<Meta>(value) {
-            Ok(meta) => {
-                let name = String::from_utf8_lossy(&key[from.len()..]).into_owned();
-                found.push((name, Shard { tenant, collection: meta.id }));
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failed = Some(Error::internal(format!("a catalog entry does not decode: {error}")));
-                ControlFlow::Break(())
-            }
-        },
-    )?;
-    failed.map_or(Ok(found), Err)
+    let found = meta::listed::<Meta>(reader, &meta_key(tenant, ""))?;
+    Ok(found.into_iter().map(|(name, meta)| (name, Shard { tenant, collection: meta.id })).collect())
 }

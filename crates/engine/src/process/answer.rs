@@ -18,6 +18,7 @@ use crate::process::long::Listener;
 use crate::process::receipt::{Done, Receipt};
 use crate::process::request::{Call, Choice, Encoded, Opened, Place, Request};
 use crate::process::snapshot::Tethered;
+use crate::process::wire::SearchAsk;
 use crate::process::{collection, keyspace, keyspace_answer, long, snapshot};
 
 /// Asks the process that is served to embed with what it brought: as a question or as passages.
@@ -156,8 +157,16 @@ impl Answering<'_> {
         }
     }
 
+    /// A search that ends with the request.
+    pub fn cancellable(&self, search: SearchAsk) -> Result<Search> {
+        Ok(Search { cancel: self.cancel.clone(), ..search.search()? })
+    }
+
+    pub fn all_cancellable(&self, searches: Vec<SearchAsk>) -> Result<Vec<Search>> {
+        searches.into_iter().map(|search| self.cancellable(search)).collect()
+    }
+
     fn one(&self, collection: &Collection, call: Call) -> Result<Encoded> {
-        let cancellable = |search: Search| Search { cancel: self.cancel.clone(), ..search };
         match call {
             Call::Upsert(records) => Encoded::of(&collection.upsert(records)?),
             Call::Delete(ids) => Encoded::of(&collection.delete(&ids)?),
@@ -166,12 +175,8 @@ impl Answering<'_> {
             Call::Get { ids, vectors } => Encoded::of(&collection.get(&ids, vectors)?),
             Call::Count(filter) => Encoded::of(&collection.count(filter.as_deref())?),
             Call::Scan(scan) => Encoded::of(&collection.scan(&scan.scan()?)?),
-            Call::Search(search) => Encoded::of(&collection.search(&cancellable(search.search()?))?),
-            Call::SearchMany(searches) => {
-                let searches: Result<Vec<Search>> =
-                    searches.into_iter().map(|search| search.search().map(cancellable)).collect();
-                Encoded::of(&collection.search_many(&searches?)?)
-            }
+            Call::Search(search) => Encoded::of(&collection.search(&self.cancellable(*search)?)?),
+            Call::SearchMany(searches) => Encoded::of(&collection.search_many(&self.all_cancellable(searches)?)?),
             Call::Info => {
                 collection.core.check_open()?;
                 Encoded::of(&collection.info())

@@ -1,9 +1,8 @@
 //! Making, finding and listing tenants, and what they may have.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use nuthatch_truth::{Batch, Direction, Reader, Table};
+use nuthatch_truth::{Batch, Reader, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::collection::meta;
@@ -46,26 +45,7 @@ pub(crate) fn key(name: &str) -> Vec<u8> {
 
 /// All tenants that a reader sees, by name, those that are being dropped included.
 pub(crate) fn records(reader: &dyn Reader) -> Result<Vec<(String, Record)>> {
-    let from = key("");
-    let to = catalog_of(DEFAULT).key(b"tenant0"); // '0' follows '/'
-    let (mut found, mut failed) = (Vec::new(), None);
-    reader.scan(
-        Table::Catalog,
-        &from,
-        &to,
-        Direction::Forward,
-        &mut |key, value| match serde_json::from_slice(value) {
-            Ok(record) => {
-                found.push((String::from_utf8_lossy(&key[from.len()..]).into_owned(), record));
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failed = Some(Error::internal(format!("a catalog entry does not decode: {error}")));
-                ControlFlow::Break(())
-            }
-        },
-    )?;
-    failed.map_or(Ok(found), Err)
+    meta::listed(reader, &key(""))
 }
 
 /// A tenant that is not being dropped, if there is one.

@@ -1,13 +1,12 @@
 //! Dropping a tenant: gone for everybody at once, and then from every file.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use nuthatch_truth::{Batch, Direction, Extent, Reader, Shard, Table};
+use nuthatch_truth::{Batch, Extent, Table};
 use serde::Deserialize;
 
-use crate::collection::meta::{self, COUNTERS};
+use crate::collection::meta;
 use crate::database::{Database, Receipt, Reclaiming, Shared};
 use crate::durability::Durability;
 use crate::process::{Done, caller};
@@ -117,22 +116,8 @@ impl Shared {
     /// Records of all collections of a tenant.
     fn records_of(&self, tenant: &Tenant) -> Result<u64> {
         let (from, to) = (tenant.catalog().end(), tenant.extent().bounds().1);
-        let (mut records, mut failed) = (0, None);
-        self.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, value| {
-            if Shard::suffix(key) != COUNTERS {
-                return ControlFlow::Continue(());
-            }
-            match serde_json::from_slice::<Rows>(value) {
-                Ok(counters) => {
-                    records += counters.rows;
-                    ControlFlow::Continue(())
-                }
-                Err(error) => {
-                    failed = Some(Error::internal(format!("a catalog entry does not decode: {error}")));
-                    ControlFlow::Break(())
-                }
-            }
-        })?;
-        failed.map_or(Ok(records), Err)
+        let mut records = 0;
+        meta::each_counters(self, (&from, &to), |counters: Rows| records += counters.rows)?;
+        Ok(records)
     }
 }

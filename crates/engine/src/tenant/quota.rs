@@ -4,13 +4,12 @@
 //! writes along, before the first write of the tenant.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
-use nuthatch_truth::{Direction, Extent, Reader, Shard, Table};
+use nuthatch_truth::{Extent, Reader};
 use serde::Deserialize;
 
 use crate::collection::field::FieldId;
-use crate::collection::meta::COUNTERS;
+use crate::collection::meta;
 use crate::tenant::{Tenant, TenantUsage};
 use crate::{Error, ErrorKind, Result};
 
@@ -126,22 +125,10 @@ impl Drop for Reserved<'_> {
 /// What the counters of a tenant's collections and keyspaces come to.
 pub(crate) fn summed(reader: &dyn Reader, tenant: u32) -> Result<TenantUsage> {
     let (from, to) = Extent::Tenant(tenant).bounds();
-    let (mut sum, mut failed) = (TenantUsage::default(), None);
-    reader.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, value| {
-        if Shard::suffix(key) != COUNTERS {
-            return ControlFlow::Continue(());
-        }
-        match serde_json::from_slice::<Counted>(value) {
-            Ok(counters) => {
-                sum.vectors += counters.vectors + counters.named.values().sum::<u64>();
-                sum.bytes += counters.bytes;
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failed = Some(Error::internal(format!("a catalog entry does not decode: {error}")));
-                ControlFlow::Break(())
-            }
-        }
+    let mut sum = TenantUsage::default();
+    meta::each_counters(reader, (&from, &to), |counters: Counted| {
+        sum.vectors += counters.vectors + counters.named.values().sum::<u64>();
+        sum.bytes += counters.bytes;
     })?;
-    failed.map_or(Ok(sum), Err)
+    Ok(sum)
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::collection::Search;
 use crate::process::answer::Answering;
 use crate::process::request::Encoded;
 use crate::process::snapshot::keep::KeptSnapshot;
@@ -50,17 +49,12 @@ pub(crate) fn answer(answering: &mut Answering<'_>, id: u128, call: SnapshotCall
 }
 
 fn in_collection(answering: &Answering<'_>, collection: &SnapshotCollection, call: KeptCall) -> Result<Encoded> {
-    let cancellable = |search: Search| Search { cancel: answering.cancel.clone(), ..search };
     match call {
         KeptCall::Get { ids, vectors } => Encoded::of(&collection.get(&ids, vectors)?),
         KeptCall::Count(filter) => Encoded::of(&collection.count(filter.as_deref())?),
         KeptCall::Scan(scan) => Encoded::of(&collection.scan(&scan.scan()?)?),
-        KeptCall::Search(search) => Encoded::of(&collection.search(&cancellable(search.search()?))?),
-        KeptCall::SearchMany(searches) => {
-            let searches: Result<Vec<Search>> =
-                searches.into_iter().map(|search| search.search().map(cancellable)).collect();
-            Encoded::of(&collection.search_many(&searches?)?)
-        }
+        KeptCall::Search(search) => Encoded::of(&collection.search(&answering.cancellable(*search)?)?),
+        KeptCall::SearchMany(searches) => Encoded::of(&collection.search_many(&answering.all_cancellable(searches)?)?),
         KeptCall::Files(prefix) => Encoded::of(&collection.files(&prefix)?),
     }
 }
