@@ -7,11 +7,27 @@ use nuthatch_truth::*;
 const OPTIONS: EmbeddedOptions = EmbeddedOptions { cache_bytes: 4 << 20, write_buffer_bytes: 1 << 20 };
 const SHARDS: [Shard; 2] = [Shard { tenant: 0, collection: 7 }, Shard { tenant: 0, collection: 8 }];
 
-/// Of table files: obsolete logs are kept to be written over.
+/// Of table files: obsolete logs are kept to be written over. A file that goes meanwhile has no bytes.
 fn bytes(folder: &Path) -> u64 {
     let files = std::fs::read_dir(folder).unwrap().flatten();
     let tables = files.filter(|file| file.path().extension().is_some_and(|ending| ending == "sst"));
-    tables.map(|file| file.metadata().unwrap().len()).sum()
+    tables.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
+}
+
+/// RocksDB unlinks what a compaction replaced on a thread of its own, shortly after the compaction has ended.
+fn bytes_fall_below(folder: &Path, limit: u64) -> u64 {
+    let started = std::time::Instant::now();
+    loop {
+        match bytes(folder) {
+            now if now < limit || started.elapsed() > std::time::Duration::from_secs(60) => return now,
+            _ => std::thread::sleep(std::time::Duration::from_millis(20)),
+        }
+    }
+}
+
+/// A compaction of RocksDB's own may leave something that is worth a second look, but not for ever.
+fn tidy_to_the_end(truth: &Embedded) {
+    assert!((0..5).any(|_| !truth.tidy(false).unwrap()), "there is always something left to do");
 }
 
 fn holds(folder: &Path, needle: &[u8]) -> bool {
@@ -135,16 +151,17 @@ fn an_idle_store_gives_back_what_was_overwritten_or_deleted() {
         for _ in 0..4 {
             fill(&truth, &mut dice, table, 2000);
         }
-        truth.tidy(false).unwrap();
-        assert!(!truth.tidy(false).unwrap(), "there is nothing left to do");
+        tidy_to_the_end(&truth);
         let live = 2000 * 2 * 500;
-        let now = bytes(folder.path());
+        let now = bytes_fall_below(folder.path(), live * 2);
         assert!(now > live / 2 && now < live * 2, "{now} of {live}");
         // A whole shard goes by one entry.
         let mut batch = Batch::new();
         batch.delete_range(table, SHARDS[0].prefix().to_vec(), SHARDS[0].end());
         truth.write(batch).unwrap();
         assert!(truth.tidy(true).unwrap());
-        assert!(bytes(folder.path()) < live * 3 / 4, "{} of {now}", bytes(folder.path()));
+        tidy_to_the_end(&truth);
+        let after = bytes_fall_below(folder.path(), live * 3 / 4);
+        assert!(after < live * 3 / 4, "{after} of {now}");
     }
 }
