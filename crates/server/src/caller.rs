@@ -9,9 +9,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use jiff::Timestamp;
 use nuthatch_engine::{Database, Error, ErrorKind, Result as EngineResult};
-use tracing::{Span, field, info};
+use tracing::{Span, field};
 
-use crate::access::{Key, Scope, Scopes, TENANT_DEFAULT};
+use crate::access::{Key, Scope, Scopes, TENANT_DEFAULT, Work};
+use crate::audit::Notes;
 use crate::problem::Problem;
 use crate::shared::Shared;
 
@@ -22,13 +23,17 @@ pub struct Caller {
     database: Database,
     tenant: String,
     scopes: Scopes,
+    /// `None` where none is needed.
+    key: Option<Arc<Key>>,
+    work: Work,
+    notes: Notes,
 }
 
 /// A caller who may read.
 pub struct Reading(pub Caller);
 /// A caller who may write.
 pub struct Writing(pub Caller);
-/// A caller who may do everything with their tenant's data; what they do is noted in the log.
+/// A caller who may do everything with their tenant's data; what they change is noted in the audit log.
 pub struct Administering(pub Caller);
 /// The same for the whole database: an administrator of the default tenant.
 pub struct Operating(pub Caller);
@@ -43,7 +48,13 @@ impl Caller {
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
         let (mine, shared) = (self.clone(), self.shared.clone());
-        let done = shared.admission.work(move || mine.in_turn(call)).await;
+        let place = shared.shares.enter(&self.tenant, self.work, Instant::now())?.wait().await;
+        let work = move || {
+            let done = mine.in_turn(call);
+            drop(place);
+            done
+        };
+        let done = shared.admission.work(work).await;
         done.map_err(|error| self.problem(error))?
     }
 
@@ -56,12 +67,26 @@ impl Caller {
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
         let (mine, shared) = (self.clone(), self.shared.clone());
-        let done = shared.admission.work_long(move || mine.in_turn(call)).await;
+        let place = shared.shares.enter(&self.tenant, Work::Long, Instant::now())?.wait().await;
+        let work = move || {
+            let done = mine.in_turn(call);
+            drop(place);
+            done
+        };
+        let done = shared.admission.work_long(work).await;
         done.map_err(|error| self.problem(error))?
     }
 
     /// The call on the tenant's data, if its limits allow one more.
     fn in_turn<T>(&self, call: impl FnOnce(&Database) -> EngineResult<T>) -> EngineResult<Result<T, Problem>> {
+        // It may have waited, or be one of a stream's: the key can have ended since it was shown.
+        let holds = match &self.key {
+            Some(key) => self.shared.ring.holds(key, Timestamp::now())?,
+            None => !self.shared.wants_keys()?,
+        };
+        if !holds {
+            return Ok(Err(Problem::unauthenticated()));
+        }
         let database = database_of(&self.database, &self.tenant)?;
         if self.tenant == TENANT_DEFAULT {
             return call(&database).map(Ok);
@@ -84,7 +109,11 @@ impl Caller {
     }
 
     fn of(parts: &Parts, shared: &Arc<Shared>, wanted: Scope) -> Result<Self, Problem> {
-        let (tenant, scopes) = match shared.wants_keys()? {
+        let notes = parts.extensions.get::<Notes>().cloned().unwrap_or_default();
+        if wanted == Scope::Admin {
+            notes.administers();
+        }
+        let (key, tenant, scopes) = match shared.wants_keys()? {
             true => {
                 let key = bearer(&parts.headers)
                     .map(|token| shared.ring.find(token, Timestamp::now()))
@@ -92,12 +121,14 @@ impl Caller {
                     .flatten()
                     .ok_or_else(Problem::unauthenticated)?;
                 Span::current().record("key", field::display(&key.id));
-                let Key { tenant, scopes, .. } = &*key;
-                (tenant.clone(), scopes.clone())
+                notes.who(&key.name, &key.id, &key.tenant);
+                let Key { tenant, scopes, .. } = (*key).clone();
+                (Some(key), tenant, scopes)
             }
             false => {
                 refuse_other_sites(parts)?;
-                (TENANT_DEFAULT.to_string(), Scopes::all())
+                notes.without_a_key();
+                (None, TENANT_DEFAULT.to_string(), Scopes::all())
             }
         };
         if !scopes.allow(wanted) {
@@ -105,7 +136,13 @@ impl Caller {
             return Err(Problem::forbidden(format!("this key has the scopes {scopes}, and not `{wanted}`"), &remedy));
         }
         let database = shared.database()?.clone();
-        Ok(Self { shared: shared.clone(), database, tenant, scopes })
+        let work = if wanted == Scope::Read { Work::Read } else { Work::Write };
+        Ok(Self { shared: shared.clone(), database, tenant, scopes, key, work, notes })
+    }
+
+    /// More for the audit log of what is being done; nothing that a client wrote about others.
+    pub fn note(&self, name: &str, value: impl Into<serde_json::Value>) {
+        self.notes.detail(name, value);
     }
 }
 
@@ -174,9 +211,7 @@ impl FromRequestParts<Arc<Shared>> for Administering {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
-        let caller = Caller::of(parts, shared, Scope::Admin)?;
-        info!(target: "audit", method = %parts.method, path = parts.uri.path(), "an administrator asks");
-        Ok(Self(caller))
+        Caller::of(parts, shared, Scope::Admin).map(Self)
     }
 }
 

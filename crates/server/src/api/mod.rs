@@ -1,6 +1,7 @@
 //! The routes, one file a noun. Every address and type here is in the OpenAPI document by the same lines that serve it.
 
 mod answer_size;
+mod audit;
 mod backups;
 mod batches;
 mod bytes;
@@ -24,6 +25,7 @@ use axum::{Router, middleware};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::audit::watch;
 use crate::problem::Problem;
 use crate::shared::Shared;
 use crate::telemetry::observe;
@@ -34,6 +36,7 @@ pub fn routes(shared: Arc<Shared>) -> Router {
     router
         .fallback(async || Problem::no_such_address())
         .method_not_allowed_fallback(async || Problem::wrong_method())
+        .layer(middleware::from_fn_with_state(shared.clone(), watch))
         .layer(middleware::from_fn_with_state(shared.clone(), observe))
         .with_state(shared)
 }
@@ -58,4 +61,5 @@ fn all() -> OpenApiRouter<Arc<Shared>> {
         .merge(tenants::routes())
         .merge(maintenance::routes())
         .merge(backups::routes())
+        .merge(audit::routes())
 }

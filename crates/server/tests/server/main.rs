@@ -2,15 +2,19 @@
 
 mod access;
 mod administration;
+mod audit;
 mod client;
 mod collections;
 mod http;
 mod ingest;
+mod isolation;
 mod keys;
 mod lifecycle;
 mod limits;
+mod mangled;
 mod place;
 mod redis;
 mod searching;
 mod tenants;
+mod throttling;
 mod tls;
