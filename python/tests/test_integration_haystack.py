@@ -92,8 +92,8 @@ def test_the_retrievers_find_by_words_by_embedding_and_by_both(store):
     embedding = toy_embed(["green bird"])[0]
     nearest = NuthatchEmbeddingRetriever(store, top_k=1).run(embedding)["documents"]
     assert nearest[0].id == "c" and nearest[0].score == pytest.approx(1.0) and nearest[0].embedding is None
-    both = asyncio.run(NuthatchHybridRetriever(store, top_k=2).run_async("blue fish", embedding))["documents"]
-    assert {d.id for d in both} == {"b", "c"}
+    both = asyncio.run(NuthatchHybridRetriever(store, top_k=3).run_async("blue", embedding))["documents"]
+    assert {d.id for d in both} == {"a", "b", "c"} and both[0].id == "b"
 
 
 def test_scaled_scores_lie_between_0_and_1_and_keep_their_order(store):

@@ -247,7 +247,7 @@ class NuthatchVectorStore(VectorStore):
         kwargs["include"] = ("text", "payload", "vector")
         hits = [hit for hit in self._nearest(embedding, "", fetch_k, filter, kwargs) if hit.vector is not None]
         chosen = maximal_marginal_relevance(
-            numpy.asarray(embedding, dtype=numpy.float32), [hit.vector for hit in hits], lambda_mult, k
+            numpy.asarray(embedding, dtype=numpy.float32), [hit.vector or [] for hit in hits], lambda_mult, k
         )
         return _documents([hits[at] for at in chosen])
 

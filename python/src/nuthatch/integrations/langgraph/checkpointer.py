@@ -7,7 +7,7 @@ import builtins
 import random
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -284,7 +284,7 @@ class NuthatchSaver(BaseCheckpointSaver[str]):
         )
         return CheckpointTuple(
             config=_config(key),
-            checkpoint={**plain, "channel_values": values},
+            checkpoint=cast("Checkpoint", {**plain, "channel_values": values}),
             metadata=self.serde.loads_typed(stored.metadata),
             parent_config=_config(key._replace(id=stored.parent)) if stored.parent else None,
             pending_writes=[(write.task_id, write.channel, self.serde.loads_typed(write.value)) for write in writes],
