@@ -1,7 +1,7 @@
 """The frameworks' own suites against the integrations: conformance_frameworks.py.
 
-LangChain, LangGraph and Haystack publish tests for what stores have to do; LlamaIndex does not, so our own tests stand for
-it. All of them run in an environment of their own (in the target folder), into which the pinned packages come from PyPI,
+LangChain, LangGraph and Haystack publish tests for what stores have to do; LlamaIndex does not, so ours stand for them.
+All run in an environment of their own (in the target folder), into which the pinned packages come from PyPI,
 together with our tests of the integrations and the examples of their guide. What of the suites fails must be listed in
 tests/conformance/frameworks.txt, one line a test with the reason, and what is listed must fail.
 """
