@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use nuthatch_engine::{Database, Error, ErrorKind, Result as EngineResult};
 use tracing::{Span, field, info};
 
-use crate::access::{Key, Scope, Scopes, TENANT_DEFAULT};
+use crate::access::{Key, Scope, Scopes, TENANT_DEFAULT, Turn};
 use crate::problem::Problem;
 use crate::shared::Shared;
 
@@ -60,16 +60,69 @@ impl Caller {
         done.map_err(|error| self.problem(error))?
     }
 
+    /// Begins a call of several [steps](Self::step), which counts as one request: its data, and what it takes up.
+    ///
+    /// # Errors
+    /// 429 when the tenant asks too often, or too much at a time.
+    pub async fn begin(&self) -> Result<(Database, Option<Turn>), Problem> {
+        let mine = self.clone();
+        self.step(move || mine.turn()).await?
+    }
+
+    /// A step of a call that has begun, on a thread that may block.
+    ///
+    /// # Errors
+    /// Its own, as this caller may see them.
+    pub async fn step<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> EngineResult<T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        self.shared.admission.work(call).await.map_err(|error| self.problem(error))
+    }
+
+    /// Whose data it is.
+    pub fn tenant(&self) -> &str {
+        &self.tenant
+    }
+
+    /// # Errors
+    /// 403 when their key does not allow it.
+    pub fn allow(&self, wanted: Scope) -> Result<(), Problem> {
+        if self.scopes.allow(wanted) {
+            return Ok(());
+        }
+        let remedy = format!("use a key with the scope `{wanted}`");
+        Err(Problem::forbidden(format!("this key has the scopes {}, and not `{wanted}`", self.scopes), &remedy))
+    }
+
+    /// # Errors
+    /// 403 when it is not the default tenant who asks.
+    pub fn allow_operating(&self) -> Result<(), Problem> {
+        match self.tenant == TENANT_DEFAULT {
+            true => Ok(()),
+            false => Err(Problem::forbidden(
+                "this is about the whole database, and the key is one of a tenant",
+                "ask whoever runs the server",
+            )),
+        }
+    }
+
     /// The call on the tenant's data, if its limits allow one more.
     fn in_turn<T>(&self, call: impl FnOnce(&Database) -> EngineResult<T>) -> EngineResult<Result<T, Problem>> {
-        let database = database_of(&self.database, &self.tenant)?;
-        if self.tenant == TENANT_DEFAULT {
-            return call(&database).map(Ok);
-        }
-        match self.shared.turns.begin(&self.tenant, &database.limits()?, Instant::now()) {
-            Ok(_turn) => call(&database).map(Ok),
+        match self.turn()? {
+            Ok((database, _turn)) => call(&database).map(Ok),
             Err(too_many) => Ok(Err(too_many)),
         }
+    }
+
+    /// The tenant's data, and its turn where it has limits.
+    fn turn(&self) -> EngineResult<Result<(Database, Option<Turn>), Problem>> {
+        let database = database_of(&self.database, &self.tenant)?;
+        if self.tenant == TENANT_DEFAULT {
+            return Ok(Ok((database, None)));
+        }
+        let turn = self.shared.turns.begin(&self.tenant, &database.limits()?, Instant::now());
+        Ok(turn.map(|turn| (database, turn)))
     }
 
     fn problem(&self, error: Error) -> Problem {
@@ -84,6 +137,16 @@ impl Caller {
     }
 
     fn of(parts: &Parts, shared: &Arc<Shared>, wanted: Scope) -> Result<Self, Problem> {
+        let caller = Self::identify(parts, shared)?;
+        caller.allow(wanted)?;
+        Ok(caller)
+    }
+
+    /// Who asks, whatever they may do.
+    ///
+    /// # Errors
+    /// 401 without a key where one is needed, 403 for another site's request where none is, 503 while the folder is being opened.
+    pub fn identify(parts: &Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
         let (tenant, scopes) = match shared.wants_keys()? {
             true => {
                 let key = bearer(&parts.headers)
@@ -100,10 +163,6 @@ impl Caller {
                 (TENANT_DEFAULT.to_string(), Scopes::all())
             }
         };
-        if !scopes.allow(wanted) {
-            let remedy = format!("use a key with the scope `{wanted}`");
-            return Err(Problem::forbidden(format!("this key has the scopes {scopes}, and not `{wanted}`"), &remedy));
-        }
         let database = shared.database()?.clone();
         Ok(Self { shared: shared.clone(), database, tenant, scopes })
     }
@@ -185,13 +244,8 @@ impl FromRequestParts<Arc<Shared>> for Operating {
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
         let Administering(caller) = Administering::from_request_parts(parts, shared).await?;
-        match caller.tenant == TENANT_DEFAULT {
-            true => Ok(Self(caller)),
-            false => Err(Problem::forbidden(
-                "this is about the whole database, and the key is one of a tenant",
-                "ask whoever runs the server",
-            )),
-        }
+        caller.allow_operating()?;
+        Ok(Self(caller))
     }
 }
 

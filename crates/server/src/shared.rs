@@ -1,9 +1,10 @@
 //! What every request of one server shares.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::future::Future;
 use std::sync::{Arc, OnceLock};
 
 use nuthatch_engine::{Database, Result as EngineResult};
+use tokio::sync::watch;
 
 use crate::access::{Ring, Turns};
 use crate::admission::Admission;
@@ -19,13 +20,13 @@ pub struct Shared {
     pub turns: Turns,
     /// Set once the folder is open.
     database: OnceLock<Database>,
-    stopping: AtomicBool,
+    stopping: watch::Sender<bool>,
 }
 
 impl Shared {
     pub fn new(config: Config, ring: Ring) -> Arc<Self> {
         let admission = Arc::new(Admission::new(&config));
-        let (database, stopping) = (OnceLock::new(), AtomicBool::new(false));
+        let (database, stopping) = (OnceLock::new(), watch::Sender::new(false));
         Arc::new(Self {
             config,
             admission,
@@ -44,7 +45,16 @@ impl Shared {
 
     /// From here on the server says that it is not ready, so that nobody sends more.
     pub fn stop(&self) {
-        self.stopping.store(true, Ordering::SeqCst);
+        self.stopping.send_replace(true);
+    }
+
+    /// Over when the server has been told to stop.
+    pub fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut word = self.stopping.subscribe();
+        async move {
+            // An error means that nobody is left to say it.
+            while !*word.borrow_and_update() && word.changed().await.is_ok() {}
+        }
     }
 
     /// # Errors
@@ -56,7 +66,7 @@ impl Shared {
     /// # Errors
     /// 503 while the folder is being opened, and once the server has been told to stop.
     pub fn readiness(&self) -> Result<(), Problem> {
-        match self.stopping.load(Ordering::SeqCst) {
+        match *self.stopping.borrow() {
             true => Err(Problem::unavailable("the server is stopping")),
             false => self.database().map(drop),
         }

@@ -16,4 +16,4 @@ pub use file::KeyFile;
 pub use key::{Key, NewKey, TENANT_DEFAULT, Token};
 pub use ring::Ring;
 pub use scope::{Scope, Scopes};
-pub use turns::Turns;
+pub use turns::{Turn, Turns};

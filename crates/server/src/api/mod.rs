@@ -4,7 +4,7 @@ mod answer_size;
 mod backups;
 mod batches;
 mod bytes;
-mod collections;
+pub mod collections;
 pub mod durable;
 mod files;
 mod ingest;
@@ -14,26 +14,29 @@ mod maintenance;
 mod process;
 mod records;
 mod reply;
-mod search;
-mod stats;
+pub mod search;
+pub mod stats;
 mod tenants;
 
 use std::sync::Arc;
 
 use axum::{Router, middleware};
+use nuthatch_flight::Health;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::grpc;
 use crate::problem::Problem;
 use crate::shared::Shared;
 use crate::telemetry::observe;
 
 /// Everything that the server answers.
-pub fn routes(shared: Arc<Shared>) -> Router {
+pub fn routes(shared: Arc<Shared>, health: &Health) -> Router {
     let (router, _) = all().split_for_parts();
     router
         .fallback(async || Problem::no_such_address())
         .method_not_allowed_fallback(async || Problem::wrong_method())
+        .merge(grpc::routes(&shared, health))
         .layer(middleware::from_fn_with_state(shared.clone(), observe))
         .with_state(shared)
 }
