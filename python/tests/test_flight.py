@@ -65,7 +65,11 @@ def vectors(count: int, first: int = 0, item: object = None, dim: int = DIM) -> 
 
 
 def batch(count: int, first: int = 0, **more: object) -> pyarrow.RecordBatch:
-    columns = {"id": pyarrow.array(range(first, first + count), pyarrow.int64()), "vector": vectors(count, first), **more}
+    columns = {
+        "id": pyarrow.array(range(first, first + count), pyarrow.int64()),
+        "vector": vectors(count, first),
+        **more,
+    }
     return pyarrow.RecordBatch.from_pydict(columns)
 
 
@@ -159,7 +163,7 @@ def test_all_columns_come_back_and_what_was_read_can_be_written(client, server):
     put(client, found.to_batches(), path("copy"))
     assert get(client, collection="copy").equals(found)
     with nuthatch.connect(command_folder(server)) as db:
-        assert db.collection("docs").get("b")["payload"] == {"mixed": 1}
+        assert db.collection("docs").get("b").payload == {"mixed": 1}
 
 
 def command_folder(server: Server) -> Path:
@@ -189,10 +193,11 @@ def test_a_schema_that_does_not_fit_is_refused_before_any_row(client, columns, w
 
 def test_a_bad_batch_is_refused_whole_and_what_was_acknowledged_stays(client):
     create(client)
+    nothing = pyarrow.array([None] * 4, pyarrow.string())
     bad = batch(3, 10, payload=['{"n": 1}', "[]", None])
-    good = [batch(4, payload=[None] * 4), batch(2, 4, payload=[None] * 2)]
+    good = [batch(4, payload=nothing), batch(2, 4, payload=nothing[:2])]
     with pytest.raises(pyarrow.ArrowInvalid, match="batch 3 of the stream.*row 1.*JSON object"):
-        put(client, [*good, bad, batch(1, 20, payload=[None])])
+        put(client, [*good, bad, batch(1, 20, payload=nothing[:1])])
     assert sorted(get(client)["id"].to_pylist()) == [str(id) for id in range(6)]
     with pytest.raises(pyarrow.ArrowInvalid, match="NaN"):
         broken = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array([float("nan")] * DIM, pyarrow.float32()), DIM)
@@ -315,7 +320,7 @@ def test_a_scan_shows_one_moment_and_only_what_was_asked_for(client):
     for wrong, why in [
         ({"columns": ["nothing"]}, "no column.*there are: id"),
         ({"where": "yeer > 1"}, "yeer"),
-        ({"where": "year >"}, ""),
+        ({"where": "year >"}, "where|condition|expected"),
         ({"batch_rows": 0}, "batch_rows"),
         ({"unknown": 1}, "unknown"),
     ]:

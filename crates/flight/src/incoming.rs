@@ -32,7 +32,7 @@ impl<C: Caller> Incoming<C> {
         Self { stream, caller, has_read: false }
     }
 
-    /// The first message.
+    /// The first message, or the first two.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for one without descriptor or schema.
@@ -40,6 +40,10 @@ impl<C: Caller> Incoming<C> {
         let no_start = |what: &str| Status::invalid_argument(format!("the stream begins without a {what}"));
         let mut first = self.message().await?.ok_or_else(|| no_start("message"))?;
         let descriptor = first.flight_descriptor.take().ok_or_else(|| no_start("descriptor"))?;
+        // Some clients send the descriptor by itself.
+        if first.data_header.is_empty() {
+            first = self.message().await?.ok_or_else(|| no_start("schema"))?;
+        }
         let schema = self.caller.step(move || message::schema_of(&first)).await?;
         Ok(Opening { descriptor, schema: schema.into() })
     }

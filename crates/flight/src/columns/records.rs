@@ -33,6 +33,10 @@ impl Layout {
             if schema.fields()[..at].iter().any(|other| other.name() == name) {
                 return Err(Error::invalid(format!("the schema has two columns {name:?}; rename one")));
             }
+            // Without a type of its own, as when nothing is in it.
+            if *kind == DataType::Null && name != ID {
+                continue;
+            }
             let string = |place: &mut Option<usize>| match Strings::is_type(kind) {
                 true => {
                     *place = Some(at);
