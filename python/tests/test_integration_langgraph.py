@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
+import threading
 import time
 from typing import Any
 
@@ -90,6 +92,37 @@ def test_pruning_keeps_what_a_channel_of_changes_is_rebuilt_from(db):
     assert len(list(db.kv("checkpoints").keys())) == 3
     with pytest.raises(nuthatch.InvalidError):
         saver.prune(["t"], strategy="guess")
+
+
+@pytest.mark.parametrize("is_server", [False, True])
+def test_pruning_takes_nothing_from_who_writes_meanwhile(db, monkeypatch, is_server):
+    """Also where there are no transactions, as at a server over HTTP."""
+    if is_server:
+        monkeypatch.setattr(type(db), "path", "http://somewhere:7700")
+        monkeypatch.setattr(type(db), "transact", None)
+    saver = NuthatchSaver(db, durability="os")
+    incomplete = []
+
+    def write() -> None:
+        at = put(saver, config("t"), 0, {"n": 0})
+        for number in range(1, 150):
+            at = put(saver, at, number, {"n": number, "more": "x" * 50})
+            found = saver.get_tuple(config("t"))
+            if found is None or found.checkpoint["channel_values"] != {"n": number, "more": "x" * 50}:
+                incomplete.append(number)
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    while writing.is_alive():
+        # Whoever writes without end is not waited for; pruning says so.
+        with contextlib.suppress(nuthatch.ConflictError):
+            saver.prune(["t"])
+    writing.join()
+    saver.prune(["t"])
+    assert incomplete == []
+    assert [t.checkpoint["id"] for t in saver.list(config("t"))] == ["0149"] and len(
+        list(db.kv("checkpoints").keys())
+    ) == 3
 
 
 def test_a_graph_runs_on_it(db):
