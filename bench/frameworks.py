@@ -63,7 +63,6 @@ def timed(call: Callable[[], object]) -> float:
 def savers() -> dict[str, Any]:
     from langgraph.checkpoint.memory import InMemorySaver
     from langgraph.checkpoint.sqlite import SqliteSaver
-
     from nuthatch.integrations.langgraph import NuthatchSaver
 
     @contextmanager
@@ -114,7 +113,6 @@ def checkpoints(saver: Any) -> tuple[list[float], list[float], list[float]]:
 def stores(by_text: dict[str, list[float]]) -> dict[str, Any]:
     from langchain_chroma import Chroma
     from langchain_core.embeddings import Embeddings
-
     from nuthatch.integrations.langchain import NuthatchVectorStore
 
     class Given(Embeddings):
