@@ -162,14 +162,16 @@ def paths(value: StrPath | Iterable[StrPath]) -> list[str]:
     return found
 
 
-def file_path(name: str, value: StrPath) -> str:
-    """A path of ``files`` and ``remove_files``: absolute, as it was stored; "" for everything."""
+def file_path(name: str, value: StrPath, *, is_document: bool) -> str:
+    """A path of ``files`` and ``remove_files``: absolute, as it was stored; "" for everything. A document's name is as it is."""
     try:
         path = os.fspath(value)
     except TypeError:
         _wrong(name, value, "a path")
     if not isinstance(path, str):
         _wrong(name, value, "a path as text")
+    if is_document:
+        return path.rstrip("/")
     return path and os.path.realpath(os.path.expanduser(path))  # noqa: PTH111 (the text is kept as given)
 
 
