@@ -22,7 +22,10 @@ fn a_vector_may_be_base64_wherever_it_may_be_numbers() {
         let asked = json!({"ids": ["a"], "vectors": true, "vector_format": format});
         client.post("/v1/collections/c/get", asked).is(200)["records"][0].clone()
     };
-    assert_eq!((&get("numbers")["vector"], &get("numbers")["vectors"]), (&json!([1.0, 0.5]), &json!({"title": [1.0, 1.0]})));
+    assert_eq!(
+        (&get("numbers")["vector"], &get("numbers")["vectors"]),
+        (&json!([1.0, 0.5]), &json!({"title": [1.0, 1.0]}))
+    );
     assert_eq!((&get("base64")["vector"], &get("base64")["vectors"]), (&json!(one_half), &json!({"title": ones})));
     let found = client.get("/v1/collections/c/records?vectors=true&vector_format=base64").is(200);
     assert_eq!(found["records"][0]["vector"], one_half);
@@ -41,13 +44,19 @@ fn a_datetime_comes_back_as_one() {
     let place = Place::new();
     let client = place.client();
     client.put("/v1/collections/c", json!({"embedder": "none"})).is(201);
-    let payload = json!({"at": "2025-01-31T12:30:00Z", "events": [{"on": "2024-02-29"}], "text": "2025-01-31T12:30:00Z"});
+    let payload =
+        json!({"at": "2025-01-31T12:30:00Z", "events": [{"on": "2024-02-29"}], "text": "2025-01-31T12:30:00Z"});
     let record = json!({"id": "a", "text": "x", "payload": payload, "datetimes": ["at", "events.0.on"]});
     client.post("/v1/collections/c/records", json!({"records": [record]})).is(200);
     let found = client.get("/v1/collections/c/records/a").is(200);
     assert_eq!(found["datetimes"], json!(["at", "events.0.on"]));
-    assert_eq!((&found["payload"]["at"], &found["payload"]["events"][0]["on"]), (&payload["at"], &json!("2024-02-29T00:00:00Z")));
-    let hit = &client.post("/v1/collections/c/search", json!({"text": "x", "where": "at > '2025-01-31 12:00'"})).is(200)["hits"][0];
+    assert_eq!(
+        (&found["payload"]["at"], &found["payload"]["events"][0]["on"]),
+        (&payload["at"], &json!("2024-02-29T00:00:00Z"))
+    );
+    let hit = &client
+        .post("/v1/collections/c/search", json!({"text": "x", "where": "at > '2025-01-31 12:00'"}))
+        .is(200)["hits"][0];
     assert_eq!(hit["datetimes"], found["datetimes"]);
     let wrong = json!({"id": "b", "payload": {"n": 1.5}, "datetimes": ["n"]});
     let why = client.post("/v1/collections/c/records", json!({"records": [wrong]})).fails(400, "invalid");
@@ -62,7 +71,9 @@ fn many_searches_have_one_time() {
     client.put("/v1/collections/c", json!({"embedder": "none", "dim": 2})).is(201);
     client.post("/v1/collections/c/records", json!({"records": [{"id": "a", "vector": [1, 0]}]})).is(200);
     let searches = json!([{"vector": [1, 0]}, {"vector": [0, 1]}]);
-    let ask = |timeout_ms| client.post("/v1/collections/c/search-many", json!({"searches": searches, "timeout_ms": timeout_ms}));
+    let ask = |timeout_ms| {
+        client.post("/v1/collections/c/search-many", json!({"searches": searches, "timeout_ms": timeout_ms}))
+    };
     assert_eq!(ask(60_000.0).is(200)["answers"].as_array().unwrap().len(), 2);
     let late = ask(1e-6);
     assert!(late.header("retry-after").is_none(), "trying again would take as long");

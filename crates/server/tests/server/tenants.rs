@@ -109,7 +109,9 @@ fn an_administrator_names_the_tenant_that_is_asked_about_and_nobody_else_does() 
     let place = Place::new();
     let (admin, clients) = with_tenants(&place);
     clients[0].put_bytes("/v1/keyspaces/k/keys/a", b"amber's").is(204);
-    let of = |client: &Client, tenant: &str, path: &str| client.send("GET", path, &[("x-nuthatch-tenant", tenant)], Vec::new());
+    let of = |client: &Client, tenant: &str, path: &str| {
+        client.send("GET", path, &[("x-nuthatch-tenant", tenant)], Vec::new())
+    };
     assert_eq!(of(&admin, "amber", "/v1/keyspaces/k/keys/a").text(), "amber's");
     of(&admin, "birch", "/v1/keyspaces/k/keys/a").fails(404, "not_found");
     of(&admin, "%61mber", "/v1/caller").is(200);
