@@ -23,17 +23,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def held_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def held_folder() -> Iterator[str]:
     """A folder that another process holds for the whole session."""
-    with faces.held(tmp_path_factory.mktemp("held") / "memory") as folder:
+    with faces.in_memory() as place, faces.held(place / "memory") as folder:
         yield folder
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server() -> Iterator[str]:
     """The address of a server that runs for the whole session."""
-    place = tmp_path_factory.mktemp("served")
-    with faces.served(place / "memory", "--backup-dir", str(place / "backups")) as address:
+    with (
+        faces.in_memory() as place,
+        faces.served(place / "memory", "--backup-dir", str(place / "backups")) as address,
+    ):
         yield address
 
 

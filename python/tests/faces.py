@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sysconfig
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +62,14 @@ def skip_where_it_cannot_hold(request: pytest.FixtureRequest, face: str) -> None
         where, why = mark.args
         if where == face:
             pytest.skip(f"not over {face}: {why}")
+
+
+@contextlib.contextmanager
+def in_memory() -> Iterator[Path]:
+    """A place whose syncs cost nothing, as those of ``":memory:"``, where the system has one."""
+    shared = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=shared if os.access(shared, os.W_OK) else None) as place:
+        yield Path(place)
 
 
 @contextlib.contextmanager

@@ -297,9 +297,9 @@ def test_what_is_unavailable_without_a_word_about_trying_again_is_said_at_once()
 
 def test_an_answer_that_is_not_from_a_nuthatch_server_is_said_to_be_so():
     html = {"content-type": "text/html"}
-    with Scripted(lambda *_: (502, html, b"<html>")) as server, nuthatch.connect(server.url) as db:
-        with pytest.raises(nuthatch.UnavailableError, match="answered 502 with text/html.*check the address"):
-            db.keyspaces()
+    said = pytest.raises(nuthatch.UnavailableError, match="answered 502 with text/html.*check the address")
+    with Scripted(lambda *_: (502, html, b"<html>")) as server, nuthatch.connect(server.url) as db, said:
+        db.keyspaces()
 
 
 def test_a_server_that_does_not_answer_in_time_is_unavailable():

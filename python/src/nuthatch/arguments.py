@@ -130,8 +130,14 @@ def _real(name: str, value: object) -> float:
 
 
 def text(name: str, value: object) -> str:
-    """A string."""
-    return value if isinstance(value, str) else _wrong(name, value, "a string")
+    """A string that UTF-8 can write."""
+    if not isinstance(value, str):
+        _wrong(name, value, "a string")
+    try:
+        value.isascii() or value.encode()
+    except UnicodeEncodeError:
+        raise InvalidError(f"{name}={value!r} has lone surrogates, which are not valid Unicode") from None
+    return value
 
 
 def optional_text(name: str, value: object) -> str | None:
