@@ -251,6 +251,9 @@ class Scripted(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
+    def handle_error(self, *_: object) -> None:
+        """A client that has gone is no news."""
+
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
@@ -299,6 +302,9 @@ def test_an_answer_that_is_not_from_a_nuthatch_server_is_said_to_be_so():
     html = {"content-type": "text/html"}
     said = pytest.raises(nuthatch.UnavailableError, match="answered 502 with text/html.*check the address")
     with Scripted(lambda *_: (502, html, b"<html>")) as server, nuthatch.connect(server.url) as db, said:
+        db.keyspaces()
+    said = pytest.raises(nuthatch.UnavailableError, match="answered what is no JSON")
+    with Scripted(lambda *_: (200, html, b"<html>")) as server, nuthatch.connect(server.url) as db, said:
         db.keyspaces()
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .caller import Caller
 from .database import Database
-from .wire import Caller, Wire
+from .wire import Wire
 
 if TYPE_CHECKING:
     from .wire import ServerArguments

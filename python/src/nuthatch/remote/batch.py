@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .. import _core
 from ..cores import OverHttp
 from ..errors import ClosedError
+from .caller import Caller, address
 from .durability import checked
 from .keyspace import milliseconds, puts
 from .problems import not_over_http
 from .values import bytes_json
-from .wire import Caller, address
 
 if TYPE_CHECKING:
     from ..batch import Columns

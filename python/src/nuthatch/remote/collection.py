@@ -11,9 +11,9 @@ from .. import _core
 from ..cores import OverHttp
 from ..errors import InvalidError
 from . import values
+from .caller import Caller, address
 from .durability import checked
 from .files import add
-from .wire import Caller, address
 
 if TYPE_CHECKING:
     from ..batch import Columns

@@ -9,11 +9,11 @@ from .. import _core
 from ..cores import OverHttp
 from ..errors import InvalidError, NotFoundError
 from .batch import WriteBatch
+from .caller import Caller, address
 from .collection import Collection, info_parts
 from .durability import checked
 from .keyspace import Keyspace
 from .problems import not_over_http
-from .wire import Caller, address
 
 if TYPE_CHECKING:
     from .._core import CollectionArguments, LimitArguments

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..errors import InvalidError, NotFoundError
+from .caller import OCTETS, Caller, address
 from .durability import checked
-from .wire import OCTETS, Caller, address
 
 if TYPE_CHECKING:
     Files = Callable[[str], list[tuple[str, int, int, str, int]]]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..cores import OverHttp
 from ..errors import NotFoundError
+from .caller import OCTETS, Caller, address
 from .durability import checked
 from .values import bytes_json, bytes_of
-from .wire import OCTETS, Caller, address
 
 if TYPE_CHECKING:
     from .. import _core

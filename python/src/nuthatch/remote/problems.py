@@ -15,15 +15,17 @@ _OF_THE_SERVER = (401, 403, 405, 408, 413, 415, 429)
 
 def problem(url: str, status: int, media_type: str | None, body: bytes) -> NuthatchError:
     """The error of an answer's kind."""
-    if (media_type or "").partition(";")[0].strip() != PROBLEM:
+    try:
+        is_ours = (media_type or "").partition(";")[0].strip() == PROBLEM
+        said: dict[str, Any] = json.loads(body) if is_ours else {}
+        kind, detail, remedy = said["kind"], said["detail"], said["remedy"]
+    except (ValueError, KeyError):
         # A proxy, or another program.
         return UnavailableError(
             f"{url} answered {status} with {media_type or 'nothing'}, as no Nuthatch server does; check the address"
         )
-    said: dict[str, Any] = json.loads(body)
-    kind, detail = said["kind"], said["detail"]
     if status in _OF_THE_SERVER:
-        detail = f"{detail}; {said['remedy']}"
+        detail = f"{detail}; {remedy}"
     if status in (401, 403):
         return ForbiddenError(detail)
     return from_engine(kind, detail, None)
