@@ -172,9 +172,9 @@ def test_the_chart_is_valid_in_every_way_that_it_can_be_set():
     helm = tool("helm")
     ways = [
         [],
-        ["--set", "keys.existingSecret=k,redis.enabled=true,cpu.limit=2,storage.className=fast"],
+        ["--set", "keys.existingSecret=own,redis.enabled=true,cpu.limit=2,storage.className=fast"],
         ["--set", "tls.existingSecret=t,serviceMonitor.enabled=true,serviceMonitor.keySecret.name=m"],
-        ["--set", "prometheusRule.enabled=true,auth=none,settings.NUTHATCH_SEARCH_TIMEOUT=10s"],
+        ["--set", "prometheusRule.enabled=true,settings.NUTHATCH_SEARCH_TIMEOUT=10s"],
     ]
     for way in ways:
         linted = subprocess.run([helm, "lint", "--strict", CHART, *way], capture_output=True, text=True, timeout=60)
@@ -187,7 +187,7 @@ def test_the_chart_is_valid_in_every_way_that_it_can_be_set():
         assert f"memory: {256 + 512 + 128 + REST}Mi" in made.stdout
     for wrong in (
         "memory.budget=16",
-        "auth=maybe",
+        "keys.existingSecret=",
         "replicas=2",
         "settings.OTHER=1",
         "storage.accessMode=ReadWriteMany",

@@ -13,12 +13,15 @@ from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
 from haystack.errors import FilterError
 
+import nuthatch
+
 from ...collection import Collection
-from ...database import Database, Metric, connect
+from ...database import Database, Metric
 from ...errors import InvalidError
 from ...records import Record
 from ...results import Hit
 from ..conditions import Condition, filtered, text
+from ..together import together
 from . import fields
 from .documents import document, record
 from .filters import condition
@@ -96,7 +99,7 @@ class NuthatchDocumentStore:
         if self._given is not None:
             return self._given
         if self._opened is None:
-            self._opened = connect(self.path, **(self.options or {}))
+            self._opened = nuthatch.connect(self.path, **(self.options or {}))
         return self._opened
 
     # What every store has.
@@ -137,8 +140,7 @@ class NuthatchDocumentStore:
                 now.collection(name).upsert(new)
             return len(new)
 
-        written: int = self._database().transact(write)
-        return written
+        return together(self._database(), write)
 
     def delete_documents(self, document_ids: list[str]) -> None:
         """Deletes documents by id; unknown ones are passed over."""
@@ -163,8 +165,7 @@ class NuthatchDocumentStore:
                 now.collection(name).upsert([{**one.to_dict(), "payload": {**one.payload, **meta}} for one in found])
             return len(found)
 
-        updated: int = self._database().transact(update)
-        return updated
+        return together(self._database(), update)
 
     # Searching.
 

@@ -22,10 +22,13 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
+import nuthatch
+
 from ...arguments import Durability
-from ...database import Database, connect
+from ...database import Database
 from ...errors import InvalidError
 from ...kv_reads import KeyReads
+from ..together import together
 from . import layout
 from .layout import BLOB, CHECKPOINT, KINDS, WRITE, CheckpointKey, StoredCheckpoint, StoredWrite
 from .pruning import doomed_but_latest, doomed_by_runs
@@ -57,7 +60,7 @@ class NuthatchSaver(BaseCheckpointSaver[str]):
     @contextmanager
     def from_path(cls, path: str, **options: Any) -> Iterator[NuthatchSaver]:
         """A checkpointer in the folder ``path``, for a ``with`` block."""
-        with connect(path) as database:
+        with nuthatch.connect(path) as database:
             yield cls(database, **options)
 
     # Reading.
@@ -155,14 +158,18 @@ class NuthatchSaver(BaseCheckpointSaver[str]):
 
     def delete_thread(self, thread_id: str) -> None:
         """Deletes everything of a thread."""
-        self._database.transact(lambda now: _delete(now.kv(self._kv.name), _keys_of(now.kv(self._kv.name), thread_id)))
+        together(
+            self._database, lambda now: self._delete(now, _keys_of(now.kv(self._kv.name), thread_id)), self._durability
+        )
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Deletes the checkpoints that these runs made, in all threads, with their writes and what only they had."""
         wanted = set(run_ids)
         if wanted:
-            self._database.transact(
-                lambda now: _delete(now.kv(self._kv.name), doomed_by_runs(now.kv(self._kv.name), self.serde, wanted))
+            together(
+                self._database,
+                lambda now: self._delete(now, doomed_by_runs(now.kv(self._kv.name), self.serde, wanted)),
+                self._durability,
             )
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -177,7 +184,7 @@ class NuthatchSaver(BaseCheckpointSaver[str]):
                 if entries:
                     kv.put_many(entries)
 
-        self._database.transact(copy, durability=self._durability)
+        together(self._database, copy, self._durability)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Deletes all but the newest checkpoint of each namespace and what its channels are rebuilt from; or "delete": all."""
@@ -188,11 +195,11 @@ class NuthatchSaver(BaseCheckpointSaver[str]):
         def prune(now: Any) -> None:
             kv = now.kv(self._kv.name)
             for thread in threads:
-                all_keys = strategy == "delete"
-                _delete(kv, _keys_of(kv, thread) if all_keys else doomed_but_latest(kv, self.serde, thread))
+                everything = strategy == "delete"
+                self._delete(now, _keys_of(kv, thread) if everything else doomed_but_latest(kv, self.serde, thread))
 
         if threads:
-            self._database.transact(prune, durability=self._durability)
+            together(self._database, prune, self._durability)
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """A version above ``current`` that no other branch of the thread gives to another value."""
@@ -250,6 +257,10 @@ class NuthatchSaver(BaseCheckpointSaver[str]):
         """As ``prune``."""
         await asyncio.to_thread(self.prune, thread_ids, strategy=strategy)
 
+    def _delete(self, now: Any, doomed: builtins.list[bytes]) -> None:
+        if doomed:
+            now.kv(self._kv.name).delete(doomed)
+
     def _keys(self, config: RunnableConfig | None) -> builtins.list[CheckpointKey]:
         """Keys of a listing, newest first."""
         parts: builtins.list[str] = []
@@ -306,8 +317,3 @@ def _config(key: CheckpointKey) -> RunnableConfig:
 
 def _keys_of(kv: KeyReads, thread: str) -> builtins.list[bytes]:
     return [packed for kind in KINDS for packed in kv.keys(prefix=layout.key(kind, str(thread)))]
-
-
-def _delete(kv: Any, doomed: builtins.list[bytes]) -> None:
-    if doomed:
-        kv.delete(doomed)
