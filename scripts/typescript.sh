@@ -11,7 +11,7 @@ skip() {
 
 command -v node >/dev/null || skip "node is not installed"
 command -v npm >/dev/null || skip "npm is not installed"
-node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20)' || skip "node $(node --version) is older than 20"
+node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' || skip "node $(node --version) is older than 20"
 
 # What was installed is as the lock file says, or installed again.
 if ! cmp -s package-lock.json node_modules/.installed; then
