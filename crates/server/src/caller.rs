@@ -6,9 +6,10 @@ use std::time::Instant;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderName, header};
 use jiff::Timestamp;
 use nuthatch_engine::{Database, Error, ErrorKind, Result as EngineResult};
+use percent_encoding::percent_decode;
 use tracing::{Span, field, info};
 
 use crate::access::{Key, Scope, Scopes, TENANT_DEFAULT};
@@ -21,8 +22,13 @@ pub struct Caller {
     pub shared: Arc<Shared>,
     database: Database,
     tenant: String,
+    /// The key is one of the default tenant.
+    is_operator: bool,
     scopes: Scopes,
 }
+
+/// Whose data an administrator of the default tenant asks about, percent-encoded.
+const TENANT: HeaderName = HeaderName::from_static("x-nuthatch-tenant");
 
 /// A caller who may read.
 pub struct Reading(pub Caller);
@@ -30,10 +36,20 @@ pub struct Reading(pub Caller);
 pub struct Writing(pub Caller);
 /// A caller who may do everything with their tenant's data; what they do is noted in the log.
 pub struct Administering(pub Caller);
-/// The same for the whole database: an administrator of the default tenant.
+/// The same with a key of the default tenant: for the whole database, or for the tenant that it names.
 pub struct Operating(pub Caller);
 
 impl Caller {
+    /// Whose data it is.
+    pub fn tenant(&self) -> &str {
+        &self.tenant
+    }
+
+    /// What the key allows.
+    pub fn scopes(&self) -> &Scopes {
+        &self.scopes
+    }
+
     /// Runs a call of the engine on a thread that may block.
     ///
     /// # Errors
@@ -104,8 +120,24 @@ impl Caller {
             let remedy = format!("use a key with the scope `{wanted}`");
             return Err(Problem::forbidden(format!("this key has the scopes {scopes}, and not `{wanted}`"), &remedy));
         }
+        let is_operator = tenant == TENANT_DEFAULT;
+        let tenant = tenant_asked_for(&parts.headers, tenant, &scopes)?;
         let database = shared.database()?.clone();
-        Ok(Self { shared: shared.clone(), database, tenant, scopes })
+        Ok(Self { shared: shared.clone(), database, tenant, is_operator, scopes })
+    }
+}
+
+/// The key's tenant, or the one that an administrator of the default tenant names.
+fn tenant_asked_for(headers: &HeaderMap, own: String, scopes: &Scopes) -> Result<String, Problem> {
+    let Some(asked) = headers.get(TENANT) else { return Ok(own) };
+    let asked = percent_decode(asked.as_bytes()).decode_utf8();
+    let asked = asked.map_err(|_| Problem::invalid(format!("the header `{TENANT}` is no percent-encoded name")))?;
+    match asked == own || (own == TENANT_DEFAULT && scopes.allow(Scope::Admin)) {
+        true => Ok(asked.into()),
+        false => Err(Problem::forbidden(
+            format!("the header `{TENANT}` names another tenant than the key's"),
+            "leave it out, or use a key of the default tenant with the scope `admin`",
+        )),
     }
 }
 
@@ -185,7 +217,7 @@ impl FromRequestParts<Arc<Shared>> for Operating {
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
         let Administering(caller) = Administering::from_request_parts(parts, shared).await?;
-        match caller.tenant == TENANT_DEFAULT {
+        match caller.is_operator {
             true => Ok(Self(caller)),
             false => Err(Problem::forbidden(
                 "this is about the whole database, and the key is one of a tenant",
@@ -207,6 +239,21 @@ mod tests {
         for other in ["example.org", "localhost.example.org:80", "10.0.0.1:7700", "null", "", "[::2]:1"] {
             assert!(!is_this_machine(other), "{other}");
         }
+    }
+
+    #[test]
+    fn only_an_administrator_of_the_default_tenant_chooses_another() {
+        let headers = |name: &str| HeaderMap::from_iter([(TENANT, name.parse().unwrap())]);
+        let chosen = |headers: &HeaderMap, own: &str, scopes| {
+            tenant_asked_for(headers, own.into(), &scopes).map_err(|problem| problem.status)
+        };
+        let reader = || Scopes::new([Scope::Read]);
+        assert_eq!(chosen(&HeaderMap::new(), "acme", reader()), Ok("acme".into()));
+        assert_eq!(chosen(&headers("acme"), "acme", reader()), Ok("acme".into()));
+        assert_eq!(chosen(&headers("acme"), TENANT_DEFAULT, Scopes::all()), Ok("acme".into()));
+        assert_eq!(chosen(&headers("acme"), TENANT_DEFAULT, reader()), Err(403));
+        assert_eq!(chosen(&headers(TENANT_DEFAULT), "acme", Scopes::all()), Err(403));
+        assert_eq!(chosen(&headers("bolt"), "acme", Scopes::all()), Err(403));
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod answer_size;
 mod backups;
 mod batches;
 mod bytes;
+mod callers;
 mod collections;
 pub mod durable;
 mod files;
@@ -17,6 +18,7 @@ mod reply;
 mod search;
 mod stats;
 mod tenants;
+mod vectors;
 
 use std::sync::Arc;
 
@@ -46,6 +48,7 @@ pub fn described() -> OpenApi {
 fn all() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new()
         .merge(process::routes())
+        .merge(callers::routes())
         .merge(collections::routes())
         .merge(records::routes())
         .merge(ingest::routes())

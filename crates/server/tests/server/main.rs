@@ -4,6 +4,7 @@ mod access;
 mod administration;
 mod client;
 mod collections;
+mod compact;
 mod http;
 mod ingest;
 mod keys;
