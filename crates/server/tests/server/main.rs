@@ -9,6 +9,7 @@ mod ingest;
 mod keys;
 mod lifecycle;
 mod limits;
+mod mcp;
 mod place;
 mod redis;
 mod searching;
