@@ -10,6 +10,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::json;
 
 use crate::access::{Access, Settings};
 use crate::asked::Asked;
@@ -103,9 +104,14 @@ impl<A: Access> ServerHandler for Handler<A> {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let uri = request.uri;
+        let uri = request.uri.clone();
         let contents = self.access.run(move |database| resources::read(database, &uri)).await;
-        Ok(ReadResourceResult::new(vec![contents.map_err(as_protocol_error)?]).into())
+        let contents = contents.map_err(|refusal| {
+            let mut error = as_protocol_error(refusal);
+            error.data = Some(json!({"uri": request.uri}));
+            error
+        })?;
+        Ok(ReadResourceResult::new(vec![contents]).into())
     }
 
     async fn list_prompts(
