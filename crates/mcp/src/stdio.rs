@@ -18,7 +18,7 @@ use crate::refusal::Refusal;
 /// Calls of the engine at a time; others wait.
 const CALLS_MAX: usize = 8;
 /// The longest line that a host may send.
-const LINE_BYTES_MAX: usize = 16 << 20;
+const LINE_BYTES_MAX: usize = 4 << 20;
 
 /// Whoever started the program: they may do what it may.
 #[derive(Clone)]

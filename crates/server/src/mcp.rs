@@ -54,8 +54,7 @@ async fn answer(
         .with_legacy_session_mode(false)
         .with_json_response(true)
         // Whom a request may name as its host was decided with its caller.
-        .disable_allowed_hosts()
-        .with_max_request_body_bytes(bytes.len());
+        .disable_allowed_hosts();
     let handler = Handler::new(Asker(caller), settings);
     let service =
         StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(NeverSessionManager::default()), config);

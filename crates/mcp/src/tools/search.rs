@@ -192,13 +192,17 @@ fn ask(collection: &Collection, question: &Search, notes: &mut Vec<String>) -> E
     collection.search(&Search { mode: Some(Mode::Text), ..question.clone() })
 }
 
-/// All firsts, then all seconds: scores of different collections cannot be compared.
+/// All firsts, then all seconds: scores of different collections cannot be compared. Among firsts those come before whose meaning is nearer, which is
+/// right where one model has embedded them, and no worse than any other order elsewhere.
 fn interleaved<'a>(found: Vec<(&'a Collection, Hits)>) -> impl Iterator<Item = (&'a Collection, Hit)> {
     let mut ranked: Vec<(usize, &Collection, Hit)> = Vec::new();
     for (collection, hits) in found {
         ranked.extend(hits.hits.into_iter().enumerate().map(|(rank, hit)| (rank, collection, hit)));
     }
-    ranked.sort_by_key(|(rank, ..)| *rank);
+    let nearness = |hit: &Hit| hit.legs.vector.map_or(f32::NEG_INFINITY, |leg| leg.score);
+    ranked.sort_by(|(rank, _, hit), (other_rank, _, other)| {
+        rank.cmp(other_rank).then_with(|| nearness(other).total_cmp(&nearness(hit)))
+    });
     ranked.into_iter().map(|(_, collection, hit)| (collection, hit))
 }
 
