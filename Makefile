@@ -113,11 +113,12 @@ openapi: check-tools $(LIBCLANG_STAMP) ## Write docs/openapi.json, the descripti
 	@$(STEP) "The description of the server" scripts/openapi.sh $(CARGO_SCOPE)
 
 .PHONY: conformance
-conformance: build ## Run suites of others against the server (schemathesis, the Model Context Protocol's, redis-py; packages from PyPI and npm into .conformance and target)
+conformance: build ## Run suites of others against the server (schemathesis, redis-py, the Model Context Protocol's, LangChain's, …; packages from PyPI and npm into .conformance and target)
 	@scripts/conformance.sh "$(RELEASE)/nuthatch"
 	@scripts/conformance_mcp.sh "$(RELEASE)/nuthatch"
 	@$(STEP) "The server for redis-py's tests" cargo build $(CARGO_SCOPE) --example serve
 	@$(VENV)/bin/python scripts/conformance_redis.py $(RELEASE)/examples/serve
+	@$(VENV)/bin/python scripts/conformance_frameworks.py
 
 .PHONY: bench
 bench: check-tools $(LIBCLANG_STAMP) ## Run the measurements behind the documents (minutes; wants a quiet machine)

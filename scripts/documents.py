@@ -60,12 +60,12 @@ def anchors(document: Path) -> set[str]:
     return {heading.strip().replace(" ", "-") for heading in plain}
 
 
-def run(code: str) -> str:
+def run(code: str, python: str = sys.executable) -> str:
     """What an example said when it failed. It runs in an empty folder beside a link to the documentation."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "docs").symlink_to(ROOT / "docs")
         done = subprocess.run(
-            [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+            [python, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300, check=False
         )
     return "" if done.returncode == 0 else done.stderr.strip() or f"exit status {done.returncode}"
 

@@ -244,9 +244,23 @@ fn start(folder: &Path, kind: &str, name: String) -> Worker {
     Worker { name, child, heard, reader, killed: false }
 }
 
+fn lock_file(folder: &Path) -> Option<serde_json::Value> {
+    serde_json::from_str(&std::fs::read_to_string(folder.join("LOCK")).ok()?).ok()
+}
+
 fn holder_pid(folder: &Path) -> Option<u32> {
-    let text = std::fs::read_to_string(folder.join("LOCK")).ok()?;
-    serde_json::from_str::<serde_json::Value>(&text).ok()?["pid"].as_u64().map(|pid| pid as u32)
+    lock_file(folder)?["pid"].as_u64().map(|pid| pid as u32)
+}
+
+/// How long it takes until `LOCK` names another holder and where it listens, in milliseconds.
+fn until_taken(folder: &Path, killed: u32) -> u128 {
+    let started = Instant::now();
+    let serves = |lock: serde_json::Value| lock["pid"] != killed && lock["socket"].is_string();
+    while !lock_file(folder).is_some_and(serves) {
+        assert!(started.elapsed() < Duration::from_secs(120), "nobody took the folder over");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    started.elapsed().as_millis()
 }
 
 #[test]
@@ -260,6 +274,7 @@ fn eight_processes_outlive_holder_after_holder() {
     let mut workers: Vec<Worker> = (0..8).map(|slot| start(folder.path(), kind(slot), format!("w{slot}g0"))).collect();
     let mut gone = Vec::new();
     let (mut kills, started) = (0, Instant::now());
+    let mut taken_ms = Vec::new();
     while started.elapsed() < length {
         std::thread::sleep(every);
         let holder = holder_pid(folder.path());
@@ -268,6 +283,7 @@ fn eight_processes_outlive_holder_after_holder() {
         let next = start(folder.path(), kind(slot), format!("w{slot}g{kills}"));
         let mut killed = std::mem::replace(&mut workers[slot], next);
         killed.child.kill().unwrap();
+        taken_ms.push(until_taken(folder.path(), killed.child.id()));
         killed.child.wait().unwrap();
         killed.killed = true;
         gone.push(killed);
@@ -320,6 +336,12 @@ fn eight_processes_outlive_holder_after_holder() {
     assert!(db.doctor().unwrap().is_well());
     let writes: u64 = written.values().map(|(acknowledged, _)| acknowledged).sum();
     slow.sort_unstable();
+    taken_ms.sort_unstable();
+    println!(
+        "milliseconds from a kill until another process holds the folder and serves: median {}, longest {}",
+        taken_ms.get(taken_ms.len() / 2).unwrap_or(&0),
+        taken_ms.last().unwrap_or(&0)
+    );
     println!(
         "{kills} holders killed in {} s; {writes} writes of {PARTS} records and 2 increments, {searches} rounds of searches; \
          {} calls over 200 ms, median of these {} ms, longest {} ms",

@@ -84,13 +84,52 @@ impl Shared {
 }
 
 impl Core {
-    /// Nothing is in memory alone that opening it would not bring back soon.
+    /// Nothing is in memory alone that opening it would not bring back soon. An embedder is found again by its fingerprint; that a
+    /// collection which embeds should not do so for now is remembered nowhere else.
     fn may_be_closed(&self) -> bool {
+        // Nobody holds it, so nobody has its writer.
+        let is_muted = matches!(*self.embedder.read(), EmbedderChoice::None)
+            && self.writer.try_lock().is_none_or(|writer| writer.meta.embeds);
         let is_wanted = self.flush_wanted.load(Ordering::SeqCst) || self.optimize_wanted.load(Ordering::SeqCst);
         let state = self.state.read();
-        !is_wanted
-            && state.degraded().is_empty()
-            && state.fresh_rows() < CLOSE_FLUSH_ROWS
-            && matches!(*self.embedder.read(), EmbedderChoice::Auto)
+        !is_wanted && !is_muted && state.degraded().is_empty() && state.fresh_rows() < CLOSE_FLUSH_ROWS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::CollectionOptions;
+    use crate::Options;
+
+    use super::*;
+
+    #[test]
+    fn what_nobody_uses_is_closed_unless_it_would_come_back_different() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { background: false, ..Options::default() };
+        let db = Database::open(folder.path(), options).unwrap();
+        let without = CollectionOptions { embedder: EmbedderChoice::None, ..CollectionOptions::default() };
+        for (name, options) in [
+            ("plain", CollectionOptions::default()),
+            ("vectors", without.clone()),
+            ("muted", CollectionOptions::default()),
+            ("muted", without),
+        ] {
+            db.collection(name, options).unwrap();
+        }
+        let held = db.existing_collection("plain").unwrap();
+        let shared = &db.inner.shared;
+        let names = || -> Vec<String> {
+            let mut names: Vec<String> = shared.open_collections().iter().map(|core| core.name.clone()).collect();
+            names.sort();
+            names
+        };
+        for _ in 0..2 {
+            shared.let_unused_go();
+        }
+        assert_eq!(names(), ["muted", "plain"]);
+        drop(held);
+        shared.let_unused_go();
+        assert_eq!(names(), ["muted"]);
     }
 }

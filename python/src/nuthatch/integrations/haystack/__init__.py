@@ -1,0 +1,19 @@
+"""Nuthatch for Haystack: a document store and three retrievers. ``pip install 'nuthatch[haystack]'``.
+
+What it is: ``NuthatchDocumentStore`` keeps documents in a collection; the retrievers ask it by words, by an embedding, or by both.
+"""
+
+try:
+    from .document_store import NuthatchDocumentStore
+    from .retrievers import NuthatchBM25Retriever, NuthatchEmbeddingRetriever, NuthatchHybridRetriever
+except ImportError as error:
+    from .. import missing
+
+    raise missing.package("haystack", "haystack", error) from error
+
+__all__ = [
+    "NuthatchBM25Retriever",
+    "NuthatchDocumentStore",
+    "NuthatchEmbeddingRetriever",
+    "NuthatchHybridRetriever",
+]

@@ -1,0 +1,371 @@
+"""A collection as Haystack's document store."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from haystack import default_from_dict, default_to_dict
+from haystack.dataclasses import Document
+from haystack.document_stores.errors import DuplicateDocumentError
+from haystack.document_stores.types import DuplicatePolicy
+from haystack.errors import FilterError
+
+from ...collection import Collection
+from ...database import Database, Metric, connect
+from ...errors import InvalidError
+from ...records import Record
+from ...results import Hit
+from ..conditions import Condition, filtered, text
+from . import fields
+from .documents import document, record
+from .filters import condition
+
+Filters = dict[str, Any]
+
+
+class NuthatchDocumentStore:
+    """Documents in a collection of the folder ``path``, or of an open ``database``.
+
+    Opened when it is first used; ``options`` are further arguments of ``nuthatch.connect``. ``dim``, ``metric`` and ``language``
+    are those of ``Database.collection``. Each call that writes is one atomic write.
+    """
+
+    def __init__(
+        self,
+        path: str | None = None,
+        *,
+        collection: str = "documents",
+        dim: int | None = None,
+        metric: Metric | None = None,
+        language: str | None = None,
+        options: dict[str, Any] | None = None,
+        database: Database | None = None,
+    ) -> None:
+        if (path is None) is (database is None):
+            raise InvalidError("NuthatchDocumentStore needs path or database, one of them")
+        self.path = database.path if database is not None else str(path)
+        self.collection_name = collection
+        self.dim = dim
+        self.metric: Metric | None = metric
+        self.language = language
+        self.options = options
+        self._given = database
+        self._opened: Database | None = None
+        self._made: Collection | None = None
+        self._lock = threading.Lock()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The store as a dict, for pipelines in YAML."""
+        return default_to_dict(
+            self,
+            path=self.path,
+            collection=self.collection_name,
+            dim=self.dim,
+            metric=self.metric,
+            language=self.language,
+            options=self.options,
+        )
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> NuthatchDocumentStore:
+        """The store from its dict."""
+        made: NuthatchDocumentStore = default_from_dict(cls, data)
+        return made
+
+    @property
+    def collection(self) -> Collection:
+        """The collection."""
+        with self._lock:
+            if self._made is None:
+                self._made = self._database().collection(
+                    self.collection_name, dim=self.dim, metric=self.metric, language=self.language, embedder="none"
+                )
+            return self._made
+
+    def close(self) -> None:
+        """Closes the folder, if this store has opened it. It is opened again when it is used."""
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+            self._opened = self._made = None
+
+    def _database(self) -> Database:
+        if self._given is not None:
+            return self._given
+        if self._opened is None:
+            self._opened = connect(self.path, **(self.options or {}))
+        return self._opened
+
+    # What every store has.
+
+    def count_documents(self) -> int:
+        """How many documents there are."""
+        return self.collection.count()
+
+    def filter_documents(self, filters: Filters | None = None) -> list[Document]:
+        """The documents that pass, in the order in which they were last written."""
+        return [document(found) for found in self._scan(filters)]
+
+    def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
+        """Writes documents, all or none, and says how many. What is there is an error unless ``policy`` is SKIP or OVERWRITE."""
+        if not isinstance(documents, Sequence) or isinstance(documents, str):
+            raise ValueError(f"documents is of type {type(documents).__name__}; give a list of Document")
+        records: dict[str, dict[str, Any]] = {}
+        for made in map(record, documents):
+            if made["id"] in records and policy in (DuplicatePolicy.NONE, DuplicatePolicy.FAIL):
+                raise DuplicateDocumentError(f"document {made['id']!r} is given twice")
+            if made["id"] not in records or policy is not DuplicatePolicy.SKIP:
+                records[made["id"]] = made
+        if not records:
+            return 0
+        if policy is DuplicatePolicy.OVERWRITE:
+            self.collection.upsert(list(records.values()))
+            return len(documents)
+        name = self.collection.name
+
+        def write(now: Any) -> int:
+            there = [found.id for found in now.collection(name).get(list(records), include=()) if found is not None]
+            if there and policy is not DuplicatePolicy.SKIP:
+                raise DuplicateDocumentError(
+                    f"document {there[0]!r} is there already; give a policy, SKIP or OVERWRITE"
+                )
+            new = [made for id, made in records.items() if id not in set(there)]
+            if new:
+                now.collection(name).upsert(new)
+            return len(new)
+
+        written: int = self._database().transact(write)
+        return written
+
+    def delete_documents(self, document_ids: list[str]) -> None:
+        """Deletes documents by id; unknown ones are passed over."""
+        self.collection.delete(document_ids)
+
+    def delete_all_documents(self) -> None:
+        """Deletes all documents."""
+        self.collection.delete(where="true")
+
+    def delete_by_filter(self, filters: Filters) -> int:
+        """Deletes the documents that pass, and says how many."""
+        return self._asked(_needed(filters), lambda where: self.collection.delete(where=where))
+
+    def update_by_filter(self, filters: Filters, meta: dict[str, Any]) -> int:
+        """Sets fields of the meta of the documents that pass, and says of how many."""
+        where = text(_needed(filters), self.collection.info().fields)
+        name = self.collection.name
+
+        def update(now: Any) -> int:
+            found = list(_pages(now.collection(name), where))
+            if found:
+                now.collection(name).upsert([{**one.to_dict(), "payload": {**one.payload, **meta}} for one in found])
+            return len(found)
+
+        updated: int = self._database().transact(update)
+        return updated
+
+    # Searching.
+
+    def bm25_retrieval(
+        self, query: str, filters: Filters | None = None, top_k: int = 10, scale_score: bool = False
+    ) -> list[Document]:
+        """The documents whose words fit best. ``scale_score`` maps scores to 0..1."""
+        if not query:
+            raise ValueError("query is empty; give at least one word")
+        scale = (lambda score: score / (1.0 + score)) if scale_score else None
+        return self._found(filters, top_k, scale, text=query, mode="text", include=("text", "payload"))
+
+    def embedding_retrieval(
+        self,
+        query_embedding: list[float],
+        filters: Filters | None = None,
+        top_k: int = 10,
+        scale_score: bool = False,
+        return_embedding: bool = False,
+    ) -> list[Document]:
+        """The documents nearest to an embedding. Scores are those of the collection's metric; ``scale_score`` maps them to 0..1."""
+        if not query_embedding or not isinstance(query_embedding[0], (int, float)):
+            raise ValueError("query_embedding is not a list of numbers; give the embedding of one query")
+        scale = self._nearness() if scale_score else None
+        include = ("text", "payload", "vector") if return_embedding else ("text", "payload")
+        return self._found(filters, top_k, scale, vector=query_embedding, mode="vector", include=include)
+
+    def hybrid_retrieval(
+        self,
+        query: str,
+        query_embedding: list[float],
+        filters: Filters | None = None,
+        top_k: int = 10,
+        return_embedding: bool = False,
+        **options: Any,
+    ) -> list[Document]:
+        """The best by words and embedding together. ``options`` are ``Collection.search``'s, such as ``fusion`` and ``weights``."""
+        include = ("text", "payload", "vector") if return_embedding else ("text", "payload")
+        return self._found(filters, top_k, None, text=query, vector=query_embedding, include=include, **options)
+
+    def _found(self, filters: Filters | None, top_k: int, scale: Any, **asked: Any) -> list[Document]:
+        if top_k < 1:
+            return []
+
+        def search(where: str | None) -> Sequence[Hit]:
+            return self.collection.search(**asked, limit=top_k, where=where)
+
+        hits = self._asked(condition(filters), search)
+        return [document(hit, score=hit.score if scale is None else scale(hit.score)) for hit in hits]
+
+    def _nearness(self) -> Any:
+        if self.collection.info().metric in ("l2", "hamming"):
+            return lambda distance: 1.0 / (1.0 + distance)
+        return lambda cosine: (1.0 + cosine) / 2.0
+
+    # About the meta of documents.
+
+    def count_documents_by_filter(self, filters: Filters) -> int:
+        """How many documents pass."""
+        return self._asked(condition(filters), lambda where: self.collection.count(where))
+
+    def count_unique_metadata_by_filter(self, filters: Filters, metadata_fields: list[str]) -> dict[str, int]:
+        """How many different values the fields have among the documents that pass."""
+        found = list(self._scan(filters))
+        return {
+            fields.name(field): len(fields.different(fields.value(one.payload, field) for one in found))
+            for field in metadata_fields
+        }
+
+    def get_metadata_fields_info(self) -> dict[str, dict[str, str]]:
+        """The fields that documents have, with their types: boolean, int, float or keyword."""
+        known = self.collection.info().fields
+        return {
+            name: {"type": fields.type_of(kinds)}
+            for name, kinds in known.items()
+            if kinds and not name.startswith("_") and "." not in name and self._is_there(name)
+        }
+
+    def get_metadata_field_min_max(self, metadata_field: str) -> dict[str, Any]:
+        """The least and the greatest value of a field."""
+        return fields.bounds(fields.value(one.payload, metadata_field) for one in self._scan(None))
+
+    def get_metadata_field_unique_values(
+        self,
+        metadata_field: str,
+        search_term: str | None = None,
+        from_: int = 0,
+        size: int = 10,
+        filters: Filters | None = None,
+    ) -> tuple[list[Any], int]:
+        """A page of a field's different values, and how many there are; ``search_term`` is a part of them in any case."""
+        found = fields.different(fields.value(one.payload, metadata_field) for one in self._scan(filters))
+        if search_term:
+            found = [value for value in found if search_term.lower() in str(value).lower()]
+        return found[from_ : from_ + size], len(found)
+
+    def _is_there(self, name: str) -> bool:
+        return self._asked(condition({"field": name, "operator": "!=", "value": None}), self.collection.count) > 0
+
+    # The same, awaited.
+
+    async def count_documents_async(self) -> int:
+        """As ``count_documents``."""
+        return await asyncio.to_thread(self.count_documents)
+
+    async def filter_documents_async(self, filters: Filters | None = None) -> list[Document]:
+        """As ``filter_documents``."""
+        return await asyncio.to_thread(self.filter_documents, filters)
+
+    async def write_documents_async(
+        self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
+    ) -> int:
+        """As ``write_documents``."""
+        return await asyncio.to_thread(self.write_documents, documents, policy)
+
+    async def delete_documents_async(self, document_ids: list[str]) -> None:
+        """As ``delete_documents``."""
+        await asyncio.to_thread(self.delete_documents, document_ids)
+
+    async def delete_all_documents_async(self) -> None:
+        """As ``delete_all_documents``."""
+        await asyncio.to_thread(self.delete_all_documents)
+
+    async def delete_by_filter_async(self, filters: Filters) -> int:
+        """As ``delete_by_filter``."""
+        return await asyncio.to_thread(self.delete_by_filter, filters)
+
+    async def update_by_filter_async(self, filters: Filters, meta: dict[str, Any]) -> int:
+        """As ``update_by_filter``."""
+        return await asyncio.to_thread(self.update_by_filter, filters, meta)
+
+    async def bm25_retrieval_async(self, *arguments: Any, **options: Any) -> list[Document]:
+        """As ``bm25_retrieval``."""
+        return await asyncio.to_thread(self.bm25_retrieval, *arguments, **options)
+
+    async def embedding_retrieval_async(self, *arguments: Any, **options: Any) -> list[Document]:
+        """As ``embedding_retrieval``."""
+        return await asyncio.to_thread(self.embedding_retrieval, *arguments, **options)
+
+    async def hybrid_retrieval_async(self, *arguments: Any, **options: Any) -> list[Document]:
+        """As ``hybrid_retrieval``."""
+        return await asyncio.to_thread(self.hybrid_retrieval, *arguments, **options)
+
+    async def count_documents_by_filter_async(self, filters: Filters) -> int:
+        """As ``count_documents_by_filter``."""
+        return await asyncio.to_thread(self.count_documents_by_filter, filters)
+
+    async def count_unique_metadata_by_filter_async(
+        self, filters: Filters, metadata_fields: list[str]
+    ) -> dict[str, int]:
+        """As ``count_unique_metadata_by_filter``."""
+        return await asyncio.to_thread(self.count_unique_metadata_by_filter, filters, metadata_fields)
+
+    async def get_metadata_fields_info_async(self) -> dict[str, dict[str, str]]:
+        """As ``get_metadata_fields_info``."""
+        return await asyncio.to_thread(self.get_metadata_fields_info)
+
+    async def get_metadata_field_min_max_async(self, metadata_field: str) -> dict[str, Any]:
+        """As ``get_metadata_field_min_max``."""
+        return await asyncio.to_thread(self.get_metadata_field_min_max, metadata_field)
+
+    async def get_metadata_field_unique_values_async(
+        self,
+        metadata_field: str,
+        search_term: str | None = None,
+        from_: int = 0,
+        size: int = 10,
+        filters: Filters | None = None,
+    ) -> tuple[list[Any], int]:
+        """As ``get_metadata_field_unique_values``."""
+        return await asyncio.to_thread(
+            self.get_metadata_field_unique_values, metadata_field, search_term, from_, size, filters
+        )
+
+    def _scan(self, filters: Filters | None) -> list[Record]:
+        return self._asked(condition(filters), lambda where: list(_pages(self.collection, where)))
+
+    def _asked(self, wanted: Condition | None, ask: Any) -> Any:
+        """``filtered``, with what is wrong about a filter said in the framework's words."""
+        try:
+            return filtered(self.collection, wanted, ask)
+        except InvalidError as error:
+            if wanted is None:
+                raise
+            raise FilterError(str(error)) from error
+
+
+def _needed(filters: Filters) -> Condition:
+    wanted = condition(filters)
+    if wanted is None:
+        raise FilterError(
+            "the filter is empty, which every document passes; to delete everything, call delete_all_documents"
+        )
+    return wanted
+
+
+def _pages(collection: Any, where: str | None) -> Iterator[Record]:
+    cursor: str | None = None
+    while True:
+        page = collection.scan(where=where, cursor=cursor, include=("text", "payload", "vector"))
+        yield from page
+        cursor = page.cursor
+        if cursor is None:
+            return

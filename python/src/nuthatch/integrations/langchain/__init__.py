@@ -1,0 +1,16 @@
+"""Nuthatch for LangChain: a vector store, a store of bytes, a retriever. ``pip install 'nuthatch[langchain]'``.
+
+What it is: ``NuthatchVectorStore`` and ``NuthatchRetriever`` on a collection, ``NuthatchByteStore`` on a keyspace. A document's
+metadata is the record's payload, its ``page_content`` the record's text, so the same collection serves every other face.
+"""
+
+try:
+    from .byte_store import NuthatchByteStore
+    from .retriever import NuthatchRetriever
+    from .vector_store import NuthatchVectorStore
+except ImportError as error:
+    from .. import missing
+
+    raise missing.package("langchain", "langchain", error) from error
+
+__all__ = ["NuthatchByteStore", "NuthatchRetriever", "NuthatchVectorStore"]

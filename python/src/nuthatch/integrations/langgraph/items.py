@@ -1,0 +1,145 @@
+"""Items of a store as they lie in a keyspace and, where they are embedded, in a collection.
+
+Key: the labels of the namespace (see ``keys``), 00 00, the item's key. Value: JSON with ``value``, ``created_at``,
+``updated_at``, ``ttl`` (minutes), ``revision`` and ``vectors``, how many records the collection has of it. A record's id is the
+JSON list of labels, key and number; its payload has the prefixes of the namespace (``under``), what filters may look at
+(``value``), and the ``revision`` of the item that it was made of: one of another revision, or of none, does not count.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from ...errors import InvalidError
+from ..keys import pack, unpack
+
+_KEY = b"\x00\x00"
+#: Texts beyond are not looked at by the collection's filter but afterwards.
+FILTERED_CHARS_MAX = 4096
+_FILTERED_FIELDS_MAX = 512
+
+Namespace = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An item as it is stored."""
+
+    value: dict[str, Any]
+    created_at: str
+    updated_at: str
+    ttl: float | None
+    revision: str
+    vectors: int
+
+    def packed(self) -> bytes:
+        """Its bytes."""
+        parts = {name: getattr(self, name) for name in self.__slots__}
+        try:
+            return json.dumps(parts, ensure_ascii=False).encode()
+        except (TypeError, ValueError) as error:
+            raise InvalidError(
+                f"the value of an item is not JSON: {error}; give dicts, lists, texts and numbers"
+            ) from None
+
+
+def item_key(namespace: Namespace, key: str) -> bytes:
+    """The key of an item."""
+    return pack(*namespace) + _KEY + key.encode()
+
+
+def prefix(namespace: Namespace) -> bytes:
+    """What the keys of a namespace, and of those below it, begin with."""
+    return pack(*namespace)
+
+
+def after(namespace: Namespace) -> bytes:
+    """Where, among the keys, the items of this very namespace have ended, and those below it begin."""
+    return pack(*namespace) + b"\x00\x01"
+
+
+def named(packed: bytes) -> tuple[Namespace, str]:
+    """Namespace and key of an item's key."""
+    labels, _, key = packed.partition(_KEY)
+    return tuple(unpack(labels)), key.decode()
+
+
+def stored(packed: bytes) -> Stored:
+    """An item from its bytes."""
+    return Stored(**json.loads(packed))
+
+
+def renewed(value: dict[str, Any], old: Stored | None, ttl: float | None, vectors: int) -> Stored:
+    """An item with a new value; it keeps the day on which it was made."""
+    now = datetime.now(timezone.utc).isoformat()
+    return Stored(value, old.created_at if old else now, now, ttl, uuid.uuid4().hex, vectors)
+
+
+def record_id(namespace: Namespace, key: str, number: int) -> str:
+    """The id of the record with an item's vector of this number."""
+    return json.dumps([*namespace, key, number], ensure_ascii=False)
+
+
+def of_record(id: str) -> tuple[Namespace, str]:
+    """The item that a record is of."""
+    *namespace, key, _ = json.loads(id)
+    return tuple(namespace), key
+
+
+def payload(namespace: Namespace, item: Stored) -> dict[str, Any]:
+    """What the collection's filter may look at."""
+    value, is_whole = _filtered(item.value)
+    found: dict[str, Any] = {
+        "under": [label_path(namespace[: n + 1]) for n in range(len(namespace))],
+        "revision": item.revision,
+        "value": value,
+    }
+    if not is_whole:
+        found["partial"] = True
+    if item.ttl is not None:
+        found["expires"] = datetime.now(timezone.utc).timestamp() + item.ttl * 60
+    return found
+
+
+def label_path(namespace: Namespace) -> str:
+    """A namespace as one text; labels have no dots."""
+    return ".".join(namespace)
+
+
+def is_name(name: object) -> bool:
+    """Whether a payload may have a field of this name."""
+    return isinstance(name, str) and bool(name) and "." not in name and len(name) <= 64
+
+
+def _filtered(value: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The plain values at the top, and whether these are all that a filter could ask for."""
+    found: dict[str, Any] = {}
+    is_whole = True
+    for name, part in value.items():
+        if not is_name(name) or part is None or isinstance(part, (dict, list, tuple)):
+            continue  # filters on these are not asked of the collection
+        plain = plain_value(part)
+        if plain is None or len(found) == _FILTERED_FIELDS_MAX:
+            is_whole = False
+        else:
+            found[name] = plain
+    return found, is_whole
+
+
+def plain_value(part: object) -> object:
+    """A value as the collection's filter compares it, or None where it cannot."""
+    if isinstance(part, str):
+        return part if len(part) <= FILTERED_CHARS_MAX else None
+    if isinstance(part, bool):
+        return part
+    if isinstance(part, int) and not -(1 << 63) <= part < 1 << 63:
+        return float(part) if abs(part) < 1 << 1023 else None
+    if isinstance(part, int):
+        return part
+    return part if isinstance(part, float) and math.isfinite(part) else None

@@ -1,0 +1,234 @@
+"""What lies in deploy/: it names metrics that there are, settings that there are, and sums that are right."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import REPOSITORY
+
+DEPLOY = REPOSITORY / "deploy"
+CHART = DEPLOY / "helm" / "nuthatch"
+UNIT = DEPLOY / "systemd" / "nuthatch.service"
+SETTINGS = DEPLOY / "systemd" / "server.toml"
+ALERTS = CHART / "alerts.yaml"
+DASHBOARD = DEPLOY / "grafana" / "nuthatch.json"
+
+#: MiB for the program, its threads and an embedding model, beside what the settings bound.
+REST = 256
+
+
+@pytest.fixture(scope="module")
+def command() -> str:
+    """The built command."""
+    found = shutil.which("nuthatch")
+    if found is None:
+        pytest.skip("needs the nuthatch command on the PATH; run through make test")
+    return found
+
+
+def tool(name: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"needs {name} on the PATH")
+    return found
+
+
+@pytest.fixture(scope="module")
+def metrics(command: str, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Names of the series that a server has of which every part has been used, and those that it describes."""
+    folder = tmp_path_factory.mktemp("served")
+    with (folder / "log").open("w") as log:
+        serving = subprocess.Popen(
+            [command, "serve", "--data-dir", folder / "data", "--listen", "127.0.0.1:0", "--log-format", "json"],
+            stderr=log,
+        )
+    try:
+        address = until_ready(serving, folder / "log")
+        ask(address, "PUT", "/v1/collections/notes", {"embedder": "none"})
+        text = urllib.request.urlopen(f"http://{address}/metrics", timeout=60).read().decode()
+    finally:
+        serving.terminate()
+        assert serving.wait(timeout=60) == 0
+    series = {line.split("{")[0].split(" ")[0] for line in text.splitlines() if line and not line.startswith("#")}
+    described = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
+    return series | described
+
+
+def until_ready(serving: subprocess.Popen[bytes], log: Path) -> str:
+    while '"message":"ready"' not in (said := log.read_text()):
+        assert serving.poll() is None, said
+        time.sleep(0.05)
+    found = re.search(r'"address":"([^"]+)"', said)
+    assert found is not None
+    return found[1]
+
+
+def ask(address: str, method: str, path: str, body: object) -> None:
+    request = urllib.request.Request(
+        f"http://{address}{path}", json.dumps(body).encode(), {"content-type": "application/json"}, method=method
+    )
+    urllib.request.urlopen(request, timeout=60).close()
+
+
+def names_in(text: str) -> set[str]:
+    return set(re.findall(r"\bnuthatch_[a-z_]+", text))
+
+
+def expressions() -> Iterator[str]:
+    for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        for target in panel.get("targets", ()):
+            yield target["expr"]
+
+
+def test_every_metric_of_the_alerts_and_of_the_dashboard_is_there(metrics):
+    named = names_in("\n".join(expressions())) | names_in(ALERTS.read_text())
+    assert len(named) > 15
+    # Those about building have series only while a graph is being built; the server describes them all the same.
+    source = (REPOSITORY / "crates" / "server" / "src" / "telemetry" / "engine.rs").read_text()
+    building = {f"nuthatch_{name}" for name in re.findall(r'each\("(build_\w+)"', source)}
+    assert named - metrics <= building, sorted(named - metrics - building)
+
+
+def test_every_metric_is_on_the_dashboard(metrics):
+    shown = names_in("\n".join(expressions()))
+    families = {re.sub(r"_(bucket|sum|count|total)$", "", name) for name in metrics}
+    assert {name for name in families if not any(one.startswith(name) for one in shown)} == set()
+
+
+def test_the_dashboard_has_panels_that_do_not_overlap():
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels) and all(panel["title"] for panel in panels)
+    cells = set()
+    for panel in panels:
+        at = panel["gridPos"]
+        own = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert not own & cells and at["x"] + at["w"] <= 24, panel["title"]
+        cells |= own
+
+
+def test_alerts_are_valid_and_fire_for_what_they_are_named():
+    promtool = tool("promtool")
+    done = subprocess.run([promtool, "check", "rules", ALERTS], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    alerts = re.findall(r"- alert: (\w+)", ALERTS.read_text())
+    assert len(set(alerts)) == len(alerts) and all(name.startswith("Nuthatch") for name in alerts)
+
+
+def mebibytes(size: str) -> int:
+    found = re.fullmatch(r"(\d+)(MiB|M)", size)
+    assert found is not None, size
+    return int(found[1])
+
+
+def test_the_memory_limit_of_the_service_is_the_sum_of_its_settings():
+    settings = dict(re.findall(r'^(\w+) = "([^"]*)"', SETTINGS.read_text(), re.MULTILINE))
+    sums = sum(mebibytes(settings[name]) for name in ("memory_budget", "build_memory", "bodies_memory")) + REST
+    limit = re.search(r"^MemoryMax=(\S+)", UNIT.read_text(), re.MULTILINE)
+    assert limit is not None and mebibytes(limit[1]) == sums
+
+
+def test_the_settings_of_the_service_are_settings(command):
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("NUTHATCH_")}
+    done = subprocess.run(
+        [command, "config", "check", "--config", SETTINGS, "--json"],
+        capture_output=True,
+        text=True,
+        env=bare,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    # What is commented out is a suggestion: it has to be right, too.
+    options = set(re.findall(r"^#? ?([a-z_]+) = ", SETTINGS.read_text(), re.MULTILINE))
+    known = done.stdout
+    assert options and all(f'"{name}"' in known for name in options), known
+
+
+def test_the_unit_is_valid_and_gives_away_little(tmp_path):
+    analyze = tool("systemd-analyze")
+    unit = tmp_path / UNIT.name
+    # The command need not be installed here.
+    unit.write_text(UNIT.read_text().replace("/usr/local/bin/nuthatch", "/bin/true"))
+    verified = subprocess.run([analyze, "verify", "--man=no", unit], capture_output=True, text=True, timeout=60)
+    assert (verified.returncode, verified.stderr) == (0, "")
+    scored = subprocess.run(
+        [analyze, "security", "--offline=true", "--no-pager", "--threshold=15", unit],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert scored.returncode == 0, scored.stdout[-500:]
+
+
+def test_the_chart_is_valid_in_every_way_that_it_can_be_set():
+    helm = tool("helm")
+    ways = [
+        [],
+        ["--set", "keys.existingSecret=k,redis.enabled=true,cpu.limit=2,storage.className=fast"],
+        ["--set", "tls.existingSecret=t,serviceMonitor.enabled=true,serviceMonitor.keySecret.name=m"],
+        ["--set", "prometheusRule.enabled=true,auth=none,settings.NUTHATCH_SEARCH_TIMEOUT=10s"],
+    ]
+    for way in ways:
+        linted = subprocess.run([helm, "lint", "--strict", CHART, *way], capture_output=True, text=True, timeout=60)
+        assert linted.returncode == 0, linted.stdout + linted.stderr
+        made = subprocess.run(
+            [helm, "template", "own", CHART, "--kube-version=1.30", *way], capture_output=True, text=True, timeout=60
+        )
+        assert made.returncode == 0, made.stderr
+        assert made.stdout.count("kind: StatefulSet") == 1 and "replicas: 1\n" in made.stdout
+        assert f"memory: {256 + 512 + 128 + REST}Mi" in made.stdout
+    for wrong in (
+        "memory.budget=16",
+        "auth=maybe",
+        "replicas=2",
+        "settings.OTHER=1",
+        "storage.accessMode=ReadWriteMany",
+    ):
+        refused = subprocess.run(
+            [helm, "template", "own", CHART, "--kube-version=1.30", "--set", wrong],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert refused.returncode != 0, wrong
+
+
+def test_every_value_of_the_chart_is_in_its_schema():
+    properties = json.loads((CHART / "values.schema.json").read_text())["properties"]
+    named = set(re.findall(r"^(\w+):", (CHART / "values.yaml").read_text(), re.MULTILINE))
+    assert named | {"global"} == set(properties)
+
+
+def test_variables_that_are_set_are_settings_of_the_server(command):
+    known = set(
+        re.findall(r"NUTHATCH_\w+", subprocess.check_output([command, "serve", "--help"], text=True, timeout=60))
+    )
+    for path in (CHART / "templates" / "statefulset.yaml", DEPLOY / "docker" / "Dockerfile", CHART / "values.yaml"):
+        assert set(re.findall(r"NUTHATCH_[A-Z_]+", path.read_text())) <= known, path
+
+
+def test_the_check_of_the_image_asks_whether_the_folder_is_open(command, tmp_path):
+    """The script that Docker runs, against a server and against none."""
+    script = DEPLOY / "docker" / "ready.sh"
+    with (tmp_path / "log").open("w") as log:
+        serving = subprocess.Popen(
+            [command, "serve", "--data-dir", tmp_path / "data", "--listen", "127.0.0.1:0", "--log-format", "json"],
+            stderr=log,
+        )
+    try:
+        address = until_ready(serving, tmp_path / "log")
+        environment = {**os.environ, "NUTHATCH_LISTEN": address}
+        assert subprocess.run([tool("bash"), script], env=environment, timeout=60).returncode == 0
+    finally:
+        serving.terminate()
+        serving.wait(timeout=60)
+    gone = subprocess.run([tool("bash"), script], env=environment, capture_output=True, timeout=60)
+    assert gone.returncode != 0
