@@ -181,6 +181,8 @@ pub enum Command {
     Migrate(commands::migrate::Migrate),
     /// Answer for the folder over HTTP
     Serve(commands::serve::Serve),
+    /// Serve a model's host over standard input and output (Model Context Protocol)
+    Mcp(commands::mcp::Mcp),
     /// Keys of a server: make, list, revoke, rotate
     Key(commands::key::KeyCommand),
     /// Settings of a server: check them

@@ -88,6 +88,10 @@ impl Caller {
         }
     }
 
+    pub fn may(&self, scope: Scope) -> bool {
+        self.scopes.allow(scope)
+    }
+
     fn problem(&self, error: Error) -> Problem {
         let problem = Problem::from(error);
         if problem.status == 500 {
@@ -175,6 +179,21 @@ fn refuse_other_sites(parts: &Parts) -> Result<(), Problem> {
             "without keys, this server answers only requests that name this machine (`localhost`, `127.0.0.1`), from no other site",
             "make a key with `nuthatch key create`, or ask for `127.0.0.1`",
         )),
+    }
+}
+
+/// With a key or without: no page of another site asks where a protocol forbids it. Programs that are no browsers name no origin.
+///
+/// # Errors
+/// 403 for a request from a page that this machine did not serve.
+pub fn refuse_other_origins(parts: &Parts) -> Result<(), Problem> {
+    let origin = parts.headers.get(header::ORIGIN).map(|origin| origin.to_str().unwrap_or("?"));
+    match origin.map(|origin| origin.split_once("://").map_or(origin, |(_, host)| host)) {
+        Some(origin) if !is_this_machine(origin) => {
+            let detail = "this address answers no pages of other sites, and the request has an `Origin`";
+            Err(Problem::forbidden(detail, "ask from a program, or from a page of this machine"))
+        }
+        _ => Ok(()),
     }
 }
 

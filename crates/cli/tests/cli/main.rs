@@ -7,6 +7,7 @@ mod embedders;
 mod folders;
 mod interrupted;
 mod key_values;
+mod mcp;
 mod optimizing;
 mod output;
 mod removing;

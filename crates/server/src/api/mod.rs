@@ -26,6 +26,7 @@ use axum::{Router, middleware};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::mcp;
 use crate::problem::Problem;
 use crate::shared::Shared;
 use crate::telemetry::observe;
@@ -34,6 +35,7 @@ use crate::telemetry::observe;
 pub fn routes(shared: Arc<Shared>) -> Router {
     let (router, _) = all().split_for_parts();
     router
+        .merge(mcp::routes())
         .fallback(async || Problem::no_such_address())
         .method_not_allowed_fallback(async || Problem::wrong_method())
         .layer(middleware::from_fn_with_state(shared.clone(), observe))

@@ -10,6 +10,7 @@ mod ingest;
 mod keys;
 mod lifecycle;
 mod limits;
+mod mcp;
 mod place;
 mod redis;
 mod searching;
