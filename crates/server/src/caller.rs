@@ -10,9 +10,10 @@ use axum::http::{HeaderMap, HeaderName, header};
 use jiff::Timestamp;
 use nuthatch_engine::{Database, Error, ErrorKind, Result as EngineResult};
 use percent_encoding::percent_decode;
-use tracing::{Span, field, info};
+use tracing::{Span, field};
 
-use crate::access::{Key, Scope, Scopes, TENANT_DEFAULT};
+use crate::access::{Key, Scope, Scopes, TENANT_DEFAULT, Work};
+use crate::audit::Notes;
 use crate::problem::Problem;
 use crate::shared::Shared;
 
@@ -25,6 +26,10 @@ pub struct Caller {
     /// The key is one of the default tenant.
     is_operator: bool,
     scopes: Scopes,
+    /// `None` where none is needed.
+    key: Option<Arc<Key>>,
+    work: Work,
+    notes: Notes,
 }
 
 /// Whose data an administrator of the default tenant asks about, percent-encoded.
@@ -34,7 +39,7 @@ const TENANT: HeaderName = HeaderName::from_static("x-nuthatch-tenant");
 pub struct Reading(pub Caller);
 /// A caller who may write.
 pub struct Writing(pub Caller);
-/// A caller who may do everything with their tenant's data; what they do is noted in the log.
+/// A caller who may do everything with their tenant's data; what they change is noted in the audit log.
 pub struct Administering(pub Caller);
 /// The same with a key of the default tenant: for the whole database, or for the tenant that it names.
 pub struct Operating(pub Caller);
@@ -59,7 +64,13 @@ impl Caller {
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
         let (mine, shared) = (self.clone(), self.shared.clone());
-        let done = shared.admission.work(move || mine.in_turn(call)).await;
+        let place = shared.shares.enter(&self.tenant, self.work, Instant::now())?.wait().await;
+        let work = move || {
+            let done = mine.in_turn(call);
+            drop(place);
+            done
+        };
+        let done = shared.admission.work(work).await;
         done.map_err(|error| self.problem(error))?
     }
 
@@ -72,12 +83,26 @@ impl Caller {
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
         let (mine, shared) = (self.clone(), self.shared.clone());
-        let done = shared.admission.work_long(move || mine.in_turn(call)).await;
+        let place = shared.shares.enter(&self.tenant, Work::Long, Instant::now())?.wait().await;
+        let work = move || {
+            let done = mine.in_turn(call);
+            drop(place);
+            done
+        };
+        let done = shared.admission.work_long(work).await;
         done.map_err(|error| self.problem(error))?
     }
 
     /// The call on the tenant's data, if its limits allow one more.
     fn in_turn<T>(&self, call: impl FnOnce(&Database) -> EngineResult<T>) -> EngineResult<Result<T, Problem>> {
+        // It may have waited, or be one of a stream's: the key can have ended since it was shown.
+        let holds = match &self.key {
+            Some(key) => self.shared.ring.holds(key, Timestamp::now())?,
+            None => !self.shared.wants_keys()?,
+        };
+        if !holds {
+            return Ok(Err(Problem::unauthenticated()));
+        }
         let database = database_of(&self.database, &self.tenant)?;
         if self.tenant == TENANT_DEFAULT {
             return call(&database).map(Ok);
@@ -104,7 +129,11 @@ impl Caller {
     }
 
     fn of(parts: &Parts, shared: &Arc<Shared>, wanted: Scope) -> Result<Self, Problem> {
-        let (tenant, scopes) = match shared.wants_keys()? {
+        let notes = parts.extensions.get::<Notes>().cloned().unwrap_or_default();
+        if wanted == Scope::Admin {
+            notes.administers();
+        }
+        let (key, tenant, scopes) = match shared.wants_keys()? {
             true => {
                 let key = bearer(&parts.headers)
                     .map(|token| shared.ring.find(token, Timestamp::now()))
@@ -112,12 +141,14 @@ impl Caller {
                     .flatten()
                     .ok_or_else(Problem::unauthenticated)?;
                 Span::current().record("key", field::display(&key.id));
-                let Key { tenant, scopes, .. } = &*key;
-                (tenant.clone(), scopes.clone())
+                notes.who(&key.name, &key.id, &key.tenant);
+                let Key { tenant, scopes, .. } = (*key).clone();
+                (Some(key), tenant, scopes)
             }
             false => {
                 refuse_other_sites(parts)?;
-                (TENANT_DEFAULT.to_string(), Scopes::all())
+                notes.without_a_key();
+                (None, TENANT_DEFAULT.to_string(), Scopes::all())
             }
         };
         if !scopes.allow(wanted) {
@@ -127,7 +158,13 @@ impl Caller {
         let is_operator = tenant == TENANT_DEFAULT;
         let tenant = tenant_asked_for(&parts.headers, tenant, &scopes)?;
         let database = shared.database()?.clone();
-        Ok(Self { shared: shared.clone(), database, tenant, is_operator, scopes })
+        let work = if wanted == Scope::Read { Work::Read } else { Work::Write };
+        Ok(Self { shared: shared.clone(), database, tenant, is_operator, scopes, key, work, notes })
+    }
+
+    /// More for the audit log of what is being done; nothing that a client wrote about others.
+    pub fn note(&self, name: &str, value: impl Into<serde_json::Value>) {
+        self.notes.detail(name, value);
     }
 }
 
@@ -225,9 +262,7 @@ impl FromRequestParts<Arc<Shared>> for Administering {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
-        let caller = Caller::of(parts, shared, Scope::Admin)?;
-        info!(target: "audit", method = %parts.method, path = parts.uri.path(), "an administrator asks");
-        Ok(Self(caller))
+        Caller::of(parts, shared, Scope::Admin).map(Self)
     }
 }
 

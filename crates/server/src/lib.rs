@@ -12,6 +12,7 @@
 mod access;
 mod admission;
 mod api;
+mod audit;
 mod caller;
 pub mod config;
 mod extract;
@@ -26,7 +27,8 @@ mod shared;
 mod telemetry;
 mod unread;
 
-pub use access::{Key, KeyFile, NewKey, Scope, Scopes, TENANT_DEFAULT, Token};
+pub use access::{Key, KeyFile, NewKey, PASSWORD_BYTES, Scope, Scopes, TENANT_DEFAULT, Token};
+pub use audit::{AuditFile, Entry as AuditEntry, Outcome as AuditOutcome, Page as AuditPage, Who as AuditWho};
 pub use caller::Caller;
 pub use config::Config;
 pub use openapi::document;

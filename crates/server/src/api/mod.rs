@@ -1,6 +1,7 @@
 //! The routes, one file a noun. Every address and type here is in the OpenAPI document by the same lines that serve it.
 
 mod answer_size;
+mod audit;
 mod backups;
 mod batches;
 mod bytes;
@@ -26,6 +27,7 @@ use axum::{Router, middleware};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::audit::watch;
 use crate::mcp;
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -38,6 +40,7 @@ pub fn routes(shared: Arc<Shared>) -> Router {
         .merge(mcp::routes())
         .fallback(async || Problem::no_such_address())
         .method_not_allowed_fallback(async || Problem::wrong_method())
+        .layer(middleware::from_fn_with_state(shared.clone(), watch))
         .layer(middleware::from_fn_with_state(shared.clone(), observe))
         .with_state(shared)
 }
@@ -63,4 +66,5 @@ fn all() -> OpenApiRouter<Arc<Shared>> {
         .merge(tenants::routes())
         .merge(maintenance::routes())
         .merge(backups::routes())
+        .merge(audit::routes())
 }
