@@ -76,23 +76,26 @@ pub async fn act<C: Caller>(caller: C, action: Action, snapshots: Snapshots) -> 
     let body = &action.body;
     match action.r#type.as_str() {
         "create" => {
-            caller.allow(Scope::Write)?;
+            let caller = caller.allowed(Scope::Write)?;
             let Create { collection, options } = read(body)?;
             let options = caller.options(Value::Object(options))?;
             let info = caller.run(move |database| database.collection(&collection, options)?.info()).await?;
             Ok(caller.describe(info))
         }
         "drop" => {
-            caller.allow(Scope::Write)?;
+            let caller = caller.allowed(Scope::Write)?;
             let Named { collection } = read(body)?;
-            let dropped = caller.run(move |database| match database.drop_collection(&collection)? {
-                true => Ok(json!({"dropped": true})),
-                false => Err(Error::not_found(format!("no collection {collection:?}"))),
+            let name = collection.clone();
+            let dropped = caller.run_noted("collection.drop", &collection, move |database| {
+                match database.drop_collection(&name)? {
+                    true => Ok(json!({"dropped": true})),
+                    false => Err(Error::not_found(format!("no collection {name:?}"))),
+                }
             });
             dropped.await
         }
         "delete" => {
-            caller.allow(Scope::Write)?;
+            let caller = caller.allowed(Scope::Write)?;
             let delete: Delete = read(body)?;
             let done = caller.run(move |database| {
                 let durability = Durability::from(delete.durability);
@@ -103,18 +106,18 @@ pub async fn act<C: Caller>(caller: C, action: Action, snapshots: Snapshots) -> 
         }
         "stats" => match read_or_default(body)? {
             MaybeNamed { collection: Some(collection) } => {
-                caller.allow(Scope::Read)?;
+                let caller = caller.allowed(Scope::Read)?;
                 let info = caller.run(move |database| database.existing_collection(&collection)?.info()).await?;
                 Ok(caller.describe(info))
             }
             MaybeNamed { collection: None } => {
-                caller.allow(Scope::Operate)?;
+                let caller = caller.allowed(Scope::Operate)?;
                 let stats = caller.run(|database| database.stats()).await?;
                 Ok(caller.statistics(stats))
             }
         },
         "snapshot" => {
-            caller.allow(Scope::Read)?;
+            let caller = caller.allowed(Scope::Read)?;
             let Snapshot { name } = read(body)?;
             let tenant = caller.tenant().to_string();
             let kept = caller.run(move |database| {
@@ -124,12 +127,12 @@ pub async fn act<C: Caller>(caller: C, action: Action, snapshots: Snapshots) -> 
             kept.await
         }
         "release" => {
-            caller.allow(Scope::Read)?;
+            let caller = caller.allowed(Scope::Read)?;
             let Snapshot { name } = read(body)?;
             Ok(json!({"released": snapshots.release(caller.tenant(), &name)}))
         }
         "readiness" => {
-            caller.allow(Scope::Read)?;
+            let caller = caller.allowed(Scope::Read)?;
             let MaybeNamed { collection } = read_or_default(body)?;
             let fresh = caller.run(move |database| match collection {
                 Some(name) => Ok(Some(database.existing_collection(&name)?.info()?.fresh_rows)),

@@ -38,9 +38,11 @@ pub trait Caller: Clone + Send + Sync + 'static {
     /// Whose data they see.
     fn tenant(&self) -> &str;
 
+    /// The same caller, about to do what takes this scope.
+    ///
     /// # Errors
-    /// `PERMISSION_DENIED` when the caller may not.
-    fn allow(&self, scope: Scope) -> Result<(), Status>;
+    /// `PERMISSION_DENIED` when they may not.
+    fn allowed(&self, scope: Scope) -> Result<Self, Status>;
 
     /// Runs a call of the engine on a thread that may block. It counts as one request of the caller's tenant.
     ///
@@ -48,6 +50,17 @@ pub trait Caller: Clone + Send + Sync + 'static {
     /// Its own; `RESOURCE_EXHAUSTED` when the tenant asks too often or too much at a time.
     fn run<T: Send + 'static>(
         &self,
+        call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
+    ) -> impl Future<Output = Result<T, Status>> + Send;
+
+    /// The same for something that is noted in the audit log, with its name and what it is done to.
+    ///
+    /// # Errors
+    /// Its own; `UNAVAILABLE` while the log cannot be written.
+    fn run_noted<T: Send + 'static>(
+        &self,
+        action: &str,
+        target: &str,
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> impl Future<Output = Result<T, Status>> + Send;
 
@@ -96,9 +109,7 @@ pub trait Caller: Clone + Send + Sync + 'static {
 /// # Errors
 /// `INTERNAL` when nobody has put one in; `PERMISSION_DENIED` when they may not.
 pub fn allowed<C: Caller, T>(request: &Request<T>, scope: Scope) -> Result<C, Status> {
-    let caller = identified::<C, T>(request)?;
-    caller.allow(scope)?;
-    Ok(caller)
+    identified::<C, T>(request)?.allowed(scope)
 }
 
 /// The same, whatever they may do.

@@ -45,7 +45,7 @@ async fn let_in(
     next: Next,
 ) -> Response {
     let (mut parts, body) = request.into_parts();
-    let caller = match Caller::identify(&parts, &shared) {
+    let caller = match Caller::identify(&parts, &shared, None) {
         Ok(caller) => caller,
         Err(problem) => return refused(problem),
     };
@@ -75,13 +75,16 @@ impl nuthatch_flight::Caller for Guest {
         self.caller.tenant()
     }
 
-    fn allow(&self, scope: Wanted) -> Result<(), Status> {
-        let allowed = match scope {
-            Wanted::Read => self.caller.allow(Scope::Read),
-            Wanted::Write => self.caller.allow(Scope::Write),
-            Wanted::Operate => self.caller.allow(Scope::Admin).and_then(|()| self.caller.allow_operating()),
+    fn allowed(&self, scope: Wanted) -> Result<Self, Status> {
+        let caller = match scope {
+            Wanted::Read => self.caller.allowed(Scope::Read)?,
+            Wanted::Write => self.caller.allowed(Scope::Write)?,
+            Wanted::Operate => {
+                self.caller.allow_operating()?;
+                self.caller.allowed(Scope::Admin)?
+            }
         };
-        Ok(allowed?)
+        Ok(Self { caller, ..self.clone() })
     }
 
     async fn run<T: Send + 'static>(
@@ -89,6 +92,15 @@ impl nuthatch_flight::Caller for Guest {
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Status> {
         Ok(self.caller.run(call).await?)
+    }
+
+    async fn run_noted<T: Send + 'static>(
+        &self,
+        action: &str,
+        target: &str,
+        call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
+    ) -> Result<T, Status> {
+        Ok(self.caller.run_noted(("grpc", action, target), call).await?)
     }
 
     async fn begin(&self) -> Result<Begun, Status> {

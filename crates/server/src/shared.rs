@@ -1,13 +1,15 @@
 //! What every request of one server shares.
 
 use std::future::Future;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use nuthatch_engine::{Database, Result as EngineResult};
 use tokio::sync::watch;
 
-use crate::access::{Ring, Turns};
-use crate::admission::Admission;
+use crate::access::{Passwords, Ring, Shares, Turns};
+use crate::admission::{Admission, LONG_CALLS};
+use crate::audit::Book;
 use crate::config::{Auth, Config};
 use crate::problem::Problem;
 use crate::telemetry::Metrics;
@@ -18,14 +20,20 @@ pub struct Shared {
     pub metrics: Metrics,
     pub ring: Ring,
     pub turns: Turns,
+    pub shares: Arc<Shares>,
+    pub passwords: Passwords,
+    pub audit: Arc<Book>,
     /// Set once the folder is open.
     database: OnceLock<Database>,
     stopping: watch::Sender<bool>,
 }
 
 impl Shared {
-    pub fn new(config: Config, ring: Ring) -> Arc<Self> {
+    pub fn new(config: Config, folder: &Path, ring: Ring) -> Arc<Self> {
         let admission = Arc::new(Admission::new(&config));
+        // One tenant's requests leave a quarter of the places to others.
+        let waiting_max = (config.requests_max - config.requests_max / 4).max(1);
+        let shares = Shares::new(config.workers, LONG_CALLS, waiting_max);
         let (database, stopping) = (OnceLock::new(), watch::Sender::new(false));
         Arc::new(Self {
             config,
@@ -33,6 +41,9 @@ impl Shared {
             metrics: Metrics::default(),
             ring,
             turns: Turns::default(),
+            shares,
+            passwords: Passwords::default(),
+            audit: Book::of(folder),
             database,
             stopping,
         })

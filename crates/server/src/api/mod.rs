@@ -1,9 +1,11 @@
 //! The routes, one file a noun. Every address and type here is in the OpenAPI document by the same lines that serve it.
 
 mod answer_size;
+mod audit;
 mod backups;
 mod batches;
 mod bytes;
+mod callers;
 pub mod collections;
 pub mod durable;
 mod files;
@@ -17,6 +19,7 @@ mod reply;
 pub mod search;
 pub mod stats;
 mod tenants;
+mod vectors;
 
 use std::sync::Arc;
 
@@ -25,7 +28,9 @@ use nuthatch_flight::Health;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::audit::watch;
 use crate::grpc;
+use crate::mcp;
 use crate::problem::Problem;
 use crate::shared::Shared;
 use crate::telemetry::observe;
@@ -34,9 +39,11 @@ use crate::telemetry::observe;
 pub fn routes(shared: Arc<Shared>, health: &Health) -> Router {
     let (router, _) = all().split_for_parts();
     router
+        .merge(mcp::routes())
+        .merge(grpc::routes(&shared, health))
         .fallback(async || Problem::no_such_address())
         .method_not_allowed_fallback(async || Problem::wrong_method())
-        .merge(grpc::routes(&shared, health))
+        .layer(middleware::from_fn_with_state(shared.clone(), watch))
         .layer(middleware::from_fn_with_state(shared.clone(), observe))
         .with_state(shared)
 }
@@ -49,6 +56,7 @@ pub fn described() -> OpenApi {
 fn all() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new()
         .merge(process::routes())
+        .merge(callers::routes())
         .merge(collections::routes())
         .merge(records::routes())
         .merge(ingest::routes())
@@ -61,4 +69,5 @@ fn all() -> OpenApiRouter<Arc<Shared>> {
         .merge(tenants::routes())
         .merge(maintenance::routes())
         .merge(backups::routes())
+        .merge(audit::routes())
 }

@@ -19,6 +19,10 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longer ids of clients are not taken over.
 const ID_BYTES_MAX: usize = 128;
 
+/// The request's id as text; an extension of every request.
+#[derive(Clone, Debug)]
+pub struct RequestId(pub String);
+
 /// The middleware around all routes.
 pub async fn observe(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
@@ -34,6 +38,7 @@ pub async fn observe(State(shared): State<Arc<Shared>>, request: Request, next: 
         key = tracing::field::Empty,
     );
     let (mut request, unread) = unread::watch(request);
+    request.extensions_mut().insert(RequestId(id.to_str().unwrap_or_default().into()));
     let Some(admitted) = shared.admission.admit() else {
         shared.metrics.refused();
         let mut refused = Problem::unavailable("too many requests are under way").into_response();
