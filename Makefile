@@ -112,9 +112,14 @@ audit: check-tools $(PACKAGES_STAMP) ## Licences, yanked crates and known adviso
 openapi: check-tools $(LIBCLANG_STAMP) ## Write docs/openapi.json, the description of the server, as the code says it
 	@$(STEP) "The description of the server" scripts/openapi.sh $(CARGO_SCOPE)
 
+.PHONY: typescript
+typescript: ## Write the types of the TypeScript client anew from docs/openapi.json (needs node)
+	@$(STEP) "The TypeScript client" scripts/typescript.sh generate
+
 .PHONY: conformance
-conformance: build ## Run suites of others against the server (schemathesis, redis-py, LangChain's, …; packages from PyPI into .conformance and target)
+conformance: build ## Run suites of others against the server (schemathesis, redis-py, the Model Context Protocol's, LangChain's, …; packages from PyPI and npm into .conformance and target)
 	@scripts/conformance.sh "$(RELEASE)/nuthatch"
+	@scripts/conformance_mcp.sh "$(RELEASE)/nuthatch"
 	@$(STEP) "The server for redis-py's tests" cargo build $(CARGO_SCOPE) --example serve
 	@$(VENV)/bin/python scripts/conformance_redis.py $(RELEASE)/examples/serve
 	@$(VENV)/bin/python scripts/conformance_frameworks.py

@@ -181,6 +181,8 @@ pub enum Command {
     Migrate(commands::migrate::Migrate),
     /// Answer for the folder over HTTP
     Serve(commands::serve::Serve),
+    /// Serve a model's host over standard input and output (Model Context Protocol)
+    Mcp(commands::mcp::Mcp),
     /// Keys and passwords of a server: make, list, change, revoke, rotate
     Key(commands::key::KeyCommand),
     /// Who has administered what, when, and how it ended

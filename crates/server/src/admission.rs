@@ -186,6 +186,19 @@ impl Held {
         }
     }
 
+    /// Gives back that many bytes, as far as they were taken.
+    pub fn shrink(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        self.admission.bodies_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// What it takes.
+    #[cfg(test)]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Gives everything back.
     pub fn clear(&mut self) {
         self.admission.bodies_bytes.fetch_sub(std::mem::take(&mut self.bytes), Ordering::Relaxed);

@@ -108,7 +108,7 @@ impl Server {
         let (address, shared) = (self.address()?, self.shared);
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         info!(%address, "listening at {scheme}://{address}");
-        let mut faces = Faces::new(shared.config.shutdown_timeout);
+        let mut faces = Faces::new(shared.config.shutdown_timeout).await;
         faces.start_http(self.listener, self.tls.clone(), shared.clone());
         let opened = open(&shared.config).await;
         let database = match opened {
@@ -122,6 +122,7 @@ impl Server {
         // Before anybody is answered.
         noted(&shared, "server.start").await?;
         shared.ready(database.clone());
+        faces.ready().await;
         if let Some(listener) = self.redis {
             let redis = listener.local_addr().map_err(no_address)?;
             faces.start_redis(listener, self.tls.as_ref().map(|tls| tls.config().clone()), &shared)?;

@@ -12,6 +12,7 @@ pub mod import;
 pub mod key;
 pub mod kv;
 pub mod ls;
+pub mod mcp;
 pub mod migrate;
 pub mod model;
 pub mod optimize;
@@ -47,6 +48,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Import(args) => args.run(globals, out),
         Command::Migrate(args) => args.run(globals, out),
         Command::Serve(args) => args.run(globals),
+        Command::Mcp(args) => args.run(globals),
         Command::Key(args) => args.run(globals, out),
         Command::Audit(args) => args.run(globals, out),
         Command::Config(args) => args.run(globals, out),

@@ -9,6 +9,7 @@ mod folders;
 mod hostile;
 mod interrupted;
 mod key_values;
+mod mcp;
 mod optimizing;
 mod output;
 mod removing;

@@ -16,7 +16,7 @@ const TOKEN_PREFIX: &str = "nuthatch_";
 pub struct Entry {
     /// UTC, RFC 3339, when it had ended.
     pub time: String,
-    /// `http`, `redis`, `command` or `server`.
+    /// `http`, `grpc`, `redis`, `command` or `server`.
     pub face: String,
     pub who: Who,
     /// Of a server's request, as its log and its answer have it.

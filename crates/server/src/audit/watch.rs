@@ -48,6 +48,11 @@ impl Notes {
         self.0.lock().who.tenant = Some(TENANT_DEFAULT.into());
     }
 
+    /// Who it is, as far as that is known.
+    pub fn asker(&self) -> Who {
+        self.0.lock().who.clone()
+    }
+
     /// Only administrators may ask this.
     pub fn administers(&self) {
         self.0.lock().administers = true;

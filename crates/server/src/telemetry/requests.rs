@@ -46,6 +46,9 @@ pub async fn observe(State(shared): State<Arc<Shared>>, request: Request, next: 
         return with_id(refused, id);
     };
     shared.metrics.under_way(shared.admission.requests_under_way());
+    // A call that goes on after its answer has begun keeps it.
+    let admitted = Arc::new(admitted);
+    request.extensions_mut().insert(admitted.clone());
     let mut response = next.run(request).instrument(span.clone()).await;
     // A stream of records is read while it is answered.
     if response.extensions().get::<Streaming>().is_none() {
