@@ -98,7 +98,9 @@ def test_a_handle_that_is_made_later_has_the_embedder_that_this_process_gave(fol
         assert later.upsert([{"id": "a", "text": "red fish"}]) == nuthatch.Upserted(1, 0)
         assert later.search("red fish", mode="vector")[0].id == "a"
         db.drop_collection("texts")
-        assert db.collection("texts", embedder="none").info().embedder is None, "another of the same name is another one"
+        assert db.collection("texts", embedder="none").info().embedder is None, (
+            "another of the same name is another one"
+        )
 
 
 def test_when_the_holder_is_killed_another_takes_over(folder):
