@@ -117,8 +117,9 @@ typescript: ## Write the types of the TypeScript client anew from docs/openapi.j
 	@$(STEP) "The TypeScript client" scripts/typescript.sh generate
 
 .PHONY: conformance
-conformance: build ## Run suites of others against the server (schemathesis, redis-py, LangChain's, …; packages from PyPI into .conformance and target)
+conformance: build ## Run suites of others against the server (schemathesis, redis-py, the Model Context Protocol's, LangChain's, …; packages from PyPI and npm into .conformance and target)
 	@scripts/conformance.sh "$(RELEASE)/nuthatch"
+	@scripts/conformance_mcp.sh "$(RELEASE)/nuthatch"
 	@$(STEP) "The server for redis-py's tests" cargo build $(CARGO_SCOPE) --example serve
 	@$(VENV)/bin/python scripts/conformance_redis.py $(RELEASE)/examples/serve
 	@$(VENV)/bin/python scripts/conformance_frameworks.py
@@ -138,6 +139,10 @@ prove: check-tools $(LIBCLANG_STAMP) ## Prove the five promises on this machine 
 .PHONY: bench-kv
 bench-kv: check-tools $(LIBCLANG_STAMP) ## Measure key-value against Pebble and RocksDB (over an hour; QUICK=1: minutes)
 	@scripts/bench-kv.sh
+
+.PHONY: fuzz
+fuzz: ## Fuzz a parser for SECONDS=60 (FUZZ=name, or all; without: lists them; wants a nightly toolchain)
+	@scripts/fuzz.sh "$(FUZZ)" "$(SECONDS)"
 
 .PHONY: compat-fixture
 compat-fixture: check-tools $(LIBCLANG_STAMP) ## Make the folder of this format that later builds must open (tests/compat) anew

@@ -38,7 +38,7 @@ def main() -> None:
             puts, writes, gets = checkpoints(saver)
         p99 = sorted(puts)[int(len(puts) * 0.99)]
         figures = (statistics.median(puts), p99, statistics.median(writes), statistics.median(gets))
-        print(f"| {name} | " + " | ".join(f"{figure * 1e3:.2f}" for figure in figures) + " |")
+        print(f"| {name} | " + " | ".join(f"{figure * 1e3:.3f}" for figure in figures) + " |")
     print(f"load average {os.getloadavg()[0]:.1f}")
     print(f"\n| vector store | add_texts of {TEXTS:,}, median of {ROUNDS} | fastest | similarity_search p50 | ms")
     texts, vectors = data()
@@ -63,7 +63,6 @@ def timed(call: Callable[[], object]) -> float:
 def savers() -> dict[str, Any]:
     from langgraph.checkpoint.memory import InMemorySaver
     from langgraph.checkpoint.sqlite import SqliteSaver
-
     from nuthatch.integrations.langgraph import NuthatchSaver
 
     @contextmanager
@@ -114,7 +113,6 @@ def checkpoints(saver: Any) -> tuple[list[float], list[float], list[float]]:
 def stores(by_text: dict[str, list[float]]) -> dict[str, Any]:
     from langchain_chroma import Chroma
     from langchain_core.embeddings import Embeddings
-
     from nuthatch.integrations.langchain import NuthatchVectorStore
 
     class Given(Embeddings):

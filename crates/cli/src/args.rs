@@ -181,8 +181,12 @@ pub enum Command {
     Migrate(commands::migrate::Migrate),
     /// Answer for the folder over HTTP
     Serve(commands::serve::Serve),
-    /// Keys of a server: make, list, revoke, rotate
+    /// Serve a model's host over standard input and output (Model Context Protocol)
+    Mcp(commands::mcp::Mcp),
+    /// Keys and passwords of a server: make, list, change, revoke, rotate
     Key(commands::key::KeyCommand),
+    /// Who has administered what, when, and how it ended
+    Audit(commands::audit::Audit),
     /// Settings of a server: check them
     Config(commands::config::ConfigCommand),
     /// Where the default embedding model is, and how to install it

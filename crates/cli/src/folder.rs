@@ -46,6 +46,14 @@ pub fn create_whole(globals: &Globals) -> Result<Database> {
     Ok(database)
 }
 
+/// A command that another program starts, in whatever folder that program is: the folder is created only where somebody named it.
+pub fn create_if_named(globals: &Globals) -> Result<Database> {
+    match named(globals) {
+        Some(_) => create(globals),
+        None => open_to_write(globals),
+    }
+}
+
 /// The tenant that a command names.
 pub fn tenant(globals: &Globals) -> Option<&str> {
     // An empty variable is as good as none.

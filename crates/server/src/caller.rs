@@ -10,9 +10,10 @@ use axum::http::{HeaderMap, HeaderName, header};
 use jiff::Timestamp;
 use nuthatch_engine::{Database, Error, ErrorKind, Result as EngineResult};
 use percent_encoding::percent_decode;
-use tracing::{Span, field, info};
+use tracing::{Span, field};
 
-use crate::access::{Key, Scope, Scopes, TENANT_DEFAULT};
+use crate::access::{Key, Scope, Scopes, TENANT_DEFAULT, Turn, Work};
+use crate::audit::{Entry, Notes, Outcome};
 use crate::problem::Problem;
 use crate::shared::Shared;
 
@@ -25,6 +26,10 @@ pub struct Caller {
     /// The key is one of the default tenant.
     is_operator: bool,
     scopes: Scopes,
+    /// `None` where none is needed.
+    key: Option<Arc<Key>>,
+    work: Work,
+    notes: Notes,
 }
 
 /// Whose data an administrator of the default tenant asks about, percent-encoded.
@@ -34,7 +39,7 @@ const TENANT: HeaderName = HeaderName::from_static("x-nuthatch-tenant");
 pub struct Reading(pub Caller);
 /// A caller who may write.
 pub struct Writing(pub Caller);
-/// A caller who may do everything with their tenant's data; what they do is noted in the log.
+/// A caller who may do everything with their tenant's data; what they change is noted in the audit log.
 pub struct Administering(pub Caller);
 /// The same with a key of the default tenant: for the whole database, or for the tenant that it names.
 pub struct Operating(pub Caller);
@@ -58,9 +63,88 @@ impl Caller {
         &self,
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        let (mine, shared) = (self.clone(), self.shared.clone());
-        let done = shared.admission.work(move || mine.in_turn(call)).await;
-        done.map_err(|error| self.problem(error))?
+        let mine = self.clone();
+        self.step(move || mine.in_turn(call)).await?
+    }
+
+    /// Begins a call of several [steps](Self::step), which counts as one request: its data, and what it takes up.
+    ///
+    /// # Errors
+    /// 429 when the tenant asks too often, or too much at a time.
+    pub async fn begin(&self) -> Result<(Database, Option<Turn>), Problem> {
+        let mine = self.clone();
+        self.step(move || mine.turn()).await?
+    }
+
+    /// A step of a call that has begun, on a thread that may block.
+    ///
+    /// # Errors
+    /// Its own, as this caller may see them.
+    pub async fn step<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> EngineResult<T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let place = self.shared.shares.enter(&self.tenant, self.work, Instant::now())?.wait().await;
+        let mine = self.clone();
+        let work = move || {
+            let done = if mine.holds()? { call().map(Ok) } else { Ok(Err(Problem::unauthenticated())) };
+            drop(place);
+            done
+        };
+        self.shared.admission.work(work).await.map_err(|error| self.problem(error))?
+    }
+
+    /// The same as [`run`](Self::run) for something that is noted in the audit log, however it ends.
+    ///
+    /// # Errors
+    /// Its own; 503 while the log cannot be written.
+    pub async fn run_noted<T: Send + 'static>(
+        &self,
+        (face, action, target): (&str, &str, &str),
+        call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let book = self.shared.audit.clone();
+        self.step(move || book.check()).await?;
+        let done = self.run(call).await;
+        let mut entry = Entry::new(face, self.notes.asker(), action, target);
+        if let Err(problem) = &done {
+            entry = entry.ended(Outcome::Failed, &problem.kind);
+        }
+        let (book, is_operator) = (self.shared.audit.clone(), self.is_operator && self.may(Scope::Admin));
+        let note = move || {
+            book.note(entry, is_operator);
+            Ok(())
+        };
+        self.step(note).await?;
+        done
+    }
+
+    /// The same caller, about to do what takes this scope.
+    ///
+    /// # Errors
+    /// 403 when their key does not allow it.
+    pub fn allowed(&self, wanted: Scope) -> Result<Self, Problem> {
+        if wanted == Scope::Admin {
+            self.notes.administers();
+        }
+        if !self.may(wanted) {
+            let (remedy, scopes) = (format!("use a key with the scope `{wanted}`"), &self.scopes);
+            return Err(Problem::forbidden(format!("this key has the scopes {scopes}, and not `{wanted}`"), &remedy));
+        }
+        let work = if wanted == Scope::Read { Work::Read } else { Work::Write };
+        Ok(Self { work, ..self.clone() })
+    }
+
+    /// # Errors
+    /// 403 when the key is one of a tenant.
+    pub fn allow_operating(&self) -> Result<(), Problem> {
+        match self.is_operator {
+            true => Ok(()),
+            false => Err(Problem::forbidden(
+                "this is about the whole database, and the key is one of a tenant",
+                "ask whoever runs the server",
+            )),
+        }
     }
 
     /// The same for a call that may take minutes.
@@ -72,20 +156,44 @@ impl Caller {
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
         let (mine, shared) = (self.clone(), self.shared.clone());
-        let done = shared.admission.work_long(move || mine.in_turn(call)).await;
+        let place = shared.shares.enter(&self.tenant, Work::Long, Instant::now())?.wait().await;
+        let work = move || {
+            let done = if mine.holds()? { mine.in_turn(call) } else { Ok(Err(Problem::unauthenticated())) };
+            drop(place);
+            done
+        };
+        let done = shared.admission.work_long(work).await;
         done.map_err(|error| self.problem(error))?
     }
 
     /// The call on the tenant's data, if its limits allow one more.
     fn in_turn<T>(&self, call: impl FnOnce(&Database) -> EngineResult<T>) -> EngineResult<Result<T, Problem>> {
-        let database = database_of(&self.database, &self.tenant)?;
-        if self.tenant == TENANT_DEFAULT {
-            return call(&database).map(Ok);
-        }
-        match self.shared.turns.begin(&self.tenant, &database.limits()?, Instant::now()) {
-            Ok(_turn) => call(&database).map(Ok),
+        match self.turn()? {
+            Ok((database, _turn)) => call(&database).map(Ok),
             Err(too_many) => Ok(Err(too_many)),
         }
+    }
+
+    /// The tenant's data, and its turn where it has limits.
+    fn turn(&self) -> EngineResult<Result<(Database, Option<Turn>), Problem>> {
+        let database = database_of(&self.database, &self.tenant)?;
+        if self.tenant == TENANT_DEFAULT {
+            return Ok(Ok((database, None)));
+        }
+        let turn = self.shared.turns.begin(&self.tenant, &database.limits()?, Instant::now());
+        Ok(turn.map(|turn| (database, turn)))
+    }
+
+    /// A call may have waited, or be one of a stream's: the key can have ended since it was shown.
+    fn holds(&self) -> EngineResult<bool> {
+        match &self.key {
+            Some(key) => self.shared.ring.holds(key, Timestamp::now()),
+            None => Ok(!self.shared.wants_keys()?),
+        }
+    }
+
+    pub fn may(&self, scope: Scope) -> bool {
+        self.scopes.allow(scope)
     }
 
     fn problem(&self, error: Error) -> Problem {
@@ -100,7 +208,19 @@ impl Caller {
     }
 
     fn of(parts: &Parts, shared: &Arc<Shared>, wanted: Scope) -> Result<Self, Problem> {
-        let (tenant, scopes) = match shared.wants_keys()? {
+        Self::identify(parts, shared, Some(wanted))?.allowed(wanted)
+    }
+
+    /// Who asks; what they may do is looked at by [`allowed`](Self::allowed).
+    ///
+    /// # Errors
+    /// 401 without a key where one is needed, 403 for another site's request where none is, 503 while the folder is being opened.
+    pub fn identify(parts: &Parts, shared: &Arc<Shared>, wanted: Option<Scope>) -> Result<Self, Problem> {
+        let notes = parts.extensions.get::<Notes>().cloned().unwrap_or_default();
+        if wanted == Some(Scope::Admin) {
+            notes.administers();
+        }
+        let (key, tenant, scopes) = match shared.wants_keys()? {
             true => {
                 let key = bearer(&parts.headers)
                     .map(|token| shared.ring.find(token, Timestamp::now()))
@@ -108,22 +228,26 @@ impl Caller {
                     .flatten()
                     .ok_or_else(Problem::unauthenticated)?;
                 Span::current().record("key", field::display(&key.id));
-                let Key { tenant, scopes, .. } = &*key;
-                (tenant.clone(), scopes.clone())
+                notes.who(&key.name, &key.id, &key.tenant);
+                let Key { tenant, scopes, .. } = (*key).clone();
+                (Some(key), tenant, scopes)
             }
             false => {
                 refuse_other_sites(parts)?;
-                (TENANT_DEFAULT.to_string(), Scopes::all())
+                notes.without_a_key();
+                (None, TENANT_DEFAULT.to_string(), Scopes::all())
             }
         };
-        if !scopes.allow(wanted) {
-            let remedy = format!("use a key with the scope `{wanted}`");
-            return Err(Problem::forbidden(format!("this key has the scopes {scopes}, and not `{wanted}`"), &remedy));
-        }
         let is_operator = tenant == TENANT_DEFAULT;
         let tenant = tenant_asked_for(&parts.headers, tenant, &scopes)?;
         let database = shared.database()?.clone();
-        Ok(Self { shared: shared.clone(), database, tenant, is_operator, scopes })
+        let work = Work::Read;
+        Ok(Self { shared: shared.clone(), database, tenant, is_operator, scopes, key, work, notes })
+    }
+
+    /// More for the audit log of what is being done; nothing that a client wrote about others.
+    pub fn note(&self, name: &str, value: impl Into<serde_json::Value>) {
+        self.notes.detail(name, value);
     }
 }
 
@@ -178,6 +302,21 @@ fn refuse_other_sites(parts: &Parts) -> Result<(), Problem> {
     }
 }
 
+/// With a key or without: no page of another site asks where a protocol forbids it. Programs that are no browsers name no origin.
+///
+/// # Errors
+/// 403 for a request from a page that this machine did not serve.
+pub fn refuse_other_origins(parts: &Parts) -> Result<(), Problem> {
+    let origin = parts.headers.get(header::ORIGIN).map(|origin| origin.to_str().unwrap_or("?"));
+    match origin.map(|origin| origin.split_once("://").map_or(origin, |(_, host)| host)) {
+        Some(origin) if !is_this_machine(origin) => {
+            let detail = "this address answers no pages of other sites, and the request has an `Origin`";
+            Err(Problem::forbidden(detail, "ask from a program, or from a page of this machine"))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn is_this_machine(authority: &str) -> bool {
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
@@ -206,9 +345,7 @@ impl FromRequestParts<Arc<Shared>> for Administering {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
-        let caller = Caller::of(parts, shared, Scope::Admin)?;
-        info!(target: "audit", method = %parts.method, path = parts.uri.path(), "an administrator asks");
-        Ok(Self(caller))
+        Caller::of(parts, shared, Scope::Admin).map(Self)
     }
 }
 
@@ -217,13 +354,8 @@ impl FromRequestParts<Arc<Shared>> for Operating {
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
         let Administering(caller) = Administering::from_request_parts(parts, shared).await?;
-        match caller.is_operator {
-            true => Ok(Self(caller)),
-            false => Err(Problem::forbidden(
-                "this is about the whole database, and the key is one of a tenant",
-                "ask whoever runs the server",
-            )),
-        }
+        caller.allow_operating()?;
+        Ok(Self(caller))
     }
 }
 

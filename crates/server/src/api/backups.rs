@@ -193,6 +193,7 @@ async fn start(Operating(caller): Operating, Json { value, .. }: Json<Start>) ->
             database.backup(place, BackupOptions { indexes, rate_bytes_per_second, ..BackupOptions::default() })
         })
         .await?;
+    caller.note("backup", report.backup.id.clone());
     let report = Report {
         backup: report.backup.into(),
         files: report.files,

@@ -175,7 +175,9 @@ async fn wait(
 #[utoipa::path(post, path = "/v1/reclaim", tag = "administration", security(("key" = ["admin"])), request_body = Reclaim,
     responses((status = 200, description = "The receipt", body = Object)))]
 async fn reclaim(Operating(caller): Operating, Json { value, .. }: Json<Reclaim>) -> Result<Response, Problem> {
+    caller.note("collection", value.collection.clone());
     let receipt = caller.run_long(move |database| database.reclaim(value.collection.as_deref())).await?;
+    caller.note("receipt", receipt.id.clone());
     Ok(reply::json(&receipt))
 }
 
@@ -188,6 +190,14 @@ async fn erase(
     Segments(name): Segments<String>,
     Json { value, .. }: Json<What>,
 ) -> Result<Response, Problem> {
+    // What is erased may be the name of a person: the log says of which kind it was.
+    let by = match &value {
+        What::Ids(_) => "ids",
+        What::Where(_) => "where",
+        What::Prefix(_) => "prefix",
+        What::Files(_) => "files",
+    };
+    caller.note("by", by);
     let what = match value {
         What::Ids(ids) => Erase::Ids(ids),
         What::Where(filter) => Erase::Where(filter),
@@ -195,6 +205,8 @@ async fn erase(
         What::Files(path) => Erase::Files(path),
     };
     let receipt = caller.run_long(move |database| database.erase(&name, &what)).await?;
+    caller.note("receipt", receipt.id.clone());
+    caller.note("records", receipt.deleted_records);
     Ok(reply::json(&receipt))
 }
 

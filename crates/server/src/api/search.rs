@@ -285,8 +285,19 @@ impl Shown {
     }
 }
 
+/// A question that came as JSON some other way, and what ends it when it is dropped.
+///
+/// # Errors
+/// 400 with the name of the wrong part.
+pub fn read(caller: &Caller, question: Value) -> Result<(Search, CancelledOnDrop), Problem> {
+    let question: Question =
+        serde_path_to_error::deserialize(question).map_err(|why| Problem::invalid(format!("the search: {why}")))?;
+    let (longest, cancel) = limits(caller);
+    Ok((question.into_search(longest, cancel.0.clone())?, cancel))
+}
+
 /// Ends searches whose client has gone away.
-struct CancelledOnDrop(Arc<AtomicBool>);
+pub struct CancelledOnDrop(Arc<AtomicBool>);
 
 impl Drop for CancelledOnDrop {
     fn drop(&mut self) {

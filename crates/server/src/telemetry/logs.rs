@@ -2,6 +2,8 @@
 
 use std::io::IsTerminal;
 
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -10,7 +12,10 @@ use crate::config::{Config, LogFormat};
 
 /// Sends what is traced in this process to standard error. Only the first call in a process does so.
 pub fn start_logging(config: &Config) {
-    let registry = tracing_subscriber::registry().with(config.log_level);
+    // The protocol's library tells of every message, and from `debug` on what is in it: neither is for a log.
+    let quieter = config.log_level.min(LevelFilter::WARN);
+    let filter = Targets::new().with_default(config.log_level).with_target("rmcp", quieter);
+    let registry = tracing_subscriber::registry().with(filter);
     // A second server in one process (as in tests) writes into the log of the first.
     let _already_started = match config.log_format {
         LogFormat::Json => {

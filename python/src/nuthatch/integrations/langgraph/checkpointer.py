@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import random
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     WRITES_IDX_MAP,
-    BaseCheckpointSaver,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
@@ -30,6 +28,7 @@ from ...errors import InvalidError
 from ...kv_reads import KeyReads
 from ..together import together
 from . import layout
+from .awaited import Awaited
 from .layout import BLOB, CHECKPOINT, KINDS, WRITE, CheckpointKey, StoredCheckpoint, StoredWrite
 from .pruning import doomed_but_latest, doomed_by_runs
 
@@ -37,7 +36,7 @@ from .pruning import doomed_but_latest, doomed_by_runs
 _PAGE = 50
 
 
-class NuthatchSaver(BaseCheckpointSaver[str]):
+class NuthatchSaver(Awaited):
     """Checkpoints in the keyspace ``keyspace`` of a database. Each call is one atomic write, on disk when it returns.
 
     ``durability`` is "commit" unless you say "interval" or "os", which return sooner and survive less.
@@ -205,57 +204,6 @@ class NuthatchSaver(BaseCheckpointSaver[str]):
         """A version above ``current`` that no other branch of the thread gives to another value."""
         number = 0 if current is None else int(str(current).split(".")[0])
         return f"{number + 1:032}.{random.random():.16f}"
-
-    # The same, awaited.
-
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """As ``get_tuple``."""
-        return await asyncio.to_thread(self.get_tuple, config)
-
-    async def alist(
-        self,
-        config: RunnableConfig | None,
-        *,
-        filter: dict[str, Any] | None = None,
-        before: RunnableConfig | None = None,
-        limit: int | None = None,
-    ) -> AsyncIterator[CheckpointTuple]:
-        """As ``list``."""
-        found = self.list(config, filter=filter, before=before, limit=limit)
-        while (item := await asyncio.to_thread(next, found, None)) is not None:
-            yield item
-
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """As ``put``."""
-        return await asyncio.to_thread(self.put, config, checkpoint, metadata, new_versions)
-
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        """As ``put_writes``."""
-        await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        """As ``delete_thread``."""
-        await asyncio.to_thread(self.delete_thread, thread_id)
-
-    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """As ``delete_for_runs``."""
-        await asyncio.to_thread(self.delete_for_runs, run_ids)
-
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """As ``copy_thread``."""
-        await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
-
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """As ``prune``."""
-        await asyncio.to_thread(self.prune, thread_ids, strategy=strategy)
 
     def _delete(self, now: Any, doomed: builtins.list[bytes]) -> None:
         if doomed:

@@ -1,0 +1,46 @@
+//! Who asks, and what they may: each transport brings its own answer.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use nuthatch_engine::{Clock, Database, EmbedderChoice, Result};
+
+use crate::refusal::Refusal;
+
+/// Somebody who asks. Their calls see their own data, and wait for their turn.
+pub trait Access: Clone + Send + Sync + 'static {
+    /// Runs a call of the engine on a thread that may block.
+    ///
+    /// # Errors
+    /// Its own, as this caller may see them; those of limits.
+    fn run<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Database) -> Result<T> + Send + 'static,
+    ) -> impl Future<Output = std::result::Result<T, Refusal>> + Send;
+}
+
+/// What a transport offers.
+#[derive(Clone)]
+pub struct Settings {
+    /// The tools that write are there.
+    pub writes: bool,
+    /// Folders of this machine whose files may be added. Without any, there is no tool that adds files.
+    pub folders: Vec<PathBuf>,
+    /// Of collections that are made here, and of those that were made with it.
+    pub embedder: EmbedderChoice,
+    /// The longest that a search may take.
+    pub search_timeout: Duration,
+    pub clock: Clock,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            writes: true,
+            folders: Vec::new(),
+            embedder: EmbedderChoice::Auto,
+            search_timeout: Duration::from_secs(60),
+            clock: Clock::system(),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Why something was not done, and what to do next, in words for a model.
+
+use nuthatch_engine::{Error, ErrorKind};
+use rmcp::model::{CallToolResult, ContentBlock};
+
+/// An error as it is told to a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The engine's kinds, and those of whoever lets callers in.
+    pub kind: String,
+    /// The thing, and what is wrong with it.
+    pub message: String,
+    /// What to do next.
+    pub remedy: String,
+}
+
+impl Refusal {
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Error::invalid(message).into()
+    }
+
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Error::not_found(message).into()
+    }
+
+    /// What the model reads.
+    pub fn text(&self) -> String {
+        format!("{}: {}\nNext: {}", self.kind, self.message, self.remedy)
+    }
+
+    pub(crate) fn into_result(self) -> CallToolResult {
+        CallToolResult::error(vec![ContentBlock::text(self.text())])
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let remedy = match &error.kind {
+            ErrorKind::Conflict => "call the tool again",
+            ErrorKind::Unavailable => "try again later, or tell the user what is missing",
+            ErrorKind::Invalid => "correct the arguments and call the tool again; nothing was changed",
+            ErrorKind::NotFound => "call `list` to see what there is",
+            ErrorKind::Corrupt { .. } => "tell the user to run `nuthatch doctor`, which names the file and the remedy",
+            ErrorKind::Closed => "tell the user that the memory was closed and must be started again",
+            ErrorKind::Exhausted => "tell the user that the disk, or a limit on what may be stored, is full",
+            ErrorKind::Internal => "tell the user; this is a defect, or the system refused",
+        };
+        Self { kind: error.kind.name().into(), message: error.message, remedy: remedy.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_reads_what_is_wrong_and_what_to_do() {
+        let text = Refusal::not_found("no collection \"a\"").text();
+        assert_eq!(text, "not_found: no collection \"a\"\nNext: call `list` to see what there is");
+    }
+}

@@ -1,0 +1,135 @@
+//! Resources: collections, their files and their records, for hosts that let a person pick what goes into a conversation.
+
+use nuthatch_engine::{Collection, Database, Error, FileInfo, Result};
+use rmcp::model::{ListResourcesResult, Resource, ResourceContents, ResourceTemplate};
+use serde_json::json;
+
+use crate::budget::beginning;
+use crate::found::Found;
+use crate::tools::passages;
+use crate::uri::{Inside, Named};
+
+/// Resources of one page.
+const PAGE: usize = 200;
+/// The longest text of one resource. A resource has no cursor; what is longer is read with the tool `get`.
+const TEXT_BYTES_MAX: usize = 256 << 10;
+
+/// The kinds of resources that there are.
+pub fn templates() -> Vec<ResourceTemplate> {
+    let template = |uri: &str, name: &str, description: &str, media_type: &str| {
+        ResourceTemplate::new(uri, name).with_description(description).with_mime_type(media_type)
+    };
+    vec![
+        template("nuthatch://collections/{collection}", "collection", "What a collection holds: records, fields", JSON),
+        template(
+            "nuthatch://collections/{collection}/files/{path}",
+            "file",
+            "The passages of a file that was added",
+            PLAIN,
+        ),
+        template("nuthatch://collections/{collection}/records/{id}", "record", "A note, passage or other record", JSON),
+    ]
+}
+
+const JSON: &str = "application/json";
+const PLAIN: &str = "text/plain";
+
+/// One page: collections by name, each followed by its files. The cursor is the last one's URI.
+///
+/// # Errors
+/// `Invalid` for a cursor that no page gave; those of the store.
+pub fn list(database: &Database, cursor: Option<&str>) -> Result<ListResourcesResult> {
+    let no_cursor = || Error::invalid("this is no cursor of a list of resources; use the one of the page before");
+    let after = cursor.map(|cursor| Named::parse(cursor).ok_or_else(no_cursor)).transpose()?;
+    let mut listed = Vec::new();
+    for name in database.collection_names()? {
+        if after.as_ref().is_some_and(|after| name < after.collection) {
+            continue;
+        }
+        let is_after =
+            |inside: &Inside| after.as_ref().is_none_or(|after| (&name, inside) > (&after.collection, &after.inside));
+        if is_after(&Inside::Nothing) {
+            listed.push(collection_resource(&name));
+        }
+        let files = if listed.len() <= PAGE { database.existing_collection(&name)?.files("")? } else { Vec::new() };
+        let files = files.into_iter().filter(|file| is_after(&Inside::File(file.path.clone())));
+        listed.extend(files.take(PAGE + 1).map(|file| file_resource(&name, file)));
+        if listed.len() > PAGE {
+            break;
+        }
+    }
+    let is_more = listed.len() > PAGE;
+    listed.truncate(PAGE);
+    let mut result = ListResourcesResult::with_all_items(listed);
+    result.next_cursor = result.resources.last().filter(|_| is_more).map(|last| last.uri.clone());
+    Ok(result)
+}
+
+fn collection_resource(name: &str) -> Resource {
+    let named = Named { collection: name.into(), inside: Inside::Nothing };
+    Resource::new(named.uri(), name).with_description("A collection: records, fields").with_mime_type(JSON)
+}
+
+fn file_resource(collection: &str, file: FileInfo) -> Resource {
+    let name = file.path.rsplit('/').next().unwrap_or(&file.path).to_string();
+    let description = format!("{} in collection {collection}, {} passages", file.path, file.passages);
+    let named = Named { collection: collection.into(), inside: Inside::File(file.path) };
+    Resource::new(named.uri(), name).with_description(description).with_mime_type(PLAIN)
+}
+
+/// What a URI names.
+///
+/// # Errors
+/// `NotFound`; those of the store.
+pub fn read(database: &Database, uri: &str) -> Result<ResourceContents> {
+    let named = Named::parse(uri).ok_or_else(|| Error::not_found(format!("{uri:?} names nothing here")))?;
+    let collection = database.existing_collection(&named.collection)?;
+    let (text, media_type) = match &named.inside {
+        Inside::Nothing => (describe(&collection)?, JSON),
+        Inside::File(path) => (file_text(&collection, path)?, PLAIN),
+        Inside::Record(id) => (record_text(&collection, id)?, JSON),
+    };
+    Ok(ResourceContents::text(text, uri).with_mime_type(media_type))
+}
+
+fn describe(collection: &Collection) -> Result<String> {
+    let info = collection.info()?;
+    let fields: serde_json::Map<_, _> = info.fields.into_iter().map(|(field, kinds)| (field, json!(kinds))).collect();
+    let described = json!({
+        "collection": info.name,
+        "records": info.rows,
+        "vectors": info.vectors,
+        "embedder": info.embedder,
+        "language": info.language,
+        "fields": fields,
+        "degraded": info.degraded,
+    });
+    Ok(format!("{described:#}"))
+}
+
+/// The passages one after the other, each under its source.
+fn file_text(collection: &Collection, path: &str) -> Result<String> {
+    let not_there = || Error::not_found(format!("no file {path:?} in collection {:?}", collection.name()));
+    let file = collection.files(path)?.into_iter().find(|file| file.path == path).ok_or_else(not_there)?;
+    let mut text = String::new();
+    for passage in passages(collection, path, 0..file.passages) {
+        let Found { id, source, text: passage, .. } = passage?;
+        let passage = format!("[{}]\n{}\n\n", source.unwrap_or(id), passage.trim_end());
+        let room = TEXT_BYTES_MAX.saturating_sub(text.len());
+        let fitting = beginning(&passage, room);
+        text += fitting;
+        if fitting.len() < passage.len() {
+            text += "\n… (the file is longer: read on with the tool `get`, its `path` and `from_line`)\n";
+            break;
+        }
+    }
+    Ok(text)
+}
+
+fn record_text(collection: &Collection, id: &str) -> Result<String> {
+    let found = collection.get(&[id], false)?.pop().flatten();
+    let record =
+        found.ok_or_else(|| Error::not_found(format!("no record {id:?} in collection {:?}", collection.name())))?;
+    let shown = serde_json::to_value(Found::record(collection.name(), record).beginning(TEXT_BYTES_MAX));
+    Ok(format!("{:#}", shown.expect("answers are plain JSON")))
+}

@@ -1,0 +1,251 @@
+//! `list`: what there is: collections with their fields, the files of one, or its records.
+
+use nuthatch_engine::{Collection, CollectionInfo, Error, FileInfo, Result as EngineResult, Scan, format_datetime};
+use rmcp::model::Tool;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::access::{Access, Settings};
+use crate::budget::Budget;
+use crate::found::Found;
+use crate::place;
+use crate::refusal::Refusal;
+use crate::tools::{Answer, Does, Parsed, shown};
+
+pub const NAME: &str = "list";
+
+/// Records that are read at a time.
+const RECORDS_AT_ONCE: usize = 50;
+/// Of a record's text only so much is shown.
+const TEXT_BYTES_MAX: usize = 200;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Listing {
+    /// Left out: all collections, with their fields.
+    collection: Option<String>,
+    /// What of the collection: files (the default), or records with the beginnings of their texts.
+    what: Option<What>,
+    /// Only the file, or files below the folder, of this path.
+    path: Option<String>,
+    /// Only records whose fields pass, for example `topic = 'deploy'`.
+    #[serde(rename = "where")]
+    condition: Option<String>,
+    /// Longest answer: 300 to 20000, default 4000.
+    max_tokens: Option<usize>,
+    /// Of the answer before, to go on.
+    cursor: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum What {
+    Files,
+    Records,
+}
+
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct ListAnswer {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    collections: Vec<Listed>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<File>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    records: Vec<Found>,
+    /// There is more: give it to go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<String>,
+    /// What to know about this answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
+}
+
+/// A collection.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listed {
+    collection: String,
+    records: u64,
+    /// Records that can be found by meaning.
+    vectors: u64,
+    /// What turns text into vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    embedder: Option<String>,
+    /// Fields that `where` can ask for, each with the kinds of its values.
+    fields: Vec<String>,
+    /// Why an index is not in use; answers are right either way.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    degraded: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct File {
+    path: String,
+    kind: String,
+    bytes: u64,
+    passages: usize,
+    /// When it was changed, or sent here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed: Option<String>,
+}
+
+pub fn tool() -> Tool {
+    super::tool::<Listing, ListAnswer>(
+        NAME,
+        "See what is in the memory",
+        "Use when you need to know which collections, fields, files or notes there are: before writing a `where`, before forgetting, or when the \
+         user asks what is remembered.",
+        Does::Reads,
+    )
+}
+
+pub async fn call<A: Access>(
+    arguments: Parsed<Listing>,
+    access: &A,
+    settings: &Settings,
+) -> Result<ListAnswer, Refusal> {
+    let (arguments, embedder) = (arguments?, settings.embedder.clone());
+    access
+        .run(move |database| {
+            let Some(name) = &arguments.collection else {
+                if arguments.what.is_some() || arguments.path.is_some() || arguments.condition.is_some() {
+                    return Err(Error::invalid("`what`, `path` and `where` are about one collection; name it"));
+                }
+                return collections(database.collections()?, &arguments);
+            };
+            let collection = place::existing(database, name, &embedder)?;
+            match arguments.what.unwrap_or(if arguments.condition.is_some() { What::Records } else { What::Files }) {
+                What::Files if arguments.condition.is_some() => {
+                    Err(Error::invalid("`where` is about records; leave out `what`, or say records"))
+                }
+                What::Files => files(&collection, &arguments),
+                What::Records if arguments.path.is_some() => {
+                    Err(Error::invalid("records of a file: `get` with its `path`, or `where` with path = '…'"))
+                }
+                What::Records => records(&collection, &arguments),
+            }
+        })
+        .await
+}
+
+fn collections(infos: Vec<CollectionInfo>, arguments: &Listing) -> EngineResult<ListAnswer> {
+    let mut budget = Budget::of(arguments.max_tokens)?;
+    let mut answer = ListAnswer::default();
+    if infos.is_empty() {
+        answer.notes.push("the memory is empty".into());
+    }
+    let after = arguments.cursor.as_deref().unwrap_or_default();
+    for info in infos.into_iter().filter(|info| *info.name > *after) {
+        let mut listed = Listed::from(info);
+        if !budget.take(&listed) {
+            if !answer.collections.is_empty() {
+                answer.cursor = answer.collections.last().map(|last| last.collection.clone());
+                break;
+            }
+            // Hundreds of fields: their number must do.
+            listed.fields = vec![format!("{} fields; ask for a longer answer", listed.fields.len())];
+            budget.take(&listed);
+        }
+        answer.collections.push(listed);
+    }
+    Ok(answer)
+}
+
+fn files(collection: &Collection, arguments: &Listing) -> EngineResult<ListAnswer> {
+    let mut budget = Budget::of(arguments.max_tokens)?;
+    let mut answer = ListAnswer::default();
+    let after = arguments.cursor.as_deref().unwrap_or_default();
+    for file in collection.files(arguments.path.as_deref().unwrap_or_default())? {
+        if *file.path <= *after {
+            continue;
+        }
+        let file = File::from(file);
+        // A path is never longer than the shortest answer that can be asked for, but one is always shown: the cursor must move.
+        if !budget.take(&file) && !answer.files.is_empty() {
+            answer.cursor = answer.files.last().map(|last| last.path.clone());
+            break;
+        }
+        answer.files.push(file);
+    }
+    if answer.files.is_empty() {
+        let records = collection.len()?;
+        answer.notes.push(format!("no files there; the collection has {records} records (`what`: records)"));
+    }
+    Ok(answer)
+}
+
+fn records(collection: &Collection, arguments: &Listing) -> EngineResult<ListAnswer> {
+    let mut budget = Budget::of(arguments.max_tokens)?;
+    let mut answer = ListAnswer::default();
+    let filter = arguments.condition.as_deref().map(nuthatch_filter::parse).transpose()?;
+    // Pages of many; of the one that no longer fits, what fits is read again for its cursor.
+    let mut scan = Scan { cursor: arguments.cursor.clone(), limit: RECORDS_AT_ONCE, filter, vectors: false };
+    loop {
+        let page = collection.scan(&scan)?;
+        let found: Vec<Found> = page
+            .records
+            .into_iter()
+            .map(|record| Found::record(collection.name(), record).beginning(TEXT_BYTES_MAX))
+            .collect();
+        let fits = found.iter().take_while(|found| budget.take(found)).count();
+        let fits = if answer.records.is_empty() { fits.max(1) } else { fits };
+        let is_whole = fits >= found.len();
+        let number = found.len().min(fits);
+        answer.records.extend(found.into_iter().take(fits));
+        if !is_whole {
+            let again = Scan { limit: number.max(1), ..scan.clone() };
+            answer.cursor = if number == 0 { scan.cursor } else { collection.scan(&again)?.cursor };
+            break;
+        }
+        match page.cursor {
+            Some(cursor) => scan.cursor = Some(cursor),
+            None => break,
+        }
+    }
+    if answer.records.is_empty() {
+        answer.notes.push("no records there".into());
+    }
+    Ok(answer)
+}
+
+impl From<CollectionInfo> for Listed {
+    fn from(info: CollectionInfo) -> Self {
+        let fields = info.fields.into_iter().map(|(field, kinds)| format!("{field}: {}", kinds.join(" or ")));
+        Self {
+            fields: fields.collect(),
+            collection: info.name,
+            records: info.rows,
+            vectors: info.vectors,
+            embedder: info.embedder,
+            degraded: info.degraded,
+        }
+    }
+}
+
+impl From<FileInfo> for File {
+    fn from(file: FileInfo) -> Self {
+        Self {
+            changed: format_datetime(file.mtime_ns.div_euclid(1000)),
+            path: file.path,
+            kind: file.kind,
+            bytes: file.bytes,
+            passages: file.passages,
+        }
+    }
+}
+
+impl Answer for ListAnswer {
+    fn text(&self) -> String {
+        let collections = self.collections.iter().map(|listed| {
+            let Listed { collection, records, vectors, fields, .. } = listed;
+            format!(
+                "collection {collection}: {records} records, {vectors} of them with vectors\nfields: {}",
+                fields.join(", ")
+            )
+        });
+        let files = self.files.iter().map(|file| format!("{}  {} passages", file.path, file.passages));
+        let files = files.collect::<Vec<_>>().join("\n");
+        let files = (!files.is_empty()).then_some(files);
+        let records = self.records.iter().enumerate().map(|(at, record)| record.shown(at + 1));
+        shown(collections.chain(files).chain(records), self.cursor.as_deref(), &self.notes)
+    }
+}

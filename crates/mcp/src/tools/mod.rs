@@ -1,0 +1,136 @@
+//! The tools: their names, what they are for, what they may do to the memory, and their schemas. A file each.
+//!
+//! **Invariant:** eight at most; each description begins with when to use it; arguments that do not fit are told to the model, not to
+//! the host.
+
+mod add_files;
+mod forget;
+mod get;
+mod list;
+mod remember;
+mod search;
+
+use std::sync::{Arc, LazyLock};
+
+use nuthatch_engine::Error;
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::access::{Access, Settings};
+use crate::asked::Asked;
+use crate::refusal::Refusal;
+use crate::schema;
+
+pub use get::passages;
+pub use search::{Searching, search};
+
+/// An answer of a tool: what programs read, and what models read that are given no structure.
+pub trait Answer: Serialize + JsonSchema {
+    fn text(&self) -> String;
+}
+
+/// Where a tool is offered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Offered {
+    Always,
+    ToWriters,
+    WithFolders,
+}
+
+static ALL: LazyLock<[(Offered, Tool); 6]> = LazyLock::new(|| {
+    [
+        (Offered::Always, search::tool()),
+        (Offered::Always, get::tool()),
+        (Offered::Always, list::tool()),
+        (Offered::ToWriters, remember::tool()),
+        (Offered::ToWriters, forget::tool()),
+        (Offered::WithFolders, add_files::tool()),
+    ]
+});
+
+/// Those that a caller may use.
+pub fn offered(settings: &Settings) -> impl Iterator<Item = &'static Tool> {
+    let is_offered = |offered: &Offered| match offered {
+        Offered::Always => true,
+        Offered::ToWriters => settings.writes,
+        Offered::WithFolders => settings.writes && !settings.folders.is_empty(),
+    };
+    ALL.iter().filter(move |(offered, _)| is_offered(offered)).map(|(_, tool)| tool)
+}
+
+/// Runs a tool that is offered.
+pub async fn call<A: Access>(
+    name: &str,
+    arguments: JsonObject,
+    access: &A,
+    settings: &Arc<Settings>,
+    asked: &Asked,
+) -> CallToolResult {
+    let done = match name {
+        search::NAME => answer(search::call(parsed(arguments), access, settings, asked).await),
+        get::NAME => answer(get::call(parsed(arguments), access, settings).await),
+        list::NAME => answer(list::call(parsed(arguments), access, settings).await),
+        remember::NAME => answer(remember::call(parsed(arguments), access, settings).await),
+        forget::NAME => answer(forget::call(parsed(arguments), access, settings).await),
+        add_files::NAME => answer(add_files::call(parsed(arguments), access, settings, asked).await),
+        other => Err(Refusal::not_found(format!("no tool {other:?}"))),
+    };
+    done.unwrap_or_else(Refusal::into_result)
+}
+
+fn answer<T: Answer>(done: Result<T, Refusal>) -> Result<CallToolResult, Refusal> {
+    let done = done?;
+    let mut result = CallToolResult::success(vec![ContentBlock::text(done.text())]);
+    result.structured_content = Some(serde_json::to_value(&done).expect("answers are plain JSON"));
+    Ok(result)
+}
+
+/// The arguments of a call, or what is wrong with them.
+type Parsed<T> = Result<T, Refusal>;
+
+fn parsed<T: DeserializeOwned>(arguments: JsonObject) -> Parsed<T> {
+    serde_json::from_value(Value::Object(arguments))
+        .map_err(|error| Refusal::invalid(format!("the arguments: {error}")))
+}
+
+/// A tool of this memory alone, which reaches nothing outside of it.
+fn tool<Arguments: JsonSchema, Answer: JsonSchema>(
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    does: Does,
+) -> Tool {
+    let annotations = ToolAnnotations::with_title(title)
+        .read_only(does == Does::Reads)
+        .destructive(does == Does::Destroys)
+        // The same call again finds nothing left to do.
+        .idempotent(true)
+        .open_world(false);
+    Tool::new(name, description, schema::of_arguments::<Arguments>())
+        .with_title(title)
+        .with_raw_output_schema(schema::of_answer::<Answer>())
+        .with_annotations(annotations)
+}
+
+/// What a tool does to the memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Does {
+    Reads,
+    Adds,
+    Destroys,
+}
+
+/// An answer in words: its parts, notes, and how to go on.
+fn shown(parts: impl Iterator<Item = String>, cursor: Option<&str>, notes: &[String]) -> String {
+    let more = cursor.map(|cursor| format!("More: the same call with cursor {cursor:?}."));
+    let notes = notes.iter().map(|note| format!("Note: {note}."));
+    parts.chain(notes).chain(more).collect::<Vec<_>>().join("\n\n")
+}
+
+/// A cursor that no page gave.
+fn no_cursor(cursor: &str) -> Error {
+    Error::invalid(format!("{cursor:?} is not a cursor; use the one of the page before, with the same arguments"))
+}

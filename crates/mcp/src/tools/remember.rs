@@ -1,0 +1,130 @@
+//! `remember`: a note under an id, new or in place of what was there.
+
+use nuthatch_engine::{Error, Record, Result as EngineResult, StoredRecord, Value, payload_from_json};
+use rmcp::model::Tool;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use crate::access::{Access, Settings};
+use crate::place;
+use crate::refusal::Refusal;
+use crate::tools::{Answer, Does, Parsed};
+
+pub const NAME: &str = "remember";
+
+/// Where notes go when no collection is named.
+const COLLECTION_DEFAULT: &str = "notes";
+/// When a note was stored.
+const REMEMBERED: &str = "remembered";
+/// A note is one thing; what is longer is a file.
+const TEXT_BYTES_MAX: usize = 32 << 10;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Remembering {
+    /// One fact, decision or preference, in words that will be understood without this conversation.
+    text: String,
+    /// To replace the note of this id; left out, an id is made of the text.
+    id: Option<String>,
+    /// Left out: `notes`.
+    collection: Option<String>,
+    /// Values to filter by later, for example {"topic": "deploy", "source": "meeting of May 3"}.
+    #[serde(default)]
+    fields: Map<String, Json>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Remembered {
+    collection: String,
+    id: String,
+    outcome: Outcome,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Outcome {
+    Added,
+    Replaced,
+    /// It was there already.
+    Unchanged,
+}
+
+pub fn tool() -> Tool {
+    super::tool::<Remembering, Remembered>(
+        NAME,
+        "Remember a note",
+        "Use when the user says to remember something, or when a decision, preference or hard-won fact will matter in later conversations. First \
+         `search` for it: give the `id` of a note that is outdated to replace it. Never store secrets such as passwords or keys.",
+        Does::Adds,
+    )
+}
+
+pub async fn call<A: Access>(
+    arguments: Parsed<Remembering>,
+    access: &A,
+    settings: &Settings,
+) -> Result<Remembered, Refusal> {
+    let (arguments, settings) = (arguments?, settings.clone());
+    access
+        .run(move |database| {
+            let record = arguments.record()?;
+            let name = arguments.collection.as_deref().unwrap_or(COLLECTION_DEFAULT);
+            let collection = place::existing_or_new(database, name, &settings.embedder)?;
+            let old = collection.get(&[&record.id], false)?.pop().flatten();
+            let (id, outcome) = (record.id.clone(), Outcome::of(old.as_ref(), &record));
+            if outcome != Outcome::Unchanged {
+                let now_us = i64::try_from(settings.clock.now_ms()).unwrap_or(i64::MAX).saturating_mul(1000);
+                let mut record = record;
+                record.payload.insert(REMEMBERED.into(), Value::Datetime(now_us));
+                collection.upsert(vec![record])?;
+            }
+            Ok(Remembered { collection: name.into(), id, outcome })
+        })
+        .await
+}
+
+impl Remembering {
+    fn record(&self) -> EngineResult<Record> {
+        let text = self.text.trim();
+        if text.is_empty() {
+            return Err(Error::invalid("the text is empty"));
+        }
+        if text.len() > TEXT_BYTES_MAX {
+            let message =
+                format!("the text has {} bytes, {TEXT_BYTES_MAX} at most; store one note for each thing", text.len());
+            return Err(Error::invalid(message));
+        }
+        let id = self.id.clone().unwrap_or_else(|| id_of(text));
+        Ok(Record::new(id).text(text).payload(payload_from_json(Json::Object(self.fields.clone()))?))
+    }
+}
+
+/// The same text has the same id: remembering twice is remembering once.
+fn id_of(text: &str) -> String {
+    let hash = blake3::hash(text.as_bytes()).to_hex();
+    format!("note-{}", &hash[..16])
+}
+
+impl Outcome {
+    fn of(old: Option<&StoredRecord>, new: &Record) -> Self {
+        let Some(old) = old else { return Self::Added };
+        let mut payload = old.payload.clone();
+        payload.remove(REMEMBERED);
+        match old.text == new.text && payload == new.payload {
+            true => Self::Unchanged,
+            false => Self::Replaced,
+        }
+    }
+}
+
+impl Answer for Remembered {
+    fn text(&self) -> String {
+        let Self { collection, id, outcome } = self;
+        match outcome {
+            Outcome::Added => format!("Remembered as {id} in collection {collection}."),
+            Outcome::Replaced => format!("Remembered as {id} in collection {collection}, in place of what was there."),
+            Outcome::Unchanged => format!("That was remembered already, as {id} in collection {collection}."),
+        }
+    }
+}

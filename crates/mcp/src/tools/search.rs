@@ -1,0 +1,236 @@
+//! `search`: the best passages and notes for a question, from one collection or all.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use nuthatch_engine::{
+    Answer as Hits, Collection, Database, EmbedderChoice, Error, ErrorKind, Hit, Mode, Result as EngineResult, Search,
+    text_snippet,
+};
+use nuthatch_text::Analyzer;
+use rmcp::model::Tool;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::access::{Access, Settings};
+use crate::asked::Asked;
+use crate::budget::Budget;
+use crate::found::Found;
+use crate::place;
+use crate::refusal::Refusal;
+use crate::tools::{Answer, Does, Parsed, no_cursor, shown};
+
+pub const NAME: &str = "search";
+
+const LIMIT_DEFAULT: usize = 10;
+const LIMIT_MAX: usize = 50;
+/// One text takes this part of an answer at most, so that there is room for others.
+const SHARE: usize = 3;
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Searching {
+    /// A question or key words.
+    pub query: String,
+    /// Where to look; left out, everywhere.
+    pub collection: Option<String>,
+    /// Condition on fields, for example `lang = 'rust' and mtime > '2025-01-01'`; `list` names the fields.
+    #[serde(rename = "where")]
+    pub condition: Option<String>,
+    /// By words (text), by meaning (vector), or by both (hybrid); left out, whatever the collection has.
+    pub mode: Option<ModeName>,
+    /// 1 to 50, default 10.
+    pub limit: Option<usize>,
+    /// Longest answer: 300 to 20000, default 4000.
+    pub max_tokens: Option<usize>,
+    /// Of the answer before, to go on.
+    pub cursor: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ModeName {
+    Hybrid,
+    Text,
+    Vector,
+}
+
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct SearchAnswer {
+    /// Best first. Cite `source`, or `id` where there is none.
+    pub hits: Vec<Found>,
+    /// There is more: give it to go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// What to know about this answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+pub fn tool() -> Tool {
+    super::tool::<Searching, SearchAnswer>(
+        NAME,
+        "Search the memory",
+        "Use when files, notes or earlier decisions that the user has stored may answer a question, and before `remember`, to see what is \
+         known already. Returns passages, best first, each with the source to cite.",
+        Does::Reads,
+    )
+}
+
+pub async fn call<A: Access>(
+    arguments: Parsed<Searching>,
+    access: &A,
+    settings: &Settings,
+    asked: &Asked,
+) -> Result<SearchAnswer, Refusal> {
+    let (arguments, cancel) = (arguments?, asked.cancel.clone());
+    let (embedder, timeout) = (settings.embedder.clone(), settings.search_timeout);
+    access.run(move |database| search(database, &arguments, &embedder, timeout, cancel)).await
+}
+
+/// The search itself.
+pub fn search(
+    database: &Database,
+    arguments: &Searching,
+    embedder: &EmbedderChoice,
+    timeout: Duration,
+    cancel: Arc<AtomicBool>,
+) -> EngineResult<SearchAnswer> {
+    let mut budget = Budget::of(arguments.max_tokens)?;
+    let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT);
+    if !(1..=LIMIT_MAX).contains(&limit) {
+        return Err(Error::invalid(format!("limit is {limit}; give 1 to {LIMIT_MAX}, and go on with the cursor")));
+    }
+    let offset = arguments.cursor.as_deref().map_or(Ok(0), |cursor| cursor.parse().map_err(|_| no_cursor(cursor)))?;
+    let collections = place::meant(database, arguments.collection.as_deref(), embedder)?;
+    let filter = arguments.condition.as_deref().map(nuthatch_filter::parse).transpose()?;
+    // Where there are several, each may have all that comes before.
+    let (skipped_inside, skipped_after) = if collections.len() == 1 { (offset, 0) } else { (0, offset) };
+    let question = Search {
+        text: Some(arguments.query.clone()),
+        mode: arguments.mode.map(Mode::from),
+        filter,
+        limit: limit + skipped_after,
+        offset: skipped_inside,
+        time_limit: Some(timeout),
+        cancel: Some(cancel),
+        ..Search::default()
+    };
+    let mut answer = SearchAnswer::default();
+    let found = ask_all(&collections, &question, &mut answer.notes)?;
+    let mut is_more = found.iter().any(|(_, hits)| hits.next_offset.is_some());
+    let mut ranked = interleaved(found).skip(skipped_after);
+    let (share, mut shown) = (budget.bytes_left() / SHARE, 0);
+    for (collection, hit) in ranked.by_ref().take(limit) {
+        let window = |text: &str, bytes: usize| window(collection, text, &arguments.query, bytes);
+        let mut found = Found::hit(collection.name(), hit);
+        if !found.take_room(&mut budget, share, window) {
+            if shown == 0 {
+                let message = "the first hit does not fit into max_tokens; ask for more";
+                return Err(Error::invalid(message));
+            }
+            is_more = true;
+            break;
+        }
+        answer.hits.push(found);
+        shown += 1;
+    }
+    is_more |= ranked.next().is_some();
+    answer.cursor = is_more.then(|| (offset + shown).to_string());
+    if answer.hits.is_empty() {
+        let why = match (collections.is_empty(), offset) {
+            (true, _) => "the memory is empty",
+            (false, 0) => "nothing found; try other words, or leave out `where`",
+            (false, _) => "there is no more",
+        };
+        answer.notes.push(why.into());
+    }
+    Ok(answer)
+}
+
+/// The answers of all collections that can be asked this.
+fn ask_all<'a>(
+    collections: &'a [Collection],
+    question: &Search,
+    notes: &mut Vec<String>,
+) -> EngineResult<Vec<(&'a Collection, Hits)>> {
+    let (mut found, mut refused) = (Vec::new(), None);
+    for collection in collections {
+        match ask(collection, question, notes) {
+            Ok(mut hits) => {
+                notes.append(&mut hits.degraded);
+                found.push((collection, hits));
+            }
+            // A field that one collection lacks may be one of another.
+            Err(error) if error.kind == ErrorKind::Invalid && collections.len() > 1 => {
+                notes.push(format!("collection {} was left out: {}", collection.name(), error.message));
+                refused = Some(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match refused {
+        Some(error) if found.is_empty() => Err(error),
+        _ => Ok(found),
+    }
+}
+
+/// One collection's answer; by words alone where its embedder is not there.
+fn ask(collection: &Collection, question: &Search, notes: &mut Vec<String>) -> EngineResult<Hits> {
+    let started = Instant::now();
+    let error = match collection.search(question) {
+        Err(error) if error.kind == ErrorKind::Unavailable && question.mode.is_none() => error,
+        done => return done,
+    };
+    let is_late = question.time_limit.is_some_and(|limit| started.elapsed() >= limit);
+    let is_cancelled = question.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed));
+    if is_late || is_cancelled {
+        return Err(error);
+    }
+    notes.push(format!("collection {} was searched by words alone: {}", collection.name(), error.message));
+    collection.search(&Search { mode: Some(Mode::Text), ..question.clone() })
+}
+
+/// All firsts, then all seconds: scores of different collections cannot be compared. Among firsts those come before whose meaning is nearer, which is
+/// right where one model has embedded them, and no worse than any other order elsewhere.
+fn interleaved<'a>(found: Vec<(&'a Collection, Hits)>) -> impl Iterator<Item = (&'a Collection, Hit)> {
+    let mut ranked: Vec<(usize, &Collection, Hit)> = Vec::new();
+    for (collection, hits) in found {
+        ranked.extend(hits.hits.into_iter().enumerate().map(|(rank, hit)| (rank, collection, hit)));
+    }
+    let nearness = |hit: &Hit| hit.legs.vector.map_or(f32::NEG_INFINITY, |leg| leg.score);
+    ranked.sort_by(|(rank, _, hit), (other_rank, _, other)| {
+        rank.cmp(other_rank).then_with(|| nearness(other).total_cmp(&nearness(hit)))
+    });
+    ranked.into_iter().map(|(_, collection, hit)| (collection, hit))
+}
+
+/// The part of a long text where the query's words are; its beginning, where they cannot be told.
+fn window(collection: &Collection, text: &str, query: &str, bytes_max: usize) -> String {
+    const MARK: &str = "… ";
+    let analyzer = collection.info().ok().and_then(|info| Analyzer::new(&info.language).ok());
+    let Some(analyzer) = analyzer else { return text.to_string() };
+    let range = text_snippet(&analyzer, text, query, bytes_max.saturating_sub(MARK.len())).window;
+    match range.start {
+        0 => text[range].to_string(),
+        _ => format!("{MARK}{}", &text[range]),
+    }
+}
+
+impl From<ModeName> for Mode {
+    fn from(name: ModeName) -> Self {
+        match name {
+            ModeName::Hybrid => Self::Hybrid,
+            ModeName::Text => Self::Text,
+            ModeName::Vector => Self::Vector,
+        }
+    }
+}
+
+impl Answer for SearchAnswer {
+    fn text(&self) -> String {
+        let hits = self.hits.iter().enumerate().map(|(at, hit)| hit.shown(at + 1));
+        shown(hits, self.cursor.as_deref(), &self.notes)
+    }
+}

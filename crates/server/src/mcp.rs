@@ -1,0 +1,81 @@
+//! The Model Context Protocol at `/mcp`: Streamable HTTP, each request by itself.
+//!
+//! There are no sessions: a request says who asks, and is answered by one JSON document. So nothing is kept for clients that went away, a key that is
+//! revoked opens nothing from the next request on, and stopping waits for requests under way and nothing else.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::response::Response;
+use axum::routing::post;
+use nuthatch_engine::{Database, Result as EngineResult};
+use nuthatch_mcp::{Access, Handler, Refusal, Settings};
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+
+use crate::access::Scope;
+use crate::caller::{Caller, Reading, refuse_other_origins};
+use crate::problem::Problem;
+use crate::shared::Shared;
+
+pub fn routes() -> Router<Arc<Shared>> {
+    Router::new().route("/mcp", post(answer))
+}
+
+/// A caller from no other site's page.
+struct Asking(Caller);
+
+impl FromRequestParts<Arc<Shared>> for Asking {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
+        refuse_other_origins(parts)?;
+        let Reading(caller) = Reading::from_request_parts(parts, shared).await?;
+        Ok(Self(caller))
+    }
+}
+
+async fn answer(
+    State(shared): State<Arc<Shared>>,
+    Asking(caller): Asking,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (parts, body) = request.into_parts();
+    let (bytes, _held) = shared.admission.read(body).await?;
+    let settings = Arc::new(Settings {
+        writes: caller.may(Scope::Write),
+        search_timeout: shared.config.search_timeout,
+        ..Settings::default()
+    });
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        // Whom a request may name as its host was decided with its caller.
+        .disable_allowed_hosts();
+    let handler = Handler::new(Asker(caller), settings);
+    let service =
+        StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(NeverSessionManager::default()), config);
+    Ok(service.handle(Request::from_parts(parts, Body::from(bytes))).await.map(Body::new))
+}
+
+/// The caller's calls of the engine.
+#[derive(Clone)]
+struct Asker(Caller);
+
+impl Access for Asker {
+    async fn run<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        self.0.run(call).await.map_err(Refusal::from)
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        Self { kind: problem.kind, message: problem.detail, remedy: problem.remedy }
+    }
+}
