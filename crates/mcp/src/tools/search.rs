@@ -141,7 +141,7 @@ pub fn search(
     if answer.hits.is_empty() {
         let why = match (collections.is_empty(), offset) {
             (true, _) => "the memory is empty",
-            (false, 0) => "nothing found; try other words, or leave out `where`",
+            (false, 0) => "nothing found; try other words, or leave out `where` and `mode`",
             (false, _) => "there is no more",
         };
         answer.notes.push(why.into());
