@@ -112,6 +112,10 @@ audit: check-tools $(PACKAGES_STAMP) ## Licences, yanked crates and known adviso
 openapi: check-tools $(LIBCLANG_STAMP) ## Write docs/openapi.json, the description of the server, as the code says it
 	@$(STEP) "The description of the server" scripts/openapi.sh $(CARGO_SCOPE)
 
+.PHONY: typescript
+typescript: ## Write the types of the TypeScript client anew from docs/openapi.json (needs node)
+	@$(STEP) "The TypeScript client" scripts/typescript.sh generate
+
 .PHONY: conformance
 conformance: build ## Run suites of others against the server (schemathesis, redis-py, the Model Context Protocol's, LangChain's, …; packages from PyPI and npm into .conformance and target)
 	@scripts/conformance.sh "$(RELEASE)/nuthatch"
@@ -135,6 +139,10 @@ prove: check-tools $(LIBCLANG_STAMP) ## Prove the five promises on this machine 
 .PHONY: bench-kv
 bench-kv: check-tools $(LIBCLANG_STAMP) ## Measure key-value against Pebble and RocksDB (over an hour; QUICK=1: minutes)
 	@scripts/bench-kv.sh
+
+.PHONY: fuzz
+fuzz: ## Fuzz a parser for SECONDS=60 (FUZZ=name, or all; without: lists them; wants a nightly toolchain)
+	@scripts/fuzz.sh "$(FUZZ)" "$(SECONDS)"
 
 .PHONY: compat-fixture
 compat-fixture: check-tools $(LIBCLANG_STAMP) ## Make the folder of this format that later builds must open (tests/compat) anew

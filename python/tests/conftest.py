@@ -6,15 +6,56 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import faces
 import pytest
 from support import REPOSITORY
 
 import nuthatch
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "not_over(face, why): this test cannot hold over that face")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "face" in metafunc.fixturenames:
+        metafunc.parametrize("face", faces.faces_of(metafunc.module.__name__))
+
+
+@pytest.fixture(scope="session")
+def held_folder() -> Iterator[str]:
+    """A folder that another process holds for the whole session."""
+    with faces.in_memory() as place, faces.held(place / "memory") as folder:
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The address of a server that runs for the whole session."""
+    with (
+        faces.in_memory() as place,
+        faces.served(place / "memory", "--backup-dir", str(place / "backups")) as address,
+    ):
+        yield address
+
+
 @pytest.fixture
-def db() -> Iterator[nuthatch.Database]:
-    with nuthatch.connect(":memory:") as db:
+def address(request: pytest.FixtureRequest, face: str) -> Iterator[str]:
+    """What ``connect`` takes for an empty database over this face."""
+    faces.skip_where_it_cannot_hold(request, face)
+    if face == "embedded":
+        yield ":memory:"
+        return
+    place = request.getfixturevalue("held_folder" if face == "socket" else "server")
+    try:
+        yield place
+    finally:
+        faces.empty(place)
+
+
+@pytest.fixture
+def db(address: str) -> Iterator[nuthatch.Database]:
+    with nuthatch.connect(address) as db:
         yield db
 
 

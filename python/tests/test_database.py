@@ -95,7 +95,7 @@ def test_leaving_the_with_block_closes_even_after_an_error(folder):
         ("", nuthatch.InvalidError, "names no folder"),
         (5, nuthatch.InvalidError, "of type int"),
         (b"bytes", nuthatch.InvalidError, "names no folder"),
-        ("https://example.org", nuthatch.InvalidError, "is an address"),
+        ("ftp://example.org", nuthatch.InvalidError, "is an address"),
     ],
 )
 def test_what_is_no_path_is_refused(path, error, named):
@@ -130,6 +130,7 @@ def test_a_memory_budget_that_cannot_work_is_refused(budget):
         nuthatch.connect(":memory:", memory_budget=budget)
 
 
+@pytest.mark.not_over("http", "a server knows a collection by its name and not by a handle")
 def test_collections_are_listed_and_dropped(db):
     db.collection("b", dim=3, embedder="none")
     db.collection("a", embedder="none", language="german")
@@ -175,6 +176,7 @@ def test_threads_may_share_one_database(db):
     assert notes.count() == 80
 
 
+@pytest.mark.not_over("http", "an embedder of this process is not the server's")
 def test_other_threads_run_while_the_engine_works(db):
     """A thread that held the interpreter would keep the embedder's own thread from ever being heard."""
     entered, leave = threading.Event(), threading.Event()
@@ -233,6 +235,8 @@ def test_every_acknowledged_write_survives_kill_9_and_none_is_half_there(folder)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.not_over("http", "it is about a database in memory")
+@pytest.mark.not_over("socket", "it is about a database in memory")
 def test_a_fork_of_a_database_in_memory_gets_a_clear_error_and_does_not_hang(db):
     notes = db.collection("notes", embedder="none")
     notes.upsert([{"id": "a", "text": "x"}])

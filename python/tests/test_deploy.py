@@ -115,12 +115,61 @@ def test_the_dashboard_has_panels_that_do_not_overlap():
         cells |= own
 
 
-def test_alerts_are_valid_and_fire_for_what_they_are_named():
-    promtool = tool("promtool")
-    done = subprocess.run([promtool, "check", "rules", ALERTS], capture_output=True, text=True, timeout=60)
+def test_alerts_are_valid():
+    done = subprocess.run([tool("promtool"), "check", "rules", ALERTS], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_each_alert_fires_for_what_is_ill_and_none_for_what_is_well(tmp_path):
+    """Two instances for an hour and a half: one with every trouble, one with none."""
+    minutes = 90
+    slow, quick = 'nuthatch_http_request_seconds_bucket{route="/v1/collections/{collection}/search",le=', "}"
+    ill = {
+        'up{job="nuthatch"}': "0x90",
+        'nuthatch_http_requests_total{status="200"}': "0+100x90",
+        'nuthatch_http_requests_total{status="500"}': "0+5x90",
+        "nuthatch_http_requests_refused_total": "0+1x90",
+        f'{slow}"1.0"{quick}': "0+50x90",
+        f'{slow}"10.0"{quick}': "0+100x90",
+        f'{slow}"+Inf"{quick}': "0+100x90",
+        'nuthatch_collection_degraded{collection="notes"}': "1x90",
+        'nuthatch_memory_bytes{part="block_cache"}': "150x90",
+        "nuthatch_memory_budget_bytes": "100x90",
+        'nuthatch_disk_bytes{part="quarantine"}': "1x90",
+        "nuthatch_snapshots": "1x90",
+    }
+    well = {
+        **dict.fromkeys(ill, "0x90"),
+        'up{job="nuthatch"}': "1x90",
+        'nuthatch_http_requests_total{status="200"}': "0+100x90",
+        **{f'{slow}"{le}"{quick}': "0+100x90" for le in ("1.0", "10.0", "+Inf")},
+        'nuthatch_memory_bytes{part="block_cache"}': "90x90",
+        'nuthatch_memory_bytes{part="program"}': "900x90",
+        "nuthatch_memory_budget_bytes": "100x90",
+    }
     alerts = re.findall(r"- alert: (\w+)", ALERTS.read_text())
-    assert len(set(alerts)) == len(alerts) and all(name.startswith("Nuthatch") for name in alerts)
+    firing = [{"labels": f'{{alertname="{name}", instance="ill"}}', "value": 1} for name in alerts]
+    expression = 'count by (alertname, instance) (ALERTS{alertstate="firing"})'
+    of_both = (("ill", ill), ("well", well))
+    test = {
+        "interval": "1m",
+        "input_series": [
+            {"series": with_instance(series, instance), "values": values}
+            for instance, found in of_both
+            for series, values in found.items()
+        ],
+        "promql_expr_test": [{"expr": expression, "eval_time": f"{minutes}m", "exp_samples": firing}],
+    }
+    rules = tmp_path / "rules.yaml"
+    # JSON is YAML.
+    rules.write_text(json.dumps({"rule_files": [str(ALERTS)], "evaluation_interval": "1m", "tests": [test]}))
+    done = subprocess.run([tool("promtool"), "test", "rules", rules], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def with_instance(series: str, instance: str) -> str:
+    name, _, labels = series.partition("{")
+    return f'{name}{{instance="{instance}"{"," if labels else "}"}{labels}'
 
 
 def mebibytes(size: str) -> int:
@@ -172,9 +221,9 @@ def test_the_chart_is_valid_in_every_way_that_it_can_be_set():
     helm = tool("helm")
     ways = [
         [],
-        ["--set", "keys.existingSecret=k,redis.enabled=true,cpu.limit=2,storage.className=fast"],
+        ["--set", "keys.existingSecret=own,redis.enabled=true,cpu.limit=2,storage.className=fast"],
         ["--set", "tls.existingSecret=t,serviceMonitor.enabled=true,serviceMonitor.keySecret.name=m"],
-        ["--set", "prometheusRule.enabled=true,auth=none,settings.NUTHATCH_SEARCH_TIMEOUT=10s"],
+        ["--set", "prometheusRule.enabled=true,settings.NUTHATCH_SEARCH_TIMEOUT=10s"],
     ]
     for way in ways:
         linted = subprocess.run([helm, "lint", "--strict", CHART, *way], capture_output=True, text=True, timeout=60)
@@ -187,7 +236,7 @@ def test_the_chart_is_valid_in_every_way_that_it_can_be_set():
         assert f"memory: {256 + 512 + 128 + REST}Mi" in made.stdout
     for wrong in (
         "memory.budget=16",
-        "auth=maybe",
+        "keys.existingSecret=",
         "replicas=2",
         "settings.OTHER=1",
         "storage.accessMode=ReadWriteMany",

@@ -52,6 +52,7 @@ def endpoint():
     endpoint.server_close()
 
 
+@pytest.mark.not_over("http", "an embedder of this process is not the server's")
 def test_a_function_embeds_texts_and_questions(db):
     toy = embedders.function(toy_embed, name="toy", dim=16)
     notes = db.collection("notes", embedder=toy)
@@ -67,6 +68,7 @@ def test_a_function_embeds_texts_and_questions(db):
     assert toy.embed(["red fish"])[0] == pytest.approx(toy.embed_query("red fish"))
 
 
+@pytest.mark.not_over("http", "an embedder of this process is not the server's")
 def test_a_callable_with_name_and_dim_is_an_embedder_as_it_stands(db):
     class Toy:
         name, dim = "toy", 16
@@ -79,6 +81,7 @@ def test_a_callable_with_name_and_dim_is_an_embedder_as_it_stands(db):
     assert notes.search("red", mode="vector")[0].id == "a"
 
 
+@pytest.mark.not_over("http", "an embedder of this process is not the server's")
 def test_a_function_may_give_a_numpy_matrix(db):
     numpy = pytest.importorskip("numpy")
     toy = embedders.function(lambda texts: numpy.array(toy_embed(texts), dtype="f8"), name="toy", dim=16)
@@ -96,12 +99,14 @@ def test_a_function_may_give_a_numpy_matrix(db):
         (lambda texts: 1 / 0, "division by zero"),
     ],
 )
+@pytest.mark.not_over("http", "an embedder of this process is not the server's")
 def test_a_function_that_fails_is_named_and_nothing_is_stored(db, gives, named):
     notes = db.collection("notes", embedder=embedders.function(gives, name="faulty", dim=2))
     with unchanged(notes), pytest.raises(nuthatch.UnavailableError, match=f"faulty.*{named}|{named}.*faulty"):
         notes.upsert([{"id": "a", "text": "x"}])
 
 
+@pytest.mark.not_over("http", "an embedder of this process is not the server's")
 def test_what_a_function_raises_is_the_cause_of_the_error(db):
     def breaks(texts):
         raise ConnectionResetError("the line is dead")
@@ -121,6 +126,7 @@ def test_what_a_function_raises_is_the_cause_of_the_error(db):
         notes.search_many(["x", "y"], mode="vector")
 
 
+@pytest.mark.not_over("http", "an embedder of this process is not the server's")
 def test_an_interrupt_inside_a_function_is_an_interrupt(db):
     def interrupted(texts):
         raise KeyboardInterrupt
@@ -156,6 +162,7 @@ def test_embedder_none_keeps_texts_without_vectors(db):
         db.collection("notes", embedder=embedders.function(toy_embed, name="toy", dim=16))
 
 
+@pytest.mark.not_over("http", "an embedder of this process is not the server's")
 def test_an_endpoint_embeds_in_batches_with_the_key(db, endpoint):
     remote = embedders.openai(endpoint.url, "toy-model", "secret", batch=10)
     assert (remote.name, remote.dim) == ("toy-model", 16)
@@ -169,6 +176,7 @@ def test_an_endpoint_embeds_in_batches_with_the_key(db, endpoint):
     assert notes.search("word7 here", mode="vector", limit=1)[0].id in {"7"} | {str(n) for n in range(25)}
 
 
+@pytest.mark.not_over("http", "an embedder of this process is not the server's")
 def test_an_endpoint_that_stumbles_is_asked_again(db, endpoint):
     remote = embedders.openai(endpoint.url, "toy-model", dim=16, retries=2)
     endpoint.answers = [503, 429]
@@ -176,6 +184,7 @@ def test_an_endpoint_that_stumbles_is_asked_again(db, endpoint):
     assert len(endpoint.requests) == 3
 
 
+@pytest.mark.not_over("http", "an embedder of this process is not the server's")
 def test_an_endpoint_that_stays_down_is_named_and_nothing_is_stored(db, endpoint):
     remote = embedders.openai(endpoint.url, "toy-model", dim=16, retries=0)
     notes = db.collection("notes", embedder=remote)

@@ -32,6 +32,7 @@ def tree(tmp_path):
     return tree
 
 
+@pytest.mark.not_over("http", "files that are sent have names of their own, see test_remote")
 def test_files_become_passages_with_their_source(db, documents, tree):
     report = db.add(tree)
     assert report.files_added == len(documents.files()) >= 3
@@ -44,6 +45,7 @@ def test_files_become_passages_with_their_source(db, documents, tree):
     assert documents.search("vault", where="lang = 'python'")[0].payload["name"] == "code.py"
 
 
+@pytest.mark.not_over("http", "a server says of a binary what it says of any file that gives nothing")
 def test_what_is_skipped_is_reported_with_a_word(db, documents, tree):
     skipped = {file.path.name: file for file in db.add(tree).skipped}
     assert "noise.bin" in skipped
@@ -52,6 +54,7 @@ def test_what_is_skipped_is_reported_with_a_word(db, documents, tree):
     assert not documents.search("xylophone")
 
 
+@pytest.mark.not_over("http", "files that are sent have names of their own, see test_remote")
 def test_adding_again_is_incremental(db, documents, tree):
     first = db.add(tree)
     again = db.add(tree)
@@ -64,6 +67,7 @@ def test_adding_again_is_incremental(db, documents, tree):
     assert documents.search("October")[0].payload["name"] == "plain.txt"
 
 
+@pytest.mark.not_over("http", "files that are sent have names of their own, see test_remote")
 def test_prune_removes_what_is_gone_and_only_below_the_path(db, documents, tree):
     db.add(tree)
     (tree / "keys.md").unlink()
@@ -76,6 +80,7 @@ def test_prune_removes_what_is_gone_and_only_below_the_path(db, documents, tree)
     assert not documents.search("spare key")
 
 
+@pytest.mark.not_over("http", "files that are sent have names of their own, see test_remote")
 def test_remove_files_takes_a_file_or_a_folder(db, documents, tree):
     db.add(tree)
     assert documents.remove_files(tree / "keys.md") == 1
@@ -85,6 +90,7 @@ def test_remove_files_takes_a_file_or_a_folder(db, documents, tree):
     assert documents.remove_files(tree / "sub") == 0
 
 
+@pytest.mark.not_over("http", "files that are sent have names of their own, see test_remote")
 def test_files_tell_size_time_kind_and_passages(db, documents, tree):
     db.add(tree)
     [file] = documents.files(tree / "keys.md")
@@ -147,6 +153,7 @@ def test_an_error_in_the_progress_callback_stops_the_add_and_is_raised(db, docum
     assert len(documents.files()) == 300
 
 
+@pytest.mark.not_over("http", "an embedder of this process is not the server's")
 def test_a_failing_embedder_fails_the_add_with_its_cause(db, tree):
     def breaks(texts):
         raise ConnectionResetError("dead")
@@ -224,6 +231,7 @@ def test_the_data_folder_inside_the_added_folder_is_passed_over(tmp_path):
         assert [Path(file.path).name for file in documents.files()] == ["note.txt"]
 
 
+@pytest.mark.not_over("http", "an embedder of this process is not the server's")
 def test_only_passages_that_changed_are_embedded_again(db, tmp_path):
     embedded = []
 

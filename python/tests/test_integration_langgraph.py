@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import random
+import threading
 import time
 from typing import Any
 
@@ -40,6 +43,34 @@ def test_a_thread_goes_on_after_closing_and_opening(folder):
         found = saver.get_tuple(config("t"))
         assert found.checkpoint["channel_values"] == {"messages": ["hello"]}
         assert found.pending_writes == [("task", "messages", "hi"), ("task", "other", 2)]
+
+
+def test_what_is_stored_is_laid_out_as_it_is_drawn(db):
+    """docs/internals/frameworks.md: folders outlive versions of this package."""
+    saver = NuthatchSaver(db)
+    at = put(saver, config("t", namespace="n"), 1, {"a": 1})
+    saver.put_writes(at, [("a", 2)], "task", "path")
+    kv = db.kv("checkpoints")
+    end = b"\x00\x01"
+    assert list(kv.keys()) == [
+        b"b" + end.join([b"t", b"n", b"a", b"0001.a", b""]),
+        b"c" + end.join([b"t", b"n", b"0001", b""]),
+        b"w" + end.join([b"t", b"n", b"0001", b"task", b"0", b""]),
+    ]
+    value, checkpoint, write = kv.values()
+    assert value == b"\0\0\0\x07msgpack\0\0\0\x01\x01"
+    assert checkpoint.startswith(b"\0\0\0\0" + b"\0\0\0\x07msgpack") and b"channel_values" not in checkpoint
+    assert write == b"\0\0\0\x04path\0\0\0\x04task\0\0\0\x010\0\0\0\x01a\0\0\0\x07msgpack\0\0\0\x01\x02"
+
+    store = NuthatchStore(db, index={"dims": 16, "embed": toy_embed, "fields": ["text"]})
+    store.put(("a", "b"), "k", {"text": "red", "n": 1, "list": [1]}, ttl=5)
+    [(key, packed)] = db.kv("store").items()
+    item, [record] = json.loads(packed), list(db.collection("store"))
+    assert key == b"a\0\1b\0\1\0\0k"
+    assert sorted(item) == ["created_at", "revision", "ttl", "updated_at", "value", "vectors"]
+    assert (item["value"], item["ttl"], item["vectors"]) == ({"text": "red", "n": 1, "list": [1]}, 5, 1)
+    assert json.loads(record.id) == ["a", "b", "k", 0, item["revision"]] and record.payload.pop("expires") > 0
+    assert record.payload == {"under": ["a", "a.b"], "value": {"text": "red", "n": 1}}
 
 
 def test_a_channel_that_did_not_change_is_stored_once(db):
@@ -90,6 +121,37 @@ def test_pruning_keeps_what_a_channel_of_changes_is_rebuilt_from(db):
     assert len(list(db.kv("checkpoints").keys())) == 3
     with pytest.raises(nuthatch.InvalidError):
         saver.prune(["t"], strategy="guess")
+
+
+@pytest.mark.parametrize("is_server", [False, True])
+def test_pruning_takes_nothing_from_who_writes_meanwhile(db, monkeypatch, is_server):
+    """Also where there are no transactions, as at a server over HTTP."""
+    if is_server:
+        monkeypatch.setattr(type(db), "path", "http://somewhere:7700")
+        monkeypatch.setattr(type(db), "transact", None)
+    saver = NuthatchSaver(db, durability="os")
+    incomplete = []
+
+    def write() -> None:
+        at = put(saver, config("t"), 0, {"n": 0})
+        for number in range(1, 150):
+            at = put(saver, at, number, {"n": number, "more": "x" * 50})
+            found = saver.get_tuple(config("t"))
+            if found is None or found.checkpoint["channel_values"] != {"n": number, "more": "x" * 50}:
+                incomplete.append(number)
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    while writing.is_alive():
+        # Whoever writes without end is not waited for; pruning says so.
+        with contextlib.suppress(nuthatch.ConflictError):
+            saver.prune(["t"])
+    writing.join()
+    saver.prune(["t"])
+    assert incomplete == []
+    assert [t.checkpoint["id"] for t in saver.list(config("t"))] == ["0149"] and len(
+        list(db.kv("checkpoints").keys())
+    ) == 3
 
 
 def test_a_graph_runs_on_it(db):

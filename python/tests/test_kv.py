@@ -150,6 +150,7 @@ def test_values_may_be_large(kv):
     assert "larger" not in kv
 
 
+@pytest.mark.not_over("http", "a server knows a keyspace by its name and not by a handle")
 def test_keyspaces_are_apart_and_can_be_dropped(db):
     one, other = db.kv("one"), db.kv("other")
     one["a"] = "1"
@@ -346,9 +347,11 @@ def test_every_public_method_can_be_awaited_with_the_same_arguments():
         assert inspect.isasyncgenfunction(other) if is_listing else inspect.iscoroutinefunction(other), name
 
 
-def test_every_awaited_call_answers_as_its_counterpart():
+def test_every_awaited_call_answers_as_its_counterpart(address):
+    options = {"sync_interval_ms": 5, "snapshot_age": 60} if address == ":memory:" else {}
+
     async def main():
-        async with nuthatch.connect_async(":memory:", sync_interval_ms=5, snapshot_age=60) as db:
+        async with nuthatch.connect_async(address, **options) as db:
             kv = await db.kv("test", durability="os")
             assert kv.name == "test"
             await kv.put("a", "1", ttl=60)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -20,9 +19,8 @@ FIELDS: dict[str, nuthatch.VectorField] = {
 
 
 @pytest.fixture
-def docs() -> Iterator[nuthatch.Collection]:
-    with nuthatch.connect(":memory:") as db:
-        yield db.collection("docs", vectors=FIELDS, dim=2, embedder="none")
+def docs(db: nuthatch.Database) -> nuthatch.Collection:
+    return db.collection("docs", vectors=FIELDS, dim=2, embedder="none")
 
 
 def fill(docs: nuthatch.Collection, count: int = 40) -> numpy.ndarray:
@@ -105,21 +103,18 @@ def test_legs_of_several_fields_are_fused(docs: nuthatch.Collection) -> None:
     assert with_vectors["vector.title"].to_pylist() == [[0, 1, 0, 0]]
 
 
-def test_fields_are_added_later_and_agree() -> None:
-    with nuthatch.connect(":memory:") as db:
-        docs = db.collection("docs", embedder="none", dim=2)
-        docs.upsert([{"id": "old", "vector": [1, 0]}])
-        docs = db.collection("docs", vectors={"late": {"dim": 3}})
-        assert (
-            docs.search(vector=[1, 0, 0], using="late") == [] or len(docs.search(vector=[1, 0, 0], using="late")) == 0
-        )
-        docs.upsert([{"id": "new", "vectors": {"late": [1, 0, 0]}}])
-        assert [hit.id for hit in docs.search(vector=[1, 1, 0], using="late")] == ["new"]
-        assert db.collection("docs", vectors={"late": {}}).info().vector_fields["late"].dim == 3
-        with pytest.raises(nuthatch.InvalidError, match="'late'|\"late\".*has dim 3, but 4"):
-            db.collection("docs", vectors={"late": {"dim": 4}})
-        with pytest.raises(nuthatch.InvalidError, match="needs its dimension"):
-            db.collection("docs", vectors={"other": {"metric": "dot"}})
+def test_fields_are_added_later_and_agree(db: nuthatch.Database) -> None:
+    docs = db.collection("docs", embedder="none", dim=2)
+    docs.upsert([{"id": "old", "vector": [1, 0]}])
+    docs = db.collection("docs", vectors={"late": {"dim": 3}})
+    assert docs.search(vector=[1, 0, 0], using="late") == [] or len(docs.search(vector=[1, 0, 0], using="late")) == 0
+    docs.upsert([{"id": "new", "vectors": {"late": [1, 0, 0]}}])
+    assert [hit.id for hit in docs.search(vector=[1, 1, 0], using="late")] == ["new"]
+    assert db.collection("docs", vectors={"late": {}}).info().vector_fields["late"].dim == 3
+    with pytest.raises(nuthatch.InvalidError, match="'late'|\"late\".*has dim 3, but 4"):
+        db.collection("docs", vectors={"late": {"dim": 4}})
+    with pytest.raises(nuthatch.InvalidError, match="needs its dimension"):
+        db.collection("docs", vectors={"other": {"metric": "dot"}})
 
 
 @pytest.mark.parametrize(
@@ -144,35 +139,35 @@ def test_what_is_wrong_with_a_vector_is_said_by_its_field(
     assert docs.count() == 40 and docs.get("fine") is None
 
 
-def test_what_is_wrong_with_a_search_is_said() -> None:
-    with nuthatch.connect(":memory:") as db:
-        docs = db.collection("docs", vectors=FIELDS, embedder="none")
-        docs.upsert([{"id": "a", "vectors": {"title": [1, 2, 3, 4]}}])
-        wrong: list[tuple[dict[str, object], str]] = [
-            ({"vector": [1, 2, 3, 4], "using": "x"}, 'no vector field "x"'),
-            ({"vector": [1, 2], "using": "title"}, 'vector field "title" has 4 dimensions'),
-            ({"text": "words", "using": "title"}, '`using` is "title"'),
-            ({"like": "a", "using": "image"}, 'no vector of field "image"'),
-            ({"vectors": {"title": [1]}}, 'vector field "title" has 4 dimensions'),
-            ({"vectors": [[1, 2]]}, "vectors is of type list"),
-        ]
-        for asked, said in wrong:
-            with pytest.raises(nuthatch.InvalidError) as refused:
-                docs.search(**asked)  # type: ignore[arg-type]
-            assert said in str(refused.value), asked
-        options: list[tuple[object, str]] = [
-            ({"title": 4}, "vectors['title'] is of type int"),
-            ({"title": {"dims": 4}}, "unknown key 'dims'"),
-            (["title"], "vectors is of type list"),
-        ]
-        for given, said in options:
-            with pytest.raises(nuthatch.InvalidError) as refused:
-                db.collection("docs", vectors=given)  # type: ignore[arg-type]
-            assert said in str(refused.value)
+def test_what_is_wrong_with_a_search_is_said(db: nuthatch.Database) -> None:
+    docs = db.collection("docs", vectors=FIELDS, embedder="none")
+    docs.upsert([{"id": "a", "vectors": {"title": [1, 2, 3, 4]}}])
+    wrong: list[tuple[dict[str, object], str]] = [
+        ({"vector": [1, 2, 3, 4], "using": "x"}, 'no vector field "x"'),
+        ({"vector": [1, 2], "using": "title"}, 'vector field "title" has 4 dimensions'),
+        ({"text": "words", "using": "title"}, '`using` is "title"'),
+        ({"like": "a", "using": "image"}, 'no vector of field "image"'),
+        ({"vectors": {"title": [1]}}, 'vector field "title" has 4 dimensions'),
+        ({"vectors": [[1, 2]]}, "vectors is of type list"),
+    ]
+    for asked, said in wrong:
+        with pytest.raises(nuthatch.InvalidError) as refused:
+            docs.search(**asked)  # type: ignore[arg-type]
+        assert said in str(refused.value), asked
+    options: list[tuple[object, str]] = [
+        ({"title": 4}, "vectors['title'] is of type int"),
+        ({"title": {"dims": 4}}, "unknown key 'dims'"),
+        (["title"], "vectors is of type list"),
+    ]
+    for given, said in options:
+        with pytest.raises(nuthatch.InvalidError) as refused:
+            db.collection("docs", vectors=given)  # type: ignore[arg-type]
+        assert said in str(refused.value)
 
 
-def test_batches_transactions_and_asyncio_take_them() -> None:
-    with nuthatch.connect(":memory:") as db:
+@pytest.mark.not_over("http", "there are no transactions and snapshots")
+def test_batches_transactions_and_asyncio_take_them(address: str) -> None:
+    with nuthatch.connect(address) as db:
         docs = db.collection("docs", vectors=FIELDS, embedder="none")
         with db.batch() as batch:
             batch.collection("docs").upsert([{"id": "a", "vectors": {"title": [1, 0, 0, 0]}}])
@@ -188,7 +183,8 @@ def test_batches_transactions_and_asyncio_take_them() -> None:
             assert [hit.id for hit in kept] == ["b", "a"]
 
     async def main() -> list[str]:
-        async with nuthatch.connect_async(":memory:") as db:
+        async with nuthatch.connect_async(address) as db:
+            db.sync.drop_collection("docs")
             docs = await db.collection("docs", vectors=FIELDS, embedder="none")
             await docs.upsert([{"id": "a", "vectors": {"title": [1, 0, 0, 0], "image": [1, 0, 0]}}])
             one = await docs.search(vector=[1, 0, 0, 0], using="title")

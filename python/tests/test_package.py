@@ -24,6 +24,7 @@ MODULES = [
     for module in pkgutil.iter_modules(nuthatch.__path__)
     if module.name not in ("_core", "model")
 ]
+MODULES += [f"nuthatch.remote.{module.name}" for module in pkgutil.iter_modules([f"{nuthatch.__path__[0]}/remote"])]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -46,6 +47,7 @@ def test_importing_prints_nothing_and_loads_nothing_heavy():
         "socket",
         "http",
         "urllib.request",
+        "urllib3",
         "subprocess",
     }
     assert loaded & heavy == set()

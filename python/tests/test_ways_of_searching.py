@@ -212,6 +212,7 @@ def test_a_search_whose_time_is_up_is_unavailable_and_the_next_one_is_fine(point
     assert len(points.search_many(vectors=[[0.0] * 16], timeout=60)[0]) == 10
 
 
+@pytest.mark.not_over("http", "an embedder of this process is not the server's")
 def test_the_time_of_many_searches_is_one_for_all_of_them(db):
     def embed(texts):
         time.sleep(0.05)
@@ -223,6 +224,7 @@ def test_the_time_of_many_searches_is_one_for_all_of_them(db):
         notes.search_many(["x"] * 6 * (os.cpu_count() or 1), timeout=0.1)
 
 
+@pytest.mark.not_over("http", "the flag is of this process; a cancelled task ends when its answer is there")
 def test_a_search_that_was_cancelled_is_unavailable(points):
     cancel = _core.CancelFlag()
     asked = query(vector=[0.0] * 16, cancel=cancel, **COMMON)

@@ -183,8 +183,10 @@ pub enum Command {
     Serve(commands::serve::Serve),
     /// Serve a model's host over standard input and output (Model Context Protocol)
     Mcp(commands::mcp::Mcp),
-    /// Keys of a server: make, list, revoke, rotate
+    /// Keys and passwords of a server: make, list, change, revoke, rotate
     Key(commands::key::KeyCommand),
+    /// Who has administered what, when, and how it ended
+    Audit(commands::audit::Audit),
     /// Settings of a server: check them
     Config(commands::config::ConfigCommand),
     /// Where the default embedding model is, and how to install it

@@ -6,6 +6,7 @@
 //! **Invariant:** answers go to standard output, everything else to standard error; the exit code says how it ended (see
 //! [`exit`]); nothing ever asks a question.
 
+mod acts;
 mod args;
 mod commands;
 mod durability;

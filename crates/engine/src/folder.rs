@@ -198,5 +198,6 @@ pub(crate) fn is_ours(name: &str) -> bool {
             | "keys.json"
             | "keys.json.writing"
             | "keys.lock"
+            | "audit"
     )
 }

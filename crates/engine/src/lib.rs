@@ -57,8 +57,10 @@ pub use files::{AddOptions, AddReport, FileInfo, Progress, Skipped};
 pub use folder::{FORMAT_OLDEST_READABLE, FORMAT_VERSION};
 pub use kv::{Entry, KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, VALUE_BYTES_MAX};
 pub use nuthatch_embed as embed;
-pub use nuthatch_extract::{PassageOptions, WalkOptions};
-pub use nuthatch_filter::{Payload, Value, format_datetime, parse_datetime, payload_from_json, payload_to_json};
+pub use nuthatch_extract::{PassageOptions, WalkOptions, walk};
+pub use nuthatch_filter::{
+    Payload, Value, datetimes_of, format_datetime, make_datetimes, parse_datetime, payload_from_json, payload_to_json,
+};
 pub use nuthatch_text::snippet as text_snippet;
 pub use nuthatch_truth::Damage;
 pub use nuthatch_vector::{Accuracy, Element, Metric};

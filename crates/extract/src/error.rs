@@ -1,6 +1,6 @@
 //! Why a file, or an entry of a walk, gave no text.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ExtractError {
@@ -24,4 +24,19 @@ pub enum ExtractError {
 
     #[error("{}: {what}", path.display())]
     Walk { path: PathBuf, what: String },
+}
+
+impl ExtractError {
+    /// The file or folder that it is about.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Binary { path, .. }
+            | Self::Unsupported { path, .. }
+            | Self::NotUtf8 { path, .. }
+            | Self::Broken { path, .. }
+            | Self::TooLarge { path, .. }
+            | Self::Io { path, .. }
+            | Self::Walk { path, .. } => path,
+        }
+    }
 }

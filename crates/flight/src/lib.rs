@@ -1,1 +1,27 @@
+//! gRPC: Arrow Flight over a data folder, and the standard services for health and reflection.
+//!
+//! **What it is.** Record batches in and out of collections (`DoPut`, `DoGet`, `DoExchange`), their listing, and actions on them.
+//! **Useful for** pipelines that speak Arrow already: pandas, Polars, Spark, DuckDB, whatever has a Flight client.
+//! **Not for** listening, keys or limits: whoever serves it says who the [`Caller`] is, and runs what is asked.
+//!
+//! **Invariant:** a batch that was acknowledged is in the store, whole, as durable as was asked for; one that is refused changed
+//! nothing. Of a stream no more is in memory than the batch at hand and the next one.
 
+mod action;
+mod caller;
+mod columns;
+mod exchange;
+mod get;
+mod health;
+mod incoming;
+mod info;
+mod message;
+mod put;
+mod reflection;
+mod service;
+mod snapshots;
+mod ticket;
+
+pub use caller::{Asked, Begun, Caller, Scope};
+pub use health::Health;
+pub use service::{open_routes, routes};

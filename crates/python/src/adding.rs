@@ -32,6 +32,10 @@ impl CancelFlag {
     fn set(&self) {
         self.flag.store(true, Ordering::SeqCst);
     }
+
+    fn is_set(&self) -> bool {
+        self.flag.load(Ordering::SeqCst)
+    }
 }
 
 impl CancelFlag {

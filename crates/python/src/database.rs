@@ -122,6 +122,13 @@ impl Database {
         Ok(Collection::new(collection, self.handle.clone()))
     }
 
+    /// What every collection is and holds.
+    fn collections<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let database = self.handle.get(py)?;
+        let infos = engine(py, || database.collections())?;
+        infos.into_iter().map(|info| info_to_python(py, info)).collect()
+    }
+
     fn collection_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let database = self.handle.get(py)?;
         engine(py, || database.collection_names())

@@ -16,28 +16,30 @@ use crate::value::{json_to_python, payload_to_python};
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Query<'py> {
-    text: Option<Bound<'py, PyAny>>,
-    vector: Option<PyBackedBytes>,
-    like: Option<String>,
-    using: Option<String>,
+    pub text: Option<Bound<'py, PyAny>>,
+    pub vector: Option<PyBackedBytes>,
+    pub like: Option<String>,
+    pub using: Option<String>,
     /// Further legs, by vector field.
-    vectors: Option<HashMap<String, PyBackedBytes>>,
-    mode: Option<String>,
-    condition: Option<String>,
-    limit: usize,
-    offset: usize,
-    include_text: bool,
-    include_payload: bool,
-    include_vector: bool,
-    fusion: String,
-    text_weight: f32,
-    vector_weight: f32,
+    pub vectors: Option<HashMap<String, PyBackedBytes>>,
+    pub mode: Option<String>,
+    pub condition: Option<String>,
+    pub limit: usize,
+    pub offset: usize,
+    pub include_text: bool,
+    pub include_payload: bool,
+    pub include_vector: bool,
+    pub fusion: String,
+    pub text_weight: f32,
+    pub vector_weight: f32,
     /// One of these three at most.
-    recall: Option<f32>,
-    effort: Option<usize>,
-    exact: bool,
-    timeout_seconds: Option<f64>,
-    cancel: Option<Bound<'py, CancelFlag>>,
+    pub recall: Option<f32>,
+    pub effort: Option<usize>,
+    pub exact: bool,
+    pub timeout_seconds: Option<f64>,
+    /// Whether a server is to say how the answer was found; the engine in this process always does.
+    pub explain: bool,
+    pub cancel: Option<Bound<'py, CancelFlag>>,
 }
 
 impl Query<'_> {

@@ -22,21 +22,12 @@ pub fn search_many<'py>(
     texts: Option<Bound<'py, PyList>>,
     vectors: Option<Vectors>,
 ) -> PyResult<Vec<AnswerParts<'py>>> {
-    let like_all = query.search(py)?.map_err(|error| to_python(py, error, None))?;
-    let cancel = like_all.cancel.clone().unwrap_or_default();
-    let one = |at: usize| -> PyResult<Search> {
-        let text = |texts: &Bound<'py, PyList>| {
-            string(&texts.get_item(at)?).map_err(|what| invalid(py, format!("texts[{at}] {what}; give strings")))
-        };
-        Ok(Search {
-            text: texts.as_ref().map(text).transpose()?,
-            vector: vectors.as_ref().and_then(|vectors| vectors.row(at)),
-            cancel: Some(cancel.clone()),
-            ..like_all.clone()
-        })
-    };
-    let searches = (0..count).map(one).collect::<PyResult<Vec<_>>>()?;
-    let deadline = like_all.time_limit.map(|limit| Instant::now() + limit);
+    let cancel = query.cancel.as_ref().map(|cancel| cancel.get().shared()).unwrap_or_default();
+    let mut searches = each(py, query, count, texts, vectors)?;
+    for search in &mut searches {
+        search.cancel = Some(cancel.clone());
+    }
+    let deadline = query.timeout_seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
     let answers = std::thread::scope(|scope| {
         let (sender, mut ended) = channel::<()>();
         let worker = scope.spawn(move || {
@@ -68,4 +59,26 @@ pub fn search_many<'py>(
         answers.map_err(|error| to_python(py, error, raised))
     })?;
     answers.into_iter().map(|answer| searching::parts(py, answer)).collect()
+}
+
+/// The searches themselves.
+pub fn each<'py>(
+    py: Python<'py>,
+    query: &Query<'py>,
+    count: usize,
+    texts: Option<Bound<'py, PyList>>,
+    vectors: Option<Vectors>,
+) -> PyResult<Vec<Search>> {
+    let like_all = query.search(py)?.map_err(|error| to_python(py, error, None))?;
+    let one = |at: usize| -> PyResult<Search> {
+        let text = |texts: &Bound<'py, PyList>| {
+            string(&texts.get_item(at)?).map_err(|what| invalid(py, format!("texts[{at}] {what}; give strings")))
+        };
+        Ok(Search {
+            text: texts.as_ref().map(text).transpose()?,
+            vector: vectors.as_ref().and_then(|vectors| vectors.row(at)),
+            ..like_all.clone()
+        })
+    };
+    (0..count).map(one).collect()
 }

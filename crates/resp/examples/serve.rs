@@ -2,7 +2,7 @@
 //! `serve FOLDER|:memory: [commit|interval|os] [PASSWORD]`. Prints the address, and ends when its input does.
 
 use std::io::Read;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,14 +39,14 @@ struct Password {
 }
 
 impl Gate for Password {
-    fn stranger(&self) -> Option<Grant> {
+    fn stranger(&self, _: SocketAddr) -> Option<Grant> {
         None
     }
 
-    fn authenticate(&self, user: &str, password: &[u8]) -> Result<Grant, Refused> {
+    fn authenticate(&self, _: SocketAddr, user: &str, password: &[u8]) -> Result<Grant, Refused> {
         match user == "default" && password == self.password.as_bytes() {
-            true => Ok(Grant { user: user.into(), tenant: self.tenant.clone(), scopes: Scopes::ALL }),
-            false => Err(Refused),
+            true => Ok(Grant { user: user.into(), tenant: self.tenant.clone(), scopes: Scopes::ALL, pass: None }),
+            false => Err(Refused::Wrong),
         }
     }
 }

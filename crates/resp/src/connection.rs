@@ -6,6 +6,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use crate::clients::{Client, Clients};
 use crate::protocol::{Decoder, Limits, ProtocolError, Reply};
@@ -14,6 +15,8 @@ use crate::session::Session;
 
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 16 << 10;
+/// What has to come of a command in the time after which a client has stalled, unless the command ends.
+const PROGRESS_BYTES: usize = 16 << 10;
 /// What a connection may hold of half a command without asking.
 const FREE_INPUT_BYTES: usize = 2 * READ_BYTES;
 
@@ -23,29 +26,37 @@ pub(crate) fn serve(shared: &Arc<Shared>, client: Arc<Client>, mut stream: Box<d
     let mut session = Session::new(shared.clone(), client);
     let mut decoder = Decoder::new(limits(shared, &session));
     let (mut chunk, mut out) = (vec![0; READ_BYTES], Vec::new());
-    let mut timeout = None;
+    let (mut timeout, mut pace) = (None, Pace::new());
     loop {
         loop {
-            let reply = match decoder.next_command() {
-                Ok(Some(command)) => session.handle(command),
+            match decoder.next_command() {
+                Ok(Some(command)) => session.handle(command, &mut out),
                 Ok(None) => break,
                 Err(error) => {
+                    session.settle(&mut out);
                     session.end();
-                    Reply::Error(format!("ERR {error}"))
+                    Reply::Error(format!("ERR {error}")).write(session.protocol(), &mut out);
                 }
-            };
-            reply.write(session.protocol(), &mut out);
+            }
             decoder.set_limits(limits(shared, &session));
             let full = out.len() > shared.settings.output_bytes;
-            if (full || session.has_ended()) && flush(&mut session, &mut *stream, &mut out).is_err() {
-                return;
+            if full || session.has_ended() {
+                session.settle(&mut out);
+                if flush(&mut session, &mut *stream, &mut out).is_err() {
+                    return;
+                }
             }
             if session.has_ended() {
                 return;
             }
         }
+        session.settle(&mut out);
+        let has_answered = !out.is_empty();
         if flush(&mut session, &mut *stream, &mut out).is_err() {
             return;
+        }
+        if has_answered {
+            pace.answered(&session);
         }
         if !share.take(decoder.held_bytes(), shared.settings.input_bytes_max) {
             let error = ProtocolError::LargeCommand(shared.settings.input_bytes_max);
@@ -54,9 +65,15 @@ pub(crate) fn serve(shared: &Arc<Shared>, client: Arc<Client>, mut stream: Box<d
             let _ = stream.write_all(&out);
             return;
         }
-        let patience = match decoder.is_within_command() {
-            true => Some(shared.settings.stalled_after),
-            false => shared.settings.idle_after,
+        let patience = match decoder.is_within_command() || !session.is_authenticated() {
+            true => match pace.left(shared.settings.stalled_after) {
+                Some(left) => Some(left),
+                None => return,
+            },
+            false => {
+                pace.begin();
+                shared.settings.idle_after
+            }
         };
         if patience != timeout {
             if stream.set_read_timeout(patience).is_err() {
@@ -66,11 +83,52 @@ pub(crate) fn serve(shared: &Arc<Shared>, client: Arc<Client>, mut stream: Box<d
         }
         match stream.read(&mut chunk) {
             Ok(0) => return,
-            Ok(read) => decoder.feed(&chunk[..read]),
+            Ok(read) => {
+                session.heard();
+                pace.came(read, &session);
+                decoder.feed(&chunk[..read]);
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             // It has said nothing for too long, or is gone.
             Err(_) => return,
         }
+    }
+}
+
+/// How a client gets on: with a command that it has begun, or with saying who it is.
+struct Pace {
+    since: Instant,
+    bytes: usize,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self { since: Instant::now(), bytes: 0 }
+    }
+
+    /// Nothing is expected; what comes next begins now.
+    fn begin(&mut self) {
+        *self = Self::new();
+    }
+
+    /// Whole commands were run. Who has not said who they are has to come to that.
+    fn answered(&mut self, session: &Session) {
+        if session.is_authenticated() {
+            self.begin();
+        }
+    }
+
+    /// A byte now and then is no progress.
+    fn came(&mut self, bytes: usize, session: &Session) {
+        self.bytes += bytes;
+        if self.bytes >= PROGRESS_BYTES && session.is_authenticated() {
+            self.begin();
+        }
+    }
+
+    /// How long the next byte may take; `None`: it has taken too long.
+    fn left(&self, most: Duration) -> Option<Duration> {
+        most.checked_sub(self.since.elapsed()).filter(|left| !left.is_zero())
     }
 }
 

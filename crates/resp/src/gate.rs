@@ -1,19 +1,21 @@
 //! Who may come in, and what for. The server decides; this crate asks.
 
+use std::any::Any;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::tenant::Tenant;
 
 /// Decides about connections and passwords.
 pub trait Gate: Send + Sync {
-    /// What a connection may do that has said nothing yet; `None`: it must AUTH first.
-    fn stranger(&self) -> Option<Grant>;
+    /// What a connection from there may do that has said nothing yet; `None`: it must AUTH first.
+    fn stranger(&self, from: SocketAddr) -> Option<Grant>;
 
     /// What this user may do. A client that gives a password alone is the user `default`.
     ///
     /// # Errors
     /// [`Refused`], which does not say whether user or password is the wrong one.
-    fn authenticate(&self, user: &str, password: &[u8]) -> Result<Grant, Refused>;
+    fn authenticate(&self, from: SocketAddr, user: &str, password: &[u8]) -> Result<Grant, Refused>;
 }
 
 /// What a connection may do.
@@ -23,7 +25,27 @@ pub struct Grant {
     /// Whose data it is: the same `Arc` for every connection of a tenant.
     pub tenant: Arc<Tenant>,
     pub scopes: Scopes,
+    /// Asked at every command; `None`: what was granted holds without bounds.
+    pub pass: Option<Arc<dyn Pass>>,
 }
+
+/// What a grant comes to, command by command.
+pub trait Pass: Send + Sync {
+    /// Whether it still holds: otherwise the connection ends with its next command.
+    fn holds(&self) -> bool;
+
+    /// A command about data begins; it is over when what is returned is dropped. May wait until it is this tenant's turn.
+    ///
+    /// # Errors
+    /// A sentence, when it is one too many.
+    fn begin(&self, writes: bool) -> Result<Turn, String>;
+
+    /// Something was done that is noted; `failed` has the code of an error.
+    fn note(&self, action: &str, target: &str, failed: Option<&str>);
+}
+
+/// A command that has begun.
+pub type Turn = Option<Box<dyn Any>>;
 
 /// What may be done with the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,19 +61,24 @@ impl Scopes {
     pub const READ: Self = Self { read: true, write: false, admin: false };
 }
 
-/// User or password is wrong.
+/// Why nobody comes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused;
+pub enum Refused {
+    /// User or password is wrong.
+    Wrong,
+    /// Too many have been tried; this one was not looked at.
+    TooMany,
+}
 
 /// Everybody is the same tenant and may do everything: for a socket that only friends reach.
 pub struct Open(pub Arc<Tenant>);
 
 impl Gate for Open {
-    fn stranger(&self) -> Option<Grant> {
-        Some(Grant { user: "default".into(), tenant: self.0.clone(), scopes: Scopes::ALL })
+    fn stranger(&self, _: SocketAddr) -> Option<Grant> {
+        Some(Grant { user: "default".into(), tenant: self.0.clone(), scopes: Scopes::ALL, pass: None })
     }
 
-    fn authenticate(&self, _: &str, _: &[u8]) -> Result<Grant, Refused> {
-        Err(Refused)
+    fn authenticate(&self, _: SocketAddr, _: &str, _: &[u8]) -> Result<Grant, Refused> {
+        Err(Refused::Wrong)
     }
 }

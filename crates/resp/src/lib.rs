@@ -39,6 +39,7 @@ mod gate;
 mod hash;
 mod number;
 mod pattern;
+mod pipeline;
 mod prepared;
 pub mod protocol;
 mod server;
@@ -51,7 +52,7 @@ mod value;
 mod vectors;
 mod words;
 
-pub use gate::{Gate, Grant, Open, Refused, Scopes};
+pub use gate::{Gate, Grant, Open, Pass, Refused, Scopes, Turn};
 pub use protocol::Limits;
 pub use server::{Server, Stream, Wrap};
 pub use settings::Settings;

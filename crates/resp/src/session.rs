@@ -2,18 +2,22 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nuthatch_engine::Durability;
 
 use crate::clients::Client;
-use crate::commands::{Run, Spec, find};
+use crate::commands::{Run, Scope, Spec, find};
 use crate::failure::{Failure, Outcome};
-use crate::gate::Grant;
+use crate::gate::{Grant, Turn};
+use crate::pipeline::Deferred;
 use crate::protocol::{Command, Protocol, Reply};
 use crate::server::Shared;
 use crate::tenant::{Space, Tenant};
 use crate::transaction::Watch;
+
+/// Within this time the commands of a pipeline are one question whether their key still holds.
+const HOLDS_FOR: Duration = Duration::from_millis(1);
 
 pub(crate) struct Session {
     pub shared: Arc<Shared>,
@@ -31,6 +35,11 @@ pub(crate) struct Session {
     /// Something was written that no sync has followed.
     wrote: bool,
     ended: bool,
+    /// When the grant was last seen to hold; `None` since more has come from the client.
+    held_at: Option<Instant>,
+    /// Writes of a pipeline that wait for each other, and the turn of the last one.
+    pub deferred: Deferred,
+    pub turn: Turn,
 }
 
 /// Commands between MULTI and EXEC.
@@ -45,7 +54,7 @@ pub(crate) struct Queue {
 
 impl Session {
     pub fn new(shared: Arc<Shared>, client: Arc<Client>) -> Self {
-        let grant = shared.gate.stranger();
+        let grant = shared.gate.stranger(client.address);
         client.belongs_to(grant.as_ref());
         Self {
             shared,
@@ -59,6 +68,9 @@ impl Session {
             space: None,
             wrote: false,
             ended: false,
+            held_at: None,
+            deferred: Deferred::default(),
+            turn: None,
         }
     }
 
@@ -79,12 +91,29 @@ impl Session {
         self.ended = true;
     }
 
-    /// Runs one command, or queues it.
-    pub fn handle(&mut self, command: Command) -> Reply {
+    /// Runs one command, queues it, or takes it for later; writes the replies that there are.
+    pub fn handle(&mut self, command: Command, out: &mut Vec<u8>) {
         self.shared.clients.commands.fetch_add(1, Ordering::Relaxed);
-        let outcome = self.dispatch(command);
+        if !self.grant_holds() {
+            self.end();
+            let failure = Failure::new(
+                "NOAUTH",
+                "what this connection was let in with holds no longer; come again with a key that does",
+            );
+            self.settle(out);
+            return Reply::Error(failure.line()).write(self.protocol, out);
+        }
+        let outcome = self.dispatch(command, out);
         self.note();
-        outcome.unwrap_or_else(|failure| Reply::Error(failure.line()))
+        let reply = match outcome {
+            Ok(Some(reply)) => reply,
+            Ok(None) => return,
+            Err(failure) => {
+                self.settle(out);
+                Reply::Error(failure.line())
+            }
+        };
+        reply.write(self.protocol, out);
     }
 
     /// Everything that was acknowledged so far has survived what the settings promise.
@@ -147,7 +176,7 @@ impl Session {
     /// As if it had just connected.
     pub fn reset(&mut self) -> Outcome<()> {
         self.make_durable()?;
-        self.grant = self.shared.gate.stranger();
+        self.grant = self.shared.gate.stranger(self.client.address);
         self.queue = None;
         self.watched.clear();
         self.protocol = Protocol::Two;
@@ -157,7 +186,39 @@ impl Session {
         Ok(())
     }
 
-    fn dispatch(&mut self, mut command: Command) -> Outcome<Reply> {
+    /// More has come from the client: what it may is asked again.
+    pub fn heard(&mut self) {
+        self.held_at = None;
+    }
+
+    fn grant_holds(&mut self) -> bool {
+        let Some(pass) = self.grant.as_ref().and_then(|grant| grant.pass.as_ref()) else { return true };
+        if self.held_at.is_some_and(|at| at.elapsed() < HOLDS_FOR) {
+            return true;
+        }
+        self.held_at = Some(Instant::now());
+        pass.holds()
+    }
+
+    /// The turn of a command; EXEC has one for all that it runs.
+    fn begin(&self, spec: &Spec) -> Outcome<Turn> {
+        match self.grant.as_ref().and_then(|grant| grant.pass.as_ref()) {
+            Some(pass) if spec.scope != Scope::Connection || spec.runs_queue() => {
+                pass.begin(spec.scope != Scope::Read).map_err(|too_many| Failure::new("LIMIT", too_many))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Tells whoever keeps account of it.
+    pub fn account(&self, action: &str, target: &str, failed: Option<&Failure>) {
+        if let Some(pass) = self.grant.as_ref().and_then(|grant| grant.pass.as_ref()) {
+            pass.note(action, target, failed.map(|failure| failure.code));
+        }
+    }
+
+    /// None: its reply comes later.
+    fn dispatch(&mut self, mut command: Command, out: &mut Vec<u8>) -> Outcome<Option<Reply>> {
         let name = command.remove(0);
         let Some(spec) = find(&name) else {
             self.break_queue();
@@ -176,6 +237,31 @@ impl Session {
             self.break_queue();
             return Err(failure);
         }
+        // One turn at a time: that of a command that waits is over with the next one.
+        self.turn = None;
+        match self.begin(spec) {
+            Ok(turn) => self.turn = turn,
+            Err(too_many) => {
+                // An EXEC that is refused ends its transaction, as any other.
+                match spec.runs_queue() {
+                    true => {
+                        self.queue = None;
+                        self.watched.clear();
+                    }
+                    false => self.break_queue(),
+                }
+                return Err(too_many);
+            }
+        }
+        if self.defer(spec, &command) {
+            if self.has_deferred_enough() {
+                self.settle(out);
+            }
+            return Ok(None);
+        }
+        let turn = self.turn.take();
+        self.settle(out);
+        let _turn = turn;
         match &mut self.queue {
             Some(queue) if !spec.runs_at_once => {
                 queue.bytes += command.iter().map(|argument| argument.len() + 32).sum::<usize>();
@@ -185,9 +271,9 @@ impl Session {
                     return Err(Failure::new("OOM", format!("MULTI has queued more than {most} bytes; split it up")));
                 }
                 queue.commands.push((spec, command));
-                Ok(Reply::Simple("QUEUED"))
+                Ok(Some(Reply::Simple("QUEUED")))
             }
-            _ => self.run(spec, &command),
+            _ => self.run(spec, &command).map(Some),
         }
     }
 
@@ -195,7 +281,13 @@ impl Session {
     pub fn run(&mut self, spec: &'static Spec, arguments: &[Vec<u8>]) -> Outcome<Reply> {
         match spec.run {
             Run::Session(run) => run(self, arguments),
-            Run::Data(run) => self.run_alone(spec, run, arguments),
+            Run::Data(run) => {
+                let outcome = self.run_alone(spec, run, arguments);
+                if spec.empties_database() {
+                    self.account("redis.flushdb", &self.database.to_string(), outcome.as_ref().err());
+                }
+                outcome
+            }
         }
     }
 

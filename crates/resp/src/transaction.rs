@@ -132,6 +132,9 @@ impl Session {
             None => Ok(None),
             Some((replies, after)) => {
                 self.note_write();
+                if commands.iter().any(|(spec, _)| spec.empties_database()) {
+                    self.account("redis.flushdb", &database.to_string(), None);
+                }
                 for (space, after) in after {
                     after.run(&tenant, &space, durability, self.now_ms())?;
                 }

@@ -325,6 +325,12 @@ impl<'u> Unit<'u> {
         }
     }
 
+    /// The writes of a command that did nothing else and read nothing.
+    pub fn into_blind_writes(self) -> Option<Vec<KvOp>> {
+        let is_blind = self.seen.is_empty() && self.created.is_empty() && self.after.is_empty() && !self.wrote_records;
+        Some(self.writes).filter(|writes| is_blind && !writes.is_empty())
+    }
+
     /// Hands what a command has changed to the transaction that it is within.
     pub fn stage(&mut self) -> Outcome<()> {
         let Place::Within(transaction, _) = &self.place else { unreachable!("only a transaction stages") };

@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -242,18 +242,18 @@ fn one_client_too_many_is_told_so() {
 fn clients_stay_out_of_what_they_may_not() {
     struct Two(Arc<Tenant>, Arc<Tenant>);
     impl Gate for Two {
-        fn stranger(&self) -> Option<Grant> {
+        fn stranger(&self, _: SocketAddr) -> Option<Grant> {
             None
         }
 
-        fn authenticate(&self, user: &str, password: &[u8]) -> Result<Grant, Refused> {
+        fn authenticate(&self, _: SocketAddr, user: &str, password: &[u8]) -> Result<Grant, Refused> {
             let (tenant, scopes) = match (user, password) {
                 ("default", b"one") => (&self.0, Scopes::ALL),
                 ("reader", b"two") => (&self.1, Scopes::READ),
                 ("writer", b"two") => (&self.1, Scopes::ALL),
-                _ => return Err(Refused),
+                _ => return Err(Refused::Wrong),
             };
-            Ok(Grant { user: user.into(), tenant: tenant.clone(), scopes })
+            Ok(Grant { user: user.into(), tenant: tenant.clone(), scopes, pass: None })
         }
     }
     let [one, two] = [(), ()].map(|()| Tenant::new(Database::in_memory(Options::default()).unwrap()));
@@ -301,4 +301,72 @@ fn stopping_lets_clients_finish_what_they_have_sent() {
         assert_eq!(replies, counted);
     }
     assert!(client.is_closed());
+}
+
+#[test]
+fn a_client_that_sends_a_byte_now_and_then_is_ended() {
+    let settings = Settings { stalled_after: Duration::from_millis(300), ..Settings::default() };
+    let served = served(settings);
+    let mut slow = served.client();
+    assert_eq!(slow.ask("PING"), Said::Simple("PONG".into()));
+    slow.send(b"*2\r\n$3\r\nGET\r\n$5000\r\n");
+    // Each byte comes in time, and the command never does.
+    while served.server.connections() > 0 {
+        slow.try_send(b"a");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let mut idle = served.client();
+    assert_eq!(idle.ask("PING"), Said::Simple("PONG".into()));
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(idle.ask("PING"), Said::Simple("PONG".into()), "between commands there is all the time");
+}
+
+#[test]
+fn writes_of_a_pipeline_are_written_together_and_answered_each_by_itself() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    let mut bytes = Vec::new();
+    let commands: Vec<Vec<&[u8]>> = vec![
+        vec![b"SET", b"a", b"1"],
+        vec![b"SET", b"b", b"2", b"EX", b"100"],
+        vec![b"SET", b"", b"no key is empty"],
+        vec![b"SETEX", b"c", b"0", b"no time is none"],
+        vec![b"SET", b"a", b"3"],
+        vec![b"GET", b"a"],
+        vec![b"MSET", b"d", b"4", b"e", b"5"],
+        vec![b"SET", b"a", b"6", b"NX"],
+        vec![b"INCR", b"a"],
+        vec![b"SET", b"a", b"7"],
+        vec![b"MULTI"],
+        vec![b"SET", b"a", b"8"],
+        vec![b"EXEC"],
+        vec![b"SET", b"a", b"9"],
+        vec![b"NOSUCH"],
+        vec![b"SET", b"f", b"10"],
+    ];
+    commands.iter().for_each(|command| bytes.extend(encoded(command)));
+    client.send(&bytes);
+    assert_eq!((client.read(), client.read()), (ok(), ok()));
+    assert!(matches!(client.read(), Said::Error(_)) && matches!(client.read(), Said::Error(_)));
+    assert_eq!((client.read(), client.read(), client.read()), (ok(), bulk("3"), ok()));
+    assert_eq!((client.read(), client.read(), client.read()), (Said::Null, Said::Int(4), ok()));
+    assert_eq!((client.read(), client.read()), (ok(), Said::Simple("QUEUED".into())));
+    assert_eq!((client.read(), client.read()), (Said::Array(vec![ok()]), ok()));
+    assert!(matches!(client.read(), Said::Error(said) if said.contains("NOSUCH")));
+    assert_eq!(client.read(), ok());
+    let kept = ["a", "b", "d", "e", "f"].map(|key| served.db.kv("redis.0").unwrap().get(key).unwrap().unwrap());
+    assert_eq!(kept.map(|value| String::from_utf8(value).unwrap()), ["9", "2", "4", "5", "10"]);
+    assert!(matches!(client.ask("TTL b"), Said::Int(1..=100)));
+    // Thousands, over several batches.
+    let many: Vec<u8> = (0..5000)
+        .flat_map(|n| encoded(&[b"SET", format!("k{}", n % 3000).as_bytes(), n.to_string().as_bytes()]))
+        .collect();
+    std::thread::scope(|scope| {
+        let mut writer = Client::connect(&served.server);
+        scope.spawn(move || {
+            writer.send(&many);
+            (0..5000).for_each(|_| assert_eq!(writer.read(), ok()));
+        });
+    });
+    assert_eq!((client.ask("GET k0"), client.ask("GET k2999")), (bulk("3000"), bulk("2999")));
 }

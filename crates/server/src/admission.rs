@@ -10,13 +10,16 @@ use axum::body::{Body, Bytes};
 use http_body_util::BodyExt;
 use nuthatch_engine::{Error, Result as EngineResult};
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::config::Config;
 use crate::problem::Problem;
 
 /// Calls that may take minutes (checks, backups, reclaiming) and run beside the others, so that these never wait for them.
-const LONG_CALLS: usize = 2;
+pub const LONG_CALLS: usize = 2;
+
+/// What has to come of a body in the time that it may stop coming, unless it ends.
+const PROGRESS_BYTES: usize = 16 << 10;
 
 pub struct Admission {
     requests: AtomicUsize,
@@ -84,7 +87,15 @@ impl Admission {
         let expected = http_body::Body::size_hint(&body).exact().unwrap_or(0);
         self.check_length(expected)?;
         let mut whole = Vec::new();
+        let (mut counted_from, mut counted) = (Instant::now(), 0);
         while let Some(data) = self.next(&mut body).await? {
+            // A byte now and then is no progress: the request would keep its place for days.
+            counted += data.len();
+            if counted >= PROGRESS_BYTES {
+                (counted_from, counted) = (Instant::now(), 0);
+            } else if counted_from.elapsed() > self.body_timeout {
+                return Err(Problem::timed_out("the body comes too slowly"));
+            }
             self.check_length(held.bytes + data.len() as u64)?;
             held.grow(data.len() as u64)?;
             if whole.is_empty() && data.len() as u64 == expected {
@@ -173,6 +184,19 @@ impl Held {
             true => Err(Problem::unavailable("the bodies of the requests under way take all the memory that they may")),
             false => Ok(()),
         }
+    }
+
+    /// Gives back that many bytes, as far as they were taken.
+    pub fn shrink(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        self.admission.bodies_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// What it takes.
+    #[cfg(test)]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Gives everything back.

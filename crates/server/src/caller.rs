@@ -6,12 +6,14 @@ use std::time::Instant;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderName, header};
 use jiff::Timestamp;
 use nuthatch_engine::{Database, Error, ErrorKind, Result as EngineResult};
-use tracing::{Span, field, info};
+use percent_encoding::percent_decode;
+use tracing::{Span, field};
 
-use crate::access::{Key, Scope, Scopes, TENANT_DEFAULT};
+use crate::access::{Key, Scope, Scopes, TENANT_DEFAULT, Turn, Work};
+use crate::audit::{Entry, Notes, Outcome};
 use crate::problem::Problem;
 use crate::shared::Shared;
 
@@ -21,19 +23,38 @@ pub struct Caller {
     pub shared: Arc<Shared>,
     database: Database,
     tenant: String,
+    /// The key is one of the default tenant.
+    is_operator: bool,
     scopes: Scopes,
+    /// `None` where none is needed.
+    key: Option<Arc<Key>>,
+    work: Work,
+    notes: Notes,
 }
+
+/// Whose data an administrator of the default tenant asks about, percent-encoded.
+const TENANT: HeaderName = HeaderName::from_static("x-nuthatch-tenant");
 
 /// A caller who may read.
 pub struct Reading(pub Caller);
 /// A caller who may write.
 pub struct Writing(pub Caller);
-/// A caller who may do everything with their tenant's data; what they do is noted in the log.
+/// A caller who may do everything with their tenant's data; what they change is noted in the audit log.
 pub struct Administering(pub Caller);
-/// The same for the whole database: an administrator of the default tenant.
+/// The same with a key of the default tenant: for the whole database, or for the tenant that it names.
 pub struct Operating(pub Caller);
 
 impl Caller {
+    /// Whose data it is.
+    pub fn tenant(&self) -> &str {
+        &self.tenant
+    }
+
+    /// What the key allows.
+    pub fn scopes(&self) -> &Scopes {
+        &self.scopes
+    }
+
     /// Runs a call of the engine on a thread that may block.
     ///
     /// # Errors
@@ -42,9 +63,88 @@ impl Caller {
         &self,
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        let (mine, shared) = (self.clone(), self.shared.clone());
-        let done = shared.admission.work(move || mine.in_turn(call)).await;
-        done.map_err(|error| self.problem(error))?
+        let mine = self.clone();
+        self.step(move || mine.in_turn(call)).await?
+    }
+
+    /// Begins a call of several [steps](Self::step), which counts as one request: its data, and what it takes up.
+    ///
+    /// # Errors
+    /// 429 when the tenant asks too often, or too much at a time.
+    pub async fn begin(&self) -> Result<(Database, Option<Turn>), Problem> {
+        let mine = self.clone();
+        self.step(move || mine.turn()).await?
+    }
+
+    /// A step of a call that has begun, on a thread that may block.
+    ///
+    /// # Errors
+    /// Its own, as this caller may see them.
+    pub async fn step<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> EngineResult<T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let place = self.shared.shares.enter(&self.tenant, self.work, Instant::now())?.wait().await;
+        let mine = self.clone();
+        let work = move || {
+            let done = if mine.holds()? { call().map(Ok) } else { Ok(Err(Problem::unauthenticated())) };
+            drop(place);
+            done
+        };
+        self.shared.admission.work(work).await.map_err(|error| self.problem(error))?
+    }
+
+    /// The same as [`run`](Self::run) for something that is noted in the audit log, however it ends.
+    ///
+    /// # Errors
+    /// Its own; 503 while the log cannot be written.
+    pub async fn run_noted<T: Send + 'static>(
+        &self,
+        (face, action, target): (&str, &str, &str),
+        call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let book = self.shared.audit.clone();
+        self.step(move || book.check()).await?;
+        let done = self.run(call).await;
+        let mut entry = Entry::new(face, self.notes.asker(), action, target);
+        if let Err(problem) = &done {
+            entry = entry.ended(Outcome::Failed, &problem.kind);
+        }
+        let (book, is_operator) = (self.shared.audit.clone(), self.is_operator && self.may(Scope::Admin));
+        let note = move || {
+            book.note(entry, is_operator);
+            Ok(())
+        };
+        self.step(note).await?;
+        done
+    }
+
+    /// The same caller, about to do what takes this scope.
+    ///
+    /// # Errors
+    /// 403 when their key does not allow it.
+    pub fn allowed(&self, wanted: Scope) -> Result<Self, Problem> {
+        if wanted == Scope::Admin {
+            self.notes.administers();
+        }
+        if !self.may(wanted) {
+            let (remedy, scopes) = (format!("use a key with the scope `{wanted}`"), &self.scopes);
+            return Err(Problem::forbidden(format!("this key has the scopes {scopes}, and not `{wanted}`"), &remedy));
+        }
+        let work = if wanted == Scope::Read { Work::Read } else { Work::Write };
+        Ok(Self { work, ..self.clone() })
+    }
+
+    /// # Errors
+    /// 403 when the key is one of a tenant.
+    pub fn allow_operating(&self) -> Result<(), Problem> {
+        match self.is_operator {
+            true => Ok(()),
+            false => Err(Problem::forbidden(
+                "this is about the whole database, and the key is one of a tenant",
+                "ask whoever runs the server",
+            )),
+        }
     }
 
     /// The same for a call that may take minutes.
@@ -56,19 +156,39 @@ impl Caller {
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
         let (mine, shared) = (self.clone(), self.shared.clone());
-        let done = shared.admission.work_long(move || mine.in_turn(call)).await;
+        let place = shared.shares.enter(&self.tenant, Work::Long, Instant::now())?.wait().await;
+        let work = move || {
+            let done = if mine.holds()? { mine.in_turn(call) } else { Ok(Err(Problem::unauthenticated())) };
+            drop(place);
+            done
+        };
+        let done = shared.admission.work_long(work).await;
         done.map_err(|error| self.problem(error))?
     }
 
     /// The call on the tenant's data, if its limits allow one more.
     fn in_turn<T>(&self, call: impl FnOnce(&Database) -> EngineResult<T>) -> EngineResult<Result<T, Problem>> {
+        match self.turn()? {
+            Ok((database, _turn)) => call(&database).map(Ok),
+            Err(too_many) => Ok(Err(too_many)),
+        }
+    }
+
+    /// The tenant's data, and its turn where it has limits.
+    fn turn(&self) -> EngineResult<Result<(Database, Option<Turn>), Problem>> {
         let database = database_of(&self.database, &self.tenant)?;
         if self.tenant == TENANT_DEFAULT {
-            return call(&database).map(Ok);
+            return Ok(Ok((database, None)));
         }
-        match self.shared.turns.begin(&self.tenant, &database.limits()?, Instant::now()) {
-            Ok(_turn) => call(&database).map(Ok),
-            Err(too_many) => Ok(Err(too_many)),
+        let turn = self.shared.turns.begin(&self.tenant, &database.limits()?, Instant::now());
+        Ok(turn.map(|turn| (database, turn)))
+    }
+
+    /// A call may have waited, or be one of a stream's: the key can have ended since it was shown.
+    fn holds(&self) -> EngineResult<bool> {
+        match &self.key {
+            Some(key) => self.shared.ring.holds(key, Timestamp::now()),
+            None => Ok(!self.shared.wants_keys()?),
         }
     }
 
@@ -88,7 +208,19 @@ impl Caller {
     }
 
     fn of(parts: &Parts, shared: &Arc<Shared>, wanted: Scope) -> Result<Self, Problem> {
-        let (tenant, scopes) = match shared.wants_keys()? {
+        Self::identify(parts, shared, Some(wanted))?.allowed(wanted)
+    }
+
+    /// Who asks; what they may do is looked at by [`allowed`](Self::allowed).
+    ///
+    /// # Errors
+    /// 401 without a key where one is needed, 403 for another site's request where none is, 503 while the folder is being opened.
+    pub fn identify(parts: &Parts, shared: &Arc<Shared>, wanted: Option<Scope>) -> Result<Self, Problem> {
+        let notes = parts.extensions.get::<Notes>().cloned().unwrap_or_default();
+        if wanted == Some(Scope::Admin) {
+            notes.administers();
+        }
+        let (key, tenant, scopes) = match shared.wants_keys()? {
             true => {
                 let key = bearer(&parts.headers)
                     .map(|token| shared.ring.find(token, Timestamp::now()))
@@ -96,20 +228,40 @@ impl Caller {
                     .flatten()
                     .ok_or_else(Problem::unauthenticated)?;
                 Span::current().record("key", field::display(&key.id));
-                let Key { tenant, scopes, .. } = &*key;
-                (tenant.clone(), scopes.clone())
+                notes.who(&key.name, &key.id, &key.tenant);
+                let Key { tenant, scopes, .. } = (*key).clone();
+                (Some(key), tenant, scopes)
             }
             false => {
                 refuse_other_sites(parts)?;
-                (TENANT_DEFAULT.to_string(), Scopes::all())
+                notes.without_a_key();
+                (None, TENANT_DEFAULT.to_string(), Scopes::all())
             }
         };
-        if !scopes.allow(wanted) {
-            let remedy = format!("use a key with the scope `{wanted}`");
-            return Err(Problem::forbidden(format!("this key has the scopes {scopes}, and not `{wanted}`"), &remedy));
-        }
+        let is_operator = tenant == TENANT_DEFAULT;
+        let tenant = tenant_asked_for(&parts.headers, tenant, &scopes)?;
         let database = shared.database()?.clone();
-        Ok(Self { shared: shared.clone(), database, tenant, scopes })
+        let work = Work::Read;
+        Ok(Self { shared: shared.clone(), database, tenant, is_operator, scopes, key, work, notes })
+    }
+
+    /// More for the audit log of what is being done; nothing that a client wrote about others.
+    pub fn note(&self, name: &str, value: impl Into<serde_json::Value>) {
+        self.notes.detail(name, value);
+    }
+}
+
+/// The key's tenant, or the one that an administrator of the default tenant names.
+fn tenant_asked_for(headers: &HeaderMap, own: String, scopes: &Scopes) -> Result<String, Problem> {
+    let Some(asked) = headers.get(TENANT) else { return Ok(own) };
+    let asked = percent_decode(asked.as_bytes()).decode_utf8();
+    let asked = asked.map_err(|_| Problem::invalid(format!("the header `{TENANT}` is no percent-encoded name")))?;
+    match asked == own || (own == TENANT_DEFAULT && scopes.allow(Scope::Admin)) {
+        true => Ok(asked.into()),
+        false => Err(Problem::forbidden(
+            format!("the header `{TENANT}` names another tenant than the key's"),
+            "leave it out, or use a key of the default tenant with the scope `admin`",
+        )),
     }
 }
 
@@ -193,9 +345,7 @@ impl FromRequestParts<Arc<Shared>> for Administering {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
-        let caller = Caller::of(parts, shared, Scope::Admin)?;
-        info!(target: "audit", method = %parts.method, path = parts.uri.path(), "an administrator asks");
-        Ok(Self(caller))
+        Caller::of(parts, shared, Scope::Admin).map(Self)
     }
 }
 
@@ -204,13 +354,8 @@ impl FromRequestParts<Arc<Shared>> for Operating {
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
         let Administering(caller) = Administering::from_request_parts(parts, shared).await?;
-        match caller.tenant == TENANT_DEFAULT {
-            true => Ok(Self(caller)),
-            false => Err(Problem::forbidden(
-                "this is about the whole database, and the key is one of a tenant",
-                "ask whoever runs the server",
-            )),
-        }
+        caller.allow_operating()?;
+        Ok(Self(caller))
     }
 }
 
@@ -226,6 +371,21 @@ mod tests {
         for other in ["example.org", "localhost.example.org:80", "10.0.0.1:7700", "null", "", "[::2]:1"] {
             assert!(!is_this_machine(other), "{other}");
         }
+    }
+
+    #[test]
+    fn only_an_administrator_of_the_default_tenant_chooses_another() {
+        let headers = |name: &str| HeaderMap::from_iter([(TENANT, name.parse().unwrap())]);
+        let chosen = |headers: &HeaderMap, own: &str, scopes| {
+            tenant_asked_for(headers, own.into(), &scopes).map_err(|problem| problem.status)
+        };
+        let reader = || Scopes::new([Scope::Read]);
+        assert_eq!(chosen(&HeaderMap::new(), "acme", reader()), Ok("acme".into()));
+        assert_eq!(chosen(&headers("acme"), "acme", reader()), Ok("acme".into()));
+        assert_eq!(chosen(&headers("acme"), TENANT_DEFAULT, Scopes::all()), Ok("acme".into()));
+        assert_eq!(chosen(&headers("acme"), TENANT_DEFAULT, reader()), Err(403));
+        assert_eq!(chosen(&headers(TENANT_DEFAULT), "acme", Scopes::all()), Err(403));
+        assert_eq!(chosen(&headers("bolt"), "acme", Scopes::all()), Err(403));
     }
 
     #[test]

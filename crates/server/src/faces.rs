@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nuthatch_engine::Result;
+use nuthatch_flight::Health;
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -20,20 +21,27 @@ pub struct Faces {
     stop: watch::Sender<bool>,
     running: JoinSet<bool>,
     redis: Option<nuthatch_resp::Server>,
+    health: Health,
     grace: Duration,
 }
 
 impl Faces {
     /// `grace`: how long what is under way has to end.
-    pub fn new(grace: Duration) -> Self {
-        Self { stop: watch::Sender::new(false), running: JoinSet::new(), redis: None, grace }
+    pub async fn new(grace: Duration) -> Self {
+        let health = Health::starting().await;
+        Self { stop: watch::Sender::new(false), running: JoinSet::new(), redis: None, health, grace }
     }
 
-    /// HTTP, until [`stop`](Self::stop).
+    /// HTTP and gRPC, until [`stop`](Self::stop).
     pub fn start_http(&mut self, listener: TcpListener, tls: Option<TlsAcceptor>, shared: Arc<Shared>) {
-        let routes = api::routes(shared.clone());
+        let routes = api::routes(shared.clone(), &self.health);
         let stop = self.stopped();
         self.running.spawn(listener::serve(listener, tls, routes, shared, stop));
+    }
+
+    /// From here on requests are answered.
+    pub async fn ready(&self) {
+        self.health.ready().await;
     }
 
     /// Redis' protocol, until [`stop`](Self::stop). The folder is open.
@@ -58,6 +66,7 @@ impl Faces {
 
     /// Tells all of them to stop and waits until they have. True when every request of HTTP that was under way has ended.
     pub async fn stop(mut self) -> bool {
+        self.health.stopping().await;
         self.stop.send_replace(true);
         if let Some(redis) = self.redis.take() {
             let grace = self.grace;

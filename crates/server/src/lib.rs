@@ -1,6 +1,6 @@
 //! The server: one process that answers for a data folder over the network.
 //!
-//! **What it is.** A listener for HTTP/1.1 and HTTP/2 (REST under `/v1`, the Model Context Protocol at `/mcp`, `/metrics`, `/healthz`, `/readyz`), keys and their
+//! **What it is.** A listener for HTTP/1.1 and HTTP/2 (REST under `/v1`, gRPC, the Model Context Protocol at `/mcp`, `/metrics`, `/healthz`, `/readyz`), keys and their
 //! scopes, limits, logs, figures, and an end in good order.
 //! **Useful for** `nuthatch serve`, and for Rust programs that want the same listener.
 //! **Not for** rules about data: each route reads its request, makes one call of the engine on a thread that may block, and
@@ -12,12 +12,15 @@
 mod access;
 mod admission;
 mod api;
+mod audit;
 mod caller;
 pub mod config;
 mod extract;
 mod faces;
+mod grpc;
 mod listener;
 mod mcp;
+mod messages;
 mod openapi;
 mod problem;
 mod redis;
@@ -26,7 +29,8 @@ mod shared;
 mod telemetry;
 mod unread;
 
-pub use access::{Key, KeyFile, NewKey, Scope, Scopes, TENANT_DEFAULT, Token};
+pub use access::{Key, KeyFile, NewKey, PASSWORD_BYTES, Scope, Scopes, TENANT_DEFAULT, Token};
+pub use audit::{AuditFile, Entry as AuditEntry, Outcome as AuditOutcome, Page as AuditPage, Who as AuditWho};
 pub use caller::Caller;
 pub use config::Config;
 pub use openapi::document;

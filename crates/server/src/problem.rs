@@ -25,6 +25,10 @@ pub struct Problem {
     pub detail: String,
     /// What to do.
     pub remedy: String,
+    /// Nothing was done, and trying again in a moment makes sense: the answer says so in its head.
+    #[serde(skip)]
+    #[schema(ignore)]
+    again_soon: bool,
 }
 
 impl Problem {
@@ -35,6 +39,7 @@ impl Problem {
             kind: kind.into(),
             detail: detail.into(),
             remedy: remedy.into(),
+            again_soon: false,
         }
     }
 
@@ -47,7 +52,7 @@ impl Problem {
     }
 
     pub fn unavailable(detail: impl Into<String>) -> Self {
-        Error::new(ErrorKind::Unavailable, detail).into()
+        Self { again_soon: true, ..Error::new(ErrorKind::Unavailable, detail).into() }
     }
 
     pub fn unauthenticated() -> Self {
@@ -60,11 +65,13 @@ impl Problem {
     }
 
     pub fn too_many(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::TOO_MANY_REQUESTS, "exhausted", detail, "send fewer, or try again in a moment")
+        let problem =
+            Self::new(StatusCode::TOO_MANY_REQUESTS, "exhausted", detail, "send fewer, or try again in a moment");
+        Self { again_soon: true, ..problem }
     }
 
     pub fn too_large(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "exhausted", detail, "send less at a time, or raise `body_max`")
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "exhausted", detail, "split it, or raise `body_max`")
     }
 
     pub fn wrong_media_type(wanted: &str) -> Self {
@@ -128,14 +135,11 @@ impl IntoResponse for Problem {
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        match status {
-            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
-                headers.insert(header::RETRY_AFTER, RETRY_AFTER);
-            }
-            StatusCode::UNAUTHORIZED => {
-                headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            }
-            _ => {}
+        if self.again_soon {
+            headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         // The middleware writes what was wrong with the server into the log.
         response.extensions_mut().insert(self);

@@ -1,19 +1,20 @@
-//! Redis clients at the same door: their users and passwords are the server's keys.
+//! Redis clients at the same door: a password is one of the server's keys, or that of a key's user.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use nuthatch_engine::{Error, Result as EngineResult};
-use nuthatch_resp::{Gate, Grant, Refused, Scopes, Server, Settings, Stream, Tenant, Wrap};
+use nuthatch_engine::{Database, Error, Result as EngineResult};
+use nuthatch_resp::{Gate, Grant, Pass, Refused, Scopes, Server, Settings, Stream, Tenant, Turn, Wrap};
 use parking_lot::Mutex;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use tracing::error;
 
-use crate::access::{Scope, TENANT_DEFAULT};
+use crate::access::{Key, Place, Scope, TENANT_DEFAULT, Turn as Counted, Verdict, Work};
+use crate::audit::{Entry, Outcome, Who};
 use crate::caller::database_of;
 use crate::shared::Shared;
 
@@ -52,41 +53,131 @@ struct KeyGate {
 }
 
 impl KeyGate {
-    fn grant(&self, user: &str, tenant: &str, scopes: Scopes) -> Result<Grant, Refused> {
+    /// `key`: none where nobody needs one.
+    fn grant(&self, from: SocketAddr, user: &str, key: Option<Arc<Key>>) -> Result<Grant, Refused> {
         let refused = |error: Error| {
             error!(kind = error.kind.name(), "a Redis client cannot be let in: {error}");
-            Refused
+            Refused::Wrong
         };
-        let all = self.shared.database().map_err(|_| Refused)?;
+        let (tenant, scopes) = match &key {
+            None => (TENANT_DEFAULT, Scopes::ALL),
+            Some(key) => {
+                let allows = |scope| key.scopes.allow(scope);
+                let (read, write, admin) = (allows(Scope::Read), allows(Scope::Write), allows(Scope::Admin));
+                (key.tenant.as_str(), Scopes { read, write, admin })
+            }
+        };
+        let all = self.shared.database().map_err(|_| Refused::Wrong)?;
         let created = match tenant {
             TENANT_DEFAULT => String::new(),
             tenant => all.tenant_info(tenant).map_err(refused)?.created,
         };
         let database = database_of(all, tenant).map_err(refused)?;
+        let pass = KeyPass {
+            shared: self.shared.clone(),
+            from,
+            key: key.clone(),
+            database: database.clone(),
+            tenant: tenant.into(),
+        };
         let place = (tenant.to_string(), created);
         let tenant = self.tenants.lock().entry(place).or_insert_with(|| Tenant::new(database)).clone();
-        Ok(Grant { user: user.to_string(), tenant, scopes })
+        Ok(Grant { user: user.to_string(), tenant, scopes, pass: Some(Arc::new(pass)) })
+    }
+
+    /// The key that this is the token or the password of.
+    fn find(&self, from: SocketAddr, user: &str, password: &[u8]) -> EngineResult<Result<Arc<Key>, Refused>> {
+        let (ring, now) = (&self.shared.ring, Timestamp::now());
+        let by_token = std::str::from_utf8(password).ok().map(|token| ring.find(token, now)).transpose()?.flatten();
+        if let Some(key) = by_token {
+            let is_its_user = [USER_DEFAULT, &key.id, &key.tenant].contains(&user);
+            return Ok(if is_its_user { Ok(key) } else { Err(Refused::Wrong) });
+        }
+        if Key::is_like_a_token(password) || !ring.has_users()? {
+            return Ok(Err(Refused::Wrong));
+        }
+        let key = ring.find_user(user, now)?;
+        let hash = key.as_ref().and_then(|key| key.argon2id.as_deref());
+        Ok(match (self.shared.passwords.check(hash, password, from.ip(), Instant::now()), key) {
+            (Verdict::Right, Some(key)) => Ok(key),
+            (Verdict::TooMany, _) => Err(Refused::TooMany),
+            _ => Err(Refused::Wrong),
+        })
     }
 }
 
 impl Gate for KeyGate {
-    fn stranger(&self) -> Option<Grant> {
+    fn stranger(&self, from: SocketAddr) -> Option<Grant> {
         match self.shared.wants_keys() {
-            Ok(false) => self.grant(USER_DEFAULT, TENANT_DEFAULT, Scopes::ALL).ok(),
+            Ok(false) => self.grant(from, USER_DEFAULT, None).ok(),
             Ok(true) | Err(_) => None,
         }
     }
 
-    fn authenticate(&self, user: &str, password: &[u8]) -> Result<Grant, Refused> {
-        let token = std::str::from_utf8(password).map_err(|_| Refused)?;
-        let found = self.shared.ring.find(token, Timestamp::now()).map_err(|error| {
+    fn authenticate(&self, from: SocketAddr, user: &str, password: &[u8]) -> Result<Grant, Refused> {
+        let found = self.find(from, user, password).unwrap_or_else(|error| {
             error!(kind = error.kind.name(), "the keys cannot be read: {error}");
-            Refused
-        })?;
-        let key = found.filter(|key| [USER_DEFAULT, &key.id, &key.tenant].contains(&user)).ok_or(Refused)?;
-        let allows = |scope| key.scopes.allow(scope);
-        let scopes = Scopes { read: allows(Scope::Read), write: allows(Scope::Write), admin: allows(Scope::Admin) };
-        self.grant(user, &key.tenant, scopes)
+            Err(Refused::Wrong)
+        });
+        self.grant(from, user, Some(found?))
+    }
+}
+
+/// What a key comes to, command by command.
+struct KeyPass {
+    shared: Arc<Shared>,
+    from: SocketAddr,
+    /// `None`: nobody needed one when the connection came.
+    key: Option<Arc<Key>>,
+    database: Database,
+    tenant: String,
+}
+
+/// A command under way: counted, and in its tenant's share.
+struct UnderWay {
+    _counted: Option<Counted>,
+    _place: Place,
+}
+
+impl Pass for KeyPass {
+    fn holds(&self) -> bool {
+        let holds = match &self.key {
+            Some(key) => self.shared.ring.holds(key, Timestamp::now()),
+            None => self.shared.wants_keys().map(|wants| !wants),
+        };
+        holds.unwrap_or_else(|error| {
+            error!(kind = error.kind.name(), "the keys cannot be read: {error}");
+            false
+        })
+    }
+
+    fn begin(&self, writes: bool) -> Result<Turn, String> {
+        let counted = match self.tenant.as_str() {
+            TENANT_DEFAULT => None,
+            tenant => {
+                let limits = self.database.limits().map_err(|error| error.message)?;
+                self.shared.turns.begin(tenant, &limits, Instant::now()).map_err(|problem| problem.detail)?
+            }
+        };
+        let work = if writes { Work::Write } else { Work::Read };
+        let entered = self.shared.shares.enter(&self.tenant, work, Instant::now()).map_err(|problem| problem.detail)?;
+        Ok(Some(Box::new(UnderWay { _counted: counted, _place: entered.wait_blocking() })))
+    }
+
+    fn note(&self, action: &str, target: &str, failed: Option<&str>) {
+        let who = Who {
+            name: self.key.as_ref().map(|key| key.name.clone()).unwrap_or_default(),
+            key: self.key.as_ref().map(|key| key.id.clone()),
+            tenant: Some(self.tenant.clone()),
+            address: Some(self.from.to_string()),
+        };
+        let mut entry = Entry::new("redis", who, action, target);
+        if let Some(code) = failed {
+            let outcome = if code == "NOPERM" { Outcome::Refused } else { Outcome::Failed };
+            entry = entry.ended(outcome, &code.to_ascii_lowercase());
+        }
+        let administers = self.key.as_ref().is_none_or(|key| key.scopes.allow(Scope::Admin));
+        self.shared.audit.note(entry, administers && self.tenant == TENANT_DEFAULT);
     }
 }
 

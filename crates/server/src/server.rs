@@ -13,6 +13,7 @@ use tracing::{error, info, warn};
 
 use crate::access::{KeyFile, Ring};
 use crate::admission::Admission;
+use crate::audit::{Entry, Who};
 use crate::config::{Auth, Config};
 use crate::faces::Faces;
 use crate::listener;
@@ -50,8 +51,8 @@ fn runtime(config: &Config) -> Result<Runtime> {
     Builder::new_multi_thread()
         // They only move bytes; the engine works on the others.
         .worker_threads(cpus.min(8))
-        // One more to open and close the folder.
-        .max_blocking_threads(Admission::threads(config) + 1)
+        // One more to open and close the folder, and one to write the audit log.
+        .max_blocking_threads(Admission::threads(config) + 2)
         .thread_name("nuthatch-serve")
         .enable_all()
         .build()
@@ -69,6 +70,7 @@ impl Server {
         check_safety(&config, folder)?;
         let tls = config.tls.as_ref().map(listener::acceptor).transpose()?;
         let ring = Ring::open(folder)?;
+        let folder = folder.to_path_buf();
         let taken = |address: SocketAddr, flag: &'static str| {
             move |error: std::io::Error| {
                 let message = format!("cannot listen on {address}: {error}; choose another with {flag}");
@@ -78,7 +80,7 @@ impl Server {
         let listener = TcpListener::bind(config.listen).await.map_err(taken(config.listen, "--listen"))?;
         let redis = config.redis.map(|address| std::net::TcpListener::bind(address).map_err(taken(address, "--redis")));
         let redis = redis.transpose()?;
-        Ok(Self { listener, redis, tls, shared: Shared::new(config, ring) })
+        Ok(Self { listener, redis, tls, shared: Shared::new(config, &folder, ring) })
     }
 
     /// Where it listens: tells the port where the configuration left it to the system.
@@ -106,7 +108,7 @@ impl Server {
         let (address, shared) = (self.address()?, self.shared);
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         info!(%address, "listening at {scheme}://{address}");
-        let mut faces = Faces::new(shared.config.shutdown_timeout);
+        let mut faces = Faces::new(shared.config.shutdown_timeout).await;
         faces.start_http(self.listener, self.tls.clone(), shared.clone());
         let opened = open(&shared.config).await;
         let database = match opened {
@@ -118,15 +120,18 @@ impl Server {
             }
         };
         shared.ready(database.clone());
+        faces.ready().await;
         if let Some(listener) = self.redis {
             let redis = listener.local_addr().map_err(no_address)?;
             faces.start_redis(listener, self.tls.as_ref().map(|tls| tls.config().clone()), &shared)?;
             info!(%redis, "listening for Redis clients at {redis}");
         }
         info!(folder = %database.folder().display(), "ready");
+        noted(&shared, "server.start").await?;
         stop.await;
         shared.stop();
         let all_ended = faces.stop().await;
+        noted(&shared, "server.stop").await?;
         let closed = blocking(move || database.close()).await;
         match &closed {
             Ok(()) => info!(all_ended, "stopped; everything is written"),
@@ -134,6 +139,27 @@ impl Server {
         }
         closed
     }
+}
+
+/// Begins and ends the audit log of a run, with the settings that say who may ask.
+async fn noted(shared: &Arc<Shared>, action: &'static str) -> Result<()> {
+    let Config { listen, redis, auth, tls, allow_plaintext, exclusive, backup_dir, .. } = &shared.config;
+    let mut entry = Entry::new("server", Who::default(), action, "");
+    if action == "server.start" {
+        entry = entry
+            .detail("version", env!("CARGO_PKG_VERSION"))
+            .detail("pid", std::process::id())
+            .detail("listen", listen.to_string())
+            .detail("redis", redis.map(|address| address.to_string()))
+            .detail("auth", format!("{auth:?}").to_lowercase())
+            .detail("tls", tls.is_some())
+            .detail("client_certificates", tls.as_ref().is_some_and(|tls| tls.client_ca.is_some()))
+            .detail("allow_plaintext", *allow_plaintext)
+            .detail("exclusive", *exclusive)
+            .detail("backup_dir", backup_dir.as_ref().map(|path| path.display().to_string()));
+    }
+    let book = shared.audit.clone();
+    blocking(move || Ok(book.note(entry, true))).await
 }
 
 fn no_address(error: std::io::Error) -> Error {

@@ -1,12 +1,15 @@
 //! What every request of one server shares.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::future::Future;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use nuthatch_engine::{Database, Result as EngineResult};
+use tokio::sync::watch;
 
-use crate::access::{Ring, Turns};
-use crate::admission::Admission;
+use crate::access::{Passwords, Ring, Shares, Turns};
+use crate::admission::{Admission, LONG_CALLS};
+use crate::audit::Book;
 use crate::config::{Auth, Config};
 use crate::problem::Problem;
 use crate::telemetry::Metrics;
@@ -17,21 +20,30 @@ pub struct Shared {
     pub metrics: Metrics,
     pub ring: Ring,
     pub turns: Turns,
+    pub shares: Arc<Shares>,
+    pub passwords: Passwords,
+    pub audit: Arc<Book>,
     /// Set once the folder is open.
     database: OnceLock<Database>,
-    stopping: AtomicBool,
+    stopping: watch::Sender<bool>,
 }
 
 impl Shared {
-    pub fn new(config: Config, ring: Ring) -> Arc<Self> {
+    pub fn new(config: Config, folder: &Path, ring: Ring) -> Arc<Self> {
         let admission = Arc::new(Admission::new(&config));
-        let (database, stopping) = (OnceLock::new(), AtomicBool::new(false));
+        // One tenant's requests leave a quarter of the places to others.
+        let waiting_max = (config.requests_max - config.requests_max / 4).max(1);
+        let shares = Shares::new(config.workers, LONG_CALLS, waiting_max);
+        let (database, stopping) = (OnceLock::new(), watch::Sender::new(false));
         Arc::new(Self {
             config,
             admission,
             metrics: Metrics::default(),
             ring,
             turns: Turns::default(),
+            shares,
+            passwords: Passwords::default(),
+            audit: Book::of(folder),
             database,
             stopping,
         })
@@ -44,7 +56,16 @@ impl Shared {
 
     /// From here on the server says that it is not ready, so that nobody sends more.
     pub fn stop(&self) {
-        self.stopping.store(true, Ordering::SeqCst);
+        self.stopping.send_replace(true);
+    }
+
+    /// Over when the server has been told to stop.
+    pub fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut word = self.stopping.subscribe();
+        async move {
+            // An error means that nobody is left to say it.
+            while !*word.borrow_and_update() && word.changed().await.is_ok() {}
+        }
     }
 
     /// # Errors
@@ -56,7 +77,7 @@ impl Shared {
     /// # Errors
     /// 503 while the folder is being opened, and once the server has been told to stop.
     pub fn readiness(&self) -> Result<(), Problem> {
-        match self.stopping.load(Ordering::SeqCst) {
+        match *self.stopping.borrow() {
             true => Err(Problem::unavailable("the server is stopping")),
             false => self.database().map(drop),
         }

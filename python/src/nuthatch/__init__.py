@@ -2,9 +2,8 @@
 
 What it is: ``connect`` opens a data folder; a ``Collection`` keeps records (id, text, vector, payload) and answers hybrid
 searches; ``Database.add`` fills a collection from files; a ``Keyspace`` keeps keys and values. ``connect_async`` gives the same
-calls to be awaited.
-What it is not: a server for other machines. Processes on one machine may have a folder open together: the first holds it and
-serves the others.
+calls to be awaited. Processes on one machine may have a folder open together: the first holds it and serves the others.
+``connect("http://…")`` asks a server (``nuthatch serve``), with the same calls.
 Invariant: a call that returned is on disk (unless ``durability`` asked for less) and in the next answer; a call that raised
 changed nothing.
 
@@ -37,6 +36,7 @@ from .errors import (
     ConflictError,
     CorruptError,
     ExhaustedError,
+    ForbiddenError,
     InternalError,
     InvalidError,
     MissingKeyError,
@@ -105,6 +105,7 @@ __all__ = [
     "ExportReport",
     "FileInfo",
     "Finding",
+    "ForbiddenError",
     "Hit",
     "Holder",
     "ImportReport",

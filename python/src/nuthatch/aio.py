@@ -45,6 +45,11 @@ def connect_async(
     create: bool = True,
     exclusive: bool = False,
     program: str | None = None,
+    api_key: str | None = None,
+    tenant: str | None = None,
+    timeout: float | None = None,
+    ca: StrPath | None = None,
+    client_cert: StrPath | tuple[StrPath, StrPath] | None = None,
 ) -> Connecting:
     """As ``nuthatch.connect``: ``db = await connect_async(path)``, or ``async with connect_async(path) as db:``.
 
@@ -69,6 +74,11 @@ def connect_async(
             create=create,
             exclusive=exclusive,
             program=program,
+            api_key=api_key,
+            tenant=tenant,
+            timeout=timeout,
+            ca=ca,
+            client_cert=client_cert,
         )
     )
 
@@ -257,7 +267,7 @@ class AsyncDatabase(AsyncTenants):
 
     async def backup(
         self,
-        place: StrPath,
+        place: StrPath | None = None,
         *,
         indexes: bool = True,
         rate: int | str | None = None,

@@ -197,6 +197,7 @@ class AsyncCollectionReads:
                 exact=exact,
                 timeout=timeout,
                 cancel=cancel,
+                explain=explain,
             )
             return self.sync._search(asked, explain)
 
@@ -238,6 +239,7 @@ class AsyncCollectionReads:
                 exact=exact,
                 timeout=timeout,
                 cancel=cancel,
+                explain=explain,
             )
             return self.sync._search_many(asked, texts, vectors, explain)
 

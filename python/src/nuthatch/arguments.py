@@ -130,8 +130,14 @@ def _real(name: str, value: object) -> float:
 
 
 def text(name: str, value: object) -> str:
-    """A string."""
-    return value if isinstance(value, str) else _wrong(name, value, "a string")
+    """A string that UTF-8 can write."""
+    if not isinstance(value, str):
+        _wrong(name, value, "a string")
+    try:
+        value.isascii() or value.encode()
+    except UnicodeEncodeError:
+        raise InvalidError(f"{name}={value!r} has lone surrogates, which are not valid Unicode") from None
+    return value
 
 
 def optional_text(name: str, value: object) -> str | None:
@@ -162,14 +168,16 @@ def paths(value: StrPath | Iterable[StrPath]) -> list[str]:
     return found
 
 
-def file_path(name: str, value: StrPath) -> str:
-    """A path of ``files`` and ``remove_files``: absolute, as it was stored; "" for everything."""
+def file_path(name: str, value: StrPath, *, is_document: bool) -> str:
+    """A path of ``files`` and ``remove_files``: absolute, as it was stored; "" for everything. A document's name is as it is."""
     try:
         path = os.fspath(value)
     except TypeError:
         _wrong(name, value, "a path")
     if not isinstance(path, str):
         _wrong(name, value, "a path as text")
+    if is_document:
+        return path.rstrip("/")
     return path and os.path.realpath(os.path.expanduser(path))  # noqa: PTH111 (the text is kept as given)
 
 

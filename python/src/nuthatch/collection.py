@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from . import arguments, batch, reports
 from .arguments import Durability
 from .collection_reads import CollectionReads
+from .cores import OverHttp
 from .errors import InvalidError, NuthatchError
 from .records import FileInfo, Record, Upserted
 from .reports import CollectionInfo
 from .vectors import VectorsByField
 
 if TYPE_CHECKING:
-    from . import _core as extension
+    from .cores import CollectionCore
 
 Records: TypeAlias = "Iterable[Mapping[str, Any] | Record] | Any"
 """Dicts or records; or an Arrow table, a pandas data frame, or anything that exports an Arrow stream."""
@@ -34,9 +35,9 @@ class Collection(CollectionReads):
 
     __slots__ = ("_core",)
 
-    _core: extension.Collection
+    _core: CollectionCore
 
-    def __init__(self, core: extension.Collection) -> None:
+    def __init__(self, core: CollectionCore) -> None:
         self._core = core
 
     def upsert(
@@ -107,8 +108,8 @@ class Collection(CollectionReads):
         return self._core.delete(arguments.ids(ids), arguments.durability(durability))
 
     def files(self, prefix: arguments.StrPath = "") -> list[FileInfo]:
-        """Files that were added at or below ``prefix`` (an absolute path; all when left out)."""
-        return [FileInfo(*parts) for parts in self._core.files(arguments.file_path("prefix", prefix))]
+        """Files that were added at or below ``prefix`` (an absolute path, or a document's name on a server; all when left out)."""
+        return [FileInfo(*parts) for parts in self._core.files(self._file_path("prefix", prefix))]
 
     def __len__(self) -> int:
         return self.count()
@@ -119,7 +120,10 @@ class Collection(CollectionReads):
 
     def remove_files(self, path: arguments.StrPath) -> int:
         """Removes the file at ``path``, or all files below it, with their passages; says how many files went."""
-        return self._core.remove_files(arguments.file_path("path", path))
+        return self._core.remove_files(self._file_path("path", path))
+
+    def _file_path(self, name: str, path: arguments.StrPath) -> str:
+        return arguments.file_path(name, path, is_document=isinstance(self._core, OverHttp))
 
     def wait_until_indexed(self, timeout: float | None = None) -> bool:
         """Waits until everything written before is in the indexes; False when ``timeout`` seconds ran out first.

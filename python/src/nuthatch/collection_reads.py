@@ -141,6 +141,7 @@ class CollectionReads:
             effort=effort,
             exact=exact,
             timeout=timeout,
+            explain=explain,
         )
         return self._search(asked, explain)
 
@@ -191,6 +192,7 @@ class CollectionReads:
             effort=effort,
             exact=exact,
             timeout=timeout,
+            explain=explain,
         )
         return self._search_many(asked, texts, vectors, explain)
 

@@ -6,13 +6,14 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypeVar
 
 from . import _core, arguments, backups, reports, transfer, vector_fields
 from .adding import AddOptions, as_given
 from .arguments import Durability, StrPath
 from .backups import BackupProgress, BackupReport
 from .collection import Collection
+from .cores import OverHttp
 from .embedders import EmbedderLike, resolve
 from .errors import ClosedError, ConflictError, InvalidError
 from .kv import Keyspace
@@ -24,6 +25,10 @@ from .transactions import Transaction
 from .transfer import ExportFormat, ExportReport, ImportReport, TransferProgress
 from .vector_fields import VectorField
 from .write_batch import Batch
+
+if TYPE_CHECKING:
+    from .cores import DatabaseCore
+    from .remote.wire import ServerArguments
 
 Metric: TypeAlias = Literal["cosine", "dot", "l2", "hamming"]
 Elements: TypeAlias = Literal["f32", "f16", "int8", "uint8", "binary"]
@@ -45,6 +50,11 @@ def connect(
     create: bool = True,
     exclusive: bool = False,
     program: str | None = None,
+    api_key: str | None = None,
+    tenant: str | None = None,
+    timeout: float | None = None,
+    ca: StrPath | None = None,
+    client_cert: StrPath | tuple[StrPath, StrPath] | None = None,
 ) -> Database:
     """Opens a data folder, creating it when it is missing; ``":memory:"`` gives one that is gone when closed.
 
@@ -60,6 +70,13 @@ def connect(
     ``create=False`` raises NotFoundError for a folder that is not there. ``exclusive=True`` wants the folder alone: while it is
     open others are refused, and so is this call when another has it. ``program`` is what others are told about this process.
 
+    ``path`` may be the address of a server instead, ``"http://host:7700"`` or ``"https://…"`` (needs ``nuthatch[http]``). Then
+    ``api_key`` is what ``nuthatch key create`` printed; ``tenant`` names whose data is seen, for keys of an administrator
+    (other keys are of a tenant already); ``timeout`` (seconds; default 60) is how long a request may take; ``ca`` is a file of
+    certificates (PEM) to trust instead of the system's; ``client_cert`` a file with certificate and key, or a pair of files.
+    The other options are the server's own, and refused here. What a server does not offer raises InvalidError with what to do
+    instead.
+
     Raises ConflictError when who has the folder open does not share it, or runs another version, naming its pid, program and since
     when; CorruptError when the stored records are damaged; InvalidError for a folder of something else.
 
@@ -69,6 +86,13 @@ def connect(
     Upserted(inserted=1, replaced=0)
     >>> db.close()
     """
+    if (url := server_address(path)) is not None:
+        of_the_folder = (memory_budget, mapped, build_memory, build_threads, sync_interval_ms, snapshot_age, exclusive)
+        return _ask_server(url, api_key, tenant, timeout, ca, client_cert, (*of_the_folder, not create))
+    if (api_key, tenant, timeout, ca, client_cert) != (None,) * 5:
+        raise InvalidError(
+            "api_key, tenant, timeout, ca and client_cert are for servers (http://…); a folder's tenant is Database.tenant"
+        )
     folder = _folder(path)
     threads = arguments.optional_whole("build_threads", build_threads)
     if threads == 0:
@@ -96,14 +120,14 @@ class Database(Tenants):
 
     __slots__ = ("_core", "_is_open", "_path")
 
-    def __init__(self, core: _core.Database) -> None:
+    def __init__(self, core: DatabaseCore) -> None:
         self._core = core
         self._path = str(core.folder())
         self._is_open = True
 
     @property
     def path(self) -> str:
-        """The data folder (of a database in memory: where its files are while it is open)."""
+        """The data folder (of a database in memory: where its files are while it is open), or the server's address."""
         return self._path
 
     @property
@@ -173,7 +197,7 @@ class Database(Tenants):
 
     def collections(self) -> list[CollectionInfo]:
         """What every collection is and holds, by name."""
-        return self.stats().collections
+        return [reports.info(parts) for parts in self._core.collections()]
 
     def drop_collection(self, name: str) -> bool:
         """Deletes a collection with everything in it. False when there is none."""
@@ -345,7 +369,8 @@ class Database(Tenants):
         elif prefix is not None:
             parts = self._core.erase(name, "prefix", [arguments.text("prefix", prefix)])
         elif files is not None:
-            parts = self._core.erase(name, "files", [arguments.file_path("files", files)])
+            is_document = isinstance(self._core, OverHttp)
+            parts = self._core.erase(name, "files", [arguments.file_path("files", files, is_document=is_document)])
         else:
             parts = self._core.erase(name, "ids", arguments.ids(ids))
         return reports.receipt(parts)
@@ -364,13 +389,14 @@ class Database(Tenants):
 
     def backup(
         self,
-        place: StrPath,
+        place: StrPath | None = None,
         *,
         indexes: bool = True,
         rate: int | str | None = None,
         on_progress: Callable[[BackupProgress], object] | None = None,
     ) -> BackupReport:
-        """Backs up everything that the handle sees to the folder ``place`` (made when missing), as it is at one moment.
+        """Backs up everything that the handle sees to the folder ``place`` (made when missing), as it is at one moment. A server
+        has a place of its own: leave it out there.
 
         Only what no earlier backup there has is stored; reads and writes go on meanwhile. Nothing is listed there before all of
         it is durable.
@@ -388,12 +414,17 @@ class Database(Tenants):
         ...     report.backup.rows, report.backup.left_out
         (1, [])
         """
-        parts = self._core.backup(
-            backups.folder("place", place),
+        how = (
             arguments.flag("indexes", indexes),
             arguments.optional_size_bytes("rate", rate),
             backups.telling(on_progress),
         )
+        core = self._core
+        if isinstance(core, OverHttp):
+            return backups.report(core.backup(None if place is None else backups.folder("place", place), *how))
+        if place is None:
+            raise InvalidError("place is None; name the folder for backups")
+        parts = core.backup(backups.folder("place", place), *how)
         return backups.report(parts)
 
     def export_to(
@@ -498,8 +529,42 @@ def _folder(path: StrPath) -> str | None:
     if given == MEMORY:
         return None
     if "://" in given:
-        raise InvalidError(f"path={given!r} is an address; this version opens folders on this machine only")
+        raise InvalidError(f"path={given!r} is an address of no server; give http://…, https://… or a folder")
     return os.path.expanduser(given)  # noqa: PTH111 (the text is kept as given)
+
+
+def server_address(path: object) -> str | None:
+    """The address of a server, where it is one."""
+    return path if isinstance(path, str) and path.lower().startswith(("http://", "https://")) else None
+
+
+def _ask_server(
+    url: str,
+    api_key: str | None,
+    tenant: str | None,
+    timeout: float | None,
+    ca: StrPath | None,
+    client_cert: StrPath | tuple[StrPath, StrPath] | None,
+    of_the_folder: tuple[object, ...],
+) -> Database:
+    if any(of_the_folder):
+        raise InvalidError(
+            "memory_budget, mapped, build_memory, build_threads, sync_interval_ms, snapshot_age, create and exclusive are for"
+            " folders; a server has settings of its own"
+        )
+    certificate, key = client_cert if isinstance(client_cert, tuple) else (client_cert, None)
+    given: ServerArguments = {
+        "api_key": arguments.optional_text("api_key", api_key),
+        "tenant": arguments.optional_text("tenant", tenant),
+        "timeout_seconds": arguments.seconds("timeout", timeout),
+        "ca": None if ca is None else os.fspath(ca),
+        "client_cert": None
+        if certificate is None
+        else (os.fspath(certificate), None if key is None else os.fspath(key)),
+    }
+    from . import remote  # what it needs is loaded by those alone who ask a server
+
+    return Database(remote.connect(url, given))
 
 
 def _program() -> str:

@@ -51,6 +51,10 @@ class ExhaustedError(NuthatchError):
     """Out of a resource, such as disk space: make room, or ask for less."""
 
 
+class ForbiddenError(NuthatchError):
+    """A server does not know the key, or the key does not allow it: use another."""
+
+
 class InternalError(NuthatchError):
     """A defect of ours, or an operating system that refused: please report it."""
 

@@ -18,7 +18,7 @@ from .kv_entries import Bytes, Entries, TimeToLive, as_bytes, one_or_several_key
 from .kv_reads import KeyReads
 
 if TYPE_CHECKING:
-    from . import _core as extension
+    from .cores import KeyspaceCore
 
 
 class Keyspace(KeyReads):
@@ -40,9 +40,9 @@ class Keyspace(KeyReads):
 
     __slots__ = ("_core",)
 
-    _core: extension.Keyspace
+    _core: KeyspaceCore
 
-    def __init__(self, core: extension.Keyspace) -> None:
+    def __init__(self, core: KeyspaceCore) -> None:
         self._core = core
 
     def put(

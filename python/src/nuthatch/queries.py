@@ -30,6 +30,7 @@ def query(
     effort: int | None,
     exact: bool,
     timeout: float | None,
+    explain: bool = False,
     cancel: _core.CancelFlag | None = None,
     text: str | None = None,
     vector: object = None,
@@ -62,6 +63,7 @@ def query(
         "effort": asked_effort,
         "exact": is_exact,
         "timeout_seconds": arguments.seconds("timeout", timeout),
+        "explain": bool(explain),
         "cancel": cancel,
     }
 

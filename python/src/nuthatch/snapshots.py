@@ -90,7 +90,9 @@ class SnapshotCollection(CollectionReads):
 
     def files(self, prefix: arguments.StrPath = "") -> list[FileInfo]:
         """Files that had been added at or below ``prefix`` (an absolute path; all when left out)."""
-        return [FileInfo(*parts) for parts in self._core.files(arguments.file_path("prefix", prefix))]
+        return [
+            FileInfo(*parts) for parts in self._core.files(arguments.file_path("prefix", prefix, is_document=False))
+        ]
 
     def __repr__(self) -> str:
         return f"SnapshotCollection({self.name!r})"

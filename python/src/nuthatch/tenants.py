@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from . import _core as extension
+    from .cores import DatabaseCore
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +50,11 @@ class Tenants:
 
     __slots__ = ()
 
-    _core: extension.Database
+    _core: DatabaseCore
 
     if TYPE_CHECKING:
 
-        def __init__(self, core: extension.Database) -> None: ...
+        def __init__(self, core: DatabaseCore) -> None: ...
 
     @property
     def tenant_name(self) -> str | None:

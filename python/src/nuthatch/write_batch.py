@@ -9,6 +9,8 @@ from . import arguments, batch, reports
 from .adding import AddOptions, as_given
 from .arguments import StrPath
 from .collection import Collection, Records
+from .cores import OverHttp
+from .errors import InvalidError
 from .kv_entries import Bytes, Entries, TimeToLive, as_bytes, one_or_several_keys, pairs
 from .pending import Pending
 from .reports import AddReport
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from . import _core as extension
+    from .cores import BatchCore
 
 
 class Batch(Pending):
@@ -38,7 +41,7 @@ class Batch(Pending):
 
     __slots__ = ()
 
-    _core: extension.WriteBatch
+    _core: BatchCore
 
     def kv(self, name: str) -> BatchKeyspace:
         """To write to the keyspace of that name, which is made when there is none."""
@@ -66,14 +69,28 @@ class Batch(Pending):
         collection: Collection,
         options: AddOptions,
     ) -> AddReport:
-        return reports.add_report(self._core.add_files(collection._core, as_given(paths, options, cancel)))
+        into, given = collection._core, as_given(paths, options, cancel)
+        if isinstance(self._core, OverHttp):
+            return self._core.add_files(into, given)
+        if isinstance(into, OverHttp):
+            raise _another(collection)
+        return reports.add_report(self._core.add_files(into, given))
 
     def remove_files(self, path: StrPath, collection: Collection) -> int:
         """Removes the file at ``path``, or all files below it, with their passages. Returns how many files that will be."""
-        return self._core.remove_files(collection._core, arguments.file_path("path", path))
+        of = collection._core
+        if isinstance(self._core, OverHttp):
+            return self._core.remove_files(of, collection._file_path("path", path))
+        if isinstance(of, OverHttp):
+            raise _another(collection)
+        return self._core.remove_files(of, arguments.file_path("path", path, is_document=False))
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Batch cannot be pickled or copied: what it holds is written by the process that began it")
+
+
+def _another(collection: Collection) -> InvalidError:
+    return InvalidError(f"collection {collection.name!r} is of a server, and the batch of another database")
 
 
 class BatchKeyspace:
@@ -81,7 +98,7 @@ class BatchKeyspace:
 
     __slots__ = ("_core", "_name")
 
-    def __init__(self, core: extension.WriteBatch, name: str) -> None:
+    def __init__(self, core: BatchCore, name: str) -> None:
         self._core = core
         self._name = name
 
@@ -115,7 +132,7 @@ class BatchCollection:
 
     __slots__ = ("_core", "_name")
 
-    def __init__(self, core: extension.WriteBatch, name: str) -> None:
+    def __init__(self, core: BatchCore, name: str) -> None:
         self._core = core
         self._name = name
 

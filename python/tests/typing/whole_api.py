@@ -21,6 +21,9 @@ def database(folder: Path) -> None:
         assert_type(db, nuthatch.Database)
     db = nuthatch.connect(":memory:", memory_budget=1 << 26)
     nuthatch.connect(folder, mapped=True, build_memory="2GiB", build_threads=4)
+    nuthatch.connect(
+        "https://example.org", api_key="k", tenant="t", timeout=2.5, ca=folder, client_cert=(folder, folder)
+    )
     assert_type(db.path, str)
     assert_type(db.collection("notes", dim=384, metric="cosine", language="english"), nuthatch.Collection)
     assert_type(db.collections(), list[nuthatch.CollectionInfo])

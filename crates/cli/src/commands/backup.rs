@@ -1,12 +1,13 @@
 //! `nuthatch backup`: makes a backup, and lists, checks or deletes those that there are.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use nuthatch_engine::{BackupCheck, BackupInfo, BackupOptions, BackupReport, Backups, BackupsDeleted};
 use serde_json::{Value, json};
 
+use crate::acts::Act;
 use crate::args::Globals;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, BAD, BOLD, DIM, GOOD, Out, plain};
@@ -52,7 +53,12 @@ impl Backup {
             return list(out, &backups.list()?, self.json);
         }
         if !self.delete.is_empty() {
-            let deleted = backups.delete(&self.delete)?;
+            let deleted = backups.delete(&self.delete);
+            // A place of backups can be looked after where there is no data folder.
+            let deleted = match folder::existing(globals) {
+                Ok(folder) => self.act(globals, &folder, "backup.delete").end(deleted, deleted_details)?,
+                Err(_) => deleted?,
+            };
             match self.json {
                 true => output::json(out, &deleted_json(&deleted))?,
                 false => show_deleted(out, &deleted)?,
@@ -81,8 +87,12 @@ impl Backup {
             output::note("Interrupted. No backup is listed; running it again takes over what was stored.");
             return Ok(Outcome::Interrupted);
         }
-        let report = made?;
-        let deleted = self.keep.map(|keep| backups.keep(keep)).transpose()?;
+        let act = self.act(globals, database.folder(), "backup.create");
+        let report = act.end(made, |report| vec![("backup", json!(report.backup.id))])?;
+        let deleted = self
+            .keep
+            .map(|keep| self.act(globals, database.folder(), "backup.delete").end(backups.keep(keep), deleted_details));
+        let deleted = deleted.transpose()?;
         match self.json {
             true => output::json(out, &report_json(&report, deleted.as_ref()))?,
             false => {
@@ -97,6 +107,10 @@ impl Backup {
         Ok(Outcome::Done)
     }
 
+    fn act(&self, globals: &Globals, folder: &Path, action: &'static str) -> Act {
+        Act::new(globals, folder, action, "").detail("place", self.place.to_string_lossy())
+    }
+
     fn check(&self, backups: &Backups, out: &mut Out) -> Result<Outcome, Failure> {
         let mut meter = Meter::new(self.quiet);
         let mut tell = |progress: &_| meter.show_backup(progress);
@@ -109,6 +123,10 @@ impl Backup {
         }
         Ok(if check.is_well() { Outcome::Done } else { Outcome::Damaged })
     }
+}
+
+fn deleted_details(deleted: &BackupsDeleted) -> Vec<(&'static str, Value)> {
+    vec![("backups", json!(deleted.backups))]
 }
 
 fn list(out: &mut Out, backups: &[BackupInfo], as_json: bool) -> Result<Outcome, Failure> {

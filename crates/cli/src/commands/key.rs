@@ -1,14 +1,17 @@
 //! `nuthatch key`: who may ask a server.
 
-use std::io::Write;
+use std::io::{BufRead, Read, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
+use nuthatch_engine::{Error, Result as EngineResult};
 use nuthatch_server::config::parse_duration;
-use nuthatch_server::{Key, KeyFile, NewKey, Scope, Scopes, TENANT_DEFAULT, Token};
-use serde_json::json;
+use nuthatch_server::{Key, KeyFile, NewKey, PASSWORD_BYTES, Scope, Scopes, TENANT_DEFAULT, Token};
+use serde_json::{Value, json};
 
+use crate::acts::Act;
 use crate::args::Globals;
 use crate::exit::{Failure, Outcome};
 use crate::folder;
@@ -30,6 +33,8 @@ enum What {
     Revoke(Revoke),
     /// Make a key like another, which itself ends a little later
     Rotate(Rotate),
+    /// Read another password for a key that has one from standard input
+    Password(Password),
 }
 
 #[derive(Args)]
@@ -46,9 +51,19 @@ struct Create {
     /// It ends after that time, for example 90d; left out, never
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     expires_in: Option<Duration>,
+    /// Read a password from standard input, a line: a Redis client is the user NAME with it, and there is no token
+    #[arg(long)]
+    password: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Args)]
+struct Password {
+    /// As `key list` shows it
+    #[arg(value_name = "ID")]
+    id: String,
 }
 
 #[derive(Args)]
@@ -93,7 +108,17 @@ impl KeyCommand {
                     scopes: Scopes::new(create.scopes.clone()),
                     expires_in: create.expires_in,
                 };
-                let made = KeyFile::of(&folder).create(new, now)?;
+                let act = Act::new(globals, &folder, "key.create", &create.name)
+                    .detail("for", create.tenant.as_str())
+                    .detail("scopes", new.scopes.to_string())
+                    .detail("password", create.password);
+                let file = KeyFile::of(&folder);
+                if create.password {
+                    let made = password().and_then(|password| file.create_with_password(new, &password, now));
+                    let key = act.end(made, |key| id_and_end(key))?;
+                    return show_user(out, &key, create.json);
+                }
+                let made = act.end(file.create(new, now), |(key, _)| id_and_end(key))?;
                 show_new(out, &made, create.json)
             }
             What::List(list) => {
@@ -101,7 +126,9 @@ impl KeyCommand {
                 list.show(out, &keys, now)
             }
             What::Revoke(revoke) => {
-                let key = KeyFile::of(&folder::existing(globals)?).revoke(&revoke.id, now)?;
+                let folder = folder::existing(globals)?;
+                let act = Act::new(globals, &folder, "key.revoke", &revoke.id);
+                let key = act.ended(KeyFile::of(&folder).revoke(&revoke.id, now))?;
                 output::note(&format!(
                     "Key {} of {} is revoked; a running server refuses it from now on.",
                     key.id, key.name
@@ -109,12 +136,50 @@ impl KeyCommand {
                 Ok(Outcome::Done)
             }
             What::Rotate(rotate) => {
-                let file = KeyFile::of(&folder::existing(globals)?);
-                let made = file.rotate(&rotate.id, rotate.overlap, rotate.expires_in, now)?;
+                let folder = folder::existing(globals)?;
+                let act = Act::new(globals, &folder, "key.rotate", &rotate.id);
+                let made = KeyFile::of(&folder).rotate(&rotate.id, rotate.overlap, rotate.expires_in, now);
+                let made = act.end(made, |(key, _)| id_and_end(key))?;
                 show_new(out, &made, rotate.json)
+            }
+            What::Password(change) => {
+                let folder = folder::existing(globals)?;
+                let act = Act::new(globals, &folder, "key.password", &change.id);
+                let file = KeyFile::of(&folder);
+                let key = act.ended(password().and_then(|password| file.set_password(&change.id, &password, now)))?;
+                output::note(&format!("The user {} has another password from now on.", key.name));
+                Ok(Outcome::Done)
             }
         }
     }
+}
+
+fn id_and_end(key: &Key) -> Vec<(&'static str, Value)> {
+    vec![("key", json!(key.id)), ("expires", json!(key.expires))]
+}
+
+/// One line of standard input. Never an option: those are seen in process lists.
+fn password() -> EngineResult<Vec<u8>> {
+    let mut line = Vec::new();
+    let most = *PASSWORD_BYTES.end() as u64 + 2;
+    let read = std::io::stdin().lock().take(most).read_until(b'\n', &mut line);
+    read.map_err(|error| Error::io(Path::new("standard input"), &error))?;
+    while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
+        line.pop();
+    }
+    Ok(line)
+}
+
+fn show_user(out: &mut Out, key: &Key, json: bool) -> Result<Outcome, Failure> {
+    match json {
+        true => output::json(out, &json!({"id": key.id, "user": key.name, "expires": key.expires}))?,
+        false => {
+            writeln!(out, "{}", key.id)?;
+            out.flush()?;
+            output::note(&format!("Redis clients come in with `AUTH {} PASSWORD`.", key.name));
+        }
+    }
+    Ok(Outcome::Done)
 }
 
 fn show_new(out: &mut Out, (key, Token(token)): &(Key, Token), json: bool) -> Result<Outcome, Failure> {
@@ -136,6 +201,7 @@ impl List {
                 json!({
                     "id": key.id, "name": key.name, "tenant": key.tenant, "scopes": key.scopes, "created": key.created,
                     "expires": key.expires, "revoked": key.revoked, "holds": key.holds(now),
+                    "password": key.argon2id.is_some(),
                 })
             });
             output::json(out, &all.collect::<Vec<_>>())?;
@@ -148,7 +214,8 @@ impl List {
                 (None, Some(at)) => format!("until {at}"),
                 (None, None) => "holds".into(),
             };
-            let about = format!("{}  {}", key.tenant, key.scopes);
+            let with = if key.argon2id.is_some() { "  password" } else { "" };
+            let about = format!("{}  {}{with}", key.tenant, key.scopes);
             writeln!(out, "{BOLD}{}{BOLD:#}  {}  {DIM}{about}  {state}{DIM:#}", key.id, plain(&key.name))?;
         }
         if keys.is_empty() {

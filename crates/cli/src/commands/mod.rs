@@ -1,6 +1,7 @@
 //! One file a command: its arguments, what it asks of the engine, and how it shows the answer.
 
 pub mod add;
+pub mod audit;
 pub mod backup;
 pub mod completions;
 pub mod config;
@@ -49,6 +50,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Serve(args) => args.run(globals),
         Command::Mcp(args) => args.run(globals),
         Command::Key(args) => args.run(globals, out),
+        Command::Audit(args) => args.run(globals, out),
         Command::Config(args) => args.run(globals, out),
         Command::Model(args) => args.run(out),
         Command::Completions(args) => args.run(out),

@@ -4,7 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 use nuthatch_engine::Receipt;
+use serde_json::json;
 
+use crate::acts::Act;
 use crate::args::Globals;
 use crate::exit::{Failure, Outcome};
 use crate::folder;
@@ -37,7 +39,9 @@ impl Reclaim {
             return Ok(if receipts.is_empty() { Outcome::NothingFound } else { Outcome::Done });
         }
         let database = folder::open_to_write(globals)?;
-        let receipt = database.reclaim(self.collection.as_deref())?;
+        let act = Act::new(globals, database.folder(), "reclaim", self.collection.as_deref().unwrap_or_default());
+        let receipt =
+            act.end(database.reclaim(self.collection.as_deref()), |receipt| vec![("receipt", json!(receipt.id))])?;
         match self.json {
             true => output::json(out, &receipt)?,
             false => show(out, &receipt)?,

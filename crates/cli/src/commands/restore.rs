@@ -8,6 +8,7 @@ use clap::Args;
 use nuthatch_engine::{Backups, RestoreOptions};
 use serde_json::json;
 
+use crate::acts::Act;
 use crate::args::Globals;
 use crate::commands::backup::info_json;
 use crate::exit::{Failure, Outcome};
@@ -63,7 +64,11 @@ impl Restore {
             output::note("Interrupted. Nothing was restored.");
             return Ok(Outcome::Interrupted);
         }
+        // Where nothing was restored there is no folder with a log.
         let report = restored?;
+        let act = Act::new(globals, &report.folder, "restore", self.collection.as_deref().unwrap_or_default())
+            .detail("place", self.place.to_string_lossy());
+        let report = act.end(Ok(report), |report| vec![("backup", json!(report.backup.id))])?;
         match self.json {
             true => output::json(
                 out,

@@ -7,7 +7,9 @@ use std::path::Path;
 use clap::Args;
 use nuthatch_engine::{Collection, Error, Receipt, Result as EngineResult, Scan, Search, Value};
 use serde::Serialize;
+use serde_json::json;
 
+use crate::acts::Act;
 use crate::args::{COLLECTION_DEFAULT, Globals};
 use crate::commands::{get, reclaim};
 use crate::exit::{Failure, Outcome};
@@ -74,7 +76,8 @@ impl Rm {
         if self.all {
             removed.files = collection.files("")?.len() as u64;
             removed.records = before;
-            database.drop_collection(&self.collection)?;
+            let act = Act::new(globals, database.folder(), "collection.drop", &self.collection);
+            act.ended(database.drop_collection(&self.collection))?;
             removed.collection = Some(self.collection.clone());
         } else {
             match (&self.filter, &self.prefix) {
@@ -85,7 +88,18 @@ impl Rm {
             removed.records = before - collection.len()?;
         }
         if self.reclaim {
-            removed.receipt = Some(database.reclaim((!self.all).then_some(&self.collection))?);
+            // Deleting and reclaiming together is erasing. What was deleted may be the name of a person.
+            let by = match (self.all, &self.filter, &self.prefix) {
+                (true, ..) => "all",
+                (false, Some(_), _) => "where",
+                (false, None, Some(_)) => "prefix",
+                (false, None, None) => "names",
+            };
+            let act = Act::new(globals, database.folder(), "collection.erase", &self.collection)
+                .detail("by", by)
+                .detail("records", removed.records);
+            let receipt = database.reclaim((!self.all).then_some(&self.collection));
+            removed.receipt = Some(act.end(receipt, |receipt| vec![("receipt", json!(receipt.id))])?);
         }
         database.close()?;
         for name in &removed.unknown {

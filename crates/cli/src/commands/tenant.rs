@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use nuthatch_engine::{Error, TenantInfo, TenantLimits};
 use serde_json::{Value, json};
 
+use crate::acts::Act;
 use crate::args::Globals;
 use crate::exit::{Failure, Outcome};
 use crate::folder;
@@ -93,11 +94,12 @@ impl Tenant {
 
     fn create(&self, args: &Create, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
         let database = folder::create_whole(globals)?;
-        database.create_tenant(&args.name)?;
         let limits = args.given.over(TenantLimits::default());
-        if limits != TenantLimits::default() {
-            database.set_tenant_limits(&args.name, limits)?;
-        }
+        let act = Act::new(globals, database.folder(), "tenant.create", &args.name).detail("limits", json!(limits));
+        act.ended(database.create_tenant(&args.name).and_then(|_| match limits != TenantLimits::default() {
+            true => database.set_tenant_limits(&args.name, limits),
+            false => Ok(()),
+        }))?;
         let info = database.tenant_info(&args.name)?;
         database.close()?;
         match self.json {
@@ -128,7 +130,8 @@ impl Tenant {
         let before = database.tenant_info(&args.name)?.limits;
         let limits = args.given.over(if args.no_others { TenantLimits::default() } else { before });
         if limits != before {
-            database.set_tenant_limits(&args.name, limits)?;
+            let act = Act::new(globals, database.folder(), "tenant.limit", &args.name).detail("limits", json!(limits));
+            act.ended(database.set_tenant_limits(&args.name, limits))?;
         }
         let info = database.tenant_info(&args.name)?;
         database.close()?;
@@ -148,7 +151,8 @@ impl Tenant {
             .into());
         }
         let database = folder::open_whole(globals)?;
-        let receipt = database.drop_tenant(&args.name)?;
+        let act = Act::new(globals, database.folder(), "tenant.drop", &args.name);
+        let receipt = act.end(database.drop_tenant(&args.name), |receipt| vec![("receipt", json!(receipt.id))])?;
         database.close()?;
         match self.json {
             true => output::json(out, &receipt)?,

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use crate::support::{Place, Ran};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "add",
     "search",
     "get",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 14] = [
     "doctor",
     "serve",
     "key",
+    "audit",
     "config",
     "model",
     "completions",

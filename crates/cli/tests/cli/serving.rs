@@ -8,24 +8,29 @@ use serde_json::Value;
 
 use crate::support::Place;
 
-struct Served {
-    child: Child,
-    address: String,
+pub struct Served {
+    pub child: Child,
+    pub address: String,
+    /// For Redis clients; empty without the flag.
+    pub redis: String,
     log: BufReader<ChildStderr>,
 }
 
 /// A server on a port of its own, ready.
-fn serve(place: &Place, more: &[&str]) -> Served {
+pub fn serve(place: &Place, more: &[&str]) -> Served {
     let arguments = [&["serve", "--listen", "127.0.0.1:0", "--log-format", "json"], more].concat();
     let mut child = place.command(&arguments).stderr(Stdio::piped()).spawn().unwrap();
     let log = BufReader::new(child.stderr.take().unwrap());
-    let mut served = Served { child, address: String::new(), log };
+    let mut served = Served { child, address: String::new(), redis: String::new(), log };
     loop {
         let mut line = String::new();
         assert_ne!(served.log.read_line(&mut line).unwrap(), 0, "the server ended");
         let line: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
         if let Some(said) = line["address"].as_str() {
             served.address = said.to_string();
+        }
+        if let Some(said) = line["redis"].as_str() {
+            served.redis = said.to_string();
         }
         if line["message"] == "ready" {
             return served;
@@ -35,7 +40,7 @@ fn serve(place: &Place, more: &[&str]) -> Served {
 
 impl Served {
     /// Status and body.
-    fn get(&self, path: &str, key: &str) -> (u16, String) {
+    pub fn get(&self, path: &str, key: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let head = format!(
             "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {key}\r\n\r\n"
@@ -47,7 +52,7 @@ impl Served {
     }
 
     /// Exit code and the rest of the log after SIGTERM.
-    fn terminate(mut self) -> (Option<i32>, String) {
+    pub fn terminate(mut self) -> (Option<i32>, String) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         let mut rest = String::new();

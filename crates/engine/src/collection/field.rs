@@ -6,10 +6,12 @@
 //! **Invariant:** a field's number, metric and element type never change; its dimension once it is settled.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
-use nuthatch_truth::{Reader, Shard, Table};
+use nuthatch_truth::{Direction, Reader, Shard, Table};
 use nuthatch_vector::{Element, Metric, VectorError, validate};
 
+use crate::collection::exact::row_of;
 use crate::collection::fusion::Found;
 use crate::collection::meta::Meta;
 use crate::{Error, Result};
@@ -22,6 +24,9 @@ pub(crate) const UNNAMED: FieldId = 0;
 
 /// What the keys of named fields have before the field's number: more than any row id begins with.
 const NAMED: u8 = 0xFF;
+
+/// Rows that are passed over for one that is wanted, before it is cheaper to read each by itself.
+const BETWEEN_MAX: u64 = 4;
 
 /// Vectors by the name of their field.
 pub type NamedVectors = BTreeMap<String, Vec<f32>>;
@@ -119,6 +124,26 @@ impl Field {
         Ok(reader.multi_get(Table::Vectors, &keys)?)
     }
 
+    /// The same for rows that ascend, decoded. Where few others lie between them, they are read in one go.
+    fn ascending(&self, reader: &dyn Reader, shard: Shard, rows: &[u64]) -> Result<Vec<Option<Vec<f32>>>> {
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(Vec::new()) };
+        if (last - first) / rows.len() as u64 > BETWEEN_MAX {
+            let stored = self.stored(reader, shard, rows)?;
+            return Ok(stored.into_iter().map(|bytes| bytes.map(|bytes| self.decode(&bytes))).collect());
+        }
+        let (mut found, mut at) = (vec![None; rows.len()], 0);
+        let end = self.key(shard, last.saturating_add(1));
+        reader.scan(Table::Vectors, &self.key(shard, *first), &end, Direction::Forward, &mut |key, bytes| {
+            let row = row_of(key);
+            at += rows[at..].iter().take_while(|wanted| **wanted < row).count();
+            if rows.get(at) == Some(&row) {
+                found[at] = Some(self.decode(bytes));
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
+    }
+
     /// The components of a stored vector.
     pub fn decode(&self, bytes: &[u8]) -> Vec<f32> {
         let dim = match self.element {
@@ -205,6 +230,22 @@ impl Fields {
             }
         }
         Ok(found)
+    }
+
+    /// The same for rows that ascend.
+    pub fn vectors_ascending(&self, reader: &dyn Reader, shard: Shard, rows: &[u64]) -> Result<Vec<FieldVectors>> {
+        let mut found = vec![FieldVectors::new(); rows.len()];
+        for field in &self.all {
+            for (row, vector) in found.iter_mut().zip(field.ascending(reader, shard, rows)?) {
+                row.extend(vector.map(|vector| (field.id, vector)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Bytes that a row's vectors take in memory, of all fields together.
+    pub fn row_bytes(&self) -> usize {
+        self.all.iter().map(|field| field.dim.unwrap_or(0) * size_of::<f32>()).sum()
     }
 
     /// The unnamed vector, and the others by name.

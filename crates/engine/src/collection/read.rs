@@ -16,12 +16,15 @@ use crate::{Error, Result};
 /// Rows whose vectors are read together.
 const VECTORS_AT_ONCE: usize = 256;
 
+/// What the records of one page may come to, as they are stored; the one that reaches it is the last.
+const PAGE_BYTES_MAX: usize = 16 << 20;
+
 /// A listing.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
     /// Continue after the page that gave this cursor.
     pub cursor: Option<String>,
-    /// Records of one page, 1 to 10,000.
+    /// Records of one page, 1 to 10,000. Fewer come where they are large: a page ends at 16 MiB.
     pub limit: usize,
     pub filter: Option<Filter>,
     pub vectors: bool,
@@ -117,6 +120,9 @@ impl Core {
             return Ok(Page::default());
         };
         let (mut records, mut rows, mut failed) = (Vec::new(), Vec::new(), None);
+        let fields = self.fields();
+        let vector_bytes = if scan.vectors { fields.row_bytes() } else { 0 };
+        let mut page_bytes = 0;
         let start = self.shard.number_key(from);
         snapshot.scan(Table::Records, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
             let row = row_of(key);
@@ -139,11 +145,12 @@ impl Core {
                 Ok(Some(record)) => {
                     records.push(record);
                     rows.push(row);
+                    page_bytes += bytes.len() + vector_bytes;
                 }
                 Ok(None) => {}
                 Err(error) => failed = Some(error),
             }
-            match failed.is_some() || records.len() == scan.limit {
+            match failed.is_some() || records.len() == scan.limit || page_bytes >= PAGE_BYTES_MAX {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
@@ -152,14 +159,16 @@ impl Core {
             return Err(error);
         }
         if scan.vectors {
-            let fields = self.fields();
             for (records, rows) in records.chunks_mut(VECTORS_AT_ONCE).zip(rows.chunks(VECTORS_AT_ONCE)) {
-                for (record, vectors) in records.iter_mut().zip(fields.vectors_of(snapshot, self.shard, rows)?) {
+                for (record, vectors) in records.iter_mut().zip(fields.vectors_ascending(snapshot, self.shard, rows)?) {
                     (record.vector, record.vectors) = fields.split(vectors);
                 }
             }
         }
-        let cursor = rows.last().filter(|_| records.len() == scan.limit).map(|row| row.to_string());
+        let cursor = rows
+            .last()
+            .filter(|_| records.len() == scan.limit || page_bytes >= PAGE_BYTES_MAX)
+            .map(|row| row.to_string());
         Ok(Page { records, cursor })
     }
 

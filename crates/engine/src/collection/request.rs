@@ -160,7 +160,11 @@ impl Search {
         Ok(self)
     }
 
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Whether it can be asked at all, of whatever collection.
+    ///
+    /// # Errors
+    /// `Invalid`, with what is wrong.
+    pub fn check(&self) -> Result<()> {
         if self.text.is_none() && self.vector.is_none() && self.like.is_none() && self.vectors.is_empty() {
             return Err(Error::invalid("a search needs a text, a vector, or the id of a record to be like"));
         }

@@ -375,15 +375,7 @@ impl<'c, 'o> Add<'c, 'o> {
 
     /// Notes a file that gave nothing; returns its path.
     fn skip(&mut self, error: ExtractError) -> PathBuf {
-        let path = match &error {
-            ExtractError::Binary { path, .. }
-            | ExtractError::Unsupported { path, .. }
-            | ExtractError::NotUtf8 { path, .. }
-            | ExtractError::Broken { path, .. }
-            | ExtractError::TooLarge { path, .. }
-            | ExtractError::Io { path, .. }
-            | ExtractError::Walk { path, .. } => path.clone(),
-        };
+        let path = error.path().to_path_buf();
         let is_error = !matches!(error, ExtractError::Binary { .. } | ExtractError::Unsupported { .. });
         self.report.skipped.push(Skipped { path: path.clone(), why: error.to_string(), is_error });
         path

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nuthatch_vector::{Element, Metric};
+use nuthatch_vector::{Element, Metric, VectorError};
 use serde::de::DeserializeOwned;
 
 use crate::collection::{
@@ -158,6 +158,7 @@ impl Collection {
         match self.side()? {
             Side::Here(local) => local.search(search),
             Side::There(link) => {
+                refuse_cancelled(std::slice::from_ref(search))?;
                 let call = Call::Search(Box::new(SearchAsk::from(search)));
                 self.ask_within(&link, call, limits(std::slice::from_ref(search)))
             }
@@ -170,6 +171,7 @@ impl Collection {
         match self.side()? {
             Side::Here(local) => local.search_many(searches),
             Side::There(link) => {
+                refuse_cancelled(searches)?;
                 let call = Call::SearchMany(searches.iter().map(SearchAsk::from).collect());
                 self.ask_within(&link, call, limits(searches))
             }
@@ -306,6 +308,14 @@ pub(crate) fn find(db: &LocalDatabase, place: &Place) -> Result<LocalCollection>
 
 pub(crate) fn strings<I: AsRef<str>>(ids: &[I]) -> Vec<String> {
     ids.iter().map(|id| id.as_ref().to_string()).collect()
+}
+
+/// One that was cancelled before it is asked is not asked: its answer might come before anybody looks at the flag.
+pub(crate) fn refuse_cancelled(searches: &[Search]) -> Result<()> {
+    match searches.iter().any(|search| search.is_over(None)) {
+        true => Err(VectorError::Stopped.into()),
+        false => Ok(()),
+    }
 }
 
 /// When to stop waiting for an answer. Many searches run side by side, but each has its time from its own beginning.

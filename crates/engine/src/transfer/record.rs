@@ -5,13 +5,13 @@
 
 use std::borrow::Cow;
 
-use nuthatch_filter::{Payload, Value, parse_datetime, payload_from_json};
+use nuthatch_filter::{datetimes_of, make_datetimes, payload_from_json};
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
+use crate::Result;
 use crate::collection::NamedVectors;
 use crate::record::{Record, Row};
-use crate::{Error, Result};
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Line<'l> {
@@ -37,10 +37,6 @@ pub(crate) struct Line<'l> {
 impl<'l> Line<'l> {
     pub fn of(row: &'l Row, (vector, vectors): (Option<Vec<f32>>, NamedVectors)) -> Result<Self> {
         let payload = row.payload()?;
-        let mut datetimes = Vec::new();
-        for (name, value) in &payload {
-            find_datetimes(name, value, &mut datetimes);
-        }
         Ok(Self {
             id: Cow::Borrowed(&row.id),
             text: row.text.as_deref().map(Cow::Borrowed),
@@ -49,15 +45,13 @@ impl<'l> Line<'l> {
             vector,
             vectors,
             payload: nuthatch_filter::payload_to_json(&payload),
-            datetimes,
+            datetimes: datetimes_of(&payload),
         })
     }
 
     pub fn into_record(self) -> Result<Record> {
         let mut payload = payload_from_json(serde_json::Value::Object(self.payload))?;
-        for path in &self.datetimes {
-            make_datetime(&mut payload, path)?;
-        }
+        make_datetimes(&mut payload, &self.datetimes)?;
         Ok(Record {
             id: self.id.into_owned(),
             text: self.text.map(Cow::into_owned),
@@ -70,46 +64,10 @@ impl<'l> Line<'l> {
     }
 }
 
-fn find_datetimes(path: &str, value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::Datetime(_) => found.push(path.to_string()),
-        Value::Array(values) => {
-            for (at, value) in values.iter().enumerate() {
-                find_datetimes(&format!("{path}.{at}"), value, found);
-            }
-        }
-        Value::Map(map) => {
-            for (name, value) in map {
-                find_datetimes(&format!("{path}.{name}"), value, found);
-            }
-        }
-        _ => {}
-    }
-}
-
-fn make_datetime(payload: &mut Payload, path: &str) -> Result<()> {
-    let wrong = || Error::invalid(format!("`datetimes` names {path:?}, where no datetime is"));
-    let mut parts = path.split('.');
-    let mut value = parts.next().and_then(|name| payload.get_mut(name)).ok_or_else(wrong)?;
-    for part in parts {
-        value = match value {
-            Value::Map(map) => map.get_mut(part),
-            Value::Array(values) => part.parse::<usize>().ok().and_then(|at| values.get_mut(at)),
-            _ => None,
-        }
-        .ok_or_else(wrong)?;
-    }
-    *value = match value {
-        Value::Text(text) => Value::Datetime(parse_datetime(text).ok_or_else(wrong)?),
-        // Outside of the years that RFC 3339 can write.
-        Value::Int(micros) => Value::Datetime(*micros),
-        _ => return Err(wrong()),
-    };
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use nuthatch_filter::{Payload, Value};
+
     use super::*;
 
     #[test]

@@ -32,8 +32,9 @@ pub(crate) fn client(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Re
             list(session, words)
         }
         ("KILL", [_, ..]) => {
-            allowed(session)?;
-            kill(session, rest)
+            let killed = allowed(session).and_then(|()| kill(session, rest));
+            session.account("redis.client.kill", "", killed.as_ref().err());
+            killed
         }
         ("REPLY", [mode]) if mode.eq_ignore_ascii_case(b"ON") => Ok(Reply::OK),
         // Nothing is evicted, and nothing remembers when it was last read.

@@ -2,6 +2,7 @@
 
 use crate::commands::REDIS_VERSION;
 use crate::failure::{Failure, Outcome};
+use crate::gate::Refused;
 use crate::number;
 use crate::protocol::{Protocol, Reply};
 use crate::session::Session;
@@ -105,6 +106,9 @@ pub(crate) fn client_name(name: &[u8]) -> Outcome<String> {
 fn enter(session: &mut Session, user: &[u8], password: &[u8]) -> Outcome<()> {
     let wrong = || Failure::new("WRONGPASS", "invalid username-password pair or user is disabled.");
     let user = std::str::from_utf8(user).map_err(|_| wrong())?;
-    let grant = session.shared.gate.authenticate(user, password).map_err(|_| wrong())?;
+    let grant = session.shared.gate.authenticate(session.client.address, user, password).map_err(|why| match why {
+        Refused::Wrong => wrong(),
+        Refused::TooMany => Failure::error("too many passwords have been tried; wait a while"),
+    })?;
     session.enter(grant)
 }

@@ -36,11 +36,12 @@ pub(crate) fn flushall(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<
     }
     let tenant = session.tenant()?;
     let there = tenant.database.keyspace_names()?;
-    for number in (0..session.shared.settings.databases).filter(|number| there.contains(&keyspace_name(*number))) {
-        tenant.space(number)?.flush(&tenant, session.write_durability())?;
-    }
+    let durability = session.write_durability();
+    let mut numbers = (0..session.shared.settings.databases).filter(|number| there.contains(&keyspace_name(*number)));
+    let flushed = numbers.try_for_each(|number| tenant.space(number)?.flush(&tenant, durability));
     session.note_write();
-    Ok(Reply::OK)
+    session.account("redis.flushall", "", flushed.as_ref().err());
+    flushed.map(|()| Reply::OK)
 }
 
 fn check_option(arguments: &[Vec<u8>]) -> Outcome<()> {

@@ -101,6 +101,27 @@ impl Scope {
 }
 
 impl Spec {
+    /// It is EXEC.
+    pub fn runs_queue(&self) -> bool {
+        self.name == "EXEC"
+    }
+
+    /// It sets keys whatever they hold.
+    pub fn only_writes(&self, arguments: &[Vec<u8>]) -> bool {
+        match (self.name, arguments) {
+            ("SETEX" | "PSETEX" | "MSET", _) | ("SET", [_, _]) => true,
+            ("SET", [_, _, option, _]) => {
+                [&b"EX"[..], b"PX", b"EXAT", b"PXAT"].iter().any(|expiry| option.eq_ignore_ascii_case(expiry))
+            }
+            _ => false,
+        }
+    }
+
+    /// It is FLUSHDB, which whoever keeps account of it wants to know.
+    pub fn empties_database(&self) -> bool {
+        self.name == "FLUSHDB"
+    }
+
     /// Whether a command of so many words, its name included, is one of these.
     pub fn takes(&self, words: usize) -> bool {
         match self.arity {

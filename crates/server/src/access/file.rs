@@ -10,13 +10,16 @@ use nuthatch_engine::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::key::{Key, NewKey, Token};
+use super::password;
 
 const NAME: &str = "keys.json";
 /// Commands take turns on this one, so that none loses what another writes.
 const LOCK: &str = "keys.lock";
 /// What becomes the file when it is whole.
 const WRITING: &str = "keys.json.writing";
+/// Without passwords; what reads nothing newer refuses a file that has some.
 const VERSION: u32 = 1;
+const VERSION_WITH_PASSWORDS: u32 = 2;
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -57,8 +60,13 @@ impl KeyFile {
         };
         let stored: Stored = serde_json::from_slice(&body).map_err(|error| damaged(error.to_string()))?;
         match stored.version {
-            VERSION => Ok(Some(stored.keys)),
-            other => Err(damaged(format!("its version is {other}, this program reads {VERSION}"))),
+            VERSION | VERSION_WITH_PASSWORDS => match stored.keys.iter().find(|key| !key.is_whole()) {
+                Some(key) => Err(damaged(format!("key {} has not one secret", key.id))),
+                None => Ok(Some(stored.keys)),
+            },
+            other => Err(damaged(format!(
+                "its version is {other}, this program reads {VERSION} and {VERSION_WITH_PASSWORDS}"
+            ))),
         }
     }
 
@@ -71,6 +79,45 @@ impl KeyFile {
             let (key, token) = Key::make(new, now)?;
             keys.push(key.clone());
             Ok((key, token))
+        })
+    }
+
+    /// Makes a key with a password, for the Redis user of its name.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create), and `Invalid` when there is such a user.
+    pub fn create_with_password(&self, new: NewKey, password: &[u8], now: Timestamp) -> Result<Key> {
+        let key = Key::with_password(new, password, now)?;
+        self.change(|keys| {
+            let is_user = |other: &&Key| other.argon2id.is_some() && other.holds(now) && other.name == key.name;
+            if let Some(other) = keys.iter().find(is_user) {
+                let message = format!(
+                    "key {} is the user {:?} already; set another password with `nuthatch key password {}`",
+                    other.id, other.name, other.id
+                );
+                return Err(Error::invalid(message));
+            }
+            keys.push(key.clone());
+            Ok(key)
+        })
+    }
+
+    /// Sets another password. Connections that came in with the one before end with their next command.
+    ///
+    /// # Errors
+    /// `NotFound` without such a key; `Invalid` for one that no longer holds or has a token.
+    pub fn set_password(&self, id: &str, password: &[u8], now: Timestamp) -> Result<Key> {
+        let hash = password::hash(password)?;
+        self.change(|keys| {
+            let key = find(keys, id)?;
+            if !key.holds(now) {
+                return Err(Error::invalid(format!("key {id} no longer holds; make a new one")));
+            }
+            if key.argon2id.is_none() {
+                return Err(Error::invalid(format!("key {id} has a token; make a new one with `nuthatch key rotate`")));
+            }
+            key.argon2id = Some(hash);
+            Ok(key.clone())
         })
     }
 
@@ -102,6 +149,10 @@ impl KeyFile {
             if !old.holds(now) {
                 return Err(Error::invalid(format!("key {id} no longer holds; make a new one")));
             }
+            if old.argon2id.is_some() {
+                let message = format!("key {id} has a password; set another with `nuthatch key password {id}`");
+                return Err(Error::invalid(message));
+            }
             old.expire_in(overlap, now)?;
             let Key { name, tenant, scopes, .. } = old.clone();
             let (key, token) = Key::make(NewKey { name, tenant, scopes, expires_in }, now)?;
@@ -116,7 +167,11 @@ impl KeyFile {
         lock.lock().map_err(|error| Error::io(&at(LOCK), &error))?;
         let mut keys = self.read()?.unwrap_or_default();
         let outcome = change(&mut keys)?;
-        let body = serde_json::to_vec_pretty(&Stored { version: VERSION, keys }).expect("strings are JSON");
+        let version = match keys.iter().any(|key| key.argon2id.is_some()) {
+            true => VERSION_WITH_PASSWORDS,
+            false => VERSION,
+        };
+        let body = serde_json::to_vec_pretty(&Stored { version, keys }).expect("strings are JSON");
         let mut file = private(&at(WRITING), true)?;
         let written = file.write_all(&body).and_then(|()| file.sync_all());
         let named = written.and_then(|()| std::fs::rename(at(WRITING), self.path()));
@@ -193,10 +248,27 @@ mod tests {
     }
 
     #[test]
+    fn a_user_has_one_password_which_can_be_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::of(folder.path());
+        let (now, new) = (Timestamp::now(), || NewKey::new("anna", Scopes::all()));
+        let key = file.create_with_password(new(), b"a heron in the reeds", now).unwrap();
+        let text = std::fs::read_to_string(file.path()).unwrap();
+        assert!(text.contains("\"version\": 2") && text.contains("$argon2id$") && !text.contains("heron"), "{text}");
+        assert!(file.create_with_password(new(), b"another password", now).is_err(), "there is such a user");
+        let changed = file.set_password(&key.id, b"another password", now).unwrap();
+        assert!(!changed.has_secret_of(&key));
+        assert!(file.rotate(&key.id, Duration::from_secs(1), None, now).is_err());
+        file.revoke(&key.id, now).unwrap();
+        assert!(file.set_password(&key.id, b"yet another password", now).is_err());
+        file.create_with_password(new(), b"another password", now).unwrap();
+    }
+
+    #[test]
     fn a_damaged_file_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let file = KeyFile::of(folder.path());
-        for text in ["", "{}", "{\"version\": 2, \"keys\": []}", "{\"version\": 1, \"keys\": [{}]}"] {
+        for text in ["", "{}", "{\"version\": 3, \"keys\": []}", "{\"version\": 1, \"keys\": [{}]}"] {
             std::fs::write(file.path(), text).unwrap();
             assert_eq!(file.read().unwrap_err().kind.name(), "corrupt", "{text}");
         }

@@ -7,6 +7,7 @@ use nuthatch_engine::{Error, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::password;
 use super::scope::Scopes;
 
 /// What every token begins with, so that one that was lost can be told for what it is.
@@ -34,7 +35,11 @@ pub struct Key {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<String>,
     /// Of the whole token, in hex.
-    pub sha256: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// In place of a token: the hash of a password, with which a Redis client is the user of this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argon2id: Option<String>,
 }
 
 /// How a key is made.
@@ -61,25 +66,54 @@ impl Key {
     /// # Errors
     /// `Invalid` without a scope; `Internal` when the system gives no random bytes.
     pub fn make(new: NewKey, now: Timestamp) -> Result<(Self, Token)> {
+        let random: [u8; SECRET_BYTES] = random()?;
+        let mut key = Self::without_secret(new, now)?;
+        let token = format!("{PREFIX}_{}_{}", key.id, hex(&random));
+        key.sha256 = Some(hex(&digest(&token)));
+        Ok((key, Token(token)))
+    }
+
+    /// A key whose holder has a password, and no token.
+    ///
+    /// # Errors
+    /// As [`make`](Self::make), and `Invalid` for a password that is too short or too long.
+    pub fn with_password(new: NewKey, password: &[u8], now: Timestamp) -> Result<Self> {
+        let mut key = Self::without_secret(new, now)?;
+        key.argon2id = Some(password::hash(password)?);
+        Ok(key)
+    }
+
+    fn without_secret(new: NewKey, now: Timestamp) -> Result<Self> {
         if new.scopes.is_empty() {
             return Err(Error::invalid("a key without a scope opens nothing; give it read, write or admin"));
         }
-        let mut random = [0; ID_BYTES + SECRET_BYTES];
-        getrandom::fill(&mut random).map_err(|error| Error::internal(format!("no random bytes: {error}")))?;
-        let (id, secret) = (hex(&random[..ID_BYTES]), hex(&random[ID_BYTES..]));
-        let token = format!("{PREFIX}_{id}_{secret}");
         let expires = new.expires_in.map(|after| later(now, after)).transpose()?;
-        let key = Self {
-            id,
+        Ok(Self {
+            id: hex(&random::<ID_BYTES>()?),
             name: new.name,
             tenant: new.tenant,
             scopes: new.scopes,
             created: written(now),
             expires: expires.map(written),
             revoked: None,
-            sha256: hex(&digest(&token)),
-        };
-        Ok((key, Token(token)))
+            sha256: None,
+            argon2id: None,
+        })
+    }
+
+    /// Whether the other opens with the same token or password.
+    pub fn has_secret_of(&self, other: &Self) -> bool {
+        (&self.sha256, &self.argon2id) == (&other.sha256, &other.argon2id)
+    }
+
+    /// As it must be stored: with one secret.
+    pub fn is_whole(&self) -> bool {
+        self.sha256.is_some() != self.argon2id.is_some()
+    }
+
+    /// Whether these bytes are a token of some kind, and so no password.
+    pub fn is_like_a_token(bytes: &[u8]) -> bool {
+        bytes.strip_prefix(PREFIX.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'_'))
     }
 
     /// Whether it still opens anything.
@@ -108,6 +142,12 @@ impl Key {
 /// SHA-256 of a token, by which its key is found.
 pub(super) fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
+}
+
+fn random<const BYTES: usize>() -> Result<[u8; BYTES]> {
+    let mut random = [0; BYTES];
+    getrandom::fill(&mut random).map_err(|error| Error::internal(format!("no random bytes: {error}")))?;
+    Ok(random)
 }
 
 fn later(now: Timestamp, after: Duration) -> Result<Timestamp> {
@@ -143,7 +183,7 @@ mod tests {
         key.revoke(at(1001));
         assert!(!key.holds(at(1002)));
         assert!(token.0.starts_with("nuthatch_") && token.0.contains(&key.id));
-        assert_eq!(key.sha256, hex(&digest(&token.0)));
+        assert_eq!(key.sha256, Some(hex(&digest(&token.0))));
     }
 
     #[test]

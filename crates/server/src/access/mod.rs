@@ -1,19 +1,25 @@
 //! Keys: who may ask, for which tenant, and what.
 //!
-//! **What it is.** The file of keys in the data folder, and the ring that a running server keeps of it.
-//! **Not for** passwords of people: a key is 256 random bits, so one fast hash keeps it, where a password needs a slow one.
+//! **What it is.** The file of keys in the data folder, the ring that a running server keeps of it, passwords of Redis' users, and
+//! how much of the server each tenant may have.
+//! **Not for** accounts of people: who has forgotten a password asks whoever runs the server.
 //!
-//! **Invariant:** no key is stored, only its SHA-256; the file is readable by its owner alone; what a command changes holds for
+//! **Invariant:** no key and no password is stored: of a key, which is 256 random bits, there is its SHA-256, of a password its
+//! argon2id hash, which is slow to try; the file is readable by its owner alone; what a command changes holds for
 //! the next request of a running server.
 
 mod file;
 mod key;
+mod password;
 mod ring;
 mod scope;
+mod shares;
 mod turns;
 
 pub use file::KeyFile;
 pub use key::{Key, NewKey, TENANT_DEFAULT, Token};
+pub use password::{PASSWORD_BYTES, Passwords, Verdict};
 pub use ring::Ring;
 pub use scope::{Scope, Scopes};
-pub use turns::Turns;
+pub use shares::{Place, Shares, Work};
+pub use turns::{Turn, Turns};

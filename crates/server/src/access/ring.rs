@@ -23,6 +23,9 @@ struct Stamp {
 struct Known {
     stamp: Option<Stamp>,
     by_digest: HashMap<String, Arc<Key>>,
+    by_id: HashMap<String, Arc<Key>>,
+    /// Those with a password, by their names.
+    users: HashMap<String, Vec<Arc<Key>>>,
 }
 
 /// The keys of one data folder.
@@ -57,6 +60,35 @@ impl Ring {
         Ok(found.filter(|key| key.holds(now)))
     }
 
+    /// Whether a key that was found before still holds, with the secret that it had.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn holds(&self, key: &Key, now: Timestamp) -> Result<bool> {
+        self.refresh()?;
+        let known = self.known.read();
+        Ok(known.by_id.get(&key.id).is_some_and(|known| known.has_secret_of(key) && known.holds(now)))
+    }
+
+    /// The key with a password that a user of that name has.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn find_user(&self, name: &str, now: Timestamp) -> Result<Option<Arc<Key>>> {
+        self.refresh()?;
+        let known = self.known.read();
+        Ok(known.users.get(name).and_then(|keys| keys.iter().find(|key| key.holds(now)).cloned()))
+    }
+
+    /// Whether anybody has a password.
+    ///
+    /// # Errors
+    /// As [`find`](Self::find).
+    pub fn has_users(&self) -> Result<bool> {
+        self.refresh()?;
+        Ok(!self.known.read().users.is_empty())
+    }
+
     fn refresh(&self) -> Result<()> {
         let stamp = stamp(&self.file.path());
         if self.known.read().stamp == stamp {
@@ -66,11 +98,18 @@ impl Ring {
         let mut known = self.known.write();
         match keys {
             Some(keys) => {
-                known.by_digest = keys.into_iter().map(|key| (key.sha256.clone(), Arc::new(key))).collect();
-                known.stamp = stamp;
+                *known = Known { stamp, ..Known::default() };
+                for key in keys.into_iter().map(Arc::new) {
+                    known.by_id.insert(key.id.clone(), key.clone());
+                    if let Some(digest) = key.sha256.clone() {
+                        known.by_digest.insert(digest, key);
+                    } else {
+                        known.users.entry(key.name.clone()).or_default().push(key);
+                    }
+                }
             }
             // Somebody removed the file: nobody holds a key any more, and still nobody gets in without one.
-            None => known.by_digest.clear(),
+            None => *known = Known { stamp: known.stamp, ..Known::default() },
         }
         Ok(())
     }
@@ -108,8 +147,14 @@ mod tests {
         assert!(ring.has_keys().unwrap());
         assert_eq!(ring.find(&token.0, now).unwrap().unwrap().id, key.id);
         assert!(ring.find(&format!("{}0", token.0), now).unwrap().is_none());
+        assert!(ring.holds(&key, now).unwrap());
         file.revoke(&key.id, now).unwrap();
         assert!(ring.find(&token.0, now).unwrap().is_none());
+        assert!(!ring.holds(&key, now).unwrap());
+        let user = file.create_with_password(NewKey::new("anna", Scopes::all()), b"a heron in the reeds", now).unwrap();
+        assert_eq!(ring.find_user("anna", now).unwrap().unwrap().id, user.id);
+        file.set_password(&user.id, b"another password", now).unwrap();
+        assert!(!ring.holds(&user, now).unwrap(), "it was another password");
     }
 
     #[test]

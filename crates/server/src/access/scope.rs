@@ -39,6 +39,10 @@ impl Scopes {
         self.0.iter().any(|scope| *scope == wanted || *scope == Scope::Admin)
     }
 
+    pub fn names(&self) -> Vec<&'static str> {
+        self.0.iter().map(|scope| scope.name()).collect()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

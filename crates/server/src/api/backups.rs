@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use nuthatch_engine::{BackedUpCollection, BackupInfo, BackupOptions, Backups as Place};
+use nuthatch_engine::{
+    BackedUpCollection, BackedUpTenant as EngineTenant, BackupInfo, BackupOptions, Backups as Place, Error, ErrorKind,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -44,7 +46,8 @@ struct Report {
     /// Of these, files that were not read because the backup before has them.
     files_unchanged: u64,
     read_bytes: u64,
-    /// Bytes that no backup there had.
+    /// Objects that no backup there had, and their bytes.
+    new_objects: u64,
     new_bytes: u64,
     elapsed_ms: u64,
 }
@@ -54,8 +57,17 @@ struct Backup {
     id: String,
     /// UTC, RFC 3339.
     created: String,
+    /// The data folder that was backed up.
+    folder: String,
+    format: u32,
+    /// Of all tenants.
     collections: Vec<BackedUp>,
+    /// The default tenant's.
     keyspaces: Vec<String>,
+    /// All but the default one.
+    tenants: Vec<BackedUpTenant>,
+    /// The one tenant that it is of; null: the whole folder.
+    only: Option<String>,
     files: u64,
     bytes: u64,
     /// Of these, bytes that no earlier backup there had.
@@ -70,8 +82,16 @@ struct Backup {
 #[schema(as = BackedUpCollection)]
 struct BackedUp {
     name: String,
+    /// Null: the default one.
+    tenant: Option<String>,
     rows: u64,
     vectors: u64,
+}
+
+#[derive(Serialize, ToSchema)]
+struct BackedUpTenant {
+    name: String,
+    keyspaces: Vec<String>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -107,18 +127,32 @@ fn yes() -> bool {
 fn place(caller: &Caller) -> Result<PathBuf, Problem> {
     let place = caller.shared.config.backup_dir.clone();
     place.ok_or_else(|| {
-        Problem::unavailable("this server has no place for backups; whoever runs it names one with `backup_dir`")
+        let none = "this server has no place for backups; whoever runs it names one with `backup_dir`";
+        Error::new(ErrorKind::Unavailable, none).into()
     })
 }
 
 impl From<BackupInfo> for Backup {
     fn from(info: BackupInfo) -> Self {
-        let one = |BackedUpCollection { name, rows, vectors, .. }| BackedUp { name, rows, vectors };
+        let owner =
+            |number| info.tenants.iter().find(|tenant| tenant.number == number).map(|tenant| tenant.name.clone());
+        let one = |BackedUpCollection { name, tenant, rows, vectors, .. }| BackedUp {
+            name,
+            tenant: owner(tenant),
+            rows,
+            vectors,
+        };
+        let collections = info.collections.into_iter().map(one).collect();
+        let tenant = |EngineTenant { name, keyspaces, .. }| BackedUpTenant { name, keyspaces };
         Self {
             id: info.id,
             created: info.created,
-            collections: info.collections.into_iter().map(one).collect(),
+            folder: info.folder,
+            format: info.format,
+            collections,
             keyspaces: info.keyspaces,
+            tenants: info.tenants.into_iter().map(tenant).collect(),
+            only: info.only,
             files: info.files,
             bytes: info.bytes,
             new_bytes: info.new_bytes,
@@ -159,11 +193,13 @@ async fn start(Operating(caller): Operating, Json { value, .. }: Json<Start>) ->
             database.backup(place, BackupOptions { indexes, rate_bytes_per_second, ..BackupOptions::default() })
         })
         .await?;
+    caller.note("backup", report.backup.id.clone());
     let report = Report {
         backup: report.backup.into(),
         files: report.files,
         files_unchanged: report.files_unchanged,
         read_bytes: report.read_bytes,
+        new_objects: report.new_objects,
         new_bytes: report.new_bytes,
         elapsed_ms: report.elapsed.as_millis() as u64,
     };

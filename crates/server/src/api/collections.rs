@@ -10,6 +10,7 @@ use nuthatch_engine::{
     VectorFieldOptions,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -208,6 +209,20 @@ impl From<NewCollection> for CollectionOptions {
             language: new.language,
         }
     }
+}
+
+/// Options that came as JSON some other way.
+///
+/// # Errors
+/// 400 with the name of the wrong part.
+pub fn read(options: Value) -> Result<CollectionOptions, Problem> {
+    let new: NewCollection =
+        serde_path_to_error::deserialize(options).map_err(|why| Problem::invalid(format!("the options: {why}")))?;
+    Ok(new.into())
+}
+
+pub fn describe_as_json(info: CollectionInfo) -> Value {
+    serde_json::to_value(Described::from(info)).expect("numbers and strings are JSON")
 }
 
 /// All collections.

@@ -30,6 +30,8 @@ struct Adding {
     /// No passage has more characters than this, 64 at least; left out, 900.
     #[param(minimum = 1)]
     passage_chars: Option<usize>,
+    /// That many characters at the end of a passage come again at the beginning of the next.
+    overlap_chars: Option<usize>,
     /// What the write has survived when it is answered.
     #[serde(default)]
     durability: Durable,
@@ -130,9 +132,11 @@ async fn add(
             let _held = held;
             let collection = database.existing_collection(&name)?.with_durability(how.durability.into());
             let mut options = AddOptions::default();
-            if let Some(target_chars) = how.passage_chars {
-                options.passages = PassageOptions { target_chars, ..PassageOptions::default() };
-            }
+            let default = PassageOptions::default();
+            options.passages = PassageOptions {
+                target_chars: how.passage_chars.unwrap_or(default.target_chars),
+                overlap_chars: how.overlap_chars.unwrap_or(default.overlap_chars),
+            };
             collection.add_document(&how.path, &bytes, options)
         })
         .await?;

@@ -34,6 +34,7 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(increment))
         .routes(routes!(append))
         .routes(routes!(expire))
+        .routes(routes!(ttl))
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -156,6 +157,20 @@ struct Expire {
     key: Bytes,
     /// Null or left out: never.
     #[schema(minimum = 1)]
+    expires_in_ms: Option<u64>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = TimeToLiveOf)]
+struct TimeOf {
+    key: Bytes,
+}
+
+#[derive(Serialize, ToSchema)]
+struct TimeToLive {
+    found: bool,
+    /// Null when it never expires.
     expires_in_ms: Option<u64>,
 }
 
@@ -369,4 +384,18 @@ async fn expire(
         keyspace.expire(key.into_vec(), milliseconds(expires_in_ms))
     });
     Ok(reply::json(&WasThere { found: found.await? }))
+}
+
+/// How long a key has to live.
+#[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/ttl", tag = "keyspaces", security(("key" = ["read"])),
+    params(("keyspace" = String, Path)), request_body = TimeOf, responses((status = 200, body = TimeToLive)))]
+async fn ttl(
+    Reading(caller): Reading,
+    Segments(name): Segments<String>,
+    Json { value, .. }: Json<TimeOf>,
+) -> Result<Response, Problem> {
+    let key = value.key.into_vec();
+    let left = caller.run(move |database| database.existing_keyspace(&name)?.expires_in(&key)).await?;
+    let expires_in_ms = left.flatten().map(|left| left.as_millis() as u64);
+    Ok(reply::json(&TimeToLive { found: left.is_some(), expires_in_ms }))
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use nuthatch_engine::{Error, KeyScan};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -86,6 +88,8 @@ struct Beginning {
     /// Only keys that begin with this.
     #[serde(default)]
     prefix: String,
+    /// The same for bytes that are no text: their base64, with the letters of RFC 4648 and padding. It goes before `prefix`.
+    prefix_base64: Option<String>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -167,8 +171,12 @@ async fn scan(
 async fn count(
     Reading(caller): Reading,
     Segments(name): Segments<String>,
-    Parameters(Beginning { prefix }): Parameters<Beginning>,
+    Parameters(Beginning { prefix, prefix_base64 }): Parameters<Beginning>,
 ) -> Result<Response, Problem> {
+    let decoded = prefix_base64.map(|encoded| STANDARD.decode(encoded)).transpose();
+    let prefix = decoded
+        .map_err(|error| Problem::invalid(format!("prefix_base64 is not base64: {error}")))?
+        .unwrap_or_else(|| prefix.into_bytes());
     let count = caller.run(move |database| database.existing_keyspace(&name)?.count_estimate(prefix)).await?;
     Ok(reply::json(&Estimate { count_estimate: count }))
 }

@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::reply;
-use crate::caller::{Administering, Operating};
+use crate::caller::{Administering, Operating, Writing};
 use crate::extract::{Json, Segments};
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -20,6 +20,7 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new()
         .routes(routes!(doctor))
         .routes(routes!(optimize))
+        .routes(routes!(wait))
         .routes(routes!(reclaim))
         .routes(routes!(erase))
         .routes(routes!(receipts))
@@ -64,6 +65,22 @@ struct Optimized {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = WaitUntilIndexed)]
+struct Wait {
+    /// Wait for that many milliseconds at most.
+    #[serde(default = "indexing_wait_default")]
+    #[schema(maximum = 10000)]
+    wait_ms: u64,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Indexed {
+    /// False when the time ran out first.
+    indexed: bool,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct Reclaim {
     /// Left out: everything.
     collection: Option<String>,
@@ -91,9 +108,15 @@ struct Receipts {
 }
 
 const WAIT_MS_MAX: u64 = 600_000;
+/// A thread that others need waits so long: ask again for more.
+const INDEXING_WAIT_MS_MAX: u64 = 10_000;
 
 fn wait_default() -> u64 {
     60_000
+}
+
+fn indexing_wait_default() -> u64 {
+    1_000
 }
 
 /// Reads every byte of the data folder and checks it against its checksums. Changes nothing.
@@ -132,11 +155,29 @@ async fn optimize(
     Ok(reply::json(&Optimized { done }))
 }
 
+/// Waits until everything that was written before is in the indexes. Searches are right without it; they are faster after it.
+#[utoipa::path(post, path = "/v1/collections/{collection}/wait-until-indexed", tag = "collections", security(("key" = ["write"])),
+    params(("collection" = String, Path)), request_body = Wait, responses((status = 200, body = Indexed)))]
+async fn wait(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Json { value, .. }: Json<Wait>,
+) -> Result<Response, Problem> {
+    if value.wait_ms > INDEXING_WAIT_MS_MAX {
+        return Err(Problem::invalid(format!("wait_ms is {}; {INDEXING_WAIT_MS_MAX} at most", value.wait_ms)));
+    }
+    let wait = Some(Duration::from_millis(value.wait_ms));
+    let indexed = caller.run(move |database| database.existing_collection(&name)?.wait_until_indexed(wait)).await?;
+    Ok(reply::json(&Indexed { indexed }))
+}
+
 /// Writes every file anew that may hold bytes of what was deleted, and says so in a receipt.
 #[utoipa::path(post, path = "/v1/reclaim", tag = "administration", security(("key" = ["admin"])), request_body = Reclaim,
     responses((status = 200, description = "The receipt", body = Object)))]
 async fn reclaim(Operating(caller): Operating, Json { value, .. }: Json<Reclaim>) -> Result<Response, Problem> {
+    caller.note("collection", value.collection.clone());
     let receipt = caller.run_long(move |database| database.reclaim(value.collection.as_deref())).await?;
+    caller.note("receipt", receipt.id.clone());
     Ok(reply::json(&receipt))
 }
 
@@ -149,6 +190,14 @@ async fn erase(
     Segments(name): Segments<String>,
     Json { value, .. }: Json<What>,
 ) -> Result<Response, Problem> {
+    // What is erased may be the name of a person: the log says of which kind it was.
+    let by = match &value {
+        What::Ids(_) => "ids",
+        What::Where(_) => "where",
+        What::Prefix(_) => "prefix",
+        What::Files(_) => "files",
+    };
+    caller.note("by", by);
     let what = match value {
         What::Ids(ids) => Erase::Ids(ids),
         What::Where(filter) => Erase::Where(filter),
@@ -156,6 +205,8 @@ async fn erase(
         What::Files(path) => Erase::Files(path),
     };
     let receipt = caller.run_long(move |database| database.erase(&name, &what)).await?;
+    caller.note("receipt", receipt.id.clone());
+    caller.note("records", receipt.deleted_records);
     Ok(reply::json(&receipt))
 }
 

@@ -1,10 +1,12 @@
 //! The routes, one file a noun. Every address and type here is in the OpenAPI document by the same lines that serve it.
 
 mod answer_size;
+mod audit;
 mod backups;
 mod batches;
 mod bytes;
-mod collections;
+mod callers;
+pub mod collections;
 pub mod durable;
 mod files;
 mod ingest;
@@ -14,28 +16,34 @@ mod maintenance;
 mod process;
 mod records;
 mod reply;
-mod search;
-mod stats;
+pub mod search;
+pub mod stats;
 mod tenants;
+mod vectors;
 
 use std::sync::Arc;
 
 use axum::{Router, middleware};
+use nuthatch_flight::Health;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
+use crate::audit::watch;
+use crate::grpc;
 use crate::mcp;
 use crate::problem::Problem;
 use crate::shared::Shared;
 use crate::telemetry::observe;
 
 /// Everything that the server answers.
-pub fn routes(shared: Arc<Shared>) -> Router {
+pub fn routes(shared: Arc<Shared>, health: &Health) -> Router {
     let (router, _) = all().split_for_parts();
     router
         .merge(mcp::routes())
+        .merge(grpc::routes(&shared, health))
         .fallback(async || Problem::no_such_address())
         .method_not_allowed_fallback(async || Problem::wrong_method())
+        .layer(middleware::from_fn_with_state(shared.clone(), watch))
         .layer(middleware::from_fn_with_state(shared.clone(), observe))
         .with_state(shared)
 }
@@ -48,6 +56,7 @@ pub fn described() -> OpenApi {
 fn all() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new()
         .merge(process::routes())
+        .merge(callers::routes())
         .merge(collections::routes())
         .merge(records::routes())
         .merge(ingest::routes())
@@ -60,4 +69,5 @@ fn all() -> OpenApiRouter<Arc<Shared>> {
         .merge(tenants::routes())
         .merge(maintenance::routes())
         .merge(backups::routes())
+        .merge(audit::routes())
 }

@@ -1,11 +1,12 @@
 //! Records: writing, reading, listing, counting and deleting them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::response::Response;
 use nuthatch_engine::{
-    Error, NamedVectors, Record as EngineRecord, Result as EngineResult, Scan, StoredRecord, payload_from_json,
-    payload_to_json,
+    Error, Record as EngineRecord, Result as EngineResult, Scan, StoredRecord, datetimes_of, make_datetimes,
+    payload_from_json, payload_to_json,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -14,6 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::durable::Durably;
+use crate::api::vectors::{self, Vector, VectorFormat};
 use crate::api::{answer_size, reply};
 use crate::caller::{Reading, Writing};
 use crate::extract::{Json, Parameters, Segments};
@@ -39,14 +41,17 @@ pub struct Record {
     id: String,
     text: Option<String>,
     /// Left out, it is made from the text where the collection has an embedder.
-    vector: Option<Vec<f32>>,
+    vector: Option<Vector>,
     /// Vectors of named fields.
     #[serde(default)]
-    vectors: NamedVectors,
+    vectors: BTreeMap<String, Vector>,
     /// Named values: null, booleans, whole numbers of 64 bits, floats, strings, arrays and objects.
     #[serde(default)]
     #[schema(value_type = Object)]
     payload: Map<String, Value>,
+    /// Which strings of the payload are datetimes, as dotted paths (`events.0.at`); a datetime is written as `2025-01-31T12:30:00Z`.
+    #[serde(default)]
+    datetimes: Vec<String>,
     /// Headings that the text stands under: searched with it, but not part of it.
     context: Option<String>,
     /// The text is source code: identifiers are also indexed by their parts.
@@ -62,13 +67,16 @@ pub struct Found {
     text: Option<String>,
     #[schema(value_type = Object)]
     payload: Map<String, Value>,
+    /// Which strings of the payload are datetimes, as dotted paths; absent when none is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    datetimes: Vec<String>,
     context: Option<String>,
     /// Only where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    vector: Option<Vec<f32>>,
+    vector: Option<Vector>,
     /// Those of named fields, only where they were asked for.
-    #[serde(skip_serializing_if = "NamedVectors::is_empty")]
-    vectors: NamedVectors,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    vectors: BTreeMap<String, Vector>,
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -101,6 +109,8 @@ struct Get {
     ids: Vec<String>,
     #[serde(default)]
     vectors: bool,
+    #[serde(default)]
+    vector_format: VectorFormat,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -139,6 +149,9 @@ struct Listing {
     /// With their vectors.
     #[serde(default)]
     vectors: bool,
+    /// How these are written.
+    #[serde(default)]
+    vector_format: VectorFormat,
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -148,6 +161,9 @@ struct WithVectors {
     /// With its vector.
     #[serde(default)]
     vectors: bool,
+    /// How it is written.
+    #[serde(default)]
+    vector_format: VectorFormat,
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -174,9 +190,13 @@ fn page_default() -> usize {
 
 impl Record {
     pub fn into_engine(self) -> EngineResult<EngineRecord> {
-        let payload = payload_from_json(Value::Object(self.payload))
-            .map_err(|error| Error::invalid(format!("record {:?}: {error}", self.id)))?;
-        let Self { id, text, vector, vectors, context, code, .. } = self;
+        let Self { id, text, vector, vectors, payload, datetimes, context, code } = self;
+        let payload = payload_from_json(Value::Object(payload)).and_then(|mut payload| {
+            make_datetimes(&mut payload, &datetimes)?;
+            Ok(payload)
+        });
+        let payload = payload.map_err(|error| Error::invalid(format!("record {id:?}: {error}")))?;
+        let (vector, vectors) = (vector.map(Vector::into_engine), vectors::into_engine(vectors));
         Ok(EngineRecord { id, text, vector, vectors, payload, context, code })
     }
 }
@@ -186,10 +206,18 @@ pub fn into_engine(records: Vec<Record>) -> EngineResult<Vec<EngineRecord>> {
     records.into_iter().map(Record::into_engine).collect()
 }
 
-impl From<StoredRecord> for Found {
-    fn from(record: StoredRecord) -> Self {
+impl Found {
+    fn new(record: StoredRecord, format: VectorFormat) -> Self {
         let StoredRecord { id, text, payload, context, vector, vectors } = record;
-        Self { id, text, payload: payload_to_json(&payload), context, vector, vectors }
+        Self {
+            id,
+            text,
+            datetimes: datetimes_of(&payload),
+            payload: payload_to_json(&payload),
+            context,
+            vector: vector.map(|vector| format.write(vector)),
+            vectors: format.write_all(vectors),
+        }
     }
 }
 
@@ -221,7 +249,7 @@ async fn scan(
     Segments(name): Segments<String>,
     Parameters(listing): Parameters<Listing>,
 ) -> Result<Response, Problem> {
-    let Listing { limit, cursor, filter, vectors } = listing;
+    let Listing { limit, cursor, filter, vectors, vector_format } = listing;
     let page = caller
         .run(move |database| {
             let filter = filter.as_deref().map(nuthatch_filter::parse).transpose()?;
@@ -229,7 +257,8 @@ async fn scan(
             answer_size::scan(&database.existing_collection(&name)?, scan)
         })
         .await?;
-    Ok(reply::json(&Page { records: page.records.into_iter().map(Found::from).collect(), cursor: page.cursor }))
+    let records = page.records.into_iter().map(|record| Found::new(record, vector_format));
+    Ok(reply::json(&Page { records: records.collect(), cursor: page.cursor }))
 }
 
 /// One record.
@@ -246,7 +275,7 @@ async fn get_one(
             found.pop().flatten().ok_or_else(|| Error::not_found(format!("no record {id:?} in collection {name:?}")))
         })
         .await?;
-    Ok(reply::json(&Found::from(found)))
+    Ok(reply::json(&Found::new(found, with.vector_format)))
 }
 
 /// Deletes one record.
@@ -278,10 +307,12 @@ async fn get(
     Segments(name): Segments<String>,
     Json { value, .. }: Json<Get>,
 ) -> Result<Response, Problem> {
+    let format = value.vector_format;
     let records = caller
         .run(move |database| answer_size::get(&database.existing_collection(&name)?, &value.ids, value.vectors))
         .await?;
-    Ok(reply::json(&Got { records: records.into_iter().map(|found| found.map(Found::from)).collect() }))
+    let records = records.into_iter().map(|found| found.map(|record| Found::new(record, format)));
+    Ok(reply::json(&Got { records: records.collect() }))
 }
 
 /// Deletes records by id, by condition, or by the beginning of their ids.

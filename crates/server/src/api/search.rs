@@ -1,22 +1,25 @@
 //! Searching: by text, by vector, by both, by likeness; one question or many.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::response::Response;
 use nuthatch_engine::{
-    Accuracy, Answer, Error, Explain, Fusion, Hit, Include, Leg, Legs, Mode, NamedVectors, Result as EngineResult,
-    Search, payload_to_json,
+    Accuracy, Answer, Error, Explain, Fusion, Hit, Include, Leg, Legs, Mode, Result as EngineResult, Search,
+    datetimes_of, payload_to_json,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio::time::timeout;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::reply;
+use crate::api::vectors::{self, Vector, VectorFormat};
 use crate::caller::{Caller, Reading};
 use crate::extract::{Json, Segments};
 use crate::problem::Problem;
@@ -36,14 +39,14 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
 struct Question {
     /// Words to find, and what is embedded for the vector leg when no vector is given.
     text: Option<String>,
-    vector: Option<Vec<f32>>,
+    vector: Option<Vector>,
     /// Id of a record whose vector is searched with; it is not among the hits itself.
     like: Option<String>,
     /// The named field that `vector` or `like` is of.
     using: Option<String>,
     /// Further legs: vectors by the named field that they are of.
     #[serde(default)]
-    vectors: NamedVectors,
+    vectors: BTreeMap<String, Vector>,
     /// Left out: every leg that the question and the collection allow.
     mode: Option<ModeName>,
     /// Only records whose payload passes this condition, for example `year >= 2024 and team in ('core', 'ops')`.
@@ -58,6 +61,9 @@ struct Question {
     offset: usize,
     /// What hits carry besides id, score and legs; left out, `text` and `payload`.
     include: Option<Vec<Part>>,
+    /// How vectors of hits are written.
+    #[serde(default)]
+    vector_format: VectorFormat,
     /// How two legs become one ranking.
     #[serde(default)]
     fusion: FusionName,
@@ -77,8 +83,8 @@ struct Question {
     #[serde(default)]
     exact: bool,
     /// Give up after that many milliseconds; the server's own limit holds as well.
-    #[schema(minimum = 1)]
-    timeout_ms: Option<u64>,
+    #[schema(minimum = 0)]
+    timeout_ms: Option<f64>,
     /// Say how the answer was found.
     #[serde(default)]
     explain: bool,
@@ -116,6 +122,9 @@ enum Part {
 struct Questions {
     #[schema(max_items = 1000)]
     searches: Vec<Question>,
+    /// Give up on all of them after that many milliseconds together.
+    #[schema(minimum = 0)]
+    timeout_ms: Option<f64>,
 }
 
 /// Hits, best first, and how they were found.
@@ -150,11 +159,14 @@ struct FoundHit {
     context: Option<String>,
     #[schema(value_type = Object)]
     payload: Map<String, Value>,
+    /// Which strings of the payload are datetimes, as dotted paths; absent when none is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    datetimes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    vector: Option<Vec<f32>>,
+    vector: Option<Vector>,
     /// Those of named fields, only where vectors were asked for.
-    #[serde(skip_serializing_if = "NamedVectors::is_empty")]
-    vectors: NamedVectors,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    vectors: BTreeMap<String, Vector>,
     legs: FoundLegs,
 }
 
@@ -199,7 +211,7 @@ impl Question {
             _ => return Err(Error::invalid("a search takes one of recall, effort and exact")),
         };
         let has = |part| self.include.as_ref().is_none_or(|parts| parts.contains(&part));
-        let asked = self.timeout_ms.map_or(longest, Duration::from_millis);
+        let asked = time_limit(self.timeout_ms)?.unwrap_or(longest);
         Ok(Search {
             mode: self.mode.map(|mode| match mode {
                 ModeName::Hybrid => Mode::Hybrid,
@@ -219,30 +231,31 @@ impl Question {
             time_limit: Some(asked.min(longest)),
             cancel: Some(cancel),
             text: self.text,
-            vector: self.vector,
+            vector: self.vector.map(Vector::into_engine),
             like: self.like,
             using: self.using,
-            vectors: self.vectors,
+            vectors: vectors::into_engine(self.vectors),
         })
     }
 }
 
 impl Answered {
-    fn new(answer: Answer, explain: bool) -> Self {
+    fn new(answer: Answer, shown: Shown) -> Self {
         Self {
-            hits: answer.hits.into_iter().map(FoundHit::from).collect(),
+            hits: answer.hits.into_iter().map(|hit| FoundHit::new(hit, shown.format)).collect(),
             degraded: answer.degraded,
             next_offset: answer.next_offset,
-            explain: explain.then_some(answer.explain),
+            explain: shown.explain.then_some(answer.explain),
         }
     }
 }
 
-impl From<Hit> for FoundHit {
-    fn from(hit: Hit) -> Self {
+impl FoundHit {
+    fn new(hit: Hit, format: VectorFormat) -> Self {
         let leg = |Leg { rank, score }| FoundLeg { rank, score };
         let Legs { text, vector, vectors } = hit.legs;
         Self {
+            datetimes: datetimes_of(&hit.payload),
             payload: payload_to_json(&hit.payload),
             legs: FoundLegs {
                 text: text.map(leg),
@@ -253,14 +266,38 @@ impl From<Hit> for FoundHit {
             score: hit.score,
             text: hit.text,
             context: hit.context,
-            vector: hit.vector,
-            vectors: hit.vectors,
+            vector: hit.vector.map(|vector| format.write(vector)),
+            vectors: format.write_all(hit.vectors),
         }
     }
 }
 
+/// What of an answer is shown, and how.
+#[derive(Clone, Copy)]
+struct Shown {
+    explain: bool,
+    format: VectorFormat,
+}
+
+impl Shown {
+    fn of(question: &Question) -> Self {
+        Self { explain: question.explain, format: question.vector_format }
+    }
+}
+
+/// A question that came as JSON some other way, and what ends it when it is dropped.
+///
+/// # Errors
+/// 400 with the name of the wrong part.
+pub fn read(caller: &Caller, question: Value) -> Result<(Search, CancelledOnDrop), Problem> {
+    let question: Question =
+        serde_path_to_error::deserialize(question).map_err(|why| Problem::invalid(format!("the search: {why}")))?;
+    let (longest, cancel) = limits(caller);
+    Ok((question.into_search(longest, cancel.0.clone())?, cancel))
+}
+
 /// Ends searches whose client has gone away.
-struct CancelledOnDrop(Arc<AtomicBool>);
+pub struct CancelledOnDrop(Arc<AtomicBool>);
 
 impl Drop for CancelledOnDrop {
     fn drop(&mut self) {
@@ -277,7 +314,7 @@ async fn search(
     Json { value, held }: Json<Question>,
 ) -> Result<Response, Problem> {
     let (longest, cancel) = limits(&caller);
-    let explain = value.explain;
+    let shown = Shown::of(&value);
     let search = value.into_search(longest, cancel.0.clone())?;
     let answer = caller
         .run(move |database| {
@@ -285,7 +322,7 @@ async fn search(
             database.existing_collection(&name)?.search(&search)
         })
         .await?;
-    Ok(reply::json(&Answered::new(answer, explain)))
+    Ok(reply::json(&Answered::new(answer, shown)))
 }
 
 /// Asks several questions at once.
@@ -301,17 +338,36 @@ async fn search_many(
         return Err(Problem::invalid(format!("{number} searches; ask {SEARCHES_MAX} at a time")));
     }
     let (longest, cancel) = limits(&caller);
-    let explained: Vec<bool> = value.searches.iter().map(|question| question.explain).collect();
+    let limit = time_limit(value.timeout_ms)?;
+    let longest = limit.map_or(longest, |limit| limit.min(longest));
+    let shown: Vec<Shown> = value.searches.iter().map(Shown::of).collect();
     let searches = value.searches.into_iter().map(|question| question.into_search(longest, cancel.0.clone()));
     let searches = searches.collect::<EngineResult<Vec<Search>>>()?;
-    let answers = caller
-        .run(move |database| {
-            let _held = held;
-            database.existing_collection(&name)?.search_many(&searches)
-        })
-        .await?;
-    let answers = answers.into_iter().zip(explained).map(|(answer, explain)| Answered::new(answer, explain));
+    let mut answering = pin!(caller.run(move |database| {
+        let _held = held;
+        database.existing_collection(&name)?.search_many(&searches)
+    }));
+    let answers = match limit {
+        None => answering.await?,
+        Some(limit) => match timeout(limit, &mut answering).await {
+            Ok(answers) => answers?,
+            // Those that have not ended yet say so.
+            Err(_) => {
+                cancel.0.store(true, Ordering::Relaxed);
+                answering.await?
+            }
+        },
+    };
+    let answers = answers.into_iter().zip(shown).map(|(answer, shown)| Answered::new(answer, shown));
     Ok(reply::json(&AllAnswered { answers: answers.collect() }))
+}
+
+/// # Errors
+/// `Invalid` for what is no time.
+fn time_limit(timeout_ms: Option<f64>) -> EngineResult<Option<Duration>> {
+    let limit = |ms: f64| Duration::try_from_secs_f64(ms / 1000.0);
+    let limit = timeout_ms.map(limit).transpose();
+    limit.map_err(|_| Error::invalid(format!("timeout_ms is {}; give 0 or more", timeout_ms.unwrap_or_default())))
 }
 
 fn limits(caller: &Caller) -> (Duration, CancelledOnDrop) {

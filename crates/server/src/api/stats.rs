@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use nuthatch_engine::{DiskStats, MemoryStats};
+use nuthatch_engine::{DiskStats, MemoryStats, Stats as EngineStats};
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -40,11 +41,21 @@ struct Stats {
     responses((status = 200, body = Stats)))]
 async fn stats(Operating(caller): Operating) -> Result<Response, Problem> {
     let stats = caller.run(|database| database.stats()).await?;
-    Ok(reply::json(&Stats {
-        collections: stats.collections.into_iter().map(Described::from).collect(),
-        disk: stats.disk,
-        memory: stats.memory,
-        snapshots: stats.snapshots,
-        snapshot_age_ms: stats.snapshot_age.as_millis() as u64,
-    }))
+    Ok(reply::json(&Stats::from(stats)))
+}
+
+pub fn as_json(stats: EngineStats) -> Value {
+    serde_json::to_value(Stats::from(stats)).expect("numbers and strings are JSON")
+}
+
+impl From<EngineStats> for Stats {
+    fn from(stats: EngineStats) -> Self {
+        Self {
+            collections: stats.collections.into_iter().map(Described::from).collect(),
+            disk: stats.disk,
+            memory: stats.memory,
+            snapshots: stats.snapshots,
+            snapshot_age_ms: stats.snapshot_age.as_millis() as u64,
+        }
+    }
 }

@@ -108,9 +108,11 @@ async fn limit(
     Segments(name): Segments<String>,
     Json { value, .. }: Json<Limits>,
 ) -> Result<Response, Problem> {
+    let limits = TenantLimits::from(value);
+    caller.note("limits", serde_json::to_value(limits).expect("numbers are JSON"));
     let info = caller
         .run(move |database| {
-            database.set_tenant_limits(&name, value.into())?;
+            database.set_tenant_limits(&name, limits)?;
             database.tenant_info(&name)
         })
         .await?;
@@ -122,5 +124,6 @@ async fn limit(
     params(("tenant" = String, Path)), responses((status = 200, description = "The receipt", body = Object)))]
 async fn remove(Operating(caller): Operating, Segments(name): Segments<String>) -> Result<Response, Problem> {
     let receipt = caller.run_long(move |database| database.drop_tenant(&name)).await?;
+    caller.note("receipt", receipt.id.clone());
     Ok(reply::json(&receipt))
 }

@@ -148,6 +148,33 @@ mod tests {
     }
 
     #[test]
+    fn a_mangled_file_is_settings_or_an_error_and_no_end_of_the_process() {
+        let whole = "listen = '127.0.0.1:7700' # here\nworkers = 64\nbody_max = \"64MiB\"\nexclusive = true\nbody_timeout = 1.5\n";
+        let mut dice = fastrand::Rng::with_seed(5);
+        let rounds = if std::env::var_os("NUTHATCH_LONG").is_some() { 200_000 } else { 3_000 };
+        let (mut well, mut refused) = (0, 0);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for _ in 0..rounds {
+            let mut bytes = whole.as_bytes().to_vec();
+            for _ in 0..dice.usize(..4) {
+                let at = dice.usize(..bytes.len());
+                match dice.u8(..3) {
+                    0 => bytes[at] = dice.u8(..),
+                    1 => drop(bytes.drain(at..(at + dice.usize(..9)).min(bytes.len()))),
+                    _ => drop(bytes.splice(at..at, b"[[\"'''=\n".iter().copied().take(dice.usize(..8)))),
+                }
+                bytes.push(b'\n');
+            }
+            std::fs::write(file.path(), &bytes).unwrap();
+            match Layers::default().file(file.path()).and_then(|layers| crate::Config::resolve(&layers)) {
+                Ok(_) => well += 1,
+                Err(error) => refused += usize::from(!error.message.is_empty()),
+            }
+        }
+        assert!(well > 0 && refused > 0 && well + refused == rounds, "{well}, {refused}");
+    }
+
+    #[test]
     fn what_is_wrong_with_a_file_is_said_with_its_line_and_key() {
         for (text, line, said) in [
             ("workers = 3\nlissten = 'x'\n", 2, "unknown key \"lissten\""),

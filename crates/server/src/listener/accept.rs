@@ -17,6 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use tracing::{debug, info, warn};
 
 use crate::config::Config;
+use crate::listener::peer::FromPeer;
 use crate::listener::stalled::Stalled;
 use crate::shared::Shared;
 
@@ -55,8 +56,8 @@ pub async fn serve(
             accepted = accepted => accepted,
             () = &mut stop => break,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 warn!(%error, "a connection could not be accepted");
                 sleep(PAUSE).await;
@@ -69,7 +70,7 @@ pub async fn serve(
             continue;
         }
         let counted = shared.metrics.connected();
-        let (tls, builder, routes) = (tls.clone(), builder.clone(), routes.clone());
+        let (tls, builder, routes) = (tls.clone(), builder.clone(), FromPeer::new(routes.clone(), peer));
         let (watcher, shared) = (graceful.watcher(), shared.clone());
         connections.spawn(async move {
             let _counted = (counted, place);
@@ -99,7 +100,7 @@ pub async fn serve(
 async fn converse(
     builder: &Builder<TokioExecutor>,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    routes: Router,
+    routes: FromPeer,
     watcher: hyper_util::server::graceful::Watcher,
     config: &Config,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {

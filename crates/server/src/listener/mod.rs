@@ -3,6 +3,7 @@
 //! **Invariant:** a client that is slow or silent costs one connection of a bounded number, and that for a bounded time.
 
 mod accept;
+mod peer;
 mod stalled;
 mod tls;
 

@@ -8,4 +8,4 @@ mod requests;
 pub use engine::registry_of;
 pub use logs::start_logging;
 pub use metrics::Metrics;
-pub use requests::observe;
+pub use requests::{RequestId, observe};

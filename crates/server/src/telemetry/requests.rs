@@ -19,6 +19,10 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longer ids of clients are not taken over.
 const ID_BYTES_MAX: usize = 128;
 
+/// The request's id as text; an extension of every request.
+#[derive(Clone, Debug)]
+pub struct RequestId(pub String);
+
 /// The middleware around all routes.
 pub async fn observe(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
@@ -33,7 +37,8 @@ pub async fn observe(State(shared): State<Arc<Shared>>, request: Request, next: 
         route,
         key = tracing::field::Empty,
     );
-    let (request, unread) = unread::watch(request);
+    let (mut request, unread) = unread::watch(request);
+    request.extensions_mut().insert(RequestId(id.to_str().unwrap_or_default().into()));
     let Some(admitted) = shared.admission.admit() else {
         shared.metrics.refused();
         let mut refused = Problem::unavailable("too many requests are under way").into_response();
@@ -41,6 +46,9 @@ pub async fn observe(State(shared): State<Arc<Shared>>, request: Request, next: 
         return with_id(refused, id);
     };
     shared.metrics.under_way(shared.admission.requests_under_way());
+    // A call that goes on after its answer has begun keeps it.
+    let admitted = Arc::new(admitted);
+    request.extensions_mut().insert(admitted.clone());
     let mut response = next.run(request).instrument(span.clone()).await;
     // A stream of records is read while it is answered.
     if response.extensions().get::<Streaming>().is_none() {

@@ -60,7 +60,7 @@ fn backups_go_where_the_configuration_says_and_nowhere_else() {
     client.put("/v1/collections/notes", json!({"embedder": "none"})).is(201);
     client.post("/v1/collections/notes/records", json!({"records": [{"id": "a", "text": "t"}]})).is(200);
     let made = client.post("/v1/backups", json!({})).is(201);
-    assert_eq!(made["backup"]["collections"][0], json!({"name": "notes", "rows": 1, "vectors": 0}));
+    assert_eq!(made["backup"]["collections"][0], json!({"name": "notes", "tenant": null, "rows": 1, "vectors": 0}));
     assert_eq!(client.get("/v1/backups").is(200)["backups"][0]["id"], made["backup"]["id"]);
     let checked = client.post("/v1/backups/verify", json!({})).is(200);
     assert_eq!((&checked["well"], &checked["backups"]), (&json!(true), &json!(1)));

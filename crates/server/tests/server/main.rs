@@ -2,16 +2,21 @@
 
 mod access;
 mod administration;
+mod audit;
 mod client;
 mod collections;
+mod compact;
 mod http;
 mod ingest;
+mod isolation;
 mod keys;
 mod lifecycle;
 mod limits;
+mod mangled;
 mod mcp;
 mod place;
 mod redis;
 mod searching;
 mod tenants;
+mod throttling;
 mod tls;

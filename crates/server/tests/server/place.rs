@@ -39,6 +39,11 @@ impl Place {
         file.create(new, Timestamp::now()).unwrap().1.0
     }
 
+    /// The file of keys.
+    pub fn keys(&self) -> KeyFile {
+        KeyFile::of(&self.folder.path().join("memory"))
+    }
+
     pub fn new() -> Self {
         Self::with(|_| ())
     }

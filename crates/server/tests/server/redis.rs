@@ -1,6 +1,6 @@
 //! Redis clients at the same server.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use nuthatch_server::{Config, Scope, Server};
@@ -8,17 +8,42 @@ use serde_json::json;
 
 use crate::place::{Place, config};
 
-struct Redis(BufReader<TcpStream>);
+pub struct Redis(BufReader<TcpStream>);
 
 impl Redis {
-    fn new(place: &Place) -> Self {
+    pub fn new(place: &Place) -> Self {
         let address: SocketAddr = place.redis.unwrap();
         // It listens before it answers.
         Self(BufReader::new(TcpStream::connect(address).unwrap()))
     }
 
+    /// The whole reply, with everything in it; empty when the connection has ended.
+    pub fn ask_all(&mut self, command: &str) -> String {
+        // It may have ended.
+        self.0.get_mut().write_all(format!("{command}\r\n").as_bytes()).ok();
+        let mut said = String::new();
+        self.read_into(&mut said);
+        said
+    }
+
+    fn read_into(&mut self, said: &mut String) {
+        let mut line = String::new();
+        self.0.read_line(&mut line).ok();
+        said.push_str(&line);
+        let count = |line: &str| line[1..].trim_end().parse::<i64>().unwrap_or(0);
+        match line.as_bytes().first() {
+            Some(b'$') if count(&line) >= 0 => {
+                let mut bytes = vec![0; count(&line) as usize + 2];
+                self.0.read_exact(&mut bytes).unwrap();
+                said.push_str(&String::from_utf8_lossy(&bytes));
+            }
+            Some(b'*') => (0..count(&line)).for_each(|_| self.read_into(said)),
+            _ => {}
+        }
+    }
+
     /// The first line of the reply, and for a value the value.
-    fn ask(&mut self, command: &str) -> String {
+    pub fn ask(&mut self, command: &str) -> String {
         self.0.get_mut().write_all(format!("{command}\r\n").as_bytes()).unwrap();
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
@@ -30,7 +55,7 @@ impl Redis {
     }
 }
 
-fn place() -> Place {
+pub fn place() -> Place {
     Place::with(|config| config.redis = Some("127.0.0.1:0".parse().unwrap()))
 }
 

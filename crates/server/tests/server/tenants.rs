@@ -103,3 +103,31 @@ fn a_tenant_has_what_its_limits_say_and_is_gone_when_it_is_dropped() {
     assert_eq!(admin.get("/v1/tenants").is(200)["tenants"].as_array().unwrap().len(), 3);
     place.stop();
 }
+
+#[test]
+fn an_administrator_names_the_tenant_that_is_asked_about_and_nobody_else_does() {
+    let place = Place::new();
+    let (admin, clients) = with_tenants(&place);
+    clients[0].put_bytes("/v1/keyspaces/k/keys/a", b"amber's").is(204);
+    let of = |client: &Client, tenant: &str, path: &str| {
+        client.send("GET", path, &[("x-nuthatch-tenant", tenant)], Vec::new())
+    };
+    assert_eq!(of(&admin, "amber", "/v1/keyspaces/k/keys/a").text(), "amber's");
+    of(&admin, "birch", "/v1/keyspaces/k/keys/a").fails(404, "not_found");
+    of(&admin, "%61mber", "/v1/caller").is(200);
+    of(&admin, "nobody", "/v1/keyspaces").fails(404, "not_found");
+    of(&clients[1], "amber", "/v1/keyspaces/k/keys/a").fails(403, "forbidden");
+    of(&clients[1], "default", "/v1/keyspaces").fails(403, "forbidden");
+    let reader = place.client().with_key(&place.key("default", &[Scope::Read, Scope::Write]));
+    of(&reader, "amber", "/v1/keyspaces/k/keys/a").fails(403, "forbidden");
+    let caller = |client: &Client, tenant| of(client, tenant, "/v1/caller").is(200);
+    let me = caller(&clients[0], "amber");
+    assert_eq!((&me["tenant"], &me["scopes"]), (&json!("amber"), &json!(["admin"])));
+    assert!(me["bytes"].as_u64().unwrap() > 0 && me["body_bytes_max"].as_u64().unwrap() > 0);
+    assert_eq!(admin.get("/v1/caller").is(200)["tenant"], Value::Null);
+    // What is about the whole folder says that it is not for one tenant.
+    assert!(of(&admin, "amber", "/v1/tenants").fails(400, "invalid").contains("amber"));
+    assert_eq!(of(&admin, "amber", "/v1/stats").is(200)["collections"], json!([]));
+    of(&clients[0], "amber", "/v1/stats").fails(403, "forbidden");
+    place.stop();
+}

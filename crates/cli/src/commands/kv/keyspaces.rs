@@ -6,6 +6,7 @@ use clap::Args;
 use nuthatch_engine::Error;
 use serde_json::json;
 
+use crate::acts::Act;
 use crate::args::Globals;
 use crate::commands::kv::Common;
 use crate::exit::{Failure, Outcome};
@@ -61,7 +62,8 @@ impl DropKeyspace {
             .into());
         }
         let (database, _) = common.open_to_write(globals)?;
-        let dropped = database.drop_keyspace(name)?;
+        let act = Act::new(globals, database.folder(), "keyspace.drop", name);
+        let dropped = act.end(database.drop_keyspace(name), |dropped| vec![("dropped", json!(dropped))])?;
         database.close()?;
         match common.json {
             true => output::json(out, &json!({ "keyspace": name, "dropped": dropped }))?,

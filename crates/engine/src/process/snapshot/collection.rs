@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use crate::Result;
 use crate::collection::{Answer, Page, Scan, Search};
 use crate::files::FileInfo;
-use crate::process::collection::{limits, strings};
+use crate::process::collection::{limits, refuse_cancelled, strings};
 use crate::process::limits::Limits;
 use crate::process::request::Choice;
 use crate::process::snapshot::Remote;
@@ -101,6 +101,7 @@ impl SnapshotCollection {
         match &self.at {
             At::Here(local) => here(local),
             At::There { remote, name, .. } => {
+                refuse_cancelled(searches)?;
                 let embedder = remote.link.here()?.given_embedder(name);
                 let limits = if searches.is_empty() { Limits::default() } else { limits(searches) };
                 let call =

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,20 +12,24 @@ from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
 from haystack.errors import FilterError
 
+import nuthatch
+
 from ...collection import Collection
-from ...database import Database, Metric, connect
+from ...database import Database, Metric
 from ...errors import InvalidError
 from ...records import Record
 from ...results import Hit
 from ..conditions import Condition, filtered, text
+from ..together import together
 from . import fields
+from .awaited import Awaited
 from .documents import document, record
 from .filters import condition
 
 Filters = dict[str, Any]
 
 
-class NuthatchDocumentStore:
+class NuthatchDocumentStore(Awaited):
     """Documents in a collection of the folder ``path``, or of an open ``database``.
 
     Opened when it is first used; ``options`` are further arguments of ``nuthatch.connect``. ``dim``, ``metric`` and ``language``
@@ -96,7 +99,7 @@ class NuthatchDocumentStore:
         if self._given is not None:
             return self._given
         if self._opened is None:
-            self._opened = connect(self.path, **(self.options or {}))
+            self._opened = nuthatch.connect(self.path, **(self.options or {}))
         return self._opened
 
     # What every store has.
@@ -137,8 +140,7 @@ class NuthatchDocumentStore:
                 now.collection(name).upsert(new)
             return len(new)
 
-        written: int = self._database().transact(write)
-        return written
+        return together(self._database(), write)
 
     def delete_documents(self, document_ids: list[str]) -> None:
         """Deletes documents by id; unknown ones are passed over."""
@@ -163,8 +165,7 @@ class NuthatchDocumentStore:
                 now.collection(name).upsert([{**one.to_dict(), "payload": {**one.payload, **meta}} for one in found])
             return len(found)
 
-        updated: int = self._database().transact(update)
-        return updated
+        return together(self._database(), update)
 
     # Searching.
 
@@ -263,81 +264,6 @@ class NuthatchDocumentStore:
 
     def _is_there(self, name: str) -> bool:
         return self._asked(condition({"field": name, "operator": "!=", "value": None}), self.collection.count) > 0
-
-    # The same, awaited.
-
-    async def count_documents_async(self) -> int:
-        """As ``count_documents``."""
-        return await asyncio.to_thread(self.count_documents)
-
-    async def filter_documents_async(self, filters: Filters | None = None) -> list[Document]:
-        """As ``filter_documents``."""
-        return await asyncio.to_thread(self.filter_documents, filters)
-
-    async def write_documents_async(
-        self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
-    ) -> int:
-        """As ``write_documents``."""
-        return await asyncio.to_thread(self.write_documents, documents, policy)
-
-    async def delete_documents_async(self, document_ids: list[str]) -> None:
-        """As ``delete_documents``."""
-        await asyncio.to_thread(self.delete_documents, document_ids)
-
-    async def delete_all_documents_async(self) -> None:
-        """As ``delete_all_documents``."""
-        await asyncio.to_thread(self.delete_all_documents)
-
-    async def delete_by_filter_async(self, filters: Filters) -> int:
-        """As ``delete_by_filter``."""
-        return await asyncio.to_thread(self.delete_by_filter, filters)
-
-    async def update_by_filter_async(self, filters: Filters, meta: dict[str, Any]) -> int:
-        """As ``update_by_filter``."""
-        return await asyncio.to_thread(self.update_by_filter, filters, meta)
-
-    async def bm25_retrieval_async(self, *arguments: Any, **options: Any) -> list[Document]:
-        """As ``bm25_retrieval``."""
-        return await asyncio.to_thread(self.bm25_retrieval, *arguments, **options)
-
-    async def embedding_retrieval_async(self, *arguments: Any, **options: Any) -> list[Document]:
-        """As ``embedding_retrieval``."""
-        return await asyncio.to_thread(self.embedding_retrieval, *arguments, **options)
-
-    async def hybrid_retrieval_async(self, *arguments: Any, **options: Any) -> list[Document]:
-        """As ``hybrid_retrieval``."""
-        return await asyncio.to_thread(self.hybrid_retrieval, *arguments, **options)
-
-    async def count_documents_by_filter_async(self, filters: Filters) -> int:
-        """As ``count_documents_by_filter``."""
-        return await asyncio.to_thread(self.count_documents_by_filter, filters)
-
-    async def count_unique_metadata_by_filter_async(
-        self, filters: Filters, metadata_fields: list[str]
-    ) -> dict[str, int]:
-        """As ``count_unique_metadata_by_filter``."""
-        return await asyncio.to_thread(self.count_unique_metadata_by_filter, filters, metadata_fields)
-
-    async def get_metadata_fields_info_async(self) -> dict[str, dict[str, str]]:
-        """As ``get_metadata_fields_info``."""
-        return await asyncio.to_thread(self.get_metadata_fields_info)
-
-    async def get_metadata_field_min_max_async(self, metadata_field: str) -> dict[str, Any]:
-        """As ``get_metadata_field_min_max``."""
-        return await asyncio.to_thread(self.get_metadata_field_min_max, metadata_field)
-
-    async def get_metadata_field_unique_values_async(
-        self,
-        metadata_field: str,
-        search_term: str | None = None,
-        from_: int = 0,
-        size: int = 10,
-        filters: Filters | None = None,
-    ) -> tuple[list[Any], int]:
-        """As ``get_metadata_field_unique_values``."""
-        return await asyncio.to_thread(
-            self.get_metadata_field_unique_values, metadata_field, search_term, from_, size, filters
-        )
 
     def _scan(self, filters: Filters | None) -> list[Record]:
         return self._asked(condition(filters), lambda where: list(_pages(self.collection, where)))

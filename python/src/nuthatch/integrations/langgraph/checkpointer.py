@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import random
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
     WRITES_IDX_MAP,
-    BaseCheckpointSaver,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
@@ -22,11 +20,15 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
+import nuthatch
+
 from ...arguments import Durability
-from ...database import Database, connect
+from ...database import Database
 from ...errors import InvalidError
 from ...kv_reads import KeyReads
+from ..together import together
 from . import layout
+from .awaited import Awaited
 from .layout import BLOB, CHECKPOINT, KINDS, WRITE, CheckpointKey, StoredCheckpoint, StoredWrite
 from .pruning import doomed_but_latest, doomed_by_runs
 
@@ -34,7 +36,7 @@ from .pruning import doomed_but_latest, doomed_by_runs
 _PAGE = 50
 
 
-class NuthatchSaver(BaseCheckpointSaver[str]):
+class NuthatchSaver(Awaited):
     """Checkpoints in the keyspace ``keyspace`` of a database. Each call is one atomic write, on disk when it returns.
 
     ``durability`` is "commit" unless you say "interval" or "os", which return sooner and survive less.
@@ -57,7 +59,7 @@ class NuthatchSaver(BaseCheckpointSaver[str]):
     @contextmanager
     def from_path(cls, path: str, **options: Any) -> Iterator[NuthatchSaver]:
         """A checkpointer in the folder ``path``, for a ``with`` block."""
-        with connect(path) as database:
+        with nuthatch.connect(path) as database:
             yield cls(database, **options)
 
     # Reading.
@@ -155,14 +157,18 @@ class NuthatchSaver(BaseCheckpointSaver[str]):
 
     def delete_thread(self, thread_id: str) -> None:
         """Deletes everything of a thread."""
-        self._database.transact(lambda now: _delete(now.kv(self._kv.name), _keys_of(now.kv(self._kv.name), thread_id)))
+        together(
+            self._database, lambda now: self._delete(now, _keys_of(now.kv(self._kv.name), thread_id)), self._durability
+        )
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Deletes the checkpoints that these runs made, in all threads, with their writes and what only they had."""
         wanted = set(run_ids)
         if wanted:
-            self._database.transact(
-                lambda now: _delete(now.kv(self._kv.name), doomed_by_runs(now.kv(self._kv.name), self.serde, wanted))
+            together(
+                self._database,
+                lambda now: self._delete(now, doomed_by_runs(now.kv(self._kv.name), self.serde, wanted)),
+                self._durability,
             )
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -177,7 +183,7 @@ class NuthatchSaver(BaseCheckpointSaver[str]):
                 if entries:
                     kv.put_many(entries)
 
-        self._database.transact(copy, durability=self._durability)
+        together(self._database, copy, self._durability)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Deletes all but the newest checkpoint of each namespace and what its channels are rebuilt from; or "delete": all."""
@@ -188,67 +194,20 @@ class NuthatchSaver(BaseCheckpointSaver[str]):
         def prune(now: Any) -> None:
             kv = now.kv(self._kv.name)
             for thread in threads:
-                all_keys = strategy == "delete"
-                _delete(kv, _keys_of(kv, thread) if all_keys else doomed_but_latest(kv, self.serde, thread))
+                everything = strategy == "delete"
+                self._delete(now, _keys_of(kv, thread) if everything else doomed_but_latest(kv, self.serde, thread))
 
         if threads:
-            self._database.transact(prune, durability=self._durability)
+            together(self._database, prune, self._durability)
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """A version above ``current`` that no other branch of the thread gives to another value."""
         number = 0 if current is None else int(str(current).split(".")[0])
         return f"{number + 1:032}.{random.random():.16f}"
 
-    # The same, awaited.
-
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """As ``get_tuple``."""
-        return await asyncio.to_thread(self.get_tuple, config)
-
-    async def alist(
-        self,
-        config: RunnableConfig | None,
-        *,
-        filter: dict[str, Any] | None = None,
-        before: RunnableConfig | None = None,
-        limit: int | None = None,
-    ) -> AsyncIterator[CheckpointTuple]:
-        """As ``list``."""
-        found = self.list(config, filter=filter, before=before, limit=limit)
-        while (item := await asyncio.to_thread(next, found, None)) is not None:
-            yield item
-
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """As ``put``."""
-        return await asyncio.to_thread(self.put, config, checkpoint, metadata, new_versions)
-
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        """As ``put_writes``."""
-        await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        """As ``delete_thread``."""
-        await asyncio.to_thread(self.delete_thread, thread_id)
-
-    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """As ``delete_for_runs``."""
-        await asyncio.to_thread(self.delete_for_runs, run_ids)
-
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """As ``copy_thread``."""
-        await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
-
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """As ``prune``."""
-        await asyncio.to_thread(self.prune, thread_ids, strategy=strategy)
+    def _delete(self, now: Any, doomed: builtins.list[bytes]) -> None:
+        if doomed:
+            now.kv(self._kv.name).delete(doomed)
 
     def _keys(self, config: RunnableConfig | None) -> builtins.list[CheckpointKey]:
         """Keys of a listing, newest first."""
@@ -306,8 +265,3 @@ def _config(key: CheckpointKey) -> RunnableConfig:
 
 def _keys_of(kv: KeyReads, thread: str) -> builtins.list[bytes]:
     return [packed for kind in KINDS for packed in kv.keys(prefix=layout.key(kind, str(thread)))]
-
-
-def _delete(kv: Any, doomed: builtins.list[bytes]) -> None:
-    if doomed:
-        kv.delete(doomed)

@@ -2,8 +2,8 @@
 
 Key: the labels of the namespace (see ``keys``), 00 00, the item's key. Value: JSON with ``value``, ``created_at``,
 ``updated_at``, ``ttl`` (minutes), ``revision`` and ``vectors``, how many records the collection has of it. A record's id is the
-JSON list of labels, key and number; its payload has the prefixes of the namespace (``under``), what filters may look at
-(``value``), and the ``revision`` of the item that it was made of: one of another revision, or of none, does not count.
+JSON list of labels, key, number and the item's revision; its payload has the prefixes of the namespace (``under``) and what
+filters may look at (``value``). A record of a revision that the item has no longer does not count, and is never needed again.
 """
 
 from __future__ import annotations
@@ -81,15 +81,15 @@ def renewed(value: dict[str, Any], old: Stored | None, ttl: float | None, vector
     return Stored(value, old.created_at if old else now, now, ttl, uuid.uuid4().hex, vectors)
 
 
-def record_id(namespace: Namespace, key: str, number: int) -> str:
-    """The id of the record with an item's vector of this number."""
-    return json.dumps([*namespace, key, number], ensure_ascii=False)
+def record_ids(namespace: Namespace, key: str, item: Stored) -> list[str]:
+    """The ids of the records with an item's vectors."""
+    return [json.dumps([*namespace, key, number, item.revision], ensure_ascii=False) for number in range(item.vectors)]
 
 
-def of_record(id: str) -> tuple[Namespace, str]:
-    """The item that a record is of."""
-    *namespace, key, _ = json.loads(id)
-    return tuple(namespace), key
+def of_record(id: str) -> tuple[Namespace, str, str]:
+    """The item that a record is of: namespace, key and revision."""
+    *namespace, key, _, revision = json.loads(id)
+    return tuple(namespace), key, revision
 
 
 def payload(namespace: Namespace, item: Stored) -> dict[str, Any]:
@@ -97,7 +97,6 @@ def payload(namespace: Namespace, item: Stored) -> dict[str, Any]:
     value, is_whole = _filtered(item.value)
     found: dict[str, Any] = {
         "under": [label_path(namespace[: n + 1]) for n in range(len(namespace))],
-        "revision": item.revision,
         "value": value,
     }
     if not is_whole:

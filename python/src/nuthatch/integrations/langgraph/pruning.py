@@ -25,8 +25,9 @@ def doomed_by_runs(kv: KeyReads, serde: SerializerProtocol, runs: set[str]) -> l
             going[key.thread, key.namespace].add(key.id)
     found: list[bytes] = []
     for place, ids in going.items():
+        blobs = _stored_blobs(kv, place)
         stored = _stored(kv, *place)
-        found += _doomed(kv, serde, place, stored, set(stored) - ids)
+        found += _doomed(kv, serde, place, blobs, stored, set(stored) - ids)
     return found
 
 
@@ -35,10 +36,16 @@ def doomed_but_latest(kv: KeyReads, serde: SerializerProtocol, thread: str) -> l
     namespaces = {layout.checkpoint_key(packed).namespace for packed in kv.keys(prefix=layout.key(CHECKPOINT, thread))}
     found: list[bytes] = []
     for namespace in namespaces:
-        stored = _stored(kv, thread, namespace)
-        kept = _needed(kv, serde, (thread, namespace), stored, max(stored))
-        found += _doomed(kv, serde, (thread, namespace), stored, kept)
+        place = (thread, namespace)
+        blobs = _stored_blobs(kv, place)
+        stored = _stored(kv, *place)
+        found += _doomed(kv, serde, place, blobs, stored, _needed(kv, serde, place, stored, max(stored)))
     return found
+
+
+def _stored_blobs(kv: KeyReads, place: Place) -> list[bytes]:
+    """Keys of the values of channels. Asked for before the checkpoints: one that is written meanwhile brings its own values."""
+    return list(kv.keys(prefix=layout.key(BLOB, *place)))
 
 
 def _stored(kv: KeyReads, thread: str, namespace: str) -> dict[str, StoredCheckpoint]:
@@ -67,7 +74,12 @@ def _needed(
 
 
 def _doomed(
-    kv: KeyReads, serde: SerializerProtocol, place: Place, stored: dict[str, StoredCheckpoint], kept: Iterable[str]
+    kv: KeyReads,
+    serde: SerializerProtocol,
+    place: Place,
+    blobs: list[bytes],
+    stored: dict[str, StoredCheckpoint],
+    kept: Iterable[str],
 ) -> list[bytes]:
     remaining = set(kept)
     used = {packed for id in remaining for _, packed in _blobs(serde, place, stored[id])}
@@ -75,7 +87,7 @@ def _doomed(
     for id in stored.keys() - remaining:
         key = CheckpointKey(*place, id)
         found += [key.packed(), *kv.keys(prefix=key.writes())]
-    return found + [packed for packed in kv.keys(prefix=layout.key(BLOB, *place)) if packed not in used]
+    return found + [packed for packed in blobs if packed not in used]
 
 
 def _blobs(serde: SerializerProtocol, place: Place, stored: StoredCheckpoint) -> list[tuple[str, bytes]]:

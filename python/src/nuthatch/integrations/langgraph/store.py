@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
-from typing import Any
 
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import (
@@ -38,6 +37,10 @@ Vectors = Sequence[Sequence[float]]
 
 #: Hits that a search asks for at least: some may be of the same item.
 _HITS_MIN = 20
+#: Whether an item has expired its keyspace says, by the clock of who holds it. So far this one's clock may be behind.
+_CLOCKS_APART_SECONDS = 60.0
+#: Items that a search without a query reads at once.
+_PAGE = 1000
 
 
 class NuthatchStore(BaseStore):
@@ -95,15 +98,17 @@ class NuthatchStore(BaseStore):
         if self._collection is None:
             return 0
         collection, removed = self._collection, 0
-        now = datetime.now(timezone.utc).timestamp()
+        soon = datetime.now(timezone.utc).timestamp() + _CLOCKS_APART_SECONDS
         cursor: str | None = None
         while True:
             page = filtered(
                 collection,
-                Test(("expires",), "<", now),
+                Test(("expires",), "<", soon),
                 lambda where: collection.scan(where=where, cursor=cursor, include=()),  # noqa: B023 (called at once)
             )
-            removed += self._forget([record.id for record in page])
+            ids = [record.id for record in page]
+            stale = [id for id, item in zip(ids, self._items_of(ids)[1], strict=True) if item is None]
+            removed += collection.delete(stale, durability=self._durability) if stale else 0
             cursor = page.cursor
             if cursor is None:
                 return removed
@@ -154,10 +159,18 @@ class NuthatchStore(BaseStore):
         return found
 
     def _listed(self, op: SearchOp) -> Iterator[tuple[bytes, Stored, float | None]]:
-        for key, packed in self._kv.items(prefix=items.prefix(op.namespace_prefix)):
-            item = items.stored(packed)
-            if filters.matches(item.value, op.filter):
-                yield key, item, None
+        prefix, cursor = items.prefix(op.namespace_prefix), None
+        # Without a filter no more is read than is asked for.
+        limit = _PAGE if op.filter else min(op.offset + op.limit, _PAGE)
+        while True:
+            page = self._kv.scan(prefix=prefix, limit=limit, cursor=cursor)
+            for key, packed in page:
+                item = items.stored(packed)
+                if filters.matches(item.value, op.filter):
+                    yield key, item, None
+            cursor = page.cursor
+            if cursor is None:
+                return
 
     def _nearest(self, op: SearchOp, vector: list[float]) -> Iterator[tuple[bytes, Stored, float | None]]:
         collection = self._collection
@@ -174,20 +187,18 @@ class NuthatchStore(BaseStore):
                     limit=limit,
                     offset=offset,  # noqa: B023 (called at once)
                     where=where,
-                    include=("payload",),
+                    include=(),
                 ),
             )
-            keys = [items.item_key(*items.of_record(hit.id)) for hit in hits]
             stale = []
-            for hit, key, packed in zip(hits, keys, self._kv.get_many(keys), strict=True):
-                item = None if packed is None else items.stored(packed)
-                if item is None or item.revision != hit.payload["revision"]:
+            for hit, key, item in zip(hits, *self._items_of([hit.id for hit in hits]), strict=True):
+                if item is None:
                     stale.append(hit.id)
                 elif key not in seen and filters.matches(item.value, op.filter):
                     seen.add(key)
                     yield key, item, hit.score
             if stale:
-                self._forget(stale)
+                collection.delete(stale, durability=self._durability)
             if hits.cursor is None:
                 return
             # What was forgotten no longer stands before the next page.
@@ -212,30 +223,22 @@ class NuthatchStore(BaseStore):
                     kv.put(keys[namespace, key], item.packed(), ttl=None if op.ttl is None else op.ttl * 60)
                 if self._collection is not None:
                     into = batch.collection(self._name)
+                    if before is not None and before.vectors:
+                        into.delete(items.record_ids(namespace, key, before))
                     if count:
-                        ids = [items.record_id(namespace, key, number) for number in range(count)]
+                        ids = items.record_ids(namespace, key, item)
                         rows = [list(next(left)) for _ in ids]
                         into.upsert(ids=ids, vectors=rows, payloads=[items.payload(namespace, item)] * count)
-                    if before is not None and before.vectors > count:
-                        into.delete([items.record_id(namespace, key, n) for n in range(count, before.vectors)])
 
-    def _forget(self, ids: list[str]) -> int:
-        """Deletes the records among these that no item is of: unless one has come to be in the meantime."""
-
-        def forget(now: Any) -> int:
-            collection = now.collection(self._name)
-            records = [record for record in collection.get(ids, include=("payload",)) if record is not None]
-            there = now.kv(self._name).get_many([items.item_key(*items.of_record(record.id)) for record in records])
-            doomed = [
-                record.id
-                for record, packed in zip(records, there, strict=True)
-                if packed is None or items.stored(packed).revision != record.payload["revision"]
-            ]
-            if doomed:
-                collection.delete(doomed)
-            return len(doomed)
-
-        return self._database.transact(forget, durability=self._durability) if ids else 0
+    def _items_of(self, ids: list[str]) -> tuple[list[bytes], list[Stored | None]]:
+        """Of records the keys of their items, and these: None where a record is of a revision that is gone, which is for ever."""
+        places = [items.of_record(id) for id in ids]
+        keys = [items.item_key(namespace, key) for namespace, key, _ in places]
+        found: list[Stored | None] = []
+        for (_, _, revision), packed in zip(places, self._kv.get_many(keys), strict=True):
+            item = None if packed is None else items.stored(packed)
+            found.append(item if item is not None and item.revision == revision else None)
+        return keys, found
 
     def _refresh(self, key: bytes, item: Stored) -> None:
         if item.ttl is not None:

@@ -1,0 +1,84 @@
+//! `nuthatch audit`: who has administered the folder, and how it ended.
+
+use std::io::Write;
+
+use clap::Args;
+use nuthatch_server::{AuditEntry, AuditFile, AuditOutcome};
+
+use crate::args::Globals;
+use crate::exit::{Failure, Outcome};
+use crate::folder;
+use crate::output::{self, BAD, BOLD, DIM, GOOD, Out, plain};
+
+#[derive(Args)]
+pub struct Audit {
+    /// So many of the newest
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+    limit: usize,
+    /// Only of this action, for example tenant.drop; `tenant` for all about tenants
+    #[arg(long, value_name = "ACTION")]
+    action: Option<String>,
+    /// Only of the key with this id
+    #[arg(long, value_name = "ID")]
+    key: Option<String>,
+    /// Print a line of JSON each, as they are stored
+    #[arg(long)]
+    json: bool,
+}
+
+impl Audit {
+    pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
+        let file = AuditFile::of(&folder::existing(globals)?);
+        let page = file.newest(self.limit, |entry| {
+            self.action.as_deref().is_none_or(|action| entry.is_about(action))
+                && self.key.as_deref().is_none_or(|key| entry.who.key.as_deref() == Some(key))
+        })?;
+        for entry in &page.entries {
+            match self.json {
+                true => {
+                    serde_json::to_writer(&mut *out, entry).map_err(std::io::Error::from)?;
+                    writeln!(out)?;
+                }
+                false => show(out, entry)?,
+            }
+        }
+        out.flush()?;
+        if page.damaged > 0 {
+            output::warning(&format!("{} lines of the audit log are no entries: a crash cut them short", page.damaged));
+        }
+        if page.entries.is_empty() {
+            output::note("Nothing was noted.");
+            return Ok(Outcome::NothingFound);
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+fn show(out: &mut Out, entry: &AuditEntry) -> std::io::Result<()> {
+    let style = if entry.outcome == AuditOutcome::Done { GOOD } else { BAD };
+    write!(
+        out,
+        "{DIM}{}{DIM:#}  {style}{}{style:#}  {BOLD}{}{BOLD:#}",
+        entry.time,
+        entry.outcome.name(),
+        plain(&entry.action)
+    )?;
+    if !entry.target.is_empty() {
+        write!(out, " {}", plain(&entry.target))?;
+    }
+    if let Some(kind) = &entry.kind {
+        write!(out, " ({})", plain(kind))?;
+    }
+    let who = match entry.face.as_str() {
+        "server" => "the server".to_string(),
+        _ => entry.who.to_string(),
+    };
+    write!(out, "  {DIM}{} by {}", entry.face, plain(&who))?;
+    for (name, value) in &entry.details {
+        write!(out, "  {}={}", plain(name), plain(&value.to_string()))?;
+    }
+    if entry.left_out > 0 {
+        write!(out, "  ({} more of theirs were not written)", entry.left_out)?;
+    }
+    writeln!(out, "{DIM:#}")
+}

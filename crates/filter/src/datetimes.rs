@@ -1,0 +1,97 @@
+//! Where the datetimes of a payload are, beside its JSON form, which has none.
+//!
+//! **Useful for** JSON without loss: datetimes go out as RFC 3339 strings, a list of dotted paths (`events.0.at`) says which strings
+//! they are, and from both they come back as what they were.
+
+use crate::{FilterError, Payload, Value, parse_datetime};
+
+/// Paths of all datetimes, in the order of the payload.
+pub fn datetimes_of(payload: &Payload) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, value) in payload {
+        find(name, value, &mut found);
+    }
+    found
+}
+
+/// Makes datetimes of what stands at these paths, in a payload that was read from JSON.
+///
+/// # Errors
+/// [`FilterError::InvalidPayload`] for a path where no datetime can be.
+pub fn make_datetimes(payload: &mut Payload, paths: &[String]) -> Result<(), FilterError> {
+    paths.iter().try_for_each(|path| make(payload, path))
+}
+
+fn find(path: &str, value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Datetime(_) => found.push(path.to_string()),
+        Value::Array(values) => {
+            for (at, value) in values.iter().enumerate() {
+                find(&format!("{path}.{at}"), value, found);
+            }
+        }
+        Value::Map(map) => {
+            for (name, value) in map {
+                find(&format!("{path}.{name}"), value, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn make(payload: &mut Payload, path: &str) -> Result<(), FilterError> {
+    let wrong = || FilterError::InvalidPayload {
+        field: path.to_string(),
+        reason: format!("`datetimes` names {path:?}, where no datetime is"),
+    };
+    let mut parts = path.split('.');
+    let mut value = parts.next().and_then(|name| payload.get_mut(name)).ok_or_else(wrong)?;
+    for part in parts {
+        value = match value {
+            Value::Map(map) => map.get_mut(part),
+            Value::Array(values) => part.parse::<usize>().ok().and_then(|at| values.get_mut(at)),
+            _ => None,
+        }
+        .ok_or_else(wrong)?;
+    }
+    *value = match value {
+        Value::Text(text) => Value::Datetime(parse_datetime(text).ok_or_else(wrong)?),
+        // Outside of the years that RFC 3339 can write.
+        Value::Int(micros) => Value::Datetime(*micros),
+        _ => return Err(wrong()),
+    };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+    use crate::{payload_from_json, payload_to_json};
+
+    #[test]
+    fn datetimes_come_back_as_what_they_were() {
+        let at = |micros| Value::Datetime(micros);
+        let inner = Payload::from([("at".to_string(), at(1_735_689_600_000_001)), ("as".into(), Value::from("text"))]);
+        let payload = Payload::from([
+            ("when".to_string(), at(0)),
+            ("never".into(), at(i64::MAX)),
+            ("events".into(), Value::Array(vec![Value::Map(inner), Value::from("2025-01-01")])),
+        ]);
+        let paths = datetimes_of(&payload);
+        assert_eq!(paths, ["events.0.at", "never", "when"]);
+        let mut back = payload_from_json(Json::Object(payload_to_json(&payload))).unwrap();
+        make_datetimes(&mut back, &paths).unwrap();
+        assert_eq!(back, payload);
+    }
+
+    #[test]
+    fn a_path_to_no_datetime_is_refused() {
+        let mut payload = payload_from_json(json!({"a": "soon", "b": [true], "c": {"d": 1.5}})).unwrap();
+        for path in ["a", "b.0", "b.1", "c.d", "c.x", "nothing", ""] {
+            let error = make_datetimes(&mut payload, &[path.to_string()]).unwrap_err().to_string();
+            assert!(error.contains("datetimes"), "{error}");
+        }
+    }
+}

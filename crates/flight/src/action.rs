@@ -1,0 +1,170 @@
+//! `DoAction`: making, dropping and deleting, statistics, snapshots, readiness. A body is JSON, and so is the result.
+
+use arrow_flight::{Action, ActionType};
+use nuthatch_engine::{Collection, Deleted, Durability, Error, Result as EngineResult};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use tonic::Status;
+
+use crate::caller::{Caller, Scope};
+use crate::snapshots::{AGE_MAX, Snapshots};
+use crate::ticket::{Durable, parse};
+
+/// What there is to do, and with which body.
+const ACTIONS: [(&str, &str); 7] = [
+    (
+        "create",
+        "makes a collection, or checks the one there is: {\"collection\", \"dim\", \"metric\", \"elements\", \"vectors\", \"embedder\", \"language\"}",
+    ),
+    ("drop", "drops a collection with everything in it: {\"collection\"}"),
+    ("delete", "deletes records: {\"collection\", and one of \"ids\", \"where\", \"prefix\"; \"durability\"}"),
+    ("stats", "what a collection is and holds: {\"collection\"}; without one, everything, for administrators"),
+    ("snapshot", "keeps everything as it is now, for tickets with its name: {\"name\"}"),
+    ("release", "lets go of a snapshot: {\"name\"}"),
+    (
+        "readiness",
+        "whether requests are answered, and, for {\"collection\"}, whether all its records are in the indexes",
+    ),
+];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    collection: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MaybeNamed {
+    collection: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Snapshot {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Create {
+    collection: String,
+    #[serde(flatten)]
+    options: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Delete {
+    collection: String,
+    ids: Option<Vec<String>>,
+    #[serde(rename = "where")]
+    filter: Option<String>,
+    prefix: Option<String>,
+    #[serde(default)]
+    durability: Durable,
+}
+
+pub fn list() -> Vec<ActionType> {
+    let one = |(name, description): (&str, &str)| ActionType { r#type: name.into(), description: description.into() };
+    ACTIONS.map(one).into()
+}
+
+/// # Errors
+/// `UNIMPLEMENTED` for an action that there is not; those of the action.
+pub async fn act<C: Caller>(caller: C, action: Action, snapshots: Snapshots) -> Result<Value, Status> {
+    let body = &action.body;
+    match action.r#type.as_str() {
+        "create" => {
+            let caller = caller.allowed(Scope::Write)?;
+            let Create { collection, options } = read(body)?;
+            let options = caller.options(Value::Object(options))?;
+            let info = caller.run(move |database| database.collection(&collection, options)?.info()).await?;
+            Ok(caller.describe(info))
+        }
+        "drop" => {
+            let caller = caller.allowed(Scope::Write)?;
+            let Named { collection } = read(body)?;
+            let name = collection.clone();
+            let dropped = caller.run_noted("collection.drop", &collection, move |database| {
+                match database.drop_collection(&name)? {
+                    true => Ok(json!({"dropped": true})),
+                    false => Err(Error::not_found(format!("no collection {name:?}"))),
+                }
+            });
+            dropped.await
+        }
+        "delete" => {
+            let caller = caller.allowed(Scope::Write)?;
+            let delete: Delete = read(body)?;
+            let done = caller.run(move |database| {
+                let durability = Durability::from(delete.durability);
+                let collection = database.existing_collection(&delete.collection)?.with_durability(durability);
+                delete.from(&collection)
+            });
+            Ok(json!({"deleted": done.await?.deleted}))
+        }
+        "stats" => match read_or_default(body)? {
+            MaybeNamed { collection: Some(collection) } => {
+                let caller = caller.allowed(Scope::Read)?;
+                let info = caller.run(move |database| database.existing_collection(&collection)?.info()).await?;
+                Ok(caller.describe(info))
+            }
+            MaybeNamed { collection: None } => {
+                let caller = caller.allowed(Scope::Operate)?;
+                let stats = caller.run(|database| database.stats()).await?;
+                Ok(caller.statistics(stats))
+            }
+        },
+        "snapshot" => {
+            let caller = caller.allowed(Scope::Read)?;
+            let Snapshot { name } = read(body)?;
+            let tenant = caller.tenant().to_string();
+            let kept = caller.run(move |database| {
+                snapshots.keep(&tenant, &name, database.snapshot()?)?;
+                Ok(json!({"name": name, "ends_after_s": AGE_MAX.as_secs()}))
+            });
+            kept.await
+        }
+        "release" => {
+            let caller = caller.allowed(Scope::Read)?;
+            let Snapshot { name } = read(body)?;
+            Ok(json!({"released": snapshots.release(caller.tenant(), &name)}))
+        }
+        "readiness" => {
+            let caller = caller.allowed(Scope::Read)?;
+            let MaybeNamed { collection } = read_or_default(body)?;
+            let fresh = caller.run(move |database| match collection {
+                Some(name) => Ok(Some(database.existing_collection(&name)?.info()?.fresh_rows)),
+                None => Ok(None),
+            });
+            Ok(match fresh.await? {
+                Some(fresh) => json!({"ready": true, "indexed": fresh == 0, "fresh_rows": fresh}),
+                None => json!({"ready": true}),
+            })
+        }
+        other => {
+            let known: Vec<&str> = ACTIONS.iter().map(|(name, _)| *name).collect();
+            Err(Status::unimplemented(format!("no action {other:?}; there are: {}", known.join(", "))))
+        }
+    }
+}
+
+impl Delete {
+    fn from(self, collection: &Collection) -> EngineResult<Deleted> {
+        match (self.ids, self.filter, self.prefix) {
+            (Some(ids), None, None) => collection.delete(&ids),
+            (None, Some(filter), None) => collection.delete_where(&filter),
+            (None, None, Some(prefix)) => collection.delete_prefix(&prefix),
+            _ => Err(Error::invalid("name what to delete by exactly one of `ids`, `where` and `prefix`")),
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Status> {
+    parse(body, "the action's body")
+}
+
+fn read_or_default<T: DeserializeOwned + Default>(body: &[u8]) -> Result<T, Status> {
+    if body.is_empty() { Ok(T::default()) } else { read(body) }
+}

@@ -1,0 +1,121 @@
+//! Who asks, and what this crate needs of whoever serves it.
+
+use std::any::Any;
+use std::future::Future;
+
+use nuthatch_engine::{CollectionInfo, CollectionOptions, Database, Result as EngineResult, Search};
+use serde_json::Value;
+use tonic::{Request, Status};
+
+/// What a call needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Read,
+    Write,
+    /// The whole database, of all tenants.
+    Operate,
+}
+
+/// A call of several steps that has begun; it is over when this is dropped.
+pub struct Begun {
+    /// The tenant's data.
+    pub database: Database,
+    /// What the call takes up until it is over.
+    pub turn: Box<dyn Any + Send + Sync>,
+}
+
+/// A search that was read from JSON.
+pub struct Asked {
+    pub search: Search,
+    /// Ends the search when it is dropped.
+    pub cancel: Box<dyn Any + Send + Sync>,
+}
+
+/// Somebody who has been let in. The server puts one into the extensions of each request.
+///
+/// The JSON of searches and options is the server's, so that they read the same through every door.
+pub trait Caller: Clone + Send + Sync + 'static {
+    /// Whose data they see.
+    fn tenant(&self) -> &str;
+
+    /// The same caller, about to do what takes this scope.
+    ///
+    /// # Errors
+    /// `PERMISSION_DENIED` when they may not.
+    fn allowed(&self, scope: Scope) -> Result<Self, Status>;
+
+    /// Runs a call of the engine on a thread that may block. It counts as one request of the caller's tenant.
+    ///
+    /// # Errors
+    /// Its own; `RESOURCE_EXHAUSTED` when the tenant asks too often or too much at a time.
+    fn run<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
+    ) -> impl Future<Output = Result<T, Status>> + Send;
+
+    /// The same for something that is noted in the audit log, with its name and what it is done to.
+    ///
+    /// # Errors
+    /// Its own; `UNAVAILABLE` while the log cannot be written.
+    fn run_noted<T: Send + 'static>(
+        &self,
+        action: &str,
+        target: &str,
+        call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
+    ) -> impl Future<Output = Result<T, Status>> + Send;
+
+    /// Begins a call of several steps, which counts as one request.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    fn begin(&self) -> impl Future<Output = Result<Begun, Status>> + Send;
+
+    /// A step of a call that has begun, on a thread that may block.
+    ///
+    /// # Errors
+    /// Its own.
+    fn step<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> EngineResult<T> + Send + 'static,
+    ) -> impl Future<Output = Result<T, Status>> + Send;
+
+    /// The oldest message of the request that was read needs no memory any more.
+    fn release(&self);
+
+    /// Over when the server is about to stop: streams that wait for their client end.
+    fn stopping(&self) -> impl Future<Output = ()> + Send;
+
+    /// A search as the HTTP interface reads it.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` with the name of the wrong part.
+    fn search(&self, question: Value) -> Result<Asked, Status>;
+
+    /// The options of a new collection as the HTTP interface reads them.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` with the name of the wrong part.
+    fn options(&self, options: Value) -> Result<CollectionOptions, Status>;
+
+    /// What a collection is and holds, as the HTTP interface writes it.
+    fn describe(&self, info: CollectionInfo) -> Value;
+
+    /// Statistics of everything, as the HTTP interface writes them.
+    fn statistics(&self, stats: nuthatch_engine::Stats) -> Value;
+}
+
+/// The caller of a request.
+///
+/// # Errors
+/// `INTERNAL` when nobody has put one in; `PERMISSION_DENIED` when they may not.
+pub fn allowed<C: Caller, T>(request: &Request<T>, scope: Scope) -> Result<C, Status> {
+    identified::<C, T>(request)?.allowed(scope)
+}
+
+/// The same, whatever they may do.
+///
+/// # Errors
+/// `INTERNAL` when nobody has put one in.
+pub fn identified<C: Caller, T>(request: &Request<T>) -> Result<C, Status> {
+    request.extensions().get::<C>().cloned().ok_or_else(|| Status::internal("a request without a caller"))
+}

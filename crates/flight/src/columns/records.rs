@@ -1,0 +1,277 @@
+//! Batches as records, and as questions.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, Schema};
+use nuthatch_engine::{CollectionInfo, Error, NamedVectors, Payload, Record, Result, payload_from_json};
+
+use crate::columns::strings::{Strings, ids, is_whole};
+use crate::columns::{CODE, CONTEXT, ID, PAYLOAD, QUERY, SCORE, TEXT, VECTOR, payload, vectors};
+
+/// Which column of a schema is what of a record.
+#[derive(Debug)]
+pub struct Layout {
+    id: usize,
+    text: Option<usize>,
+    context: Option<usize>,
+    code: Option<usize>,
+    vector: Option<usize>,
+    payload: Option<usize>,
+    /// Columns of vector fields.
+    named: Vec<(usize, String)>,
+    /// Columns of payload fields.
+    fields: Vec<(usize, String)>,
+}
+
+impl Layout {
+    /// # Errors
+    /// `Invalid` for a column that the collection cannot hold, before any row is looked at.
+    pub fn of(schema: &Schema, info: &CollectionInfo) -> Result<Self> {
+        let (mut id, mut layout) = (None, Self::empty());
+        for (at, field) in schema.fields().iter().enumerate() {
+            let (name, kind) = (field.name().as_str(), field.data_type());
+            if schema.fields()[..at].iter().any(|other| other.name() == name) {
+                return Err(Error::invalid(format!("the schema has two columns {name:?}; rename one")));
+            }
+            // Without a type of its own, as when nothing is in it.
+            if *kind == DataType::Null && name != ID {
+                continue;
+            }
+            let string = |place: &mut Option<usize>| match Strings::is_type(kind) {
+                true => {
+                    *place = Some(at);
+                    Ok(())
+                }
+                false => Err(Error::invalid(format!("column {name:?} is {kind}; it holds strings"))),
+            };
+            match name {
+                ID if is_whole(kind) => id = Some(at),
+                ID => string(&mut id)?,
+                TEXT => string(&mut layout.text)?,
+                CONTEXT => string(&mut layout.context)?,
+                PAYLOAD => string(&mut layout.payload)?,
+                CODE if *kind == DataType::Boolean => layout.code = Some(at),
+                CODE => return Err(Error::invalid(format!("column \"code\" is {kind}; it holds booleans"))),
+                VECTOR => {
+                    check_dim(name, vectors::dim(name, kind)?, info.dim, info)?;
+                    layout.vector = Some(at);
+                }
+                SCORE | QUERY => {} // of a search's answer that is written back
+                _ => match info.vector_fields.iter().find(|field| field.name == name) {
+                    Some(field) if vectors::is_list(kind) => {
+                        check_dim(name, vectors::dim(name, kind)?, Some(field.dim), info)?;
+                        layout.named.push((at, name.into()));
+                    }
+                    _ => {
+                        payload::check(name, kind)?;
+                        layout.fields.push((at, name.into()));
+                    }
+                },
+            }
+        }
+        let id = id.ok_or_else(|| {
+            Error::invalid("the schema has no column \"id\"; give each record one, of strings or whole numbers")
+        })?;
+        Ok(Self { id, ..layout })
+    }
+
+    /// The records of a batch of this layout's schema.
+    ///
+    /// # Errors
+    /// `Invalid` for a value that a record cannot have, with its row and column.
+    pub fn records(&self, batch: &RecordBatch) -> Result<Vec<Record>> {
+        let columns = batch.columns();
+        let strings = |place: Option<usize>| place.and_then(|at| Strings::of(&columns[at]));
+        let (texts, contexts, payloads) = (strings(self.text), strings(self.context), strings(self.payload));
+        let codes = self.code.map(|at| columns[at].as_boolean());
+        let mut vectors = self.vector.map(|at| vectors::read(VECTOR, &columns[at])).transpose()?;
+        let mut named = Vec::with_capacity(self.named.len());
+        for (at, name) in &self.named {
+            named.push((name, vectors::read(name, &columns[*at])?));
+        }
+        let mut records = Vec::with_capacity(batch.num_rows());
+        for (row, id) in ids(&columns[self.id])?.into_iter().enumerate() {
+            let mut payload = match payloads.and_then(|column| column.get(row)) {
+                Some(json) => payload_of(json, row)?,
+                None => Payload::new(),
+            };
+            for (at, name) in &self.fields {
+                let Some(value) = payload::value(name, &columns[*at], row)? else { continue };
+                if payload.insert(name.clone(), value).is_some() {
+                    return Err(Error::invalid(format!(
+                        "row {row} of the batch has {name:?} in column \"payload\" and in one of its own; leave one out"
+                    )));
+                }
+            }
+            let string = |column: Option<Strings<'_>>| column.and_then(|column| column.get(row)).map(str::to_string);
+            records.push(Record {
+                id,
+                text: string(texts),
+                context: string(contexts),
+                vector: vectors.as_mut().and_then(|vectors| vectors[row].take()),
+                vectors: named
+                    .iter_mut()
+                    .filter_map(|(name, vectors)| Some((name.to_string(), vectors[row].take()?)))
+                    .collect::<NamedVectors>(),
+                payload,
+                code: codes.is_some_and(|codes| codes.is_valid(row) && codes.value(row)),
+            });
+        }
+        Ok(records)
+    }
+
+    fn empty() -> Self {
+        Self {
+            id: 0,
+            text: None,
+            context: None,
+            code: None,
+            vector: None,
+            payload: None,
+            named: Vec::new(),
+            fields: Vec::new(),
+        }
+    }
+}
+
+fn check_dim(name: &str, found: usize, wanted: Option<usize>, info: &CollectionInfo) -> Result<()> {
+    match wanted {
+        Some(wanted) if wanted != found => Err(Error::invalid(format!(
+            "column {name:?} has {found} components, the vectors of collection {:?} have {wanted}",
+            info.name
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn payload_of(json: &str, row: usize) -> Result<Payload> {
+    let refused = |why: String| Error::invalid(format!("row {row} of column \"payload\": {why}; write a JSON object"));
+    let json = serde_json::from_str(json).map_err(|error| refused(error.to_string()))?;
+    payload_from_json(json).map_err(|error| refused(error.to_string()))
+}
+
+/// Which columns of a stream of questions are what.
+pub struct Queries {
+    text: Option<usize>,
+    vector: Option<usize>,
+}
+
+impl Queries {
+    /// # Errors
+    /// `Invalid` for a schema with neither texts nor vectors, or with anything else.
+    pub fn of(schema: &Schema) -> Result<Self> {
+        let mut queries = Self { text: None, vector: None };
+        for (at, field) in schema.fields().iter().enumerate() {
+            let (name, kind) = (field.name().as_str(), field.data_type());
+            match name {
+                TEXT if Strings::is_type(kind) => queries.text = Some(at),
+                VECTOR => {
+                    vectors::dim(name, kind)?;
+                    queries.vector = Some(at);
+                }
+                _ => {
+                    return Err(Error::invalid(format!(
+                        "column {name:?} is {kind}; a question has `text` (strings), `vector` (fixed_size_list), or both"
+                    )));
+                }
+            }
+        }
+        match (queries.text, queries.vector) {
+            (None, None) => Err(Error::invalid("questions need a column `text` or `vector`")),
+            _ => Ok(queries),
+        }
+    }
+
+    /// The text and the vector of each question.
+    ///
+    /// # Errors
+    /// `Invalid` for a vector with a missing component.
+    pub fn read(&self, batch: &RecordBatch) -> Result<Vec<(Option<String>, Option<Vec<f32>>)>> {
+        let columns = batch.columns();
+        let texts = self.text.and_then(|at| Strings::of(&columns[at]));
+        let mut vectors = self.vector.map(|at| vectors::read(VECTOR, &columns[at])).transpose()?;
+        let one = |row: usize| {
+            let text = texts.and_then(|column| column.get(row)).map(str::to_string);
+            (text, vectors.as_mut().and_then(|vectors| vectors[row].take()))
+        };
+        Ok((0..batch.num_rows()).map(one).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, BooleanArray, Int64Array, StringArray, TimestampMillisecondArray, UInt64Array};
+    use nuthatch_engine::{CollectionOptions, Database, EmbedderChoice, Options, Value, VectorFieldOptions};
+
+    use super::*;
+
+    /// Of vectors with two components, and a field `title` of three.
+    fn info() -> CollectionInfo {
+        let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
+        let title = VectorFieldOptions { dim: Some(3), ..Default::default() };
+        let options = CollectionOptions {
+            dim: Some(2),
+            embedder: EmbedderChoice::None,
+            vectors: [("title".to_string(), title)].into(),
+            ..Default::default()
+        };
+        db.collection("docs", options).unwrap().info().unwrap()
+    }
+
+    fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+        RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, column)| (name, column, true)))
+            .unwrap()
+    }
+
+    fn floats(rows: &[Option<&[f32]>], dim: usize) -> ArrayRef {
+        vectors::write(nuthatch_engine::Element::F32, dim, rows.iter().copied()).unwrap()
+    }
+
+    fn read(batch: &RecordBatch) -> Result<Vec<Record>> {
+        Layout::of(&batch.schema(), &info())?.records(batch)
+    }
+
+    #[test]
+    fn every_column_finds_its_place() {
+        let all = batch(vec![
+            ("id", Arc::new(Int64Array::from(vec![7, -1]))),
+            ("text", Arc::new(StringArray::from(vec![Some("hello"), None]))),
+            ("vector", floats(&[Some(&[1.0, 0.0]), None], 2)),
+            ("title", floats(&[None, Some(&[0.0, 0.0, 1.0])], 3)),
+            ("payload", Arc::new(StringArray::from(vec![Some("{\"a\": [1, null]}"), None]))),
+            ("code", Arc::new(BooleanArray::from(vec![Some(true), None]))),
+            ("year", Arc::new(Int64Array::from(vec![Some(2024), None]))),
+            ("at", Arc::new(TimestampMillisecondArray::from(vec![None, Some(5)]))),
+        ]);
+        let records = read(&all).unwrap();
+        assert_eq!((records[0].id.as_str(), records[1].id.as_str()), ("7", "-1"));
+        assert_eq!((records[0].text.as_deref(), records[1].text.as_deref()), (Some("hello"), None));
+        assert_eq!((records[0].vector.as_deref(), &records[1].vector), (Some(&[1.0, 0.0][..]), &None));
+        assert_eq!(records[1].vectors["title"], [0.0, 0.0, 1.0]);
+        assert_eq!(records[0].payload["a"], Value::Array(vec![Value::Int(1), Value::Null]));
+        assert_eq!((&records[0].payload["year"], records[0].payload.len()), (&Value::Int(2024), 2));
+        assert_eq!(records[1].payload, Payload::from([("at".into(), Value::Datetime(5000))]));
+        assert!(records[0].code && !records[1].code);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_its_column() {
+        let ids = || ("id", Arc::new(StringArray::from(vec!["a"])) as ArrayRef);
+        let error = |columns| read(&batch(columns)).unwrap_err().message;
+        assert!(error(vec![("text", Arc::new(StringArray::from(vec!["a"])) as ArrayRef)]).contains("no column \"id\""));
+        assert!(error(vec![("id", Arc::new(StringArray::from(vec![None::<&str>])) as ArrayRef)]).contains("row 0"));
+        assert!(error(vec![ids(), ("vector", floats(&[None], 3))]).contains("3 components"));
+        assert!(error(vec![ids(), ("title", floats(&[None], 2))]).contains("have 3"));
+        assert!(error(vec![ids(), ("vector", Arc::new(Int64Array::from(vec![1])))]).contains("fixed_size_list"));
+        assert!(error(vec![ids(), ("text", Arc::new(Int64Array::from(vec![1])))]).contains("strings"));
+        assert!(error(vec![ids(), ("n", Arc::new(UInt64Array::from(vec![u64::MAX])))]).contains("64 bits"));
+        assert!(error(vec![ids(), ("payload", Arc::new(StringArray::from(vec!["[1]"])))]).contains("JSON object"));
+        let twice: ArrayRef = Arc::new(StringArray::from(vec!["{\"n\": 1}"]));
+        assert!(
+            error(vec![ids(), ("payload", twice), ("n", Arc::new(Int64Array::from(vec![1])))])
+                .contains("leave one out")
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! `DoExchange`: questions in, hits out, batch by batch.
+
+use std::sync::Arc;
+
+use arrow_flight::FlightData;
+use arrow_schema::SchemaRef;
+use futures_util::stream::try_unfold;
+use nuthatch_engine::{Error, Include};
+use serde_json::{Map, Value};
+use tokio_stream::{Stream, StreamExt, once};
+use tonic::{Status, Streaming};
+
+use crate::caller::{Asked, Caller};
+use crate::columns::{Queries, Row, Shape};
+use crate::incoming::Incoming;
+use crate::message::{self, Encoder};
+use crate::ticket::{Searches, of_descriptor};
+
+/// Questions of one batch.
+const QUERIES_MAX: usize = 1000;
+
+struct Exchange<C: Caller> {
+    incoming: Incoming<C>,
+    caller: C,
+    collection: String,
+    /// What all questions have in common.
+    search: Value,
+    schema: SchemaRef,
+    queries: Arc<Queries>,
+    shape: Shape,
+    /// Questions that were answered.
+    answered: u64,
+}
+
+/// Answers a stream of questions: for each batch of them a batch of hits, ascending by question and best first.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for columns that are no questions, `NOT_FOUND` without such a collection.
+pub async fn exchange<C: Caller>(
+    caller: C,
+    stream: Streaming<FlightData>,
+) -> Result<impl Stream<Item = Result<FlightData, Status>> + Send + use<C>, Status> {
+    let mut incoming = Incoming::new(stream, caller.clone());
+    let opening = incoming.open().await?;
+    let of_path = |collection| Searches { collection, columns: None, search: None };
+    let Searches { collection, columns, search } = of_descriptor(&opening.descriptor, of_path)?;
+    let search = search.unwrap_or_else(|| Value::Object(Map::new()));
+    // What is wrong with it is said before the first question.
+    caller.search(search.clone())?;
+    let (name, schema) = (collection.clone(), opening.schema.clone());
+    let prepared = caller.run(move |database| {
+        let info = database.existing_collection(&name)?.info()?;
+        Ok((Queries::of(&schema)?, Shape::of_searches(&info, columns.as_deref())?))
+    });
+    let (queries, shape) = prepared.await?;
+    let first = Encoder::new().schema(&shape.schema);
+    let (schema, queries) = (opening.schema, Arc::new(queries));
+    let exchange = Exchange { incoming, caller, collection, search, schema, queries, shape, answered: 0 };
+    let answers =
+        try_unfold(exchange, |mut exchange| async move { Ok(exchange.step().await?.map(|answer| (answer, exchange))) });
+    Ok(once(Ok(first)).chain(answers))
+}
+
+impl<C: Caller> Exchange<C> {
+    /// Answers the next batch.
+    async fn step(&mut self) -> Result<Option<FlightData>, Status> {
+        loop {
+            let Some(message) = self.incoming.message().await? else { return Ok(None) };
+            if let Some((questions, answer)) = self.answer(message).await? {
+                self.answered += questions;
+                return Ok(Some(answer));
+            }
+        }
+    }
+
+    async fn answer(&self, message: FlightData) -> Result<Option<(u64, FlightData)>, Status> {
+        let Asked { search, cancel } = self.caller.search(self.search.clone())?;
+        let (name, schema, queries) = (self.collection.clone(), self.schema.clone(), self.queries.clone());
+        let (shape, first) = (self.shape.clone(), self.answered);
+        let include = Include { text: shape.has_text(), payload: shape.has_payload(), vector: shape.has_vectors() };
+        let answered = self.caller.run(move |database| {
+            let Some(batch) = message::batch_of(&message, &schema)? else { return Ok(None) };
+            let questions = queries.read(&batch)?;
+            let number = questions.len();
+            if number > QUERIES_MAX {
+                return Err(Error::invalid(format!("{number} questions in one batch; send {QUERIES_MAX} at a time")));
+            }
+            let one = |(text, vector)| nuthatch_engine::Search { text, vector, include, ..search.clone() };
+            let searches: Vec<_> = questions.into_iter().map(one).collect();
+            let answers = database.existing_collection(&name)?.search_many(&searches)?;
+            let hits = (first..)
+                .zip(&answers)
+                .flat_map(|(query, answer)| answer.hits.iter().map(move |hit| Row::of_hit(hit, query)));
+            let batch = shape.batch(&hits.collect::<Vec<_>>())?;
+            Ok(Some((number as u64, Encoder::new().batch(&batch)?)))
+        });
+        let answered = answered.await;
+        drop(cancel);
+        answered
+    }
+}

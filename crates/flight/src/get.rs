@@ -1,0 +1,171 @@
+//! `DoGet`: the records of a collection, or the hits of a search.
+//!
+//! **Invariant:** all batches of a scan show one moment, whatever is written meanwhile; no more than two of them wait for the client.
+
+use arrow_flight::FlightData;
+use nuthatch_engine::{Include, Page, Result as EngineResult, Scan, SnapshotCollection};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_stream::Stream;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+
+use crate::caller::{Asked, Begun, Caller};
+use crate::columns::{Row, Shape};
+use crate::incoming::IDLE_MAX;
+use crate::message::Encoder;
+use crate::snapshots::Snapshots;
+use crate::ticket::Ticket;
+
+/// What a batch comes to, about.
+const BATCH_BYTES: usize = 2 << 20;
+const BATCH_ROWS_MAX: usize = 10_000;
+/// Rows of the first batch: how large they are is not known yet.
+const BATCH_ROWS_FIRST: usize = 64;
+/// Hits of one batch.
+const SEARCH_ROWS: usize = 1000;
+
+pub type Answer = Result<FlightData, Status>;
+
+/// Answers a ticket.
+///
+/// # Errors
+/// `NOT_FOUND` without such a collection, `INVALID_ARGUMENT` for columns, conditions or searches that cannot be.
+pub async fn get<C: Caller>(
+    caller: C,
+    ticket: Ticket,
+    snapshots: &Snapshots,
+) -> Result<impl Stream<Item = Answer> + Send + use<C>, Status> {
+    let (send, answer) = mpsc::channel(1);
+    match ticket.search {
+        Some(_) => search(caller, ticket, snapshots, send).await?,
+        None => scan(caller, ticket, snapshots, send).await?,
+    }
+    Ok(ReceiverStream::new(answer))
+}
+
+async fn scan<C: Caller>(
+    caller: C,
+    ticket: Ticket,
+    snapshots: &Snapshots,
+    send: mpsc::Sender<Answer>,
+) -> Result<(), Status> {
+    let rows_max = ticket.batch_rows.unwrap_or(BATCH_ROWS_MAX);
+    if !(1..=BATCH_ROWS_MAX).contains(&rows_max) {
+        return Err(Status::invalid_argument(format!("batch_rows is {rows_max}; choose 1 to {BATCH_ROWS_MAX}")));
+    }
+    let kept = snapshots.get(&caller, ticket.snapshot.as_deref())?;
+    let Begun { database, turn } = caller.begin().await?;
+    let opened = caller.step(move || {
+        let live = database.existing_collection(&ticket.collection)?;
+        // First the snapshot: whatever kinds of values it has, the collection knows afterwards.
+        let snapshot = kept.map_or_else(|| database.snapshot(), Ok)?;
+        let shape = Shape::of_scan(&live.info()?, ticket.columns.as_deref())?;
+        let collection = snapshot.collection(&ticket.collection)?;
+        let filter = ticket.filter.as_deref().map(nuthatch_filter::parse).transpose()?;
+        let scan = Scan { cursor: None, limit: rows_max.min(BATCH_ROWS_FIRST), filter, vectors: shape.has_vectors() };
+        let left = ticket.limit.unwrap_or(u64::MAX);
+        Ok(Scanning { collection, shape, scan, rows_max, left, encoder: Encoder::new(), has_ended: false })
+    });
+    let mut scanning = opened.await?;
+    tokio::spawn(async move {
+        let _turn = turn;
+        let mut message = scanning.encoder.schema(&scanning.shape.schema);
+        while is_taken(&send, Ok(message)).await {
+            let step = caller.step(move || {
+                let message = scanning.step()?;
+                Ok((scanning, message))
+            });
+            (scanning, message) = match step.await {
+                Ok((scanning, Some(message))) => (scanning, message),
+                Ok((_, None)) => return,
+                Err(status) => {
+                    is_taken(&send, Err(status)).await;
+                    return;
+                }
+            };
+        }
+    });
+    Ok(())
+}
+
+/// False when nobody takes the answer any more, or has not for too long.
+async fn is_taken(send: &mpsc::Sender<Answer>, answer: Answer) -> bool {
+    matches!(timeout(IDLE_MAX, send.send(answer)).await, Ok(Ok(())))
+}
+
+/// A scan under way.
+struct Scanning {
+    collection: SnapshotCollection,
+    shape: Shape,
+    scan: Scan,
+    rows_max: usize,
+    /// Records that may still come.
+    left: u64,
+    encoder: Encoder,
+    has_ended: bool,
+}
+
+impl Scanning {
+    /// The next batch; `None` at the end.
+    fn step(&mut self) -> EngineResult<Option<FlightData>> {
+        if self.has_ended || self.left == 0 {
+            return Ok(None);
+        }
+        self.scan.limit = self.scan.limit.min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        let Page { records, cursor } = self.collection.scan(&self.scan)?;
+        self.has_ended = cursor.is_none();
+        self.scan.cursor = cursor;
+        if records.is_empty() {
+            return Ok(None);
+        }
+        self.left = self.left.saturating_sub(records.len() as u64);
+        let rows: Vec<Row<'_>> = records.iter().map(Row::of_record).collect();
+        let message = self.encoder.batch(&self.shape.batch(&rows)?)?;
+        // As many as come to the wanted bytes, if the next are like these; never many more than before.
+        let fitting = BATCH_BYTES * rows.len() / message.data_body.len().max(1);
+        self.scan.limit = fitting.clamp(1, rows.len() * 4).min(self.rows_max);
+        Ok(Some(message))
+    }
+}
+
+async fn search<C: Caller>(
+    caller: C,
+    ticket: Ticket,
+    snapshots: &Snapshots,
+    send: mpsc::Sender<Answer>,
+) -> Result<(), Status> {
+    if ticket.filter.is_some() || ticket.limit.is_some() || ticket.batch_rows.is_some() {
+        return Err(Status::invalid_argument(
+            "with `search`, `where` and `limit` stand inside of it, and `batch_rows` has no meaning",
+        ));
+    }
+    let Asked { mut search, cancel } = caller.search(ticket.search.unwrap_or_default())?;
+    let kept = snapshots.get(&caller, ticket.snapshot.as_deref())?;
+    let found = caller.run(move |database| {
+        let live = database.existing_collection(&ticket.collection)?;
+        let shape = Shape::of_search(&live.info()?, ticket.columns.as_deref())?;
+        search.include = Include { text: shape.has_text(), payload: shape.has_payload(), vector: shape.has_vectors() };
+        let answer = match kept {
+            Some(snapshot) => snapshot.collection(&ticket.collection)?.search(&search)?,
+            None => live.search(&search)?,
+        };
+        let mut encoder = Encoder::new();
+        let mut messages = vec![encoder.schema(&shape.schema)];
+        let rows: Vec<Row<'_>> = answer.hits.iter().map(|hit| Row::of_hit(hit, 0)).collect();
+        for rows in rows.chunks(SEARCH_ROWS) {
+            messages.push(encoder.batch(&shape.batch(rows)?)?);
+        }
+        Ok(messages)
+    });
+    let messages = found.await?;
+    drop(cancel);
+    tokio::spawn(async move {
+        for message in messages {
+            if !is_taken(&send, Ok(message)).await {
+                return;
+            }
+        }
+    });
+    Ok(())
+}

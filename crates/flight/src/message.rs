@@ -1,0 +1,179 @@
+//! Flight's messages: Arrow's IPC format, in and out.
+//!
+//! **Invariant:** bytes of a client that are no Arrow are an error, never a panic: what the reader would trust is checked here first.
+
+use std::collections::HashMap;
+
+use arrow_array::RecordBatch;
+use arrow_buffer::Buffer;
+use arrow_flight::{FlightData, SchemaAsIpc};
+use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions};
+use arrow_ipc::{CompressionType, Message, MessageHeader, convert, reader, root_as_message};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+use nuthatch_engine::{Error, Result};
+
+/// The schema in the first message of a stream.
+///
+/// # Errors
+/// `Invalid` for anything else.
+pub fn schema_of(message: &FlightData) -> Result<Schema> {
+    let parsed = parse(message)?;
+    let schema = parsed.header_as_schema().ok_or_else(|| {
+        Error::invalid("the stream does not begin with a schema; write the schema first, as every Flight client does")
+    })?;
+    if schema.fields().is_none() {
+        return Err(Error::invalid("the schema has no fields"));
+    }
+    convert::try_fb_to_schema(schema).map_err(|error| no_arrow(&error))
+}
+
+/// The batch in a later message; `None` for one that carries only metadata.
+///
+/// # Errors
+/// `Invalid` for anything else.
+pub fn batch_of(message: &FlightData, schema: &SchemaRef) -> Result<Option<RecordBatch>> {
+    if message.data_header.is_empty() {
+        return Ok(None);
+    }
+    let parsed = parse(message)?;
+    let batch = match parsed.header_type() {
+        MessageHeader::RecordBatch => parsed.header_as_record_batch(),
+        MessageHeader::DictionaryBatch => {
+            return Err(Error::invalid("dictionary-encoded columns are not read; cast them to strings first"));
+        }
+        _ => None,
+    };
+    let batch = batch.ok_or_else(|| Error::invalid("a message of the stream is no record batch"))?;
+    if let Some(compression) = batch.compression() {
+        let codec = if compression.codec() == CompressionType::ZSTD { "zstd" } else { "lz4" };
+        return Err(Error::invalid(format!("the batch is compressed with {codec}; send it without compression")));
+    }
+    let body = &message.data_body;
+    let ends = batch.buffers().into_iter().flatten().map(|buffer| {
+        let (offset, length) = (u64::try_from(buffer.offset()).ok()?, u64::try_from(buffer.length()).ok()?);
+        offset.checked_add(length)
+    });
+    for end in ends {
+        if end.is_none_or(|end| end > body.len() as u64) {
+            return Err(Error::invalid("a buffer of the batch is not in its message"));
+        }
+    }
+    let is_count = |count: i64| (0..=i64::from(i32::MAX)).contains(&count);
+    let nodes = batch.nodes().into_iter().flatten();
+    if !is_count(batch.length())
+        || nodes.into_iter().any(|node| !is_count(node.length()) || !is_count(node.null_count()))
+    {
+        return Err(Error::invalid("a count of the batch is out of range"));
+    }
+    // Not copied, except columns that do not begin where the processor wants them to.
+    let body = Buffer::from(body.clone());
+    let read = reader::read_record_batch(&body, batch, schema.clone(), &HashMap::new(), None, &parsed.version());
+    read.map(Some).map_err(|error| no_arrow(&error))
+}
+
+fn parse(message: &FlightData) -> Result<Message<'_>> {
+    root_as_message(&message.data_header)
+        .map_err(|error| Error::invalid(format!("a message of the stream is no Arrow IPC message: {error}")))
+}
+
+fn no_arrow(error: &ArrowError) -> Error {
+    Error::invalid(format!("the batch cannot be read as Arrow: {error}"))
+}
+
+/// Turns batches of one schema into messages.
+pub struct Encoder {
+    options: IpcWriteOptions,
+    generator: IpcDataGenerator,
+    dictionaries: DictionaryTracker,
+    context: IpcWriteContext,
+}
+
+impl Encoder {
+    pub fn new() -> Self {
+        Self {
+            options: IpcWriteOptions::default(),
+            generator: IpcDataGenerator::default(),
+            dictionaries: DictionaryTracker::new(false),
+            context: IpcWriteContext::default(),
+        }
+    }
+
+    /// The first message.
+    pub fn schema(&self, schema: &Schema) -> FlightData {
+        SchemaAsIpc::new(schema, &self.options).into()
+    }
+
+    /// # Errors
+    /// `Internal`: what this crate makes can be written.
+    pub fn batch(&mut self, batch: &RecordBatch) -> Result<FlightData> {
+        // No column is dictionary-encoded: there is nothing to send before.
+        let encoded = self.generator.encode(batch, &mut self.dictionaries, &self.options, &mut self.context);
+        let (_, encoded) = encoded.map_err(|error| Error::internal(format!("writing a batch: {error}")))?;
+        Ok(encoded.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{Int64Array, StringArray};
+    use arrow_schema::{DataType, Field};
+    use prost::bytes::Bytes;
+
+    use super::*;
+
+    fn batch() -> RecordBatch {
+        let schema = Schema::new(vec![Field::new("id", DataType::Utf8, false), Field::new("n", DataType::Int64, true)]);
+        let ids = StringArray::from(vec!["a", "bc", ""]);
+        let numbers = Int64Array::from(vec![Some(1), None, Some(-3)]);
+        RecordBatch::try_new(Arc::new(schema), vec![Arc::new(ids), Arc::new(numbers)]).unwrap()
+    }
+
+    #[test]
+    fn a_batch_comes_back_as_it_was_written() {
+        let (batch, mut encoder) = (batch(), Encoder::new());
+        let schema = schema_of(&encoder.schema(&batch.schema())).unwrap();
+        assert_eq!(&schema, &*batch.schema());
+        let message = encoder.batch(&batch).unwrap();
+        assert_eq!(batch_of(&message, &Arc::new(schema)).unwrap().unwrap(), batch);
+        assert!(schema_of(&message).unwrap_err().message.contains("schema first"));
+        assert_eq!(batch_of(&FlightData::default(), &batch.schema()).unwrap(), None);
+    }
+
+    #[test]
+    fn damaged_messages_are_errors() {
+        let (batch, mut encoder) = (batch(), Encoder::new());
+        let schema = batch.schema();
+        let whole = encoder.batch(&batch).unwrap();
+        for cut in 0..whole.data_body.len() {
+            let message = FlightData { data_body: whole.data_body.slice(..cut), ..whole.clone() };
+            // The padding behind the last buffer says nothing.
+            if let Err(error) = batch_of(&message, &schema) {
+                assert_eq!(error.kind.name(), "invalid");
+            }
+        }
+        for at in 0..whole.data_header.len() {
+            for flip in [0x01, 0x80, 0xff] {
+                let mut header = whole.data_header.to_vec();
+                header[at] ^= flip;
+                let message = FlightData { data_header: Bytes::from(header), ..whole.clone() };
+                if let Err(error) = batch_of(&message, &schema) {
+                    assert_eq!(error.kind.name(), "invalid");
+                }
+                let _is_no_schema = schema_of(&message);
+            }
+        }
+        let first = encoder.schema(&schema);
+        for at in 0..first.data_header.len() {
+            for flip in [0x01, 0x80, 0xff] {
+                let mut header = first.data_header.to_vec();
+                header[at] ^= flip;
+                let message = FlightData { data_header: Bytes::from(header), ..first.clone() };
+                if let Ok(other) = schema_of(&message) {
+                    let _may_not_fit = batch_of(&whole, &Arc::new(other));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Eight tenants, the same names everywhere, everything at once, through both faces: nobody sees what is another's.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use nuthatch_server::Scope;
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Client};
+use crate::place::Place;
+use crate::redis::{self, Redis};
+
+const NAMES: [&str; 8] = ["amber", "birch", "cedar", "dune", "elder", "fern", "gorse", "heath"];
+
+/// What all share: counts, and cursors that one tenant was given and another tries.
+#[derive(Default)]
+struct World {
+    crossed: AtomicU64,
+    operations: AtomicU64,
+    cursors: Mutex<Vec<String>>,
+    /// Two that rewrite the store's files at the same time get into each other's way: one at a time.
+    rewriting: Mutex<()>,
+}
+
+/// One tenant with its clients and what its keys hold.
+struct Tenant<'w> {
+    name: &'static str,
+    world: &'w World,
+    place: &'w Place,
+    admin: &'w Client,
+    client: Client,
+    token: String,
+    redis: Redis,
+    keys: BTreeMap<String, String>,
+    dice: fastrand::Rng,
+    /// Something was written; each value is another.
+    written: u64,
+}
+
+/// In every value, and in no name: who is asked about may be named in an error.
+fn mark(name: &str) -> String {
+    format!("<<of {name}>>")
+}
+
+impl Tenant<'_> {
+    fn value(&mut self) -> String {
+        self.written += 1;
+        format!("{}{}", mark(self.name), self.written)
+    }
+
+    fn key(&mut self) -> String {
+        format!("k{}", self.dice.u32(..20))
+    }
+
+    fn look(&self, said: &str) {
+        self.world.operations.fetch_add(1, Ordering::Relaxed);
+        let is_there = |other: &&&str| said.contains(&mark(other));
+        if let Some(other) = NAMES.iter().filter(|other| **other != self.name).find(is_there) {
+            self.world.crossed.fetch_add(1, Ordering::SeqCst);
+            eprintln!("{} has seen what is {other}'s: {said}", self.name);
+        }
+    }
+
+    fn seen(&self, answer: &Answer) {
+        self.look(&String::from_utf8_lossy(&answer.body));
+        assert!(answer.status < 500 || answer.status == 503, "{answer:?}");
+    }
+
+    fn ask(&mut self, command: &str) -> String {
+        let said = self.redis.ask_all(command);
+        self.look(&said);
+        said
+    }
+
+    fn step(&mut self) {
+        let (key, value, dice) = (self.key(), self.value(), self.dice.u32(..1000));
+        match dice {
+            0..150 => {
+                let path = format!("/v1/keyspaces/redis.0/keys/{key}?durability=os");
+                assert_eq!(self.client.put_bytes(&path, value.as_bytes()).status, 204);
+                self.world.operations.fetch_add(1, Ordering::Relaxed);
+                self.keys.insert(key, value);
+            }
+            150..300 => {
+                let answer = self.client.get(&format!("/v1/keyspaces/redis.0/keys/{key}"));
+                self.seen(&answer);
+                let held = (answer.status == 200).then(|| answer.text().to_string());
+                assert_eq!(held.as_ref(), self.keys.get(&key), "{} {key}", self.name);
+            }
+            300..400 => {
+                assert_eq!(self.ask(&format!("SET {key} '{value}'")), "+OK\r\n");
+                self.keys.insert(key, value);
+            }
+            400..520 => {
+                let said = self.ask(&format!("GET {key}"));
+                let held =
+                    self.keys.get(&key).map_or("$-1\r\n".into(), |value| format!("${}\r\n{value}\r\n", value.len()));
+                assert_eq!(said, held, "{} {key}", self.name);
+            }
+            520..560 => {
+                self.ask(&format!("DEL {key}"));
+                self.keys.remove(&key);
+            }
+            560..600 => self.scan(),
+            600..620 => {
+                for command in
+                    ["KEYS *", "SCAN 0", "SCAN 3", "RANDOMKEY", "DBSIZE", "CLIENT LIST", "INFO", "NH.COLLECTIONS"]
+                {
+                    self.ask(command);
+                }
+            }
+            620..700 => self.store(&value),
+            700..800 => self.search(),
+            800..850 => {
+                let answer =
+                    self.client.post("/v1/collections/notes/delete?durability=os", json!({"ids": [key, "r1"]}));
+                self.seen(&answer);
+            }
+            850..890 => {
+                self.ask(&format!(
+                    "VADD birds VALUES 2 {} 1 {key} SETATTR '{{\"of\": \"{value}\"}}'",
+                    self.written % 7
+                ));
+                self.ask("VSIM birds VALUES 2 1 1 WITHSCORES WITHATTRIBS TRUTH");
+                self.ask(&format!("VREM birds {key}"));
+            }
+            890..940 => self.reach_out(),
+            940..950 => self.seen(&self.client.post("/v1/collections/notes/optimize", json!({"wait_ms": 200}))),
+            950..956 => self.seen(&self.client.delete("/v1/collections/notes")),
+            956..962 => {
+                self.ask("FLUSHDB");
+                self.keys.clear();
+            }
+            962 => {
+                let _alone = self.world.rewriting.lock().unwrap();
+                self.seen(&self.client.post("/v1/collections/notes/erase", json!({"prefix": "r"})));
+            }
+            963 if self.dice.u8(..4) == 0 => self.vanish(),
+            _ => {
+                self.ask(&format!("HSET h{key} f '{value}'"));
+                self.ask(&format!("HGETALL h{key}"));
+                self.ask(&format!("DEL h{key}"));
+            }
+        }
+    }
+
+    /// Pages of keys, with a cursor that may be another's.
+    fn scan(&mut self) {
+        let mut body = json!({"limit": 3});
+        let mut cursors = self.world.cursors.lock().unwrap();
+        if !cursors.is_empty() && self.dice.bool() {
+            body["cursor"] = json!(cursors[self.dice.usize(..cursors.len())]);
+        }
+        drop(cursors);
+        let answer = self.client.post("/v1/keyspaces/redis.0/scan", body);
+        self.seen(&answer);
+        if let Some(cursor) =
+            (answer.status == 200).then(|| answer.json()["cursor"].as_str().map(str::to_string)).flatten()
+        {
+            cursors = self.world.cursors.lock().unwrap();
+            cursors.push(cursor);
+            let kept = cursors.len().saturating_sub(50);
+            cursors.drain(..kept);
+        }
+    }
+
+    fn store(&mut self, value: &str) {
+        self.seen(&self.client.put("/v1/collections/notes", json!({"embedder": "none", "dim": 2})));
+        let records: Vec<Value> = (0..5)
+            .map(|at| json!({"id": format!("r{at}"), "text": format!("bird {value}"), "vector": [at, 1], "payload": {"of": value}}))
+            .collect();
+        self.seen(&self.client.post("/v1/collections/notes/records?durability=os", json!({"records": records})));
+    }
+
+    fn search(&mut self) {
+        let answers = [
+            self.client.post("/v1/collections/notes/search", json!({"text": "bird", "limit": 100})),
+            self.client.post(
+                "/v1/collections/notes/search",
+                json!({"vector": [0, 1], "limit": 100, "exact": self.dice.bool()}),
+            ),
+            self.client.get("/v1/collections/notes/records?limit=100"),
+            self.client.get("/v1/collections/notes/records/r0"),
+            self.client.get("/v1/collections"),
+        ];
+        answers.iter().for_each(|answer| self.seen(answer));
+        self.ask("NH.SEARCH notes TEXT bird LIMIT 50");
+    }
+
+    /// Names and numbers that would lead out, if anything did.
+    fn reach_out(&mut self) {
+        let other = NAMES[self.dice.usize(..NAMES.len())];
+        let names = [
+            format!("..%2F{other}%2Fnotes"),
+            format!("{other}%2Fnotes"),
+            format!("{other}"),
+            "%00%00%00%01".into(),
+            "..".into(),
+            format!("..%2F..%2Findexes%2F{}%2F1", self.dice.u32(..10)),
+        ];
+        for name in &names {
+            self.seen(&self.client.get(&format!("/v1/collections/{name}")));
+            self.seen(&self.client.get(&format!("/v1/collections/{name}/records")));
+            self.seen(&self.client.get(&format!("/v1/keyspaces/{name}/keys/k1")));
+        }
+        for path in [format!("/v1/tenants/{other}"), "/v1/stats".into(), "/v1/audit".into(), "/v1/receipts".into()] {
+            let answer = self.client.get(&path);
+            self.seen(&answer);
+            assert_eq!(answer.status, 403);
+        }
+        for command in [
+            format!("GET {other}/k1"),
+            format!("GET \"\\x00\\x00\\x00\\x01k1\""),
+            format!("NH.SEARCH {other}/notes TEXT bird"),
+        ] {
+            self.ask(&command);
+        }
+        let cursor = self.dice.u64(..);
+        self.ask(&format!("SCAN {cursor}"));
+    }
+
+    /// The tenant is dropped and made anew: nothing of it is left.
+    fn vanish(&mut self) {
+        let path = format!("/v1/tenants/{}", self.name);
+        let _alone = self.world.rewriting.lock().unwrap();
+        let dropped = self.admin.delete(&path);
+        assert!([200, 409].contains(&dropped.status), "{dropped:?}");
+        while self.admin.put(&path, json!({})).status != 201 {
+            // Another's drop came between; this one goes on.
+            self.admin.delete(&path);
+        }
+        self.keys.clear();
+        self.redis = connect(self.place, &self.token);
+        assert!(self.ask("KEYS *").starts_with("*0"));
+    }
+}
+
+fn connect(place: &Place, token: &str) -> Redis {
+    let mut redis = Redis::new(place);
+    assert_eq!(redis.ask(&format!("AUTH {token}")), "+OK");
+    redis
+}
+
+#[test]
+fn no_row_of_a_tenant_is_seen_by_another_through_any_face() {
+    let place = redis::place();
+    let admin = place.client().with_key(&place.key("default", &[Scope::Admin]));
+    let steps: u64 = if std::env::var_os("NUTHATCH_LONG").is_some() { 100_000 } else { 800 };
+    let (world, seed) = (World::default(), fastrand::u64(..));
+    eprintln!("seed {seed}");
+    std::thread::scope(|scope| {
+        for (at, name) in NAMES.into_iter().enumerate() {
+            admin.put(&format!("/v1/tenants/{name}"), json!({})).is(201);
+            let token = place.key(name, &[Scope::Admin]);
+            let mut tenant = Tenant {
+                name,
+                world: &world,
+                place: &place,
+                admin: &admin,
+                client: place.client().with_key(&token),
+                redis: connect(&place, &token),
+                token,
+                keys: BTreeMap::new(),
+                dice: fastrand::Rng::with_seed(seed + at as u64),
+                written: 0,
+            };
+            scope.spawn(move || {
+                let share = steps / NAMES.len() as u64;
+                for step in 0..share {
+                    tenant.step();
+                    if at == 0 && step == share / 2 {
+                        tenant.vanish();
+                    }
+                }
+            });
+        }
+    });
+    let operations = world.operations.load(Ordering::SeqCst);
+    println!("{operations} answers were looked at");
+    assert!(operations >= steps);
+    assert_eq!(world.crossed.load(Ordering::SeqCst), 0);
+    place.stop();
+}

@@ -1,0 +1,102 @@
+"""Who asks, about whose data, and how requests are addressed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from ..errors import ExhaustedError, InvalidError
+from .wire import Answer, Wire
+
+JSON = "application/json"
+OCTETS = "application/octet-stream"
+
+
+class Caller:
+    """Who asks, and about whose data. Cheap; those of one server share its connections."""
+
+    def __init__(self, wire: Wire, tenant: str | None, body_bytes_max: int | None = None) -> None:
+        self.wire = wire
+        self.tenant = tenant
+        self._body_bytes_max = body_bytes_max
+        self._headers = {} if tenant is None else {"x-nuthatch-tenant": quote(tenant, safe="")}
+
+    def introduced(self) -> Caller:
+        """With what the server says of this caller."""
+        me = self.me()
+        return Caller(self.wire, me["tenant"], me["body_bytes_max"])
+
+    def me(self) -> dict[str, Any]:
+        """Whose data is seen, what the key allows, what the tenant may have and has."""
+        found: dict[str, Any] = self.read("GET", "/v1/caller")
+        return found
+
+    def of(self, tenant: str) -> Caller:
+        """The same about a tenant's data."""
+        return Caller(self.wire, tenant, self._body_bytes_max)
+
+    def read(self, method: str, path: str, body: object = None, *, timeout_seconds: float | None = None) -> Any:
+        """Asks for something that changes nothing."""
+        return self.ask(method, path, body, is_read=True, timeout_seconds=timeout_seconds).json()
+
+    def write(self, method: str, path: str, body: object = None) -> Any:
+        """Changes something; the document that says what."""
+        return self.ask(method, path, body).json()
+
+    def write_long(self, method: str, path: str, body: object = None) -> Any:
+        """The same for what may take minutes: there is no time limit."""
+        return self.ask(method, path, body, is_long=True).json()
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        media_type: str = JSON,
+        is_read: bool = False,
+        is_long: bool = False,
+        timeout_seconds: float | None = None,
+    ) -> Answer:
+        """One request. ``body``: bytes as they are, anything else as JSON. ``timeout_seconds`` is what the server was told: the
+        answer has that much time at least."""
+        sent = body if body is None or isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
+        if sent is not None and self._body_bytes_max is not None and len(sent) > self._body_bytes_max:
+            raise ExhaustedError(
+                f"a request of {_mib(len(sent))}, and the server takes {_mib(self._body_bytes_max)} at a time; split it"
+            )
+        headers = self._headers if sent is None else {**self._headers, "content-type": media_type}
+        timeout = self.wire.timeout_seconds if timeout_seconds is None else self.wire.timeout_seconds + timeout_seconds
+        return self.wire.ask(
+            method, path, body=sent, headers=headers, is_read=is_read, timeout_seconds=None if is_long else timeout
+        )
+
+
+def address(*parts: str | bytes, **parameters: object) -> str:
+    """``/v1/…`` of percent-encoded parts; parameters that are None are left out.
+
+    >>> address("collections", "a/b", "records", limit=5, cursor=None)
+    '/v1/collections/a%2Fb/records?limit=5'
+    """
+    try:
+        path = "/v1/" + "/".join(_segment(part) for part in parts)
+        given = {name: _parameter(value) for name, value in parameters.items() if value is not None}
+        return f"{path}?{urlencode(given)}" if given else path
+    except UnicodeEncodeError as error:
+        raise InvalidError(f"{error.object!r} has lone surrogates, which are not valid Unicode") from None
+
+
+def _segment(part: str | bytes) -> str:
+    if not part:
+        raise InvalidError(f"{part!r} cannot name anything; give a name of 1 to 200 bytes")
+    # Whole segments of dots are taken for steps up and down by what is between.
+    return quote(part, safe="") if part not in (".", "..", b".", b"..") else "%2E" * len(part)
+
+
+def _parameter(value: object) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _mib(size: int) -> str:
+    return f"{size / (1 << 20):.4g} MiB"

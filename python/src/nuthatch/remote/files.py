@@ -1,0 +1,161 @@
+"""Adding files over HTTP: they are read here and sent one by one, and the server splits, embeds and stores them.
+
+The server does not see this machine's folders, so a file is stored under a name: what it is called below the path that was given,
+with the last part of that path in front (``notes/plan.md`` for ``add("/home/ann/notes")``). The server compares what it gets
+with what it has, so an unchanged file costs its sending and nothing else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import _core
+from ..errors import InvalidError, NotFoundError
+from .caller import OCTETS, Caller, address
+from .durability import checked
+
+if TYPE_CHECKING:
+    Files = Callable[[str], list[tuple[str, int, int, str, int]]]
+
+_COUNTS = (
+    *("files_added", "files_changed", "files_unchanged", "files_pruned"),
+    *("passages_added", "passages_reused", "passages_removed", "bytes_read"),
+)
+
+
+def add(caller: Caller, collection: str, arguments: _core.AddArguments, files: Files) -> dict[str, Any]:
+    """As ``add`` of the extension module's collection."""
+    sending = _Sending(caller, collection, arguments)
+    roots = [Path(path).resolve() for path in arguments["paths"]]
+    for given, root in zip(arguments["paths"], roots, strict=True):
+        if not root.exists():
+            raise NotFoundError(f"{given}: no such file or folder")
+    if len({root.name for root in roots}) < len(roots):
+        raise InvalidError("two of the paths have the same name, and so would their files; add them one by one")
+    present = {root.name: sending.walk(root) for root in roots}
+    for root in roots:
+        sending.send(root, present[root.name])
+    if arguments["prune"] and not sending.is_cancelled:
+        for root in roots:
+            sending.prune(root, files(root.name))
+    return sending.report()
+
+
+class _Sending:
+    """One ``add``."""
+
+    def __init__(self, caller: Caller, collection: str, arguments: _core.AddArguments) -> None:
+        self._caller, self._collection, self._arguments = caller, collection, arguments
+        self._durability = checked(arguments["durability"])
+        self._started = time.monotonic()
+        self._counts = dict.fromkeys(_COUNTS, 0)
+        self._skipped: list[tuple[str, str, bool]] = []
+        self._warnings: list[str] = []
+        self._names: set[str] = set()
+        self._unread: list[Path] = []
+        self._files_total = self._files_done = self._bytes_total = self._bytes_done = 0
+        self.is_cancelled = False
+
+    def walk(self, root: Path) -> list[tuple[Path, int]]:
+        """Files at or below it, with their bytes."""
+        asked = self._arguments
+        files, unreadable = _core.walk(
+            str(root), asked["hidden"], asked["follow_links"], asked["respect_ignore"], asked["max_file_bytes"]
+        )
+        for path, why in unreadable:
+            self._skip(path, why)
+        self._files_total += len(files)
+        self._bytes_total += sum(size for _, size in files)
+        return [(Path(path), size) for path, size in files]
+
+    def send(self, root: Path, files: list[tuple[Path, int]]) -> None:
+        """Reads and sends them."""
+        for path, size in files:
+            cancel = self._arguments["cancel"]
+            if cancel is not None and cancel.is_set():
+                self.is_cancelled = True
+                return
+            self._one(path, name_of(root, path))
+            self._files_done += 1
+            self._bytes_done += size
+            self._tell(path)
+        self._tell(None)
+
+    def _one(self, path: Path, name: str) -> None:
+        self._names.add(name)
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            self._skip(path, f"{path}: {error.strerror}")
+            return
+        self._counts["bytes_read"] += len(content)
+        place = address(
+            *("collections", self._collection, "files"),
+            path=name,
+            passage_chars=self._arguments["target_chars"],
+            overlap_chars=self._arguments["overlap_chars"],
+            durability=self._durability,
+        )
+        try:
+            done = self._caller.ask("PUT", place, content, media_type=OCTETS).json()
+        except InvalidError as error:
+            # Binary, or broken: this file gives nothing, and the others go on.
+            self._skip(path, str(error))
+            return
+        self._counts[f"files_{done['outcome']}"] += 1
+        for name_of_count in ("passages_added", "passages_reused", "passages_removed"):
+            self._counts[name_of_count] += done[name_of_count]
+        self._warnings += done["warnings"]
+
+    def prune(self, root: Path, stored: list[tuple[str, int, int, str, int]]) -> None:
+        """Removes what was stored below it and is no longer there."""
+        for name, *_, passages in stored:
+            path = root.parent / name
+            if name not in self._names and not any(path.is_relative_to(unread) for unread in self._unread):
+                self._caller.write("DELETE", address("collections", self._collection, "files", path=name))
+                self._counts["files_pruned"] += 1
+                self._counts["passages_removed"] += passages
+
+    def _skip(self, path: str | Path, why: str) -> None:
+        self._unread.append(Path(path))
+        self._skipped.append((str(path), why, True))
+
+    def _tell(self, current: Path | None) -> None:
+        tell = self._arguments["on_progress"]
+        if tell is None:
+            return
+        elapsed, done = time.monotonic() - self._started, self._bytes_done
+        tell(
+            {
+                "files_total": self._files_total,
+                "files_done": self._files_done,
+                "bytes_total": self._bytes_total,
+                "bytes_done": done,
+                "passages": self._counts["passages_added"],
+                "elapsed_seconds": elapsed,
+                "remaining_seconds": elapsed * (self._bytes_total - done) / done if done else None,
+                "current": current,
+            }
+        )
+
+    def report(self) -> dict[str, Any]:
+        """What came of it, as the extension module gives it."""
+        return {
+            **self._counts,
+            "skipped": self._skipped,
+            "warnings": self._warnings,
+            "elapsed_seconds": time.monotonic() - self._started,
+            "cancelled": self.is_cancelled,
+        }
+
+
+def name_of(root: Path, path: Path) -> str:
+    """What a file at or below ``root`` is called on a server.
+
+    >>> name_of(Path("/home/ann/notes"), Path("/home/ann/notes/plans/a.md"))
+    'notes/plans/a.md'
+    """
+    return path.relative_to(root.parent).as_posix()

@@ -1,0 +1,149 @@
+"""A keyspace of a server."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..cores import OverHttp
+from ..errors import NotFoundError
+from .caller import OCTETS, Caller, address
+from .durability import checked
+from .values import bytes_json, bytes_of
+
+if TYPE_CHECKING:
+    from .. import _core
+
+#: A longer key would not fit into the head of a request.
+_KEY_IN_ADDRESS_BYTES_MAX = 4096
+
+
+class Keyspace(OverHttp):
+    """As the extension module's."""
+
+    def __init__(self, caller: Caller, name: str, durability: str | None) -> None:
+        self._caller = caller
+        self._name = name
+        self._durability = durability
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def get_value(self, key: bytes) -> bytes | None:
+        if not 0 < len(key) <= _KEY_IN_ADDRESS_BYTES_MAX:
+            return self.get_many([key])[0]
+        try:
+            return self._caller.ask("GET", self._key(key), is_read=True).body
+        except NotFoundError as error:
+            if str(error).startswith("no key"):
+                return None
+            raise
+
+    def get_many(self, keys: list[bytes]) -> list[bytes | None]:
+        asked = {"keys": [bytes_json(key) for key in keys]}
+        found = self._caller.read("POST", self._place("get"), asked)["values"]
+        return [None if value is None else bytes_of(value) for value in found]
+
+    def contains(self, key: bytes) -> bool:
+        asked = {"from": bytes_json(key), "prefix": bytes_json(key), "limit": 1, "keys_only": True}
+        entries = self._caller.read("POST", self._place("scan"), asked)["entries"]
+        return bool(entries) and bytes_of(entries[0]["key"]) == key
+
+    def put_many(self, entries: list[tuple[bytes, bytes]], ttl_seconds: float | None, durability: str | None) -> None:
+        ttl = milliseconds(ttl_seconds)
+        if len(entries) == 1 and 0 < len(entries[0][0]) <= _KEY_IN_ADDRESS_BYTES_MAX:
+            ((key, value),) = entries
+            place = self._key(key, expires_in_ms=ttl, durability=self._durable(durability))
+            self._caller.ask("PUT", place, value, media_type=OCTETS)
+            return
+        self._caller.ask("POST", self._write("write", durability), {"changes": puts(entries, ttl)})
+
+    def delete(self, keys: list[bytes], durability: str | None) -> int:
+        return self._delete({"keys": [bytes_json(key) for key in keys]}, durability)
+
+    def delete_prefix(self, prefix: bytes, durability: str | None) -> int:
+        return self._delete({"prefix": bytes_json(prefix)}, durability)
+
+    def _delete(self, what: dict[str, Any], durability: str | None) -> int:
+        deleted: int = self._caller.write("POST", self._write("delete", durability), what)["deleted"]
+        return deleted
+
+    def compare_and_set(
+        self,
+        key: bytes,
+        expected: bytes | None,
+        new: bytes | None,
+        ttl_seconds: float | None,
+        durability: str | None,
+    ) -> bool:
+        asked = {
+            "key": bytes_json(key),
+            "expected": None if expected is None else bytes_json(expected),
+            "new": None if new is None else bytes_json(new),
+            "expires_in_ms": milliseconds(ttl_seconds),
+        }
+        was_set: bool = self._caller.write("POST", self._write("cas", durability), asked)["set"]
+        return was_set
+
+    def increment(self, key: bytes, by: int, durability: str | None) -> int:
+        asked = {"key": bytes_json(key), "by": by}
+        total: int = self._caller.write("POST", self._write("increment", durability), asked)["value"]
+        return total
+
+    def append(self, key: bytes, more: bytes, durability: str | None) -> int:
+        asked = {"key": bytes_json(key), "more": bytes_json(more)}
+        length: int = self._caller.write("POST", self._write("append", durability), asked)["bytes"]
+        return length
+
+    def expire(self, key: bytes, ttl_seconds: float | None, durability: str | None) -> bool:
+        asked = {"key": bytes_json(key), "expires_in_ms": milliseconds(ttl_seconds)}
+        found: bool = self._caller.write("POST", self._write("expire", durability), asked)["found"]
+        return found
+
+    def ttl(self, key: bytes) -> tuple[bool, float | None]:
+        found = self._caller.read("POST", self._place("ttl"), {"key": bytes_json(key)})
+        left = found["expires_in_ms"]
+        return found["found"], None if left is None else left / 1000
+
+    def scan(self, arguments: _core.ScanArguments) -> tuple[list[tuple[bytes, bytes]], str | None]:
+        asked: dict[str, Any] = {
+            "prefix": arguments["prefix"],
+            "from": arguments["start"],
+            "to": arguments["stop"],
+        }
+        asked = {name: bytes_json(key) for name, key in asked.items() if key is not None}
+        for name in ("reverse", "limit", "cursor", "keys_only"):
+            asked[name] = arguments[name]
+        page = self._caller.read("POST", self._place("scan"), asked)
+        entries = [(bytes_of(entry["key"]), bytes_of(entry.get("value", ""))) for entry in page["entries"]]
+        return entries, page["cursor"]
+
+    def count_estimate(self, prefix: bytes) -> int:
+        given = bytes_json(prefix)
+        asked = {"prefix": given} if isinstance(given, str) else {"prefix_base64": given["base64"]}
+        found: int = self._caller.read("GET", self._place("count", **asked))["count_estimate"]
+        return found
+
+    def _place(self, what: str, **parameters: object) -> str:
+        return address("keyspaces", self._name, what, **parameters)
+
+    def _key(self, key: bytes, **parameters: object) -> str:
+        return address("keyspaces", self._name, "keys", key, **parameters)
+
+    def _write(self, what: str, durability: str | None) -> str:
+        return self._place(what, durability=self._durable(durability))
+
+    def _durable(self, durability: str | None) -> str | None:
+        return self._durability if durability is None else checked(durability)
+
+
+def puts(entries: list[tuple[bytes, bytes]], ttl_ms: int | None) -> list[dict[str, Any]]:
+    """Changes that set keys."""
+    more = {} if ttl_ms is None else {"expires_in_ms": ttl_ms}
+    return [{"put": {"key": bytes_json(key), "value": bytes_json(value), **more}} for key, value in entries]
+
+
+def milliseconds(seconds: float | None) -> int | None:
+    """A time to live as the server counts it; never nothing."""
+    return None if seconds is None else max(math.ceil(seconds * 1000), 1)

@@ -1,0 +1,118 @@
+"""Values of answers, as the extension module gives them: bytes, vectors, payloads with datetimes, 32-bit scores."""
+
+from __future__ import annotations
+
+import array
+import struct
+import sys
+from base64 import b64decode, b64encode
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..records import RecordParts
+    from ..results import AnswerParts, HitParts, LegParts
+
+_FLOAT = struct.Struct("f")
+
+
+def bytes_json(value: bytes) -> str | dict[str, str]:
+    """Bytes for JSON: text where they are UTF-8.
+
+    >>> bytes_json(b"a"), bytes_json(b"\\xff")
+    ('a', {'base64': '/w=='})
+    """
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"base64": b64encode(value).decode()}
+
+
+def bytes_of(found: str | dict[str, str]) -> bytes:
+    """Bytes from JSON."""
+    return found.encode() if isinstance(found, str) else b64decode(found["base64"])
+
+
+def vector(text: str | None) -> list[float] | None:
+    """A vector from base64."""
+    if text is None:
+        return None
+    floats = array.array("f", b64decode(text))
+    if sys.byteorder == "big":
+        floats.byteswap()
+    return floats.tolist()
+
+
+def record(found: dict[str, Any]) -> RecordParts:
+    """A record."""
+    return (
+        found["id"],
+        found["text"],
+        _payload(found),
+        found["context"],
+        vector(found.get("vector")),
+        _vectors(found),
+    )
+
+
+def answer(found: dict[str, Any]) -> AnswerParts:
+    """What a search answered."""
+    return [_hit(hit) for hit in found["hits"]], found["degraded"], found["next_offset"], found.get("explain") or {}
+
+
+def _hit(found: dict[str, Any]) -> HitParts:
+    legs = found["legs"]
+    return (
+        found["id"],
+        _single(found["score"]),
+        found["text"],
+        found["context"],
+        _payload(found),
+        vector(found.get("vector")),
+        _vectors(found),
+        _leg(legs["text"]),
+        _leg(legs["vector"]),
+        {name: (leg["rank"], _single(leg["score"])) for name, leg in legs["vectors"].items()},
+    )
+
+
+def _leg(found: dict[str, Any] | None) -> LegParts:
+    return None if found is None else (found["rank"], _single(found["score"]))
+
+
+def _vectors(found: dict[str, Any]) -> dict[str, list[float]]:
+    return {name: vector(text) or [] for name, text in found.get("vectors", {}).items()}
+
+
+def _single(score: float) -> float:
+    """The 32-bit float that a score is: JSON has its shortest digits, which as 64 bits are another number."""
+    rounded: float = _FLOAT.unpack(_FLOAT.pack(score))[0]
+    return rounded
+
+
+def _payload(found: dict[str, Any]) -> dict[str, Any]:
+    payload: dict[str, Any] = found["payload"]
+    for path in found.get("datetimes", ()):
+        *parents, last = path.split(".")
+        place: Any = payload
+        for step in parents:
+            place = place[int(step)] if isinstance(place, list) else place[step]
+        at = int(last) if isinstance(place, list) else last
+        place[at] = moment(place[at])
+    return payload
+
+
+def moment(found: str | int) -> datetime | str:
+    """A datetime; of years that Python's have not, text.
+
+    >>> moment("2025-06-01T10:00:00.12Z")
+    datetime.datetime(2025, 6, 1, 10, 0, 0, 120000, tzinfo=datetime.timezone.utc)
+    """
+    if isinstance(found, int):
+        return str(found)
+    seconds, _, fraction = found.removesuffix("Z").partition(".")
+    try:
+        made = datetime.fromisoformat(f"{seconds}+00:00")
+    except ValueError:
+        return found
+    return made.replace(microsecond=int(fraction.ljust(6, "0")[:6])) if fraction else made

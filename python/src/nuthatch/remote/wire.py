@@ -1,0 +1,203 @@
+"""Requests and answers: kept connections, time limits, and what is tried again.
+
+Tried again, with growing pauses, within the request's time: what the server refused before it began (429 or 503 with
+``Retry-After``); what was never sent because no connection was made; and of reads, also what broke off on the way.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import ssl
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypedDict
+from urllib.parse import urlsplit
+
+from ..errors import ClosedError, InvalidError, NuthatchError, UnavailableError
+from .problems import PROBLEM, problem
+
+try:
+    import urllib3
+    from urllib3.exceptions import HTTPError, NewConnectionError, ProtocolError, SSLError, TimeoutError
+except ImportError as error:
+    raise UnavailableError("asking a server needs urllib3: pip install 'nuthatch[http]'") from error
+
+#: Connections kept and used at the same time; more callers wait for one.
+CONNECTIONS_MAX = 32
+TIMEOUT_DEFAULT_SECONDS = 60.0
+_CONNECT_SECONDS_MAX = 10.0
+_TRIES_MAX = 4
+_PAUSE_SECONDS = 0.1
+_PAUSE_SECONDS_MAX = 5.0
+
+
+class ServerArguments(TypedDict):
+    """What ``connect`` of the package hands over."""
+
+    api_key: str | None
+    tenant: str | None
+    timeout_seconds: float | None
+    ca: str | None
+    client_cert: tuple[str, str | None] | None
+
+
+class Answer(NamedTuple):
+    """One that succeeded."""
+
+    url: str
+    body: bytes
+
+    def json(self) -> Any:
+        """The document."""
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            raise UnavailableError(f"{self.url} answered what is no JSON, as no Nuthatch server does") from None
+
+
+class Wire:
+    """Connections to one server. Safe to share between threads, and usable after a fork."""
+
+    def __init__(self, url: str, arguments: ServerArguments) -> None:
+        parts = urlsplit(url)
+        try:
+            port = parts.port
+        except ValueError:
+            raise InvalidError(f"path={url!r} has no port that can be") from None
+        if not parts.hostname or parts.query or parts.fragment or parts.username or parts.password:
+            raise InvalidError(f"path={url!r} is no address of a server; write for example http://127.0.0.1:7700")
+        self._is_tls = parts.scheme == "https"
+        self._host, self._port, self._prefix = parts.hostname, port, parts.path.rstrip("/")
+        self.url = f"{parts.scheme}://{parts.netloc}{self._prefix}"
+        self._tls = _tls(arguments) if self._is_tls else None
+        if not self._is_tls and (arguments["ca"] or arguments["client_cert"]):
+            raise InvalidError(f"ca and client_cert are for https, and path={url!r} is not")
+        self.timeout_seconds = arguments["timeout_seconds"] or TIMEOUT_DEFAULT_SECONDS
+        self._headers = {"user-agent": "nuthatch-python"}
+        if (key := arguments["api_key"]) is not None:
+            if not key or not key.isascii() or not key.isprintable():
+                raise InvalidError("api_key is no key; give what `nuthatch key create` printed")
+            self._headers["authorization"] = f"Bearer {key}"
+        self._making = threading.Lock()
+        self._pool: urllib3.HTTPConnectionPool | None = None
+        self._pid = 0
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Ends the connections; nothing can be asked any more."""
+        self._is_closed = True
+        if self._pool is not None and self._pid == os.getpid():
+            self._pool.close()
+
+    def check_open(self) -> None:
+        """Raises ClosedError once it is closed."""
+        if self._is_closed:
+            raise ClosedError("the database is closed; open it again")
+
+    def ask(
+        self,
+        method: str,
+        target: str,
+        *,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        is_read: bool,
+        timeout_seconds: float | None,
+    ) -> Answer:
+        """One request, tried again where that is safe. ``timeout_seconds``: None for as long as it takes."""
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        pause = _PAUSE_SECONDS
+        for tries_left in reversed(range(_TRIES_MAX)):
+            self.check_open()
+            found = self._once(method, target, body, headers, deadline)
+            if isinstance(found, Answer):
+                return found
+            error, is_safe, wanted_pause = found
+            wait = max(wanted_pause, pause * (0.5 + random.random()))
+            is_late = deadline is not None and time.monotonic() + wait >= deadline
+            if not tries_left or is_late or not (is_safe or (is_read and isinstance(error.__cause__, ProtocolError))):
+                raise error
+            time.sleep(wait)
+            pause *= 2
+        raise AssertionError("the last try returns or raises")
+
+    def _once(
+        self, method: str, target: str, body: bytes | None, headers: Mapping[str, str], deadline: float | None
+    ) -> Answer | tuple[NuthatchError, bool, float]:
+        """The answer; or what went wrong, whether trying again is safe, and after which time."""
+        left = None if deadline is None else max(deadline - time.monotonic(), 0.001)
+        connect = _CONNECT_SECONDS_MAX if left is None else min(left, _CONNECT_SECONDS_MAX)
+        try:
+            answer = self._connections().urlopen(
+                method,
+                self._prefix + target,
+                body=body,
+                headers={**self._headers, **headers},
+                retries=False,
+                redirect=False,
+                timeout=urllib3.Timeout(connect=connect, read=left),
+                pool_timeout=None if left is None else math.ceil(left),
+            )
+        except HTTPError as error:
+            made, was_sent = self._broken(error, left)
+            made.__cause__ = error
+            return made, not was_sent, 0.0
+        if answer.status < 300:
+            return Answer(self.url, answer.data)
+        media_type = answer.headers.get("content-type")
+        made = problem(self.url, answer.status, media_type, answer.data)
+        retry_after = answer.headers.get("retry-after", "")
+        # Our server says so only before it has begun; what somebody between says is not taken for that.
+        is_refused = answer.status in (429, 503) and retry_after.isdigit() and (media_type or "").startswith(PROBLEM)
+        return made, is_refused, min(float(retry_after), _PAUSE_SECONDS_MAX) if is_refused else 0.0
+
+    def _broken(self, error: HTTPError, left: float | None) -> tuple[NuthatchError, bool]:
+        """What to say of a request without an answer, and whether it may have been sent."""
+        if isinstance(error, SSLError):
+            return UnavailableError(
+                f"{self.url}: {error}; if the server's certificate is signed by an authority of your own, name it with ca="
+            ), False
+        if isinstance(error, (NewConnectionError, urllib3.exceptions.NameResolutionError)):
+            return UnavailableError(
+                f"no server at {self.url}: {error}; is it running, and is the address right?"
+            ), False
+        if isinstance(error, urllib3.exceptions.ConnectTimeoutError):
+            return UnavailableError(f"no connection to {self.url} within its time; is the address right?"), False
+        if isinstance(error, urllib3.exceptions.EmptyPoolError):
+            return UnavailableError(
+                f"all {CONNECTIONS_MAX} connections to {self.url} are in use; ask less at a time"
+            ), False
+        if isinstance(error, TimeoutError):
+            return UnavailableError(
+                f"{self.url} did not answer within {left or 0:.1f} s; give connect a longer timeout, or ask for less"
+            ), True
+        return UnavailableError(f"{self.url} broke off: {error}; what was asked may have been done"), True
+
+    def _connections(self) -> urllib3.HTTPConnectionPool:
+        if self._pool is None or self._pid != os.getpid():
+            with self._making:
+                if self._pool is None or self._pid != os.getpid():
+                    # Connections of the process that forked are not to be written to.
+                    self._pool, self._pid = self._new_pool(), os.getpid()
+        return self._pool
+
+    def _new_pool(self) -> urllib3.HTTPConnectionPool:
+        if self._tls is None:
+            return urllib3.HTTPConnectionPool(self._host, self._port, maxsize=CONNECTIONS_MAX, block=True)
+        return urllib3.HTTPSConnectionPool(
+            self._host, self._port, maxsize=CONNECTIONS_MAX, block=True, ssl_context=self._tls
+        )
+
+
+def _tls(arguments: ServerArguments) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=arguments["ca"])
+        if (pair := arguments["client_cert"]) is not None:
+            context.load_cert_chain(*pair)
+    except (OSError, ssl.SSLError) as error:
+        raise InvalidError(f"ca={arguments['ca']!r}, client_cert={arguments['client_cert']!r}: {error}") from error
+    return context
