@@ -1,7 +1,8 @@
 //! What does a search cost a model's host, beside the engine's own call?
 //!
 //! Data: records of 60 words from a vocabulary of 4,096 (a linear congruential generator, seed 1), without vectors; 2,000 questions of three words, 10
-//! hits each, one after the other. `cargo run --release --example cost -- target/release/nuthatch [RECORDS]`
+//! hits each, one after the other. `cargo build --workspace --release --example cost`, then
+//! `target/release/examples/cost target/release/nuthatch [RECORDS]`
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
