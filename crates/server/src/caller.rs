@@ -85,12 +85,13 @@ impl Caller {
         call: impl FnOnce() -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
         let place = self.shared.shares.enter(&self.tenant, self.work, Instant::now())?.wait().await;
+        let mine = self.clone();
         let work = move || {
-            let done = call();
+            let done = if mine.holds()? { call().map(Ok) } else { Ok(Err(Problem::unauthenticated())) };
             drop(place);
             done
         };
-        self.shared.admission.work(work).await.map_err(|error| self.problem(error))
+        self.shared.admission.work(work).await.map_err(|error| self.problem(error))?
     }
 
     /// The same as [`run`](Self::run) for something that is noted in the audit log, however it ends.
@@ -157,7 +158,7 @@ impl Caller {
         let (mine, shared) = (self.clone(), self.shared.clone());
         let place = shared.shares.enter(&self.tenant, Work::Long, Instant::now())?.wait().await;
         let work = move || {
-            let done = mine.in_turn(call);
+            let done = if mine.holds()? { mine.in_turn(call) } else { Ok(Err(Problem::unauthenticated())) };
             drop(place);
             done
         };
@@ -175,20 +176,20 @@ impl Caller {
 
     /// The tenant's data, and its turn where it has limits.
     fn turn(&self) -> EngineResult<Result<(Database, Option<Turn>), Problem>> {
-        // It may have waited, or be one of a stream's: the key can have ended since it was shown.
-        let holds = match &self.key {
-            Some(key) => self.shared.ring.holds(key, Timestamp::now())?,
-            None => !self.shared.wants_keys()?,
-        };
-        if !holds {
-            return Ok(Err(Problem::unauthenticated()));
-        }
         let database = database_of(&self.database, &self.tenant)?;
         if self.tenant == TENANT_DEFAULT {
             return Ok(Ok((database, None)));
         }
         let turn = self.shared.turns.begin(&self.tenant, &database.limits()?, Instant::now());
         Ok(turn.map(|turn| (database, turn)))
+    }
+
+    /// A call may have waited, or be one of a stream's: the key can have ended since it was shown.
+    fn holds(&self) -> EngineResult<bool> {
+        match &self.key {
+            Some(key) => self.shared.ring.holds(key, Timestamp::now()),
+            None => Ok(!self.shared.wants_keys()?),
+        }
     }
 
     pub fn may(&self, scope: Scope) -> bool {
