@@ -21,7 +21,7 @@ from support import run_python
 
 import nuthatch
 
-ALL = ("embedded", "socket", "http")
+ALL = ("embedded", "socket", "http") if hasattr(os, "fork") else ("embedded", "http")
 
 #: Modules that run over all faces even when nobody asks.
 EVERYWHERE = {

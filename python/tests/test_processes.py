@@ -90,6 +90,19 @@ def test_files_are_added_by_a_served_process_with_its_own_paths(folder, tmp_path
         assert len(documents.files()) == 5
 
 
+def test_a_handle_that_is_made_later_has_the_embedder_that_this_process_gave(folder):
+    toy = nuthatch.embedders.function(toy_embed, name="toy", dim=16)
+    with held(folder), nuthatch.connect(folder) as db:
+        db.collection("texts", embedder=toy)
+        later = db.collection("texts")
+        assert later.upsert([{"id": "a", "text": "red fish"}]) == nuthatch.Upserted(1, 0)
+        assert later.search("red fish", mode="vector")[0].id == "a"
+        db.drop_collection("texts")
+        assert db.collection("texts", embedder="none").info().embedder is None, (
+            "another of the same name is another one"
+        )
+
+
 def test_when_the_holder_is_killed_another_takes_over(folder):
     with held(folder) as holder, nuthatch.connect(folder) as first, nuthatch.connect(folder) as second:
         mine, yours = first.collection("notes"), second.collection("notes")

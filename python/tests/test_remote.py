@@ -324,6 +324,29 @@ def test_a_server_that_does_not_answer_in_time_is_unavailable():
         assert len(server.asked) == 1, "it is not asked again: it may be at work"
 
 
+def test_a_search_whose_task_is_cancelled_is_not_waited_for():
+    asked, leave = threading.Event(), threading.Event()
+
+    def answer(count: int, path: str) -> tuple[int, dict[str, str], bytes]:
+        if path.endswith("/search"):
+            asked.set()
+            assert leave.wait(60)
+        return 200, {}, b"{}"
+
+    async def main(db: nuthatch.AsyncDatabase) -> None:
+        notes = await db.collection("notes", embedder="none")
+        searching = asyncio.create_task(notes.search("x"))
+        await asyncio.to_thread(asked.wait, 60)
+        searching.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await searching
+        assert not leave.is_set(), "the server has not answered yet"
+        leave.set()
+
+    with Scripted(answer) as server, nuthatch.connect(server.url) as db:
+        asyncio.run(main(nuthatch.AsyncDatabase(db)))
+
+
 def test_a_request_that_is_too_large_is_refused_before_it_is_sent():
     with Scripted(lambda *_: (200, {}, b"{}")) as server, nuthatch.connect(server.url) as db:
         notes = db.collection("notes", embedder="none")

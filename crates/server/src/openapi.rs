@@ -15,7 +15,8 @@ const BEARER: &str = "key";
     info(
         title = "Nuthatch",
         description = "Records with texts, vectors and payloads, searched together; keys and values; files as passages. Errors are \
-                       problem documents (RFC 9457) with a kind and a remedy.",
+                       problem documents (RFC 9457) with a kind and a remedy. With a key of the default tenant and the scope `admin`, the \
+                       header `x-nuthatch-tenant` (percent-encoded) names the tenant whose data a request is about.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     tags(

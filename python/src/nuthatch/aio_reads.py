@@ -201,7 +201,7 @@ class AsyncCollectionReads:
             )
             return self.sync._search(asked, explain)
 
-        return await cancellable(search)
+        return await cancellable(search, of=self.sync._core)
 
     async def search_many(
         self,
@@ -243,7 +243,7 @@ class AsyncCollectionReads:
             )
             return self.sync._search_many(asked, texts, vectors, explain)
 
-        return await cancellable(search)
+        return await cancellable(search, of=self.sync._core)
 
     async def scan(
         self,

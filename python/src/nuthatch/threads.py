@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 from . import _core
+from .cores import OverHttp
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -19,8 +20,10 @@ async def in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
     return await asyncio.to_thread(call, *args, **kwargs)
 
 
-async def cancellable(call: Callable[[_core.CancelFlag], T]) -> T:
-    """``call`` in a thread. Cancelling the task sets the flag, and waits for the thread to end, which it soon does."""
+async def cancellable(call: Callable[[_core.CancelFlag], T], *, of: object = None) -> T:
+    """``call`` in a thread. Cancelling the task sets the flag, and waits for the thread to end, which it soon does; where ``of``
+    asks a server, the thread is left to its answer, which nobody waits for.
+    """
     import asyncio
 
     cancel = _core.CancelFlag()
@@ -29,9 +32,10 @@ async def cancellable(call: Callable[[_core.CancelFlag], T]) -> T:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
         cancel.set()
-        await asyncio.wait([work])
-        if not work.cancelled():
-            work.exception()  # what the call has come to is no longer asked for
+        # What the call has come to is no longer asked for.
+        work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        if not isinstance(of, OverHttp):
+            await asyncio.wait([work])
         raise
 
 

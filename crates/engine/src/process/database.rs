@@ -122,7 +122,10 @@ impl Database {
                 Ok(Collection::held(self.link.here()?, local, embedder))
             }
             Side::There(link) => {
-                let embedder = options.embedder.clone();
+                let embedder = match &options.embedder {
+                    EmbedderChoice::Auto => link.given_embedder(name),
+                    chosen => chosen.clone(),
+                };
                 let request =
                     Request::Open { name: name.into(), options: OptionsAsk::from(&options), must_exist: false };
                 let opened: Opened = link.ask(request, &embedder, &Limits::default())?;
@@ -145,8 +148,9 @@ impl Database {
             Side::There(link) => {
                 let options = OptionsAsk::from(&CollectionOptions::default());
                 let request = Request::Open { name: name.into(), options, must_exist: true };
-                let opened: Opened = link.ask(request, &EmbedderChoice::Auto, &Limits::default())?;
-                Collection::served(link, name, opened, EmbedderChoice::Auto)
+                let embedder = link.given_embedder(name);
+                let opened: Opened = link.ask(request, &embedder, &Limits::default())?;
+                Collection::served(link, name, opened, embedder)
             }
         }
     }
@@ -163,7 +167,9 @@ impl Database {
 
     /// Deletes a collection with everything in it. False when there is none.
     pub fn drop_collection(&self, name: &str) -> Result<bool> {
-        self.either(|db| db.drop_collection(name), || Request::Drop { name: name.into() })
+        let dropped = self.either(|db| db.drop_collection(name), || Request::Drop { name: name.into() })?;
+        self.link.forget_embedder(name);
+        Ok(dropped)
     }
 
     /// The keyspace of that name, made when there is none.

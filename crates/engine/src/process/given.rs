@@ -1,5 +1,5 @@
 //! The embedders that this process has given to collections: what is asked of a collection in a batch, a snapshot or a
-//! transaction, without a handle that knows its embedder, uses them, too.
+//! transaction, without a handle that knows its embedder, uses them, too, and so does a handle that was made later without one.
 
 use std::collections::HashMap;
 
@@ -25,6 +25,11 @@ impl Given {
             EmbedderChoice::None | EmbedderChoice::BuiltIn => drop(self.choices.lock().remove(&place)),
             EmbedderChoice::Auto => {}
         }
+    }
+
+    /// A collection of that name that is made later is another one.
+    pub fn forget(&self, tenant: u32, collection: &str) {
+        self.choices.lock().remove(&(tenant, collection.to_string()));
     }
 
     pub fn of(&self, tenant: u32, collection: &str) -> EmbedderChoice {

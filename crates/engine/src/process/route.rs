@@ -93,6 +93,11 @@ impl Route {
         self.link.given.note(self.number(), collection, choice);
     }
 
+    /// Forgets it: the collection is dropped.
+    pub fn forget_embedder(&self, collection: &str) {
+        self.link.given.forget(self.number(), collection);
+    }
+
     /// The embedder that this process has given to a collection.
     pub fn given_embedder(&self, collection: &str) -> EmbedderChoice {
         self.link.given.of(self.number(), collection)
