@@ -76,6 +76,10 @@ impl Access for Asker {
     ) -> Result<T, Refusal> {
         self.0.run(call).await.map_err(Refusal::from)
     }
+
+    fn writing(&self) -> Result<Self, Refusal> {
+        Ok(Self(self.0.allowed(Scope::Write)?))
+    }
 }
 
 impl From<Problem> for Refusal {
