@@ -8,6 +8,9 @@ use nuthatch_engine::{CollectionInfo, Error, NamedVectors, Payload, Record, Resu
 use crate::columns::strings::{Strings, ids, is_whole};
 use crate::columns::{CODE, CONTEXT, ID, PAYLOAD, QUERY, SCORE, TEXT, VECTOR, payload, vectors};
 
+/// The text and the vector of a question.
+pub type Question = (Option<String>, Option<Vec<f32>>);
+
 /// Rows of one batch: an id may take a byte in a message, and a record takes some hundred.
 const ROWS_MAX: usize = 100_000;
 
@@ -194,7 +197,7 @@ impl Queries {
     ///
     /// # Errors
     /// `Invalid` for a vector with a missing component.
-    pub fn read(&self, batch: &RecordBatch) -> Result<Vec<(Option<String>, Option<Vec<f32>>)>> {
+    pub fn read(&self, batch: &RecordBatch) -> Result<Vec<Question>> {
         let columns = batch.columns();
         let texts = self.text.and_then(|at| Strings::of(&columns[at]));
         let mut vectors = self.vector.map(|at| vectors::read(VECTOR, &columns[at])).transpose()?;
