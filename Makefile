@@ -140,10 +140,6 @@ prove: check-tools $(LIBCLANG_STAMP) ## Prove the five promises on this machine 
 bench-kv: check-tools $(LIBCLANG_STAMP) ## Measure key-value against Pebble and RocksDB (over an hour; QUICK=1: minutes)
 	@scripts/bench-kv.sh
 
-.PHONY: fuzz
-fuzz: ## Fuzz a parser for SECONDS=60 (FUZZ=name, or all; without: lists them; wants a nightly toolchain)
-	@scripts/fuzz.sh "$(FUZZ)" "$(SECONDS)"
-
 .PHONY: compat-fixture
 compat-fixture: check-tools $(LIBCLANG_STAMP) ## Make the folder of this format that later builds must open (tests/compat) anew
 	@$(STEP) "The fixture of this format" cargo test $(CARGO_SCOPE) --test compat -- --ignored make_the_fixture

@@ -31,6 +31,7 @@ PACKAGES = [
     "langgraph-checkpoint-conformance==0.0.2",
     "haystack-ai==3.4.0",
     "llama-index-core==0.14.25",
+    "urllib3==2.8.0",
     "pytest==9.2.0",
     "pytest-asyncio==1.5.0",
     "pytest-timeout==2.4.0",

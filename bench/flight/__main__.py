@@ -100,11 +100,11 @@ def moving(asked: argparse.Namespace, theirs: flight.FlightClient, mine: flight.
 
 
 def settled(client: flight.FlightClient, name: str) -> dict:
-    """Waits until the background work has nothing large left to do, or two minutes; what there is then."""
-    for _ in range(240):
+    """Waits until the background work has nothing large left to do, or a minute; what there is then."""
+    for _ in range(120):
         [said] = client.do_action(flight.Action("stats", json.dumps({"collection": name}).encode()))
         about = json.loads(said.body.to_pybytes())
-        if about["fresh_rows"] < 8192 and about["graphs"] and not about["building"]:
+        if about["fresh_rows"] < 8192 and not about["building"]:
             break
         time.sleep(0.5)
     return {what: about[what] for what in ("fresh_rows", "segments", "graphs")}

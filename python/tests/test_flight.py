@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -497,6 +498,13 @@ def test_keys_open_their_tenant_and_allow_their_scopes(folder):
         put(client, [batch(1, 77)], options=amber)
         assert get(client, amber)["id"].to_pylist() == ["77"]
         assert get(client, reader).num_rows == 3
+        act(client, "drop", {"collection": "docs"}, admin)
+        audit = urllib.request.Request(
+            f"http://{server.address}/v1/audit", headers={"authorization": f"Bearer {token['admin']}"}
+        )
+        with urllib.request.urlopen(audit, timeout=60) as answer:
+            [dropped] = [entry for entry in json.load(answer)["entries"] if entry["action"] == "collection.drop"]
+        assert (dropped["face"], dropped["target"], dropped["who"]["name"]) == ("grpc", "docs", "admin")
         server.stop()
         command(folder, "tenant", "limits", "amber", "--requests-per-second", "1")
     too_many = pytest.raises(pyarrow.ArrowException, match="requests a second")

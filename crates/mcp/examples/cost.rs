@@ -1,7 +1,8 @@
 //! What does a search cost a model's host, beside the engine's own call?
 //!
 //! Data: records of 60 words from a vocabulary of 4,096 (a linear congruential generator, seed 1), without vectors; 2,000 questions of three words, 10
-//! hits each, one after the other. `cargo run --release --example cost -- target/release/nuthatch [RECORDS]`
+//! hits each, one after the other. `cargo build --workspace --release --example cost`, then
+//! `target/release/examples/cost target/release/nuthatch [RECORDS]`
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -72,7 +73,7 @@ fn engine(folder: &Path, questions: &[String]) {
         assert!(!collection.search(&Search::text(question.as_str()).limit(HITS)).unwrap().hits.is_empty());
         started.elapsed()
     };
-    questions.iter().for_each(|question| drop(ask(question)));
+    questions.iter().map(ask).for_each(|_warmed_up| ());
     show("the engine's own call", questions.iter().map(ask).collect());
     database.close().unwrap();
 }
@@ -104,7 +105,7 @@ fn stdio(command: &str, folder: &Path, questions: &[String]) {
     println!("{:<28} {:>12.1} MiB", "resident, idle", resident_mib(child.id()));
     ask(question(&questions[0]));
     println!("{:<28} {:>12.1} ms", "first search answered after", started.elapsed().as_secs_f64() * 1e3);
-    questions.iter().for_each(|text| drop(ask(question(text))));
+    questions.iter().map(|text| ask(question(text))).for_each(|_warmed_up| ());
     show("`search` over stdio", questions.iter().map(|text| ask(question(text))).collect());
     println!("{:<28} {:>12.1} MiB", "resident, after them", resident_mib(child.id()));
     drop(input);
@@ -157,7 +158,7 @@ fn http(command: &str, folder: &Path, questions: &[String]) {
         assert!(bytes > 100, "{}", String::from_utf8_lossy(&answer));
         started.elapsed()
     };
-    questions.iter().for_each(|text| drop(post("/mcp", &question(text))));
+    questions.iter().map(|text| post("/mcp", &question(text))).for_each(|_warmed_up| ());
     show("`search` over HTTP", questions.iter().map(|text| post("/mcp", &question(text))).collect());
     let rest = |text: &String| json!({"text": text, "limit": HITS});
     let path = "/v1/collections/notes/search";

@@ -17,6 +17,14 @@ pub trait Access: Clone + Send + Sync + 'static {
         &self,
         call: impl FnOnce(&Database) -> Result<T> + Send + 'static,
     ) -> impl Future<Output = std::result::Result<T, Refusal>> + Send;
+
+    /// The same caller, about to write.
+    ///
+    /// # Errors
+    /// When they may not, whatever was offered.
+    fn writing(&self) -> std::result::Result<Self, Refusal> {
+        Ok(self.clone())
+    }
 }
 
 /// What a transport offers.

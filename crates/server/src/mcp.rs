@@ -15,9 +15,11 @@ use nuthatch_engine::{Database, Result as EngineResult};
 use nuthatch_mcp::{Access, Handler, Refusal, Settings};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde::de::IgnoredAny;
 
 use crate::access::Scope;
 use crate::caller::{Caller, Reading, refuse_other_origins};
+use crate::extract::parse;
 use crate::problem::Problem;
 use crate::shared::Shared;
 
@@ -45,6 +47,8 @@ async fn answer(
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let (bytes, _held) = shared.admission.read(body).await?;
+    // The library would answer 415.
+    parse::<IgnoredAny>(&bytes).map_err(|why| Problem::invalid(format!("the body: {why}")))?;
     let settings = Arc::new(Settings {
         writes: caller.may(Scope::Write),
         search_timeout: shared.config.search_timeout,
@@ -71,6 +75,10 @@ impl Access for Asker {
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Refusal> {
         self.0.run(call).await.map_err(Refusal::from)
+    }
+
+    fn writing(&self) -> Result<Self, Refusal> {
+        Ok(Self(self.0.allowed(Scope::Write)?))
     }
 }
 

@@ -119,6 +119,8 @@ impl Server {
                 return Err(error);
             }
         };
+        // Before anybody is answered.
+        noted(&shared, "server.start").await?;
         shared.ready(database.clone());
         faces.ready().await;
         if let Some(listener) = self.redis {
@@ -127,7 +129,6 @@ impl Server {
             info!(%redis, "listening for Redis clients at {redis}");
         }
         info!(folder = %database.folder().display(), "ready");
-        noted(&shared, "server.start").await?;
         stop.await;
         shared.stop();
         let all_ended = faces.stop().await;

@@ -7,8 +7,6 @@ error, here), and how documents are compared (embeddings are stored in 32 bits).
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +15,7 @@ from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.testing import document_store as suite
 from haystack.testing import document_store_async as suite_awaited
 
+import nuthatch
 from nuthatch.integrations.haystack import NuthatchDocumentStore
 
 SUITES = (
@@ -32,10 +31,8 @@ AWAITED = tuple(found for name, found in vars(suite_awaited).items() if name.end
 
 class Store:
     @pytest.fixture
-    def document_store(self, tmp_path: Path) -> Iterator[NuthatchDocumentStore]:
-        store = NuthatchDocumentStore(str(tmp_path / "memory"))
-        yield store
-        store.close()
+    def document_store(self, db: nuthatch.Database) -> NuthatchDocumentStore:
+        return NuthatchDocumentStore(database=db)
 
     @staticmethod
     def assert_documents_are_equal(received: list[Document], expected: list[Document]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,12 +18,6 @@ from nuthatch.integrations.langchain import (
     NuthatchRetriever,
     NuthatchVectorStore,
 )
-
-
-@pytest.fixture
-def db(tmp_path: Any) -> Iterator[nuthatch.Database]:
-    with nuthatch.connect(tmp_path / "memory") as db:
-        yield db
 
 
 class TestVectorStore(VectorStoreIntegrationTests):

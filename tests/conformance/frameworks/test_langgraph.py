@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,11 +26,9 @@ TESTS = [
 
 
 @pytest.mark.parametrize("test", TESTS)
-async def test_checkpointer(test: Any, tmp_path: Path) -> None:
-    with nuthatch.connect(tmp_path / "memory") as db:
-        await test(NuthatchSaver(db))
+async def test_checkpointer(test: Any, db: nuthatch.Database) -> None:
+    await test(NuthatchSaver(db))
 
 
-def test_every_capability_is_there() -> None:
-    with nuthatch.connect(":memory:") as db:
-        assert DetectedCapabilities.from_instance(NuthatchSaver(db)).missing == frozenset()
+def test_every_capability_is_there(db: nuthatch.Database) -> None:
+    assert DetectedCapabilities.from_instance(NuthatchSaver(db)).missing == frozenset()

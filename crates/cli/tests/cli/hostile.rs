@@ -35,7 +35,7 @@ fn started(place: &Place) -> Served {
         "--log-level",
         "info",
     ];
-    serve(place, &arguments)
+    serve(place, &arguments).with_a_log_that_nobody_keeps()
 }
 
 fn resident_bytes(served: &Served) -> u64 {

@@ -156,12 +156,13 @@ fn it_ends_with_its_host_and_in_good_order_when_told_to() {
 }
 
 #[test]
-fn lines_that_are_no_requests_are_answered_as_such_and_end_nothing() {
+fn lines_that_are_no_requests_end_nothing() {
     let place = Place::with_documents();
     let mut host = Host::start(&place, &[]);
-    writeln!(host.input.as_mut().unwrap(), "hello").unwrap();
+    // What is no JSON is passed over: nothing in it says whom to answer.
+    writeln!(host.input.as_mut().unwrap(), "hello\n{{}}").unwrap();
     let line: Value = serde_json::from_str(&host.output.next().unwrap().unwrap()).unwrap();
-    assert_eq!(line["error"]["code"], -32700, "{line}");
+    assert_eq!(line["error"]["code"], -32600, "{line}");
     assert_eq!(host.call("search", json!({"query": "osprey"}))["hits"].as_array().unwrap().len(), 1);
     assert_eq!(host.leave().0, Some(0));
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr, Stdio};
+use std::process::{Child, Stdio};
 
 use serde_json::Value;
 
@@ -13,14 +13,15 @@ pub struct Served {
     pub address: String,
     /// For Redis clients; empty without the flag.
     pub redis: String,
-    log: BufReader<ChildStderr>,
+    log: BufReader<Box<dyn Read + Send>>,
 }
 
 /// A server on a port of its own, ready.
 pub fn serve(place: &Place, more: &[&str]) -> Served {
     let arguments = [&["serve", "--listen", "127.0.0.1:0", "--log-format", "json"], more].concat();
     let mut child = place.command(&arguments).stderr(Stdio::piped()).spawn().unwrap();
-    let log = BufReader::new(child.stderr.take().unwrap());
+    let stderr: Box<dyn Read + Send> = Box::new(child.stderr.take().unwrap());
+    let log = BufReader::new(stderr);
     let mut served = Served { child, address: String::new(), redis: String::new(), log };
     loop {
         let mut line = String::new();
@@ -39,6 +40,13 @@ pub fn serve(place: &Place, more: &[&str]) -> Served {
 }
 
 impl Served {
+    /// Reads the log away: a server that cannot write a line waits until it can.
+    pub fn with_a_log_that_nobody_keeps(mut self) -> Self {
+        let mut log = std::mem::replace(&mut self.log, BufReader::new(Box::new(std::io::empty())));
+        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+        self
+    }
+
     /// Status and body.
     pub fn get(&self, path: &str, key: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();

@@ -14,6 +14,9 @@ use crate::columns::strings::{Strings, is_whole};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
+/// Values of one batch's payloads, those inside of lists and structs included: some take a bit in a message, and all of them take
+/// some dozens of bytes in a record.
+pub const VALUES_MAX: usize = 4 << 20;
 /// Lists and structs inside each other.
 const DEPTH_MAX: usize = 16;
 
@@ -42,11 +45,14 @@ fn check_at(name: &str, kind: &DataType, depth: usize) -> Result<()> {
     }
 }
 
-/// The value of one row; `None` where there is none.
+/// The value of one row; `None` where there is none. `room`: values that the batch may still have.
 ///
 /// # Errors
-/// `Invalid` for a number or a time that 64 bits do not hold.
-pub fn value(name: &str, column: &ArrayRef, row: usize) -> Result<Option<Value>> {
+/// `Invalid` for a number or a time that 64 bits do not hold, and when there is no room.
+pub fn value(name: &str, column: &ArrayRef, row: usize, room: &mut usize) -> Result<Option<Value>> {
+    *room = room.checked_sub(1).ok_or_else(|| {
+        Error::invalid(format!("the batch has over {VALUES_MAX} values in payload columns; send fewer rows at a time"))
+    })?;
     if column.is_null(row) {
         return Ok(None);
     }
@@ -82,21 +88,21 @@ pub fn value(name: &str, column: &ArrayRef, row: usize) -> Result<Option<Value>>
             TimeUnit::Microsecond => at!(TimestampMicrosecondType),
             TimeUnit::Nanosecond => at!(TimestampNanosecondType).div_euclid(1000),
         }),
-        DataType::List(_) => Value::Array(all(name, &column.as_list::<i32>().value(row))?),
-        DataType::LargeList(_) => Value::Array(all(name, &column.as_list::<i64>().value(row))?),
-        DataType::FixedSizeList(..) => Value::Array(all(name, &column.as_fixed_size_list().value(row))?),
+        DataType::List(_) => Value::Array(all(name, &column.as_list::<i32>().value(row), room)?),
+        DataType::LargeList(_) => Value::Array(all(name, &column.as_list::<i64>().value(row), room)?),
+        DataType::FixedSizeList(..) => Value::Array(all(name, &column.as_fixed_size_list().value(row), room)?),
         DataType::Struct(fields) => {
             let columns = column.as_struct().columns().iter();
             let values = fields
                 .iter()
                 .zip(columns)
-                .map(|(field, column)| Ok(value(name, column, row)?.map(|value| (field.name().clone(), value))));
+                .map(|(field, column)| Ok(value(name, column, row, room)?.map(|value| (field.name().clone(), value))));
             Value::Map(values.filter_map(Result::transpose).collect::<Result<_>>()?)
         }
         other => return Err(Error::invalid(format!("column {name:?} is {other}, which no payload holds"))),
     }))
 }
 
-fn all(name: &str, items: &ArrayRef) -> Result<Vec<Value>> {
-    (0..items.len()).map(|row| Ok(value(name, items, row)?.unwrap_or(Value::Null))).collect()
+fn all(name: &str, items: &ArrayRef, room: &mut usize) -> Result<Vec<Value>> {
+    (0..items.len()).map(|row| Ok(value(name, items, row, room)?.unwrap_or(Value::Null))).collect()
 }

@@ -8,6 +8,9 @@ use nuthatch_engine::{CollectionInfo, Error, NamedVectors, Payload, Record, Resu
 use crate::columns::strings::{Strings, ids, is_whole};
 use crate::columns::{CODE, CONTEXT, ID, PAYLOAD, QUERY, SCORE, TEXT, VECTOR, payload, vectors};
 
+/// Rows of one batch: an id may take a byte in a message, and a record takes some hundred.
+const ROWS_MAX: usize = 100_000;
+
 /// Which column of a schema is what of a record.
 #[derive(Debug)]
 pub struct Layout {
@@ -80,6 +83,10 @@ impl Layout {
     /// # Errors
     /// `Invalid` for a value that a record cannot have, with its row and column.
     pub fn records(&self, batch: &RecordBatch) -> Result<Vec<Record>> {
+        let rows = batch.num_rows();
+        if rows > ROWS_MAX {
+            return Err(Error::invalid(format!("the batch has {rows} rows; send {ROWS_MAX} at a time")));
+        }
         let columns = batch.columns();
         let strings = |place: Option<usize>| place.and_then(|at| Strings::of(&columns[at]));
         let (texts, contexts, payloads) = (strings(self.text), strings(self.context), strings(self.payload));
@@ -90,13 +97,14 @@ impl Layout {
             named.push((name, vectors::read(name, &columns[*at])?));
         }
         let mut records = Vec::with_capacity(batch.num_rows());
+        let mut room = payload::VALUES_MAX;
         for (row, id) in ids(&columns[self.id])?.into_iter().enumerate() {
             let mut payload = match payloads.and_then(|column| column.get(row)) {
                 Some(json) => payload_of(json, row)?,
                 None => Payload::new(),
             };
             for (at, name) in &self.fields {
-                let Some(value) = payload::value(name, &columns[*at], row)? else { continue };
+                let Some(value) = payload::value(name, &columns[*at], row, &mut room)? else { continue };
                 if payload.insert(name.clone(), value).is_some() {
                     return Err(Error::invalid(format!(
                         "row {row} of the batch has {name:?} in column \"payload\" and in one of its own; leave one out"

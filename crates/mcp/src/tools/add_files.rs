@@ -65,6 +65,7 @@ pub async fn call<A: Access>(
     }
     let (settings, cancel) = (settings.clone(), asked.cancel.clone());
     let (tell, mut told) = watch::channel(None);
+    let access = access.writing()?;
     let work = access.run(move |database| {
         let paths: Vec<PathBuf> =
             arguments.paths.iter().map(|path| allowed(path, &settings.folders)).collect::<EngineResult<_>>()?;

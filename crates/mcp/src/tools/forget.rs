@@ -69,6 +69,7 @@ pub async fn call<A: Access>(
 ) -> Result<Forgotten, Refusal> {
     let (arguments, embedder) = (arguments?, settings.embedder.clone());
     access
+        .writing()?
         .run(move |database| {
             let Forgetting { collection: name, ids, condition, path, dry_run } = arguments;
             let target = match (&ids[..], condition, path) {

@@ -67,6 +67,7 @@ pub async fn call<A: Access>(
 ) -> Result<Remembered, Refusal> {
     let (arguments, settings) = (arguments?, settings.clone());
     access
+        .writing()?
         .run(move |database| {
             let record = arguments.record()?;
             let name = arguments.collection.as_deref().unwrap_or(COLLECTION_DEFAULT);

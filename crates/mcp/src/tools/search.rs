@@ -141,7 +141,7 @@ pub fn search(
     if answer.hits.is_empty() {
         let why = match (collections.is_empty(), offset) {
             (true, _) => "the memory is empty",
-            (false, 0) => "nothing found; try other words, or leave out `where`",
+            (false, 0) => "nothing found; try other words, or leave out `where` and `mode`",
             (false, _) => "there is no more",
         };
         answer.notes.push(why.into());
@@ -194,7 +194,7 @@ fn ask(collection: &Collection, question: &Search, notes: &mut Vec<String>) -> E
 
 /// All firsts, then all seconds: scores of different collections cannot be compared. Among firsts those come before whose meaning is nearer, which is
 /// right where one model has embedded them, and no worse than any other order elsewhere.
-fn interleaved<'a>(found: Vec<(&'a Collection, Hits)>) -> impl Iterator<Item = (&'a Collection, Hit)> {
+fn interleaved(found: Vec<(&Collection, Hits)>) -> impl Iterator<Item = (&Collection, Hit)> {
     let mut ranked: Vec<(usize, &Collection, Hit)> = Vec::new();
     for (collection, hits) in found {
         ranked.extend(hits.hits.into_iter().enumerate().map(|(rank, hit)| (rank, collection, hit)));

@@ -1,13 +1,13 @@
 //! A host that speaks the protocol line by line with a handler over a real folder.
 
 use std::path::Path;
+use std::thread::JoinHandle;
 
 use nuthatch_engine::{CollectionOptions, Database, EmbedderChoice, Options, Record};
 use nuthatch_mcp::{Access, Handler, Local, Settings, serve};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
-use tokio::runtime::Runtime;
-use tokio::task::JoinHandle;
+use tokio::runtime::{Builder, Runtime};
 
 pub struct Host {
     pub database: Database,
@@ -42,11 +42,15 @@ impl Host {
         let database = Database::open(folder.path().join("memory"), Options::default()).unwrap();
         let mut settings = settings(folder.path());
         change(&mut settings);
-        let runtime = Runtime::new().unwrap();
+        let current_thread = || Builder::new_current_thread().enable_all().build().unwrap();
         let (here, there) = tokio::io::duplex(1 << 20);
         let ((output, input), (their_input, their_output)) = (tokio::io::split(here), tokio::io::split(there));
         let handler = Handler::new(access(database.clone()), settings);
-        let serving = runtime.spawn(serve(handler, their_input, their_output, std::future::pending()));
+        // As in the program: one thread moves messages, others do the work.
+        let serving = std::thread::spawn(move || {
+            current_thread().block_on(serve(handler, their_input, their_output, std::future::pending()))
+        });
+        let runtime = current_thread();
         let output = BufReader::new(output).lines();
         let mut host = Self { database, folder, runtime, input, output, serving, asked: 0, notifications: Vec::new() };
         let hello = json!({
@@ -162,7 +166,7 @@ impl Host {
         while let Some(line) = self.runtime.block_on(self.output.next_line()).unwrap() {
             said.push(serde_json::from_str(&line).unwrap());
         }
-        self.runtime.block_on(self.serving).unwrap().unwrap();
+        self.serving.join().unwrap().unwrap();
         said
     }
 }

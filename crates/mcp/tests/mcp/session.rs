@@ -86,7 +86,6 @@ fn what_goes_wrong_is_told_with_what_to_do() {
         ("search", json!({"query": "x", "limit": 0}), "give 1 to 50"),
         ("search", json!({"query": "x", "max_tokens": 1}), "give 300 to 20000"),
         ("search", json!({"query": "x", "cursor": "?"}), "is not a cursor"),
-        ("search", json!({"query": "x", "mode": "vector"}), "vector"),
         ("get", json!({}), "give `ids`, or `path`"),
         ("get", json!({"ids": ["nobody"]}), "no record has the id nobody"),
         ("get", json!({"path": "nowhere.md"}), "no file"),

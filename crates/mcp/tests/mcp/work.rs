@@ -40,6 +40,16 @@ struct Gate {
     database: Database,
     passes: Arc<Mutex<Receiver<()>>>,
     ended: Sender<Option<String>>,
+    left: Sender<()>,
+}
+
+/// Tells when nobody waits for a call any more, because it has ended or was cancelled.
+struct Waiting(Sender<()>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.send(()).ok();
+    }
 }
 
 impl Access for Gate {
@@ -47,7 +57,8 @@ impl Access for Gate {
         &self,
         call: impl FnOnce(&Database) -> nuthatch_engine::Result<T> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let Self { database, passes, ended } = self.clone();
+        let Self { database, passes, ended, left } = self.clone();
+        let _waiting = Waiting(left);
         let done = tokio::task::spawn_blocking(move || {
             passes.lock().unwrap().recv().unwrap();
             let done = call(&database);
@@ -62,13 +73,15 @@ impl Access for Gate {
 fn a_call_that_is_cancelled_ends_and_is_not_answered() {
     let (pass, passes) = channel();
     let (ended, endings) = channel();
+    let (left, leaving) = channel();
     let passes = Arc::new(Mutex::new(passes));
-    let mut host = Host::asking(|database| Gate { database, passes, ended }, |_| ());
+    let mut host = Host::asking(|database| Gate { database, passes, ended, left }, |_| ());
     host.store("notes", ["The heron stands.".to_string()]);
     let cancelled = host.begin("tools/call", json!({"name": "search", "arguments": {"query": "heron"}}));
     let notice = json!({"requestId": cancelled});
     host.say(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": notice}));
-    // What is asked afterwards is answered: the cancellation has been seen by then.
+    leaving.recv().unwrap();
+    // One thread moves messages: what it answers now comes after all that the cancellation did.
     let tools = host.begin("tools/list", json!({}));
     assert_eq!(host.hear()["id"], tools);
     pass.send(()).unwrap();

@@ -212,11 +212,12 @@ mod tests {
     #[test]
     fn two_tenants_share_the_processors_and_one_has_its_own_again_when_the_other_has_gone() {
         let (shares, now) = (Shares::with_cpus(4, 64, 2, 100), Instant::now());
-        let _other = shares.enter("b", Work::Write, now).ok().unwrap();
-        let (reads, _waiting) = fill(&shares, "a", Work::Read, now);
-        let (writes, _waiting_too) = fill(&shares, "a", Work::Write, now);
+        let other = shares.enter("b", Work::Write, now).ok().unwrap();
+        let (reads, waiting) = fill(&shares, "a", Work::Read, now);
+        let (writes, waiting_too) = fill(&shares, "a", Work::Write, now);
         assert_eq!((reads.len(), writes.len()), (2, 16));
-        drop((reads, writes, _other));
+        drop((waiting, waiting_too));
+        drop((reads, writes, other));
         let later = now + Duration::from_secs(30);
         assert_eq!(fill(&shares, "a", Work::Read, later).0.len(), 56);
     }

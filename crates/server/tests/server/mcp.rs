@@ -102,7 +102,7 @@ fn a_key_says_whose_memory_it_is_and_what_may_be_done() {
     let reader = place.key("default", &[Scope::Read]);
     let writer = place.key("default", &[Scope::Read, Scope::Write]);
     let admin = place.client().with_key(&place.key("default", &[Scope::Admin]));
-    admin.post("/v1/tenants", json!({"name": "acme"})).is(201);
+    admin.put("/v1/tenants/acme", json!({})).is(201);
     let acme = place.client().with_key(&place.key("acme", &[Scope::Read, Scope::Write]));
     let [reader, writer] = [reader, writer].map(|key| place.client().with_key(&key));
     notes(&writer);
@@ -127,7 +127,7 @@ fn a_key_says_whose_memory_it_is_and_what_may_be_done() {
 fn limits_of_a_tenant_hold_here_too() {
     let place = Place::new();
     let admin = place.client().with_key(&place.key("default", &[Scope::Admin]));
-    admin.post("/v1/tenants", json!({"name": "acme"})).is(201);
+    admin.put("/v1/tenants/acme", json!({})).is(201);
     admin.put("/v1/tenants/acme/limits", json!({"requests_per_second": 1})).is(200);
     let acme = place.client().with_key(&place.key("acme", &[Scope::Read]));
     let refused = (0..200).find_map(|_| {
@@ -161,7 +161,7 @@ fn what_is_no_request_is_refused_and_nothing_is_kept() {
     let client = place.client();
     client.get("/mcp").fails(405, "invalid");
     client.delete("/mcp").fails(405, "invalid");
-    assert_eq!(client.send("POST", "/mcp", &HEADERS[..2], b"{".to_vec()).status, 400);
+    client.send("POST", "/mcp", &HEADERS[..2], b"{".to_vec()).fails(400, "invalid");
     assert_eq!(client.send("POST", "/mcp", &HEADERS[1..], b"{}".to_vec()).status, 415);
     assert_eq!(client.send("POST", "/mcp", &HEADERS[..1], b"{}".to_vec()).status, 406);
     let long = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"x": "x".repeat(8192)}});
