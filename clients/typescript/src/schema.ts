@@ -72,6 +72,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who has administered what, when, and how it ended. Reading it is noted, too. */
+        get: operations["get_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/backups": {
         parameters: {
             query?: never;
@@ -763,6 +780,15 @@ export interface components {
         AppendToKey: {
             key: components["schemas"]["Bytes"];
             more: components["schemas"]["Bytes"];
+        };
+        AuditLog: {
+            /**
+             * Format: int64
+             * @description Lines that are no entries: what a crash cut short.
+             */
+            damaged: number;
+            /** @description Oldest first: `time`, `face`, `who`, `request`, `action`, `target`, `details`, `outcome`, `kind`, `left_out`. */
+            entries: Record<string, unknown>[];
         };
         BackedUpCollection: {
             name: string;
@@ -1605,6 +1631,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_audit: {
+        parameters: {
+            query?: {
+                /** @description Only of this action, for example `tenant.drop`; `tenant` for all about tenants. */
+                action?: string;
+                /** @description Only of the key with this id. */
+                key?: string;
+                /** @description So many of the newest. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditLog"];
                 };
             };
             /** @description It could not be done; the document says why and what to do */
