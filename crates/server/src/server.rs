@@ -160,7 +160,11 @@ async fn noted(shared: &Arc<Shared>, action: &'static str) -> Result<()> {
             .detail("backup_dir", backup_dir.as_ref().map(|path| path.display().to_string()));
     }
     let book = shared.audit.clone();
-    blocking(move || Ok(book.note(entry, true))).await
+    let note = move || {
+        book.note(entry, true);
+        Ok(())
+    };
+    blocking(note).await
 }
 
 fn no_address(error: std::io::Error) -> Error {

@@ -115,7 +115,7 @@ impl KeyCommand {
                 let file = KeyFile::of(&folder);
                 if create.password {
                     let made = password().and_then(|password| file.create_with_password(new, &password, now));
-                    let key = act.end(made, |key| id_and_end(key))?;
+                    let key = act.end(made, id_and_end)?;
                     return show_user(out, &key, create.json);
                 }
                 let made = act.end(file.create(new, now), |(key, _)| id_and_end(key))?;

@@ -270,7 +270,7 @@ fn a_crowd_that_reads_and_writes_is_served_without_a_failure() {
 
 fn redis_turn(stream: &mut BufReader<TcpStream>, at: usize) -> bool {
     let (key, mut line) = (at % 500, String::new());
-    if at % 2 == 0 {
+    if at.is_multiple_of(2) {
         stream.get_mut().write_all(format!("SET k{key} value-{key}\r\n").as_bytes()).unwrap();
         return stream.read_line(&mut line).is_ok() && line == "+OK\r\n";
     }

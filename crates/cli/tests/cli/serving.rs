@@ -13,14 +13,14 @@ pub struct Served {
     pub address: String,
     /// For Redis clients; empty without the flag.
     pub redis: String,
-    log: BufReader<Box<dyn Read + Send>>,
+    log: BufReader<Box<dyn Read + Send + Sync>>,
 }
 
 /// A server on a port of its own, ready.
 pub fn serve(place: &Place, more: &[&str]) -> Served {
     let arguments = [&["serve", "--listen", "127.0.0.1:0", "--log-format", "json"], more].concat();
     let mut child = place.command(&arguments).stderr(Stdio::piped()).spawn().unwrap();
-    let stderr: Box<dyn Read + Send> = Box::new(child.stderr.take().unwrap());
+    let stderr: Box<dyn Read + Send + Sync> = Box::new(child.stderr.take().unwrap());
     let log = BufReader::new(stderr);
     let mut served = Served { child, address: String::new(), redis: String::new(), log };
     loop {

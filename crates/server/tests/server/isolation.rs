@@ -194,7 +194,7 @@ impl Tenant<'_> {
         let names = [
             format!("..%2F{other}%2Fnotes"),
             format!("{other}%2Fnotes"),
-            format!("{other}"),
+            other.to_string(),
             "%00%00%00%01".into(),
             "..".into(),
             format!("..%2F..%2Findexes%2F{}%2F1", self.dice.u32(..10)),
@@ -211,7 +211,7 @@ impl Tenant<'_> {
         }
         for command in [
             format!("GET {other}/k1"),
-            format!("GET \"\\x00\\x00\\x00\\x01k1\""),
+            "GET \"\\x00\\x00\\x00\\x01k1\"".to_string(),
             format!("NH.SEARCH {other}/notes TEXT bird"),
         ] {
             self.ask(&command);
