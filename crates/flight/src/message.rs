@@ -1,8 +1,10 @@
 //! Flight's messages: Arrow's IPC format, in and out.
 //!
-//! **Invariant:** bytes of a client that are no Arrow are an error, never a panic: what the reader would trust is checked here first.
+//! **Invariant:** bytes of a client that are no Arrow are an error: what the reader would trust is checked here first, and where it
+//! panics nevertheless (a buffer whose length is no multiple of its items'), that is an error, too.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
@@ -24,7 +26,7 @@ pub fn schema_of(message: &FlightData) -> Result<Schema> {
     if schema.fields().is_none() {
         return Err(Error::invalid("the schema has no fields"));
     }
-    convert::try_fb_to_schema(schema).map_err(|error| no_arrow(&error))
+    read(|| convert::try_fb_to_schema(schema))
 }
 
 /// The batch in a later message; `None` for one that carries only metadata.
@@ -67,8 +69,9 @@ pub fn batch_of(message: &FlightData, schema: &SchemaRef) -> Result<Option<Recor
     }
     // Not copied, except columns that do not begin where the processor wants them to.
     let body = Buffer::from(body.clone());
-    let read = reader::read_record_batch(&body, batch, schema.clone(), &HashMap::new(), None, &parsed.version());
-    read.map(Some).map_err(|error| no_arrow(&error))
+    let no_dictionaries = HashMap::new();
+    read(|| reader::read_record_batch(&body, batch, schema.clone(), &no_dictionaries, None, &parsed.version()))
+        .map(Some)
 }
 
 fn parse(message: &FlightData) -> Result<Message<'_>> {
@@ -76,8 +79,13 @@ fn parse(message: &FlightData) -> Result<Message<'_>> {
         .map_err(|error| Error::invalid(format!("a message of the stream is no Arrow IPC message: {error}")))
 }
 
-fn no_arrow(error: &ArrowError) -> Error {
-    Error::invalid(format!("the batch cannot be read as Arrow: {error}"))
+/// Nothing of what was being read outlives a panic.
+fn read<T>(reader: impl FnOnce() -> std::result::Result<T, ArrowError>) -> Result<T> {
+    let no_arrow = |why: &dyn std::fmt::Display| Error::invalid(format!("the message cannot be read as Arrow: {why}"));
+    match catch_unwind(AssertUnwindSafe(reader)) {
+        Ok(read) => read.map_err(|error| no_arrow(&error)),
+        Err(_) => Err(no_arrow(&"its buffers do not fit its schema")),
+    }
 }
 
 /// Turns batches of one schema into messages.

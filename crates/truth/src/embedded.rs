@@ -39,6 +39,8 @@ pub struct TruthMemory {
 const RECOVERY_WAIT_MAX: Duration = Duration::from_secs(20);
 const FULL_WAIT_MAX: Duration = Duration::from_secs(3);
 
+/// How often a walk over the logs is begun, when files go meanwhile.
+const LISTS_MAX: usize = 5;
 /// Obsolete logs that are kept to be written over.
 const LOGS_RECYCLED_MAX: usize = 4;
 
@@ -160,7 +162,19 @@ impl Embedded {
     pub fn scrub_logs(&self) -> Result<()> {
         let _turning = self.turning_logs.write();
         self.flush_tables()?;
-        scrub(&self.folder).map_err(|error| TruthError::Io { path: self.folder.clone(), what: error.to_string() })
+        self.while_files_go(scrub)
+    }
+
+    /// RocksDB deletes what it needs no more whenever it likes: then the list of files is made anew.
+    fn while_files_go(&self, walk: impl Fn(&Path) -> std::io::Result<()>) -> Result<()> {
+        let again = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+        let mut walked = walk(&self.folder);
+        for _ in 1..LISTS_MAX {
+            if walked.as_ref().err().is_some_and(again) {
+                walked = walk(&self.folder);
+            }
+        }
+        walked.map_err(|error| TruthError::Io { path: self.folder.clone(), what: error.to_string() })
     }
 
     /// Gives the space of logs that are kept to be written over back to the disk. Writers wait for a moment, and later for
@@ -168,9 +182,7 @@ impl Embedded {
     pub fn empty_spare_logs(&self) -> Result<()> {
         let _turning = self.turning_logs.write();
         let empty = |path: PathBuf| std::fs::OpenOptions::new().write(true).open(path)?.set_len(0);
-        obsolete_logs(&self.folder)
-            .and_then(|logs| logs.into_iter().try_for_each(empty))
-            .map_err(|error| TruthError::Io { path: self.folder.clone(), what: error.to_string() })
+        self.while_files_go(|folder| obsolete_logs(folder)?.into_iter().try_for_each(empty))
     }
 
     fn flush_tables(&self) -> Result<()> {

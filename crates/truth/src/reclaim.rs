@@ -4,6 +4,7 @@
 //! at once. **Invariant:** when [`Embedded::reclaim`] returns, no file of the folder that was there before it is left, but for
 //! table files outside of the extent that was asked for, and none holds what was deleted before the call.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use rocksdb::{BottommostLevelCompaction, CompactOptions};
@@ -51,15 +52,22 @@ impl Embedded {
                 false => self.compact(table, Some(&from), Some(to.as_slice()).filter(|to| !to.is_empty()), &options),
             }
         }
-        // A compaction that fails says nothing here: what it left is what tells.
-        let now: Vec<String> = self.live_tables()?.into_iter().map(|file| file.name).collect();
         let concerns = |file: &rocksdb::LiveFile| {
             whole(&file.column_family_name)
                 || file.end_key.as_ref().is_none_or(|end| *end >= from)
                     && file.start_key.as_ref().is_none_or(|start| to.is_empty() || *start < to)
         };
         let (old, _): (Vec<_>, Vec<_>) = before.into_iter().partition(concerns);
-        if let Some(left) = old.iter().find(|file| now.contains(&file.name)) {
+        // RocksDB leaves out a file that has keys on both sides of the extent and none inside. It cannot be told from here which
+        // those are, so what is left is written anew around a key that it has.
+        for file in self.still_there(&old)? {
+            let table = Table::ALL.into_iter().find(|table| table.name() == file.column_family_name);
+            if let (Some(table), Some(key)) = (table, &file.start_key) {
+                self.compact(table, Some(key), Some(key), &options);
+            }
+        }
+        // A compaction that fails says nothing here: what it left is what tells.
+        if let Some(left) = self.still_there(&old)?.first() {
             let path = self.folder().join(left.name.trim_start_matches('/'));
             let what = "it could not be written anew; is the disk full?".to_string();
             return Err(TruthError::Io { path, what });
@@ -178,6 +186,11 @@ impl Embedded {
                 Some(_) => std::thread::sleep(POLL),
             }
         }
+    }
+
+    fn still_there<'f>(&self, files: &'f [rocksdb::LiveFile]) -> Result<Vec<&'f rocksdb::LiveFile>> {
+        let now: HashSet<String> = self.live_tables()?.into_iter().map(|file| file.name).collect();
+        Ok(files.iter().filter(|file| now.contains(&file.name)).collect())
     }
 
     fn live_tables(&self) -> Result<Vec<rocksdb::LiveFile>> {

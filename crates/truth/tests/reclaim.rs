@@ -72,6 +72,26 @@ fn a_reclaim_of_one_shard_leaves_the_tables_of_others_alone() {
     assert_eq!(verify(folder.path(), Some(&truth)).unwrap(), vec![]);
 }
 
+/// Files are as wide as the shards that were written at the same time.
+#[test]
+fn a_file_with_nothing_of_the_shard_between_its_keys_is_no_obstacle() {
+    let folder = tempfile::tempdir().unwrap();
+    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let mut dice = fastrand::Rng::with_seed(6);
+    let [below, between, above] = [6, 7, 8].map(|collection| Shard { tenant: 0, collection });
+    let write = |shards: &[Shard], dice: &mut fastrand::Rng| {
+        let mut batch = Batch::new();
+        shards.iter().for_each(|shard| batch.put(Table::Records, shard.number_key(1), noise(dice, 500)));
+        truth.write(batch).unwrap();
+        truth.flush().unwrap();
+    };
+    for shards in [&[below, above][..], &[below, between, above], &[below, above]] {
+        write(shards, &mut dice);
+        truth.reclaim(Extent::Shard(between)).unwrap();
+    }
+    assert!(truth.get(Table::Records, &between.number_key(1)).unwrap().is_some());
+}
+
 #[test]
 fn an_old_snapshot_keeps_a_reclaim_from_pretending() {
     let folder = tempfile::tempdir().unwrap();
