@@ -347,6 +347,7 @@ def test_a_forked_child_does_not_keep_the_folder_locked(folder):
     try:
         db.close()
         nuthatch.connect(folder).close()
+        assert process.is_alive(), "it waited for the child"
     finally:
         leave.set()
         process.join(30)

@@ -45,7 +45,7 @@ const FORGET_EVERY: Timespec = Timespec { tv_sec: 3600, tv_nsec: 0 };
 pub(crate) struct Server {
     serving: Arc<Serving>,
     accepting: Option<JoinHandle<()>>,
-    /// Wakes the accepting thread by closing.
+    /// Wakes the accepting thread when it is shut down; closing would not, where a fork has it, too.
     wake: Option<UnixStream>,
 }
 
@@ -96,7 +96,9 @@ impl Server {
             return;
         }
         socket::remove_from(&serving.folder);
-        self.wake = None;
+        if let Some(wake) = self.wake.take() {
+            wake.shutdown(Shutdown::Both).ok(); // both ends are in this process
+        }
         if let Some(accepting) = self.accepting.take() {
             accepting.join().ok(); // it cannot panic, and there would be nothing to do about it
         }
