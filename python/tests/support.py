@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import subprocess
 import sys
 import zlib
@@ -15,13 +16,21 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def run_python(script: str, *arguments: str, **options: object) -> subprocess.Popen[str]:
-    """A Python process of its own, with its output readable line by line."""
+    """A Python process of its own, with its output readable line by line.
+
+    It hears interrupts, even where whoever started the tests does not.
+    """
+
+    def hear_interrupts() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
     return subprocess.Popen(
         [sys.executable, "-u", "-c", script, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=hear_interrupts if sys.platform != "win32" else None,
         **options,
     )
 

@@ -279,8 +279,7 @@ def test_a_flipped_byte_in_the_truth_is_named_by_the_doctor(folder):
 def test_interrupting_a_wait_is_heard(folder):
     assert sys.platform != "win32"
     script = """
-import signal, sys, nuthatch
-signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have it ignored
+import sys, nuthatch
 db = nuthatch.connect(sys.argv[1])
 notes = db.collection("notes", embedder=nuthatch.embedders.function(lambda t: [[1.0, 2.0]] * len(t), name="f", dim=2))
 try:
