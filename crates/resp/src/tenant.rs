@@ -49,6 +49,11 @@ impl Tenant {
         })
     }
 
+    /// False once the tenant was dropped, even when there is another of its name.
+    pub fn is_there(&self) -> bool {
+        self.database.limits().is_ok()
+    }
+
     /// The database of that number; its keyspace is made when there is none.
     pub(crate) fn space(&self, number: usize) -> Outcome<Arc<Space>> {
         if let Some(space) = self.spaces.lock().get(&number) {

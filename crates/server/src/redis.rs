@@ -47,9 +47,8 @@ pub fn start(listener: TcpListener, tls: Option<Arc<ServerConfig>>, shared: &Arc
 /// Lets in who has a key; everybody, where none is needed.
 struct KeyGate {
     shared: Arc<Shared>,
-    /// What the connections of a tenant share, by its name and when it was made: of a tenant that was dropped and made anew, nothing
-    /// is left over.
-    tenants: Mutex<HashMap<(String, String), Arc<Tenant>>>,
+    /// What the connections of a tenant share, by its name.
+    tenants: Mutex<HashMap<String, Arc<Tenant>>>,
 }
 
 impl KeyGate {
@@ -68,10 +67,6 @@ impl KeyGate {
             }
         };
         let all = self.shared.database().map_err(|_| Refused::Wrong)?;
-        let created = match tenant {
-            TENANT_DEFAULT => String::new(),
-            tenant => all.tenant_info(tenant).map_err(refused)?.created,
-        };
         let database = database_of(all, tenant).map_err(refused)?;
         let pass = KeyPass {
             shared: self.shared.clone(),
@@ -80,8 +75,17 @@ impl KeyGate {
             database: database.clone(),
             tenant: tenant.into(),
         };
-        let place = (tenant.to_string(), created);
-        let tenant = self.tenants.lock().entry(place).or_insert_with(|| Tenant::new(database)).clone();
+        let mut tenants = self.tenants.lock();
+        let tenant = match tenants.get(tenant) {
+            // Of one that was dropped and made anew, nothing is left over.
+            Some(known) if known.is_there() => known.clone(),
+            _ => {
+                let made = Tenant::new(database);
+                tenants.insert(tenant.to_string(), made.clone());
+                made
+            }
+        };
+        drop(tenants);
         Ok(Grant { user: user.to_string(), tenant, scopes, pass: Some(Arc::new(pass)) })
     }
 

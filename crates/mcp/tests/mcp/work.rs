@@ -38,6 +38,7 @@ fn adding_files_reports_to_a_host_that_wants_to_know() {
 #[derive(Clone)]
 struct Gate {
     database: Database,
+    entered: Sender<()>,
     passes: Arc<Mutex<Receiver<()>>>,
     ended: Sender<Option<String>>,
     left: Sender<()>,
@@ -57,8 +58,9 @@ impl Access for Gate {
         &self,
         call: impl FnOnce(&Database) -> nuthatch_engine::Result<T> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let Self { database, passes, ended, left } = self.clone();
+        let Self { database, entered, passes, ended, left } = self.clone();
         let _waiting = Waiting(left);
+        entered.send(()).unwrap();
         let done = tokio::task::spawn_blocking(move || {
             passes.lock().unwrap().recv().unwrap();
             let done = call(&database);
@@ -71,13 +73,16 @@ impl Access for Gate {
 
 #[test]
 fn a_call_that_is_cancelled_ends_and_is_not_answered() {
+    let (entered, entering) = channel();
     let (pass, passes) = channel();
     let (ended, endings) = channel();
     let (left, leaving) = channel();
     let passes = Arc::new(Mutex::new(passes));
-    let mut host = Host::asking(|database| Gate { database, passes, ended, left }, |_| ());
+    let mut host = Host::asking(|database| Gate { database, entered, passes, ended, left }, |_| ());
     host.store("notes", ["The heron stands.".to_string()]);
     let cancelled = host.begin("tools/call", json!({"name": "search", "arguments": {"query": "heron"}}));
+    // What is cancelled before it has begun never begins.
+    entering.recv().unwrap();
     let notice = json!({"requestId": cancelled});
     host.say(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": notice}));
     leaving.recv().unwrap();

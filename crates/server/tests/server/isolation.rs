@@ -226,7 +226,8 @@ impl Tenant<'_> {
         }
         self.keys.clear();
         self.redis = connect(self.place, &self.token);
-        assert!(self.ask("KEYS *").starts_with("*0"));
+        let left = self.ask("KEYS *");
+        assert!(left.starts_with("*0"), "{left:?}");
     }
 }
 
