@@ -115,7 +115,8 @@ impl Caller {
             book.note(entry, is_operator);
             Ok(())
         };
-        self.step(note).await?;
+        // Not a step: what was done is noted even when the key has ended meanwhile.
+        self.shared.admission.work(note).await.map_err(|error| self.problem(error))?;
         done
     }
 
