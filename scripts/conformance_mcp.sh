@@ -18,22 +18,9 @@ if [ "$(cat "$packages/versions" 2>/dev/null || true)" != "$suite $node" ]; then
     echo "$suite $node" >"$packages/versions"
 fi
 
-work=$(mktemp -d)
-server=
-finish() {
-    [ -z "$server" ] || kill "$server" 2>/dev/null || true
-    [ -z "$server" ] || wait "$server" 2>/dev/null || true
-    rm -rf "$work"
-}
-trap finish EXIT
+. scripts/serving.sh
 
-"$command" serve --data-dir "$work/memory" --listen 127.0.0.1:0 --log-format json 2>"$work/log" &
-server=$!
-until grep -q '"message":"ready"' "$work/log"; do
-    kill -0 "$server" 2>/dev/null || { cat "$work/log" >&2; exit 1; }
-    sleep 0.1
-done
-address=$(grep -om1 '"address":"[^"]*"' "$work/log" | cut -d'"' -f4)
+start_server
 
 status=0
 for revision in 2025-11-25 2026-07-28; do
@@ -41,8 +28,5 @@ for revision in 2025-11-25 2026-07-28; do
         --url "http://$address/mcp" --requirements "$revision" --expected-failures "tests/conformance/mcp-$revision.yaml" ||
         status=$?
 done
-# Whatever the suite did, the server must end in good order, and the folder must be whole.
-kill "$server" && wait "$server"
-server=
-"$command" doctor --data-dir "$work/memory"
+end_server
 exit "$status"
