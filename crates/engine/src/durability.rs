@@ -10,6 +10,7 @@ use crate::{Error, Result};
 /// What a write has survived by the time that its call returns. Whatever is chosen, writes keep their order, and one call's are
 /// there together or not at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// On the disk: it survives kill -9, a crash of the system and power loss. Callers that wait at the same time share one fsync.
     #[default]

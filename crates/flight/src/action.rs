@@ -9,7 +9,7 @@ use tonic::Status;
 
 use crate::caller::{Caller, Scope};
 use crate::snapshots::{AGE_MAX, Snapshots};
-use crate::ticket::{Durable, parse};
+use crate::ticket::parse;
 
 /// What there is to do, and with which body.
 const ACTIONS: [(&str, &str); 7] = [
@@ -62,7 +62,7 @@ struct Delete {
     filter: Option<String>,
     prefix: Option<String>,
     #[serde(default)]
-    durability: Durable,
+    durability: Durability,
 }
 
 pub fn list() -> Vec<ActionType> {
@@ -98,8 +98,7 @@ pub async fn act<C: Caller>(caller: C, action: Action, snapshots: Snapshots) -> 
             let caller = caller.allowed(Scope::Write)?;
             let delete: Delete = read(body)?;
             let done = caller.run(move |database| {
-                let durability = Durability::from(delete.durability);
-                let collection = database.existing_collection(&delete.collection)?.with_durability(durability);
+                let collection = database.existing_collection(&delete.collection)?.with_durability(delete.durability);
                 delete.from(&collection)
             });
             Ok(json!({"deleted": done.await?.deleted}))

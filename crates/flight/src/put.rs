@@ -18,7 +18,7 @@ use crate::caller::Caller;
 use crate::columns::Layout;
 use crate::incoming::Incoming;
 use crate::message;
-use crate::ticket::{Durable, Target, of_descriptor};
+use crate::ticket::{Target, of_descriptor};
 
 /// What is said of a batch when it is stored.
 #[derive(Serialize)]
@@ -50,11 +50,11 @@ pub async fn put<C: Caller>(
 ) -> Result<impl Stream<Item = Result<PutResult, Status>> + Send + use<C>, Status> {
     let mut incoming = Incoming::new(stream, caller.clone());
     let opening = incoming.open().await?;
-    let of_path = |collection| Target { collection, durability: Durable::default() };
+    let of_path = |collection| Target { collection, durability: Durability::default() };
     let Target { collection, durability } = of_descriptor(&opening.descriptor, of_path)?;
     let (name, schema) = (collection.clone(), opening.schema.clone());
     let layout = caller.run(move |database| Layout::of(&schema, &database.existing_collection(&name)?.info()?)).await?;
-    let (schema, layout, durability) = (opening.schema, Arc::new(layout), durability.into());
+    let (schema, layout) = (opening.schema, Arc::new(layout));
     let put = Put { incoming, caller, collection, durability, schema, layout, sequence: 0 };
     Ok(try_unfold(put, |mut put| async move { Ok(put.step().await?.map(|stored| (stored, put))) }))
 }

@@ -40,7 +40,7 @@ pub struct Target {
     pub collection: String,
     /// What a batch has survived when it is acknowledged.
     #[serde(default)]
-    pub durability: Durable,
+    pub durability: Durability,
 }
 
 /// Searches to come: what they have in common.
@@ -53,28 +53,6 @@ pub struct Searches {
     /// A question without text and vector, as the HTTP interface takes it.
     #[serde(default)]
     pub search: Option<Value>,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Durable {
-    /// On the disk.
-    #[default]
-    Commit,
-    /// With the operating system, and on the disk a moment later.
-    Interval,
-    /// With the operating system.
-    Os,
-}
-
-impl From<Durable> for Durability {
-    fn from(durable: Durable) -> Self {
-        match durable {
-            Durable::Commit => Self::Commit,
-            Durable::Interval => Self::Interval,
-            Durable::Os => Self::Os,
-        }
-    }
 }
 
 /// A descriptor is a path of one part, the collection's name, or JSON.

@@ -1,6 +1,6 @@
 //! A record as a model sees it: what to cite, the text as far as there is room, and the fields that are not about its place.
 
-use nuthatch_engine::{Hit, Payload, StoredRecord, Value, payload_to_json};
+use nuthatch_engine::{Hit, Payload, StoredRecord, Value, citation, payload_to_json};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
@@ -58,7 +58,7 @@ impl Found {
     }
 
     fn new(collection: &str, id: String, text: Option<String>, context: Option<String>, payload: &Payload) -> Self {
-        let source = source(payload);
+        let source = text_field(payload, "path").map(|path| citation(path, payload));
         let mut fields = payload_to_json(payload);
         let mut heading = context;
         if source.is_some() {
@@ -127,21 +127,6 @@ impl Found {
 
 /// A text of which less than this can be shown waits for the next page.
 const ROOM_BYTES_MIN: usize = 200;
-
-/// `docs/a.md:12-30`, or `report.pdf page 4`. `None` for a record that did not come from a file.
-fn source(payload: &Payload) -> Option<String> {
-    let path = text_field(payload, "path")?;
-    let number = |name: &str| match payload.get(name) {
-        Some(Value::Int(number)) => Some(*number),
-        _ => None,
-    };
-    Some(match (number("page"), number("start_line"), number("end_line")) {
-        (Some(page), ..) => format!("{path} page {page}"),
-        (None, Some(start), Some(end)) if start < end => format!("{path}:{start}-{end}"),
-        (None, Some(start), _) => format!("{path}:{start}"),
-        _ => path.to_string(),
-    })
-}
 
 fn text_field<'a>(payload: &'a Payload, name: &str) -> Option<&'a str> {
     match payload.get(name) {

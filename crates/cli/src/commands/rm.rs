@@ -1,11 +1,10 @@
 //! `nuthatch rm`: files with their passages, records, or a whole collection.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
-use nuthatch_engine::{Collection, Error, Receipt, Result as EngineResult, Scan, Search, Value};
+use nuthatch_engine::{Collection, Error, Receipt, Result as EngineResult};
 use serde::Serialize;
 use serde_json::json;
 
@@ -16,9 +15,6 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{self, Out, plain};
 use crate::units::count;
 use crate::{folder, paths};
-
-/// Records of one page while a filter is followed.
-const PAGE: usize = 1000;
 
 #[derive(Args)]
 pub struct Rm {
@@ -141,27 +137,9 @@ fn remove_targets(collection: &Collection, targets: &[String], removed: &mut Rem
 
 /// Files all of whose passages pass go as files; whatever else passes goes as records. Returns how many files.
 fn remove_where(collection: &Collection, condition: &str) -> EngineResult<u64> {
-    let filter = Search::default().filter(condition)?.filter;
-    let mut passages: BTreeMap<String, usize> = BTreeMap::new();
-    let mut scan = Scan { limit: PAGE, filter, ..Scan::default() };
-    loop {
-        let page = collection.scan(&scan)?;
-        for record in &page.records {
-            if let Some(Value::Text(path)) = record.payload.get("path") {
-                *passages.entry(path.clone()).or_default() += 1;
-            }
-        }
-        match page.cursor {
-            Some(cursor) => scan.cursor = Some(cursor),
-            None => break,
-        }
-    }
     let mut files = 0;
-    for (path, passing) in passages {
-        let is_whole = |file: &nuthatch_engine::FileInfo| file.path == path && file.passages == passing;
-        if collection.files(&path)?.iter().any(is_whole) {
-            files += collection.remove_files(&path)?;
-        }
+    for file in collection.whole_files(condition)? {
+        files += collection.remove_files(&file.path)?;
     }
     collection.delete_where(condition)?;
     Ok(files)

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use nuthatch_engine::{
-    Accuracy, Answer, Collection, ErrorKind, Fusion, Hit, Leg, Legs, Mode, Value, payload_to_json, text_snippet,
+    Accuracy, Answer, Collection, ErrorKind, Fusion, Hit, Leg, Legs, Mode, Value, citation, payload_to_json,
+    text_snippet,
 };
 use nuthatch_text::Analyzer;
 use serde::Serialize;
@@ -203,7 +204,8 @@ fn stored_id(collection: &Collection, argument: &str) -> Result<String, Failure>
 /// Rank, source, score, and each leg's place; then the id and the heading.
 fn show_hit(out: &mut Out, rank: usize, hit: &Hit, here: &Path) -> Result<(), Failure> {
     let id = plain(paths::shown(&hit.id, here));
-    let source = plain(&source(hit, here).unwrap_or_else(|| id.clone()));
+    let source = field(hit, "path").map(|path| citation(paths::shown(path, here), &hit.payload));
+    let source = plain(&source.unwrap_or_else(|| id.clone()));
     write!(out, "{BOLD}{rank}.{BOLD:#} {SOURCE}{source}{SOURCE:#}  {BOLD}{:.4}{BOLD:#}", hit.score)?;
     for (name, leg) in [("text", &hit.legs.text), ("vector", &hit.legs.vector)] {
         if let Some(Leg { rank, score }) = leg {
@@ -218,21 +220,6 @@ fn show_hit(out: &mut Out, rank: usize, hit: &Hit, here: &Path) -> Result<(), Fa
         writeln!(out, "   {DIM}{}{DIM:#}", line.join("  ·  "))?;
     }
     Ok(())
-}
-
-/// `docs/a.md:12-30`, or `report.pdf page 4`. `None` for a record that did not come from a file.
-fn source(hit: &Hit, here: &Path) -> Option<String> {
-    let path = paths::shown(field(hit, "path")?, here);
-    let number = |name: &str| match hit.payload.get(name) {
-        Some(Value::Int(number)) => Some(*number),
-        _ => None,
-    };
-    Some(match (number("page"), number("start_line"), number("end_line")) {
-        (Some(page), ..) => format!("{path} page {page}"),
-        (None, Some(start), Some(end)) if start < end => format!("{path}:{start}-{end}"),
-        (None, Some(start), _) => format!("{path}:{start}"),
-        _ => path.to_string(),
-    })
 }
 
 fn field<'a>(hit: &'a Hit, name: &str) -> Option<&'a str> {

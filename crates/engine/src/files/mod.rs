@@ -7,10 +7,12 @@
 //! was or as it is now, and running it again finishes the rest.
 
 mod add;
+mod citation;
 mod entry;
 pub(crate) mod staged;
 
 pub(crate) use add::{Add, Shelf};
 pub use add::{AddOptions, AddReport, Progress, Skipped};
+pub use citation::citation;
 pub(crate) use entry::FileEntry;
 pub use entry::FileInfo;

@@ -44,6 +44,7 @@ mod snapshot;
 #[cfg(unix)]
 mod socket;
 mod tenants;
+mod whole_files;
 pub(crate) mod wire;
 
 #[cfg(not(unix))]

@@ -1,8 +1,6 @@
 //! `forget`: notes by id, whatever passes a condition, or files.
 
-use std::collections::BTreeMap;
-
-use nuthatch_engine::{Collection, Error, FileInfo, Result as EngineResult, Scan, Value};
+use nuthatch_engine::{Collection, Error, Result as EngineResult};
 use rmcp::model::Tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,9 +11,6 @@ use crate::refusal::Refusal;
 use crate::tools::{Answer, Does, Parsed};
 
 pub const NAME: &str = "forget";
-
-/// Records of one page while a condition is followed.
-const PAGE: usize = 1000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -89,7 +84,7 @@ fn count(collection: &Collection, target: &Target) -> EngineResult<(u64, u64)> {
     Ok(match target {
         Target::Ids(ids) => (collection.get(ids, false)?.into_iter().flatten().count() as u64, 0),
         Target::Where(condition) => {
-            (collection.count(Some(condition))?, whole_files(collection, condition)?.len() as u64)
+            (collection.count(Some(condition))?, collection.whole_files(condition)?.len() as u64)
         }
         Target::Path(path) => {
             let files = collection.files(path)?;
@@ -106,7 +101,7 @@ fn forget(collection: &Collection, target: Target) -> EngineResult<(u64, u64)> {
         },
         Target::Where(condition) => {
             let (mut records, mut files) = (0, 0);
-            for file in whole_files(collection, &condition)? {
+            for file in collection.whole_files(&condition)? {
                 records += file.passages as u64;
                 files += collection.remove_files(&file.path)?;
             }
@@ -120,29 +115,6 @@ fn forget(collection: &Collection, target: Target) -> EngineResult<(u64, u64)> {
             }
         }
     })
-}
-
-/// Files all of whose passages pass. They go as files, so that adding them again reads them again.
-fn whole_files(collection: &Collection, condition: &str) -> EngineResult<Vec<FileInfo>> {
-    let mut passages: BTreeMap<String, usize> = BTreeMap::new();
-    let mut scan = Scan { limit: PAGE, filter: Some(nuthatch_filter::parse(condition)?), ..Scan::default() };
-    loop {
-        let page = collection.scan(&scan)?;
-        for record in &page.records {
-            if let Some(Value::Text(path)) = record.payload.get("path") {
-                *passages.entry(path.clone()).or_default() += 1;
-            }
-        }
-        match page.cursor {
-            Some(cursor) => scan.cursor = Some(cursor),
-            None => break,
-        }
-    }
-    let mut whole = Vec::new();
-    for (path, passing) in passages {
-        whole.extend(collection.files(&path)?.into_iter().filter(|file| file.path == path && file.passages == passing));
-    }
-    Ok(whole)
 }
 
 impl Answer for Forgotten {
