@@ -18,7 +18,7 @@ class Snapshot:
     """All keyspaces and collections as they were when it was taken. Made by ``Database.snapshot``; ends with its block.
 
     It holds on to what later writes replace, so it ends when it is older than ``snapshot_age`` of ``connect`` (ten minutes
-    unless you say otherwise): from then on it raises ConflictError. Safe to share between threads.
+    unless you say otherwise; of a server, its own setting): from then on it raises ConflictError. Safe to share between threads.
 
     >>> import nuthatch
     >>> with nuthatch.connect(":memory:") as db:
