@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::Run;
 
 /// No import here takes as long.
-const IMPORT_MS_MAX: i64 = 60_000;
+const IMPORT_MS_MAX: u64 = 60_000;
 
 /// The manifest, the records, the files and the keys, with a line of `===` between them. The manifest finds the collection in `c` and the keys in `k`.
 pub fn start() -> Run {
@@ -65,7 +65,7 @@ fn same(first: &Path, second: &Path) {
         if one.is_dir() {
             same(&one, &other);
         } else if name != "export.json" {
-            let lines = |path| -> Vec<(Value, i64)> {
+            let lines = |path| -> Vec<(Value, u64)> {
                 let text = std::fs::read_to_string(path).expect("a file of text");
                 text.lines().map(|line| without_expiry(serde_json::from_str(line).expect("JSON"))).collect()
             };
@@ -73,14 +73,14 @@ fn same(first: &Path, second: &Path) {
             assert_eq!(one.len(), other.len(), "{name:?}");
             for ((one, expires_ms), (other, expires_later_ms)) in one.iter().zip(&other) {
                 assert_eq!(one, other, "{name:?}");
-                assert!((expires_later_ms - expires_ms).abs() <= IMPORT_MS_MAX, "{name:?}: {one}");
+                assert!(expires_later_ms.abs_diff(*expires_ms) <= IMPORT_MS_MAX, "{name:?}: {one}");
             }
         }
     }
 }
 
 /// A line, and when what it has expires; 0 for never.
-fn without_expiry(mut line: Value) -> (Value, i64) {
+fn without_expiry(mut line: Value) -> (Value, u64) {
     let expires_at_ms = line.as_object_mut().and_then(|line| line.remove("expires_at_ms"));
-    (line, expires_at_ms.map_or(0, |at| at.as_i64().expect("milliseconds")))
+    (line, expires_at_ms.map_or(0, |at| at.as_u64().expect("milliseconds")))
 }
