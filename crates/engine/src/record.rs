@@ -64,7 +64,11 @@ impl Record {
         if self.vector.is_some() { None } else { self.searchable().filter(|text| !text.trim().is_empty()) }
     }
 
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Whether it could be stored, as far as that can be said without a collection.
+    ///
+    /// # Errors
+    /// `Invalid`, with the record's id.
+    pub fn check(&self) -> Result<()> {
         let name = || format!("record {:?}", shortened(&self.id));
         if self.id.is_empty() {
             return Err(Error::invalid("a record has an empty id; give each record a non-empty string"));

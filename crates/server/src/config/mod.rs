@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nuthatch_engine::{Error, Options, Result as EngineResult};
+use nuthatch_engine::{Durability, Error, Options, Result as EngineResult};
 
 pub use layers::{Layers, Origin, Said};
 pub use settings::{SETTINGS, Setting};
@@ -53,6 +53,7 @@ pub struct Config {
     pub listen: SocketAddr,
     /// For Redis clients.
     pub redis: Option<SocketAddr>,
+    pub redis_durability: Durability,
     pub auth: Auth,
     pub tls: Option<TlsFiles>,
     pub allow_plaintext: bool,
@@ -69,6 +70,9 @@ pub struct Config {
     pub body_timeout: Duration,
     pub search_timeout: Duration,
     pub shutdown_timeout: Duration,
+    /// Of one tenant.
+    pub snapshots_max: usize,
+    pub snapshot_age_max: Duration,
     pub memory_budget_bytes: Option<u64>,
     pub mapped: bool,
     pub build_memory_bytes: Option<u64>,
@@ -93,6 +97,8 @@ impl Config {
             data_dir: path("data_dir"),
             listen: read("listen").parse(address)?,
             redis: read("redis").parse_optional(address)?,
+            redis_durability: read("redis_durability")
+                .among(&[Durability::Commit, Durability::Interval, Durability::Os].map(|one| (one.name(), one)))?,
             auth: read("auth").among(&[("auto", Auth::Auto), ("keys", Auth::Keys), ("none", Auth::None)])?,
             tls: tls(path("tls_cert"), path("tls_key"), path("tls_client_ca"))?,
             allow_plaintext: read("allow_plaintext").parse(boolean)?,
@@ -111,6 +117,8 @@ impl Config {
             body_timeout: read("body_timeout").parse(parse_duration)?,
             search_timeout: read("search_timeout").parse(parse_duration)?,
             shutdown_timeout: read("shutdown_timeout").parse(parse_duration)?,
+            snapshots_max: read("snapshots_max").parse(positive)?,
+            snapshot_age_max: read("snapshot_age").parse(parse_duration)?,
             memory_budget_bytes: read("memory_budget").parse_optional(parse_bytes)?,
             mapped: read("mapped").parse_optional(boolean)?.unwrap_or(false),
             build_memory_bytes: read("build_memory").parse_optional(parse_bytes)?,
@@ -132,6 +140,7 @@ impl Config {
             build_memory_bytes: self.build_memory_bytes.unwrap_or(default.build_memory_bytes),
             build_threads: self.build_threads.unwrap_or(default.build_threads),
             exclusive: self.exclusive,
+            snapshot_age_max: self.snapshot_age_max,
             program: "nuthatch serve".into(),
             ..default
         }
