@@ -72,7 +72,7 @@ impl GivingWay {
     pub fn begin() -> Option<Self> {
         static MAY: OnceLock<bool> = OnceLock::new();
         let niceness = rustix::process::getpriority_process(None).ok()?;
-        let try_it = || {
+        let try_it = move || {
             let one_nicer = rustix::process::setpriority_process(None, niceness + 1);
             one_nicer.and_then(|()| rustix::process::setpriority_process(None, niceness)).is_ok()
         };
