@@ -16,8 +16,8 @@ pub const MEMORY_BUDGET_MIN_BYTES: u64 = 32 << 20;
 pub const MEMORY_BUDGET_DEFAULT_BYTES: u64 = 64 << 20;
 
 /// The default memory for building a graph, where a quarter of what the process may use is not less. With the program and what it takes
-/// beside the budget, 12 MiB measured, the process stays within the budget and 256 MB.
-pub const BUILD_MEMORY_DEFAULT_BYTES: u64 = 232 << 20;
+/// beside the budget, some 20 MiB, the process stays within the budget and 256 MB.
+pub const BUILD_MEMORY_DEFAULT_BYTES: u64 = 224 << 20;
 
 /// How a database is opened.
 #[derive(Clone, Debug)]
