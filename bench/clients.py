@@ -60,6 +60,13 @@ def measure(face: str, db: nuthatch.Database, matrix: numpy.ndarray) -> None:
     kv = db.kv("keys", durability="os")
     shown(f"{face}: put a key of 100 bytes", range(GETS), lambda at: kv.put(str(at), b"x" * 100))
     shown(f"{face}: get it", range(GETS), lambda at: kv[str(at)])
+    shown(f"{face}: a snapshot, taken and ended", range(GETS), lambda _: db.snapshot().close())
+    shown(f"{face}: a transaction that reads and writes it", range(GETS), lambda _: db.transact(again, durability="os"))
+
+
+def again(transaction: nuthatch.Transaction) -> None:
+    keys = transaction.kv("keys")
+    keys["0"] = keys["0"]
 
 
 def raw(url: str, matrix: numpy.ndarray) -> None:

@@ -1,7 +1,7 @@
 """The faces that a database has from Python: the folder opened here, a folder that another process holds, a server over HTTP.
 
 A test that asks for ``address``, or for ``db``, runs over those that its module is run over. Where it cannot hold it says so, with
-the reason: ``@pytest.mark.not_over("http", "a snapshot is of the process that took it")``.
+the reason: ``@pytest.mark.not_over("http", "an embedder of this process is not the server's")``.
 """
 
 from __future__ import annotations

@@ -165,7 +165,6 @@ def test_what_is_wrong_with_a_search_is_said(db: nuthatch.Database) -> None:
         assert said in str(refused.value)
 
 
-@pytest.mark.not_over("http", "there are no transactions and snapshots")
 def test_batches_transactions_and_asyncio_take_them(address: str) -> None:
     with nuthatch.connect(address) as db:
         docs = db.collection("docs", vectors=FIELDS, embedder="none")

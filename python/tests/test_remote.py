@@ -70,9 +70,6 @@ def test_the_same_classes_ask_a_server(remote, url):
 
 
 NOT_TO_BE_HAD: list[tuple[str, Callable[[nuthatch.Database], object], str]] = [
-    ("snapshots", lambda db: db.snapshot(), "scan"),
-    ("transactions", lambda db: db.transaction(), "Database.batch"),
-    ("transact", lambda db: db.transact(lambda _: None), "compare_and_set"),
     ("holder", lambda db: db.holder, "the server does"),
     ("export", lambda db: db.export_to("there"), "nuthatch export"),
     ("import", lambda db: db.import_from("there"), "nuthatch import"),
@@ -219,6 +216,8 @@ class Scripted(ThreadingHTTPServer):
 
     def __init__(self, answer: Callable[[int, str], tuple[int, dict[str, str], bytes] | None]) -> None:
         self.asked: list[str] = []
+        #: Of the last request.
+        self.last: socket.socket | None = None
         scripted = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -234,6 +233,7 @@ class Scripted(ThreadingHTTPServer):
                     said = 200, {}, b'{"tenant": null, "body_bytes_max": 1000}'
                 else:
                     scripted.asked.append(f"{self.command} {self.path}")
+                    scripted.last = self.connection
                     said = answer(len(scripted.asked), self.path)
                 if said is None:  # breaks off
                     self.close_connection = True
@@ -324,27 +324,35 @@ def test_a_server_that_does_not_answer_in_time_is_unavailable():
         assert len(server.asked) == 1, "it is not asked again: it may be at work"
 
 
-def test_a_search_whose_task_is_cancelled_is_not_waited_for():
-    asked, leave = threading.Event(), threading.Event()
+def test_a_search_whose_task_is_cancelled_hangs_up_and_is_not_asked_again():
+    asked, gone = threading.Event(), threading.Event()
 
     def answer(count: int, path: str) -> tuple[int, dict[str, str], bytes]:
-        if path.endswith("/search"):
+        if path.endswith(("/search", "/search-many")):
+            connection = server.last
+            assert connection is not None
+            connection.settimeout(60)
             asked.set()
-            assert leave.wait(60)
-        return 200, {}, b"{}"
+            assert connection.recv(1) == b"", "the client says no more"
+            gone.set()
+        return 200, {}, b'{"count": 3}'
 
     async def main(db: nuthatch.AsyncDatabase) -> None:
         notes = await db.collection("notes", embedder="none")
-        searching = asyncio.create_task(notes.search("x"))
-        await asyncio.to_thread(asked.wait, 60)
-        searching.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await searching
-        assert not leave.is_set(), "the server has not answered yet"
-        leave.set()
+        for search in (lambda: notes.search("x"), lambda: notes.search_many(["x", "y"])):
+            asked.clear()
+            gone.clear()
+            searching = asyncio.create_task(search())
+            assert await asyncio.to_thread(asked.wait, 60)
+            searching.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await searching
+            assert await asyncio.to_thread(gone.wait, 60)
+        assert await notes.count() == 3, "other requests go on"
 
     with Scripted(answer) as server, nuthatch.connect(server.url) as db:
         asyncio.run(main(nuthatch.AsyncDatabase(db)))
+        assert [path.rpartition("/")[2] for path in server.asked] == ["notes", "search", "search-many", "count"]
 
 
 def test_a_request_that_is_too_large_is_refused_before_it_is_sent():
@@ -461,8 +469,17 @@ def test_every_awaited_call_asks_the_server_too(url):
                 batch.collection("notes").delete("b")
             assert await (await db.kv("k")).get("a") == b"1"
             assert [record.id async for record in notes] == ["a"]
-            with pytest.raises(nuthatch.InvalidError, match="over HTTP"):
-                async with db.transaction():
-                    pass
+            async with db.snapshot() as snapshot:
+                await (await db.kv("k")).put("a", "2")
+                assert await (await snapshot.kv("k")).get("a") == b"1"
+                assert [hit.id for hit in await (await snapshot.collection("notes")).search("red")] == ["a"]
+
+            async def count(transaction: nuthatch.AsyncTransaction) -> int:
+                kv = await transaction.kv("k")
+                number = int(await kv.get("a", b"0")) + 1
+                await kv.put("a", str(number))
+                return number
+
+            assert sorted(await asyncio.gather(*(db.transact(count, retries=100) for _ in range(5)))) == [3, 4, 5, 6, 7]
 
     asyncio.run(main())

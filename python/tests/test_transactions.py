@@ -137,7 +137,6 @@ def test_a_batch_embeds_what_it_upserts(db):
     assert texts.search("red fish", mode="vector")[0].id == "a"
 
 
-@pytest.mark.not_over("http", "there are no transactions and snapshots over HTTP")
 def test_a_snapshot_shows_what_was(db, notes, tmp_path):
     (tmp_path / "note.md").write_text("# Keys\n\nUnder the blue pot.\n")
     files = db.collection("files", embedder="none")
@@ -204,7 +203,6 @@ def test_a_snapshot_ends_when_it_is_too_old():
         assert list(db.kv("keys")) == []
 
 
-@pytest.mark.not_over("http", "there are no transactions and snapshots over HTTP")
 def test_a_transaction_reads_its_own_writes_and_commits_them_together(db, notes):
     notes.upsert([{"id": "old", "text": "old"}])
     keys = db.kv("keys")
@@ -235,7 +233,6 @@ def test_a_transaction_reads_its_own_writes_and_commits_them_together(db, notes)
     assert 50 < keys.ttl("d") <= 60
 
 
-@pytest.mark.not_over("http", "there are no transactions and snapshots over HTTP")
 def test_a_transaction_that_raises_writes_nothing(db, notes):
     db.kv("keys")["a"] = "1"
     before = state(db)
@@ -278,7 +275,6 @@ def test_a_transaction_that_raises_writes_nothing(db, notes):
         (lambda t: t.collection("notes").search("one"), lambda _, notes: notes.upsert([{"id": "z", "text": "x"}])),
     ],
 )
-@pytest.mark.not_over("http", "there are no transactions and snapshots over HTTP")
 def test_a_transaction_conflicts_with_what_changed_meanwhile(db, notes, read, change):
     db.kv("keys")["a"] = "1"
     notes.upsert([{"id": "a", "text": "one"}])
@@ -297,7 +293,6 @@ def test_a_transaction_conflicts_with_what_changed_meanwhile(db, notes, read, ch
     assert db.kv("written")["x"] == b"y"
 
 
-@pytest.mark.not_over("http", "there are no transactions and snapshots over HTTP")
 def test_transact_tries_again_as_often_as_it_is_told(db):
     keys = db.kv("keys")
     tries = []
@@ -333,7 +328,6 @@ def test_transact_tries_again_as_often_as_it_is_told(db):
         db.transact(fail, retries=-1)
 
 
-@pytest.mark.not_over("http", "there are no transactions and snapshots over HTTP")
 def test_threads_move_money_and_none_is_lost(db, notes):
     db.kv("accounts").put_many({str(n): "100" for n in range(5)})
 
@@ -383,7 +377,6 @@ for n in range(1_000_000):
         assert int(db.kv("sum").get("twice", b"0")) == 2 * int(db.kv("sum").get("n", b"0"))
 
 
-@pytest.mark.not_over("http", "there are no transactions and snapshots over HTTP")
 def test_handles_cannot_be_pickled_or_copied(db, notes):
     snapshot, transaction, batch = db.snapshot(), db.transaction(), db.batch()
     handles = [snapshot, transaction, batch]

@@ -224,7 +224,6 @@ def test_the_time_of_many_searches_is_one_for_all_of_them(db):
         notes.search_many(["x"] * 6 * (os.cpu_count() or 1), timeout=0.1)
 
 
-@pytest.mark.not_over("http", "the flag is of this process; nobody waits for the answer of a cancelled task")
 def test_a_search_that_was_cancelled_is_unavailable(points):
     cancel = _core.CancelFlag()
     asked = query(vector=[0.0] * 16, cancel=cancel, **COMMON)

@@ -687,6 +687,61 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/snapshots": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The open snapshots of this key; with the scope `admin`, those of all keys of the tenant. */
+        get: operations["get_snapshots"];
+        put?: never;
+        /** Takes a snapshot: reads that name it in the header `x-nuthatch-snapshot` are answered as of now, whatever is written later. */
+        post: operations["post_snapshots"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/snapshots/{snapshot}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Ends a snapshot of this key; with the scope `admin`, one of any key of the tenant. */
+        delete: operations["delete_snapshots_snapshot"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/snapshots/{snapshot}/commit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Writes all of it if everything that was read, or is written, is as the snapshot has it; else 409, and nothing is written. The
+         *     snapshot has ended then, whatever the outcome, so nothing is written twice.
+         */
+        post: operations["post_snapshots_snapshot_commit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/stats": {
         parameters: {
             query?: never;
@@ -956,6 +1011,11 @@ export interface components {
         };
         Collections: {
             collections: components["schemas"]["Collection"][];
+        };
+        /** @description A transaction's work. What is written counts as read. */
+        Commit: {
+            reads?: components["schemas"]["TransactionRead"][];
+            writes: components["schemas"]["BatchWrite"][];
         };
         CompareAndSet: {
             expected?: components["schemas"]["Bytes"] | null;
@@ -1371,6 +1431,24 @@ export interface components {
              */
             timeout_ms?: number | null;
         };
+        /** @description Everything of a tenant as it was at one moment. */
+        Snapshot: {
+            /** Format: int64 */
+            age_ms: number;
+            /**
+             * Format: int64
+             * @description When it is too old; earlier when it is deleted or committed, or the server stops.
+             */
+            ends_in_ms: number;
+            /** @description For the header `x-nuthatch-snapshot` of reads, and for the end of a transaction. */
+            id: string;
+            /** @description The name of the key that took it; null where no key is needed. */
+            key?: string | null;
+        };
+        Snapshots: {
+            /** @description Oldest first. */
+            snapshots: components["schemas"]["Snapshot"][];
+        };
         StartBackup: {
             /** @description Take the indexes along, so that a restored folder answers quickly at once. */
             indexes?: boolean;
@@ -1462,6 +1540,26 @@ export interface components {
         };
         TimeToLiveOf: {
             key: components["schemas"]["Bytes"];
+        };
+        /** @description What the writes depend on, in one keyspace or one collection. */
+        TransactionRead: {
+            keys: components["schemas"]["TransactionReadKeys"];
+        } | {
+            records: components["schemas"]["TransactionReadRecords"];
+        };
+        TransactionReadKeys: {
+            /** @description Keys that were asked for, whether they were there or not. */
+            keys?: components["schemas"]["Bytes"][];
+            keyspace: string;
+            /** @description Pages that were asked for: what lies between where they begin and the end of their range. */
+            scans?: components["schemas"]["ScanKeys"][];
+        };
+        TransactionReadRecords: {
+            /** @description The collection was searched, counted or listed: any change of it conflicts. */
+            all?: boolean;
+            collection: string;
+            /** @description Records that were asked for, whether they were there or not. */
+            ids?: string[];
         };
         Upsert: {
             records: components["schemas"]["Record"][];
@@ -1971,7 +2069,10 @@ export interface operations {
                 /** @description Only records whose payload passes this condition. */
                 where?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
             path: {
                 collection: string;
             };
@@ -2076,7 +2177,10 @@ export interface operations {
                 /** @description Only this file, or files below this folder. */
                 path?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
             path: {
                 collection: string;
             };
@@ -2184,7 +2288,10 @@ export interface operations {
     post_collections_collection_get: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
             path: {
                 collection: string;
             };
@@ -2302,7 +2409,10 @@ export interface operations {
                 /** @description Only records whose payload passes this condition. */
                 where?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
             path: {
                 collection: string;
             };
@@ -2374,7 +2484,10 @@ export interface operations {
                 /** @description With its vector. */
                 vectors?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
             path: {
                 collection: string;
                 id: string;
@@ -2438,7 +2551,10 @@ export interface operations {
     post_collections_collection_search: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
             path: {
                 collection: string;
             };
@@ -2472,7 +2588,10 @@ export interface operations {
     post_collections_collection_search_many: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
             path: {
                 collection: string;
             };
@@ -2848,7 +2967,10 @@ export interface operations {
     post_keyspaces_keyspace_get: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
             path: {
                 keyspace: string;
             };
@@ -2919,7 +3041,10 @@ export interface operations {
     get_keyspaces_keyspace_keys_key: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
             path: {
                 /** @description Percent-encoded bytes */
                 key: string;
@@ -2931,7 +3056,7 @@ export interface operations {
         responses: {
             200: {
                 headers: {
-                    /** @description How long the key has to live; absent when it never expires */
+                    /** @description How long the key has to live; absent when it never expires, and of a snapshot */
                     "x-expires-in-ms"?: number;
                     [name: string]: unknown;
                 };
@@ -3027,7 +3152,10 @@ export interface operations {
     post_keyspaces_keyspace_scan: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
             path: {
                 keyspace: string;
             };
@@ -3177,6 +3305,128 @@ export interface operations {
                 content: {
                     "application/json": Record<string, unknown>;
                 };
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_snapshots: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Snapshots"];
+                };
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_snapshots: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Taken */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Snapshot"];
+                };
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_snapshots_snapshot: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                snapshot: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ended */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_snapshots_snapshot_commit: {
+        parameters: {
+            query?: {
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                durability?: components["schemas"]["Durable"];
+            };
+            header?: never;
+            path: {
+                snapshot: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Commit"];
+            };
+        };
+        responses: {
+            /** @description Written */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description It could not be done; the document says why and what to do */
             default: {

@@ -68,6 +68,23 @@ test("keys are counted and listed", async () => {
   assert.deepEqual(page.data?.entries.map((entry) => entry.key), ["page"]);
 });
 
+test("a snapshot shows what was, and its commit conflicts with what has changed", async () => {
+  const keyspace = { path: { keyspace: "accounts" } };
+  const put = (value: string) => ({ keys: { keyspace: "accounts", changes: [{ put: { key: "anna", value } }] } });
+  await client.POST("/v1/batches", { body: { writes: [put("10")] } });
+  const id = (await client.POST("/v1/snapshots")).data?.id ?? "";
+  await client.POST("/v1/batches", { body: { writes: [put("7")] } });
+  const header = { "x-nuthatch-snapshot": id };
+  const then = await client.POST("/v1/keyspaces/{keyspace}/get", { params: { ...keyspace, header }, body: { keys: ["anna"] } });
+  assert.deepEqual(then.data?.values, ["10"]);
+  const reads = [{ keys: { keyspace: "accounts", keys: ["anna"] } }];
+  const late = client.POST("/v1/snapshots/{snapshot}/commit", {
+    params: { path: { snapshot: id } },
+    body: { reads, writes: [put("6")] },
+  });
+  await assert.rejects(late, (error: unknown) => error instanceof NuthatchError && error.kind === "conflict");
+});
+
 test("a problem is thrown with its kind and its remedy", async () => {
   const asked = client.GET("/v1/collections/{collection}", { params: { path: { collection: "nothing" } } });
   await assert.rejects(asked, (error: unknown) => {

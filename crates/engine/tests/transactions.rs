@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use nuthatch_engine::{
     AddOptions, Clock, Collection, CollectionOptions, Database, Durability, EmbedderChoice, ErrorKind, KeyScan, KvOp,
-    Options, Payload, Record, Scan, Search, Value, WriteBatch,
+    Options, Payload, Record, Scan, Search, Snapshot, Transaction, Value, WriteBatch,
 };
 
 fn memory() -> Database {
@@ -177,6 +177,74 @@ fn a_snapshot_of_a_collection_that_was_not_open_answers_too() {
         assert_eq!(!answer.degraded.is_empty(), exactly, "{name}");
     }
     assert_eq!(snapshot.collection("never").map(drop).unwrap_err().kind, ErrorKind::NotFound);
+}
+
+#[test]
+fn a_snapshot_goes_on_with_the_keyspace_that_it_was_asked_about_when_another_of_its_name_is_made() {
+    let db = memory();
+    db.kv("k").unwrap().put("a", "1").unwrap();
+    let (snapshot, late) = (db.snapshot().unwrap(), db.snapshot().unwrap());
+    let seen = |snapshot: &Snapshot| snapshot.kv("k").unwrap().get("a").unwrap();
+    assert_eq!(seen(&snapshot).unwrap(), b"1");
+    db.drop_keyspace("k").unwrap();
+    db.kv("k").unwrap().put("a", "2").unwrap();
+    assert_eq!(seen(&snapshot).unwrap(), b"1");
+    assert_eq!(seen(&late), None, "it was never asked about the one that was there, and the new one was not");
+    assert!(!snapshot.has_ended());
+    snapshot.close();
+    assert!(snapshot.has_ended());
+}
+
+#[test]
+fn a_transaction_depends_on_what_it_is_told_as_on_what_it_has_read() {
+    let db = memory();
+    let collection = notes(&db, "notes");
+    collection.upsert(vec![note("a", "alpha", 1.0)]).unwrap();
+    let space = db.kv("k").unwrap();
+    space.put("a", "1").unwrap();
+    type Told = fn(&Transaction) -> nuthatch_engine::Result<()>;
+    let cases: [(Told, &dyn Fn()); 4] = [
+        (|told| told.kv("k")?.depend_on_keys(&["a", "none"]), &|| space.put("none", "2").unwrap()),
+        (|told| told.kv("k")?.depend_on_scan(&KeyScan::prefix("r")), &|| space.put("r1", "2").unwrap()),
+        (|told| told.collection("notes")?.depend_on_records(&["a", "b"]), &|| {
+            collection.upsert(vec![note("b", "beta", 2.0)]).unwrap();
+        }),
+        (|told| told.collection("notes")?.depend_on_everything(), &|| {
+            collection.upsert(vec![note("z", "omega", 2.0)]).unwrap();
+        }),
+    ];
+    for (at, (tell, change)) in cases.into_iter().enumerate() {
+        let run = |meanwhile: &dyn Fn()| {
+            let transaction = Transaction::on(db.snapshot().unwrap());
+            tell(&transaction).unwrap();
+            transaction.kv("written").unwrap().put(format!("{at}"), "x").unwrap();
+            meanwhile();
+            transaction.commit(Durability::Os)
+        };
+        assert_eq!(run(change).unwrap_err().kind, ErrorKind::Conflict, "{at}");
+        run(&|| space.put("elsewhere", format!("{at}")).unwrap()).unwrap();
+    }
+    let scan = KeyScan { cursor: Some("?".into()), ..KeyScan::default() };
+    let wrong = Transaction::on(db.snapshot().unwrap()).kv("k").unwrap().depend_on_scan(&scan).unwrap_err();
+    assert_eq!(wrong.kind, ErrorKind::Invalid);
+}
+
+#[test]
+fn the_keys_that_a_scan_lists_are_told_without_it() {
+    let keys = || ["a", "ab", "b", "c"].map(Vec::from).to_vec();
+    let select = |scan: KeyScan| scan.select(keys()).unwrap();
+    let with = |changed: fn(&mut KeyScan)| {
+        let mut scan = KeyScan::default();
+        changed(&mut scan);
+        select(scan).into_iter().map(|key| String::from_utf8(key).unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(with(|_| ()), ["a", "ab", "b", "c"]);
+    assert_eq!(with(|scan| scan.reverse = true), ["c", "b", "ab", "a"]);
+    assert_eq!(with(|scan| scan.prefix = b"a".to_vec()), ["a", "ab"]);
+    assert_eq!(with(|scan| scan.cursor = Some(KeyScan::cursor_after(b"ab"))), ["b", "c"]);
+    assert_eq!(with(|scan| (scan.reverse, scan.cursor) = (true, Some(KeyScan::cursor_after(b"b")))), ["ab", "a"]);
+    assert_eq!(with(|scan| scan.to = std::ops::Bound::Excluded(b"b".to_vec())), ["a", "ab"]);
+    assert!(KeyScan { cursor: Some("?".into()), ..KeyScan::default() }.select(keys()).is_err());
 }
 
 #[test]

@@ -39,6 +39,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(backup::delete_backups, module)?)?;
     module.add_function(wrap_pyfunction!(backup::restore, module)?)?;
     module.add_function(wrap_pyfunction!(remote::records_json, module)?)?;
+    module.add_function(wrap_pyfunction!(remote::records_apart, module)?)?;
+    module.add_function(wrap_pyfunction!(remote::check_puts, module)?)?;
+    module.add_function(wrap_pyfunction!(remote::check_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(remote::select_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(remote::cursor_after, module)?)?;
     module.add_function(wrap_pyfunction!(remote::search_json, module)?)?;
     module.add_function(wrap_pyfunction!(remote::searches_json, module)?)?;
     module.add_function(wrap_pyfunction!(remote::check_durability, module)?)?;

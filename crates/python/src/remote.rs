@@ -6,15 +6,18 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use nuthatch_engine::{NamedVectors, Payload, Record, Search, WalkOptions, datetimes_of, payload_to_json};
+use nuthatch_engine::{
+    KeyScan, KvOp, NamedVectors, Payload, Record, Search, StoredRecord, WalkOptions, datetimes_of, payload_to_json,
+};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::error::{engine, invalid, to_python};
-use crate::keyspace;
-use crate::records::{Columns, Vectors};
+use crate::keyspace::{self, ScanArguments, time_to_live};
+use crate::records::{self, Columns, RecordParts, Vectors};
 use crate::searching::Query;
 use crate::searching_many::each;
 
@@ -136,6 +139,57 @@ pub fn records_json<'py>(py: Python<'py>, columns: Columns<'py>) -> PyResult<Bou
     let records = columns.records(py)?;
     let written = engine(py, || Ok(serde_json::to_vec(&records.iter().map(RecordBody::of).collect::<Vec<_>>())))?;
     Ok(PyBytes::new(py, &written.map_err(|error| invalid(py, error.to_string()))?))
+}
+
+/// The record, as JSON, as it would be read.
+type Written<'py> = (Bound<'py, PyBytes>, RecordParts<'py>);
+
+/// Records that a transaction writes, one by one, refused where the engine would refuse them.
+#[pyfunction]
+pub fn records_apart<'py>(py: Python<'py>, columns: Columns<'py>) -> PyResult<Vec<Written<'py>>> {
+    let records = columns.records(py)?;
+    engine(py, || records.iter().try_for_each(Record::check))?;
+    let one = |record: Record| {
+        let written = json(py, &RecordBody::of(&record))?;
+        let Record { id, text, vector, vectors, payload, context, .. } = record;
+        Ok((written, records::parts(py, StoredRecord { id, text, payload, context, vector, vectors })?))
+    };
+    records.into_iter().map(one).collect()
+}
+
+/// Refuses what cannot be put.
+#[pyfunction]
+pub fn check_puts(
+    py: Python<'_>,
+    entries: Vec<(PyBackedBytes, PyBackedBytes)>,
+    ttl_seconds: Option<f64>,
+) -> PyResult<()> {
+    let expires_in = time_to_live(py, ttl_seconds)?;
+    engine(py, || entries.iter().try_for_each(|(key, value)| keyspace::put(key, value, expires_in).check()))
+}
+
+/// Refuses what cannot be a key.
+#[pyfunction]
+pub fn check_keys(py: Python<'_>, keys: Vec<PyBackedBytes>) -> PyResult<()> {
+    engine(py, || keys.iter().try_for_each(|key| KvOp::Delete { key: key.to_vec() }.check()))
+}
+
+/// Those of the keys that a scan lists, on whatever page, in its order.
+#[pyfunction]
+pub fn select_keys<'py>(
+    py: Python<'py>,
+    arguments: ScanArguments,
+    keys: Vec<PyBackedBytes>,
+) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    let keys = keys.iter().map(|key| key.to_vec()).collect();
+    let selected = engine(py, || arguments.scan().select(keys))?;
+    Ok(selected.iter().map(|key| PyBytes::new(py, key)).collect())
+}
+
+/// The cursor of a page that ends with this key.
+#[pyfunction]
+pub fn cursor_after(key: &[u8]) -> String {
+    KeyScan::cursor_after(key)
 }
 
 /// One search as a JSON object.

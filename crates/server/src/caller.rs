@@ -35,7 +35,10 @@ pub struct Caller {
 /// Whose data an administrator of the default tenant asks about, percent-encoded.
 const TENANT: HeaderName = HeaderName::from_static("x-nuthatch-tenant");
 
-/// A caller who may read.
+/// As of which moment a read is answered.
+pub const SNAPSHOT: HeaderName = HeaderName::from_static("x-nuthatch-snapshot");
+
+/// A caller who may read, and asks what is there now.
 pub struct Reading(pub Caller);
 /// A caller who may write.
 pub struct Writing(pub Caller);
@@ -48,6 +51,11 @@ impl Caller {
     /// Whose data it is.
     pub fn tenant(&self) -> &str {
         &self.tenant
+    }
+
+    /// The id and the name of the key; `None` where none is needed.
+    pub fn key(&self) -> Option<(&str, &str)> {
+        self.key.as_ref().map(|key| (key.id.as_str(), key.name.as_str()))
     }
 
     /// What the key allows.
@@ -214,7 +222,14 @@ impl Caller {
     }
 
     fn of(parts: &Parts, shared: &Arc<Shared>, wanted: Scope) -> Result<Self, Problem> {
-        Self::identify(parts, shared, Some(wanted))?.allowed(wanted)
+        let caller = Self::identify(parts, shared, Some(wanted))?.allowed(wanted)?;
+        match parts.headers.contains_key(SNAPSHOT) {
+            // An answer of another moment than the one that was asked for would be wrong.
+            true => Err(Problem::invalid(format!(
+                "this address takes no header `{SNAPSHOT}`; it is about what is there now"
+            ))),
+            false => Ok(caller),
+        }
     }
 
     /// Who asks; what they may do is looked at by [`allowed`](Self::allowed).

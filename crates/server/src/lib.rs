@@ -27,6 +27,7 @@ mod problem;
 mod redis;
 mod server;
 mod shared;
+mod snapshots;
 mod telemetry;
 mod unread;
 

@@ -26,6 +26,7 @@ const BEARER: &str = "key";
         (name = "files", description = "Documents, kept as passages"),
         (name = "keyspaces", description = "Keys and values"),
         (name = "batches", description = "Writes that stand or fall together"),
+        (name = "snapshots", description = "Reading several things as of one moment, and writing by what was read"),
         (name = "administration", description = "Statistics, checks, reclaiming, backups: for keys with the scope `admin`"),
         (name = "process", description = "Whether the server lives and is ready, its figures, this document"),
     ),

@@ -65,9 +65,12 @@ impl Problem {
     }
 
     pub fn too_many(detail: impl Into<String>) -> Self {
-        let problem =
-            Self::new(StatusCode::TOO_MANY_REQUESTS, "exhausted", detail, "send fewer, or try again in a moment");
-        Self { again_soon: true, ..problem }
+        Self::too_much_open(detail, "send fewer, or try again in a moment")
+    }
+
+    /// There may be room in a moment, or when the caller makes some.
+    pub fn too_much_open(detail: impl Into<String>, remedy: &str) -> Self {
+        Self { again_soon: true, ..Self::new(StatusCode::TOO_MANY_REQUESTS, "exhausted", detail, remedy) }
     }
 
     pub fn too_large(detail: impl Into<String>) -> Self {

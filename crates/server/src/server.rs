@@ -133,7 +133,11 @@ impl Server {
         shared.stop();
         let all_ended = faces.stop().await;
         noted(&shared, "server.stop").await?;
-        let closed = blocking(move || database.close()).await;
+        let close = move || {
+            shared.snapshots.end_all();
+            database.close()
+        };
+        let closed = blocking(close).await;
         match &closed {
             Ok(()) => info!(all_ended, "stopped; everything is written"),
             Err(error) => error!(kind = error.kind.name(), "the data folder was not closed in good order: {error}"),

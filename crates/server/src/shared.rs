@@ -12,6 +12,7 @@ use crate::admission::{Admission, LONG_CALLS};
 use crate::audit::Book;
 use crate::config::{Auth, Config};
 use crate::problem::Problem;
+use crate::snapshots::Snapshots;
 use crate::telemetry::Metrics;
 
 pub struct Shared {
@@ -23,6 +24,7 @@ pub struct Shared {
     pub shares: Arc<Shares>,
     pub passwords: Passwords,
     pub audit: Arc<Book>,
+    pub snapshots: Snapshots,
     /// Set once the folder is open.
     database: OnceLock<Database>,
     stopping: watch::Sender<bool>,
@@ -34,6 +36,7 @@ impl Shared {
         // One tenant's requests leave a quarter of the places to others.
         let waiting_max = (config.requests_max - config.requests_max / 4).max(1);
         let shares = Shares::new(config.workers, LONG_CALLS, waiting_max);
+        let snapshots = Snapshots::new(config.snapshots_max, config.snapshot_age_max);
         let (database, stopping) = (OnceLock::new(), watch::Sender::new(false));
         Arc::new(Self {
             config,
@@ -44,6 +47,7 @@ impl Shared {
             shares,
             passwords: Passwords::default(),
             audit: Book::of(folder),
+            snapshots,
             database,
             stopping,
         })

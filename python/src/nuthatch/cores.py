@@ -9,15 +9,35 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from . import _core as extension
-    from .remote import batch, collection, database, keyspace
+    from .remote import (
+        batch,
+        collection,
+        database,
+        keyspace,
+        snapshot,
+        transaction,
+        transaction_collection,
+        transaction_keyspace,
+    )
 
     DatabaseCore: TypeAlias = extension.Database | database.Database
     CollectionCore: TypeAlias = extension.Collection | collection.Collection
     KeyspaceCore: TypeAlias = extension.Keyspace | keyspace.Keyspace
     BatchCore: TypeAlias = extension.WriteBatch | batch.WriteBatch
+    SnapshotCore: TypeAlias = extension.Snapshot | snapshot.Snapshot
+    SnapshotKeyspaceCore: TypeAlias = extension.SnapshotKeyspace | snapshot.SnapshotKeyspace
+    SnapshotCollectionCore: TypeAlias = extension.SnapshotCollection | snapshot.SnapshotCollection
+    TransactionCore: TypeAlias = extension.Transaction | transaction.Transaction
+    TransactionKeyspaceCore: TypeAlias = extension.TransactionKeyspace | transaction_keyspace.TransactionKeyspace
+    TransactionCollectionCore: TypeAlias = (
+        extension.TransactionCollection | transaction_collection.TransactionCollection
+    )
 
 
 class OverHttp:
     """Marks what asks a server: its files are documents that were sent, named relative to no folder."""
 
     __slots__ = ()
+
+    def cancel(self, flag: extension.CancelFlag) -> None:
+        """Ends the search that was given this flag, where it asks for one."""

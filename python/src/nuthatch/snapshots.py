@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING, NoReturn
 
 from . import arguments
 from .collection_reads import CollectionReads
+from .cores import OverHttp
 from .kv_reads import KeyReads
 from .records import FileInfo
 
 if TYPE_CHECKING:
-    from . import _core as extension
+    from .cores import SnapshotCollectionCore, SnapshotCore, SnapshotKeyspaceCore
 
 
 class Snapshot:
     """All keyspaces and collections as they were when it was taken. Made by ``Database.snapshot``; ends with its block.
 
     It holds on to what later writes replace, so it ends when it is older than ``snapshot_age`` of ``connect`` (ten minutes
-    unless you say otherwise): from then on it raises ConflictError. Safe to share between threads.
+    unless you say otherwise; of a server, its own setting): from then on it raises ConflictError. Safe to share between threads.
 
     >>> import nuthatch
     >>> with nuthatch.connect(":memory:") as db:
@@ -31,7 +32,7 @@ class Snapshot:
 
     __slots__ = ("_core",)
 
-    def __init__(self, core: extension.Snapshot) -> None:
+    def __init__(self, core: SnapshotCore) -> None:
         self._core = core
 
     def kv(self, name: str) -> SnapshotKeyspace:
@@ -69,9 +70,9 @@ class SnapshotKeyspace(KeyReads):
 
     __slots__ = ("_core",)
 
-    _core: extension.SnapshotKeyspace
+    _core: SnapshotKeyspaceCore
 
-    def __init__(self, core: extension.SnapshotKeyspace) -> None:
+    def __init__(self, core: SnapshotKeyspaceCore) -> None:
         self._core = core
 
     def __repr__(self) -> str:
@@ -83,15 +84,17 @@ class SnapshotCollection(CollectionReads):
 
     __slots__ = ("_core",)
 
-    _core: extension.SnapshotCollection
+    _core: SnapshotCollectionCore
 
-    def __init__(self, core: extension.SnapshotCollection) -> None:
+    def __init__(self, core: SnapshotCollectionCore) -> None:
         self._core = core
 
     def files(self, prefix: arguments.StrPath = "") -> list[FileInfo]:
-        """Files that had been added at or below ``prefix`` (an absolute path; all when left out)."""
+        """Files that had been added at or below ``prefix`` (all when left out)."""
+        is_document = isinstance(self._core, OverHttp)
         return [
-            FileInfo(*parts) for parts in self._core.files(arguments.file_path("prefix", prefix, is_document=False))
+            FileInfo(*parts)
+            for parts in self._core.files(arguments.file_path("prefix", prefix, is_document=is_document))
         ]
 
     def __repr__(self) -> str:

@@ -22,7 +22,7 @@ async def in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 
 async def cancellable(call: Callable[[_core.CancelFlag], T], *, of: object = None) -> T:
     """``call`` in a thread. Cancelling the task sets the flag, and waits for the thread to end, which it soon does; where ``of``
-    asks a server, the thread is left to its answer, which nobody waits for.
+    asks a server, its request is cut off, and the thread is left to that.
     """
     import asyncio
 
@@ -34,7 +34,9 @@ async def cancellable(call: Callable[[_core.CancelFlag], T], *, of: object = Non
         cancel.set()
         # What the call has come to is no longer asked for.
         work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-        if not isinstance(of, OverHttp):
+        if isinstance(of, OverHttp):
+            of.cancel(cancel)
+        else:
             await asyncio.wait([work])
         raise
 

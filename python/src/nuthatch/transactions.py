@@ -14,7 +14,7 @@ from .pending import Pending
 from .vectors import VectorsByField
 
 if TYPE_CHECKING:
-    from . import _core as extension
+    from .cores import TransactionCollectionCore, TransactionCore, TransactionKeyspaceCore
 
 
 class Transaction(Pending):
@@ -39,7 +39,7 @@ class Transaction(Pending):
 
     __slots__ = ()
 
-    _core: extension.Transaction
+    _core: TransactionCore
 
     def kv(self, name: str) -> TransactionKeyspace:
         """The keyspace of that name, made when there is none."""
@@ -58,9 +58,9 @@ class TransactionKeyspace(KeyReads):
 
     __slots__ = ("_core",)
 
-    _core: extension.TransactionKeyspace
+    _core: TransactionKeyspaceCore
 
-    def __init__(self, core: extension.TransactionKeyspace) -> None:
+    def __init__(self, core: TransactionKeyspaceCore) -> None:
         self._core = core
 
     def put(self, key: Bytes, value: Bytes, *, ttl: TimeToLive | None = None) -> None:
@@ -96,9 +96,9 @@ class TransactionCollection(CollectionReads):
 
     __slots__ = ("_core",)
 
-    _core: extension.TransactionCollection
+    _core: TransactionCollectionCore
 
-    def __init__(self, core: extension.TransactionCollection) -> None:
+    def __init__(self, core: TransactionCollectionCore) -> None:
         self._core = core
 
     def upsert(

@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use catalog::keyspaces;
 pub(crate) use counting::Counted;
+pub(crate) use page::after_prefix;
 pub use page::{KeyPage, KeyScan};
-pub(crate) use page::{after_prefix, cursor_of};
 pub(crate) use write::Staged;
 pub use write::{Entry, KEY_BYTES_MAX, KvOp, VALUE_BYTES_MAX};
 

@@ -48,6 +48,27 @@ impl KeyScan {
         Self { prefix: prefix.into(), ..Self::default() }
     }
 
+    /// Those of the keys that it lists, on whatever page, in its order.
+    ///
+    /// # Errors
+    /// `Invalid` for a cursor that is none.
+    pub fn select(&self, keys: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        let shard = Shard { tenant: 0, collection: 0 };
+        let Some((from, to)) = self.bounds(shard)? else { return Ok(Vec::new()) };
+        let is_between = |key: &Vec<u8>| (from.as_slice()..to.as_slice()).contains(&shard.key(key).as_slice());
+        let mut keys: Vec<Vec<u8>> = keys.into_iter().filter(is_between).collect();
+        keys.sort_unstable();
+        if self.reverse {
+            keys.reverse();
+        }
+        Ok(keys)
+    }
+
+    /// The cursor of a page that ends with this key.
+    pub fn cursor_after(key: &[u8]) -> String {
+        URL_SAFE_NO_PAD.encode(key)
+    }
+
     /// The stored keys from and to (exclusive) which a scan goes; `None` when nothing lies between.
     pub(crate) fn bounds(&self, shard: Shard) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
         let mut from = shard.key(&self.prefix);
@@ -128,14 +149,9 @@ impl Space {
         for (at, body) in large {
             entries[at].1 = self.whole(reader, body)?;
         }
-        let cursor = entries.last().filter(|_| more).map(|(key, _)| cursor_of(key));
+        let cursor = entries.last().filter(|_| more).map(|(key, _)| KeyScan::cursor_after(key));
         Ok(KeyPage { entries, cursor })
     }
-}
-
-/// The cursor of a page that ends with this key.
-pub(crate) fn cursor_of(key: &[u8]) -> String {
-    URL_SAFE_NO_PAD.encode(key)
 }
 
 /// The first key after all that begin with `prefix`, which begins with a shard and so is never all 255s.

@@ -73,7 +73,11 @@ impl KvOp {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Whether it could be written.
+    ///
+    /// # Errors
+    /// `Invalid` for an empty or too long key, or no time to live; `Exhausted` for too large a value.
+    pub fn check(&self) -> Result<()> {
         check_key(self.key())?;
         match self {
             Self::Put { value, .. } | Self::PutUntil { value, .. } if value.len() > VALUE_BYTES_MAX => Err(Error::new(

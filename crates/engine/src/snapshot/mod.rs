@@ -21,6 +21,7 @@ pub use keyspace::SnapshotKeyspace;
 use crate::collection::Core;
 use crate::collection::state::State;
 use crate::database::{Database, Shared};
+use crate::kv::Space;
 use crate::tenant::Tenant;
 use crate::{Error, ErrorKind, Result};
 
@@ -42,6 +43,8 @@ pub(crate) struct Held {
     pub truth: OwnedSnapshot,
     /// By name. Those that were not open then join when they are asked for.
     collections: Mutex<HashMap<String, Arc<Pinned>>>,
+    /// By name, as they were when they were first asked for: one of the same name that is made later is another.
+    keyspaces: Mutex<HashMap<String, Arc<Space>>>,
 }
 
 /// A collection as it was.
@@ -80,12 +83,7 @@ impl Snapshot {
 
     /// The keyspace of that name; an empty one when there was none.
     pub fn kv(&self, name: &str) -> Result<SnapshotKeyspace> {
-        self.view.with(|_| Ok(()))?;
-        let space = match self.view.shared.space(&self.view.tenant, name, false) {
-            Ok(space) => Some(space),
-            Err(error) if error.kind == ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
+        let space = self.view.with(|held| self.view.space(held, name))?;
         Ok(SnapshotKeyspace { view: self.view.clone(), space })
     }
 }
@@ -103,7 +101,7 @@ impl View {
         };
         let collections = Mutex::new(shared.open_collections_of(tenant.number).iter().map(pin).collect());
         let taken_at_ms = shared.options.clock.now_ms();
-        let held = RwLock::new(Ok(Held { truth, collections }));
+        let held = RwLock::new(Ok(Held { truth, collections, keyspaces: Mutex::default() }));
         let view = Arc::new(Self { shared: shared.clone(), tenant: tenant.clone(), taken_at_ms, held });
         shared.snapshots.add(&view);
         Ok(view)
@@ -153,6 +151,18 @@ impl View {
         let mut held = self.held.write();
         if held.is_ok() {
             *held = Err(why);
+        }
+    }
+
+    /// A keyspace, if there is one or was one when it was first asked for.
+    fn space(&self, held: &Held, name: &str) -> Result<Option<Arc<Space>>> {
+        if let Some(space) = held.keyspaces.lock().get(name) {
+            return Ok(Some(space.clone()));
+        }
+        match self.shared.space(&self.tenant, name, false) {
+            Ok(space) => Ok(Some(held.keyspaces.lock().entry(name.to_string()).or_insert(space).clone())),
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(None), // it may be made yet
+            Err(error) => Err(error),
         }
     }
 

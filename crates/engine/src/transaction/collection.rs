@@ -58,11 +58,8 @@ impl TransactionCollection<'_> {
 
     /// Deletes records by id; unknown ones are passed over.
     pub fn delete<I: AsRef<str>>(&self, ids: &[I]) -> Result<()> {
-        let shard = self.kept.shard()?;
+        self.depend_on_records(ids)?;
         self.transaction.with(|work| {
-            for id in ids {
-                work.reads.key(Table::Ids, shard.key(id.as_ref().as_bytes()));
-            }
             work.batch.delete_records(self.kept.name(), ids.iter().map(|id| id.as_ref().to_string()).collect());
             Ok(())
         })
@@ -83,8 +80,18 @@ impl TransactionCollection<'_> {
         self.kept.search(search)
     }
 
-    /// Every write to the collection moves its counters.
-    fn depend_on_everything(&self) -> Result<()> {
+    /// As if these records had been read: the commit conflicts when one of them has changed.
+    pub fn depend_on_records<I: AsRef<str>>(&self, ids: &[I]) -> Result<()> {
+        let shard = self.kept.shard()?;
+        self.transaction.with(|work| {
+            ids.iter().for_each(|id| work.reads.key(Table::Ids, shard.key(id.as_ref().as_bytes())));
+            Ok(())
+        })
+    }
+
+    /// As if the collection had been searched, counted or listed: the commit conflicts when anything in it has changed.
+    // Every write to it moves its counters.
+    pub fn depend_on_everything(&self) -> Result<()> {
         let key = self.kept.shard()?.key(COUNTERS);
         self.transaction.with(|work| {
             work.reads.key(Table::Catalog, key);

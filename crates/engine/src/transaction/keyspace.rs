@@ -39,6 +39,26 @@ impl TransactionKeyspace<'_> {
         }
     }
 
+    /// As if these keys had been read: the commit conflicts when one of them has changed.
+    pub fn depend_on_keys<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<()> {
+        self.transaction.with(|work| {
+            keys.iter().for_each(|key| work.reads.key(Table::Kv, self.shard.key(key.as_ref())));
+            Ok(())
+        })
+    }
+
+    /// As if these keys had been listed, up to the end of their range.
+    ///
+    /// # Errors
+    /// `Invalid` for a cursor that is none.
+    pub fn depend_on_scan(&self, scan: &KeyScan) -> Result<()> {
+        let Some((from, to)) = scan.bounds(self.shard)? else { return Ok(()) };
+        self.transaction.with(|work| {
+            work.reads.range(Table::Kv, from, to);
+            Ok(())
+        })
+    }
+
     pub fn put(&self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Result<()> {
         self.multi_put(vec![KvOp::Put { key: key.into(), value: value.into(), expires_in: None }])
     }
@@ -116,7 +136,7 @@ impl TransactionKeyspace<'_> {
         }
         let more = cursor.is_some() || entries.len() > scan.limit;
         entries.truncate(scan.limit);
-        let cursor = entries.last().filter(|_| more).map(|(key, _)| crate::kv::cursor_of(key));
+        let cursor = entries.last().filter(|_| more).map(|(key, _)| KeyScan::cursor_after(key));
         Ok(KeyPage { entries, cursor })
     }
 

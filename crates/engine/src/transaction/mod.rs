@@ -42,8 +42,11 @@ pub(crate) struct Work {
 }
 
 impl Transaction {
-    /// Begins one on everything as it is in the snapshot, which is the transaction's alone.
-    pub(crate) fn on(snapshot: Snapshot) -> Self {
+    /// Begins one on everything as it is in the snapshot, which is the transaction's alone and ends with it.
+    ///
+    /// What was read of the snapshot itself is unknown to the transaction until it is told: by
+    /// [`depend_on_keys`](TransactionKeyspace::depend_on_keys) and its like.
+    pub fn on(snapshot: Snapshot) -> Self {
         Self { snapshot, work: Mutex::new(Some(Work::default())) }
     }
 

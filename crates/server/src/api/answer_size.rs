@@ -1,6 +1,8 @@
 //! How much one answer may hold: what is read for it is in memory until it is sent.
 
-use nuthatch_engine::{Collection, Error, ErrorKind, Page, Result, Scan, StoredRecord};
+use nuthatch_engine::{Error, ErrorKind, Page, Result, Scan, StoredRecord};
+
+use crate::api::moment::Records;
 
 /// Bytes of texts, payloads and vectors after which an answer is large enough.
 const ANSWER_BYTES: usize = 64 << 20;
@@ -8,11 +10,11 @@ const ANSWER_BYTES: usize = 64 << 20;
 const AT_ONCE: usize = 16;
 const PAGE_MAX: usize = 10_000;
 
-/// Records by id; where they are many, not all as of one moment.
+/// Records by id; where they are many, not all as of one moment, but for those of a snapshot.
 ///
 /// # Errors
 /// `Exhausted` when they come to too much for one answer.
-pub fn get(collection: &Collection, ids: &[String], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
+pub fn get(collection: &Records, ids: &[String], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
     // Few ids cannot come to much, and are read as of one moment.
     if ids.len() <= AT_ONCE {
         return collection.get(ids, vectors);
@@ -35,8 +37,8 @@ pub fn get(collection: &Collection, ids: &[String], vectors: bool) -> Result<Vec
 /// A page, which ends early when it comes to too much.
 ///
 /// # Errors
-/// Those of [`Collection::scan`].
-pub fn scan(collection: &Collection, scan: Scan) -> Result<Page> {
+/// Those of [`nuthatch_engine::Collection::scan`].
+pub fn scan(collection: &Records, scan: Scan) -> Result<Page> {
     let limit = scan.limit;
     if !(1..=PAGE_MAX).contains(&limit) {
         return Err(Error::invalid(format!("a page of {limit} records; ask for 1 to {PAGE_MAX}")));

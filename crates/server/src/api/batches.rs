@@ -33,7 +33,7 @@ struct Batch {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 #[schema(as = BatchWrite)]
-enum Write {
+pub enum Write {
     /// It is made when there is none.
     Keys(Keys),
     /// It must be there.
@@ -43,22 +43,22 @@ enum Write {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = BatchKeys)]
-struct Keys {
-    keyspace: String,
-    changes: Vec<Change>,
+pub struct Keys {
+    pub keyspace: String,
+    pub changes: Vec<Change>,
 }
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = BatchRecords)]
-struct Records {
-    collection: String,
+pub struct Records {
+    pub collection: String,
     /// Records to insert or replace.
     #[serde(default)]
-    upsert: Vec<Record>,
+    pub upsert: Vec<Record>,
     /// Ids of records to delete; these go first.
     #[serde(default)]
-    delete: Vec<String>,
+    pub delete: Vec<String>,
 }
 
 /// Writes to several keyspaces and collections at once: all of it or nothing.

@@ -10,8 +10,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::durable::Durable;
+use crate::api::moment::{AsOf, ReadingAt};
 use crate::api::reply;
-use crate::caller::{Reading, Writing};
+use crate::caller::Writing;
 use crate::extract::{Parameters, Raw, Segments};
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -106,13 +107,13 @@ impl From<FileInfo> for File {
 
 /// Files of the collection, by path.
 #[utoipa::path(get, path = "/v1/collections/{collection}/files", tag = "files", security(("key" = ["read"])),
-    params(("collection" = String, Path), Below), responses((status = 200, body = Files)))]
+    params(("collection" = String, Path), Below, AsOf), responses((status = 200, body = Files)))]
 async fn list(
-    Reading(caller): Reading,
+    ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
     Parameters(below): Parameters<Below>,
 ) -> Result<Response, Problem> {
-    let files = caller.run(move |database| database.existing_collection(&name)?.files(&below.path)).await?;
+    let files = caller.run(move |database| moment.records(database, &name)?.files(&below.path)).await?;
     Ok(reply::json(&Files { files: files.into_iter().map(File::from).collect() }))
 }
 

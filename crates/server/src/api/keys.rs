@@ -14,6 +14,7 @@ use utoipa_axum::routes;
 
 use crate::api::bytes::Bytes;
 use crate::api::durable::{Durable, Durably};
+use crate::api::moment::{AsOf, Keys, ReadingAt};
 use crate::api::reply;
 use crate::caller::{Caller, Reading, Writing};
 use crate::extract::{Json, KeyPlace, Parameters, Raw, Segments};
@@ -215,15 +216,22 @@ async fn change<T: Send + 'static>(
 
 /// The value of a key, as it was stored.
 #[utoipa::path(get, path = "/v1/keyspaces/{keyspace}/keys/{key}", tag = "keyspaces", security(("key" = ["read"])),
-    params(("keyspace" = String, Path), ("key" = String, Path, description = "Percent-encoded bytes")),
+    params(("keyspace" = String, Path), ("key" = String, Path, description = "Percent-encoded bytes"), AsOf),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream",
-        headers(("x-expires-in-ms" = u64, description = "How long the key has to live; absent when it never expires")))))]
-async fn get_one(Reading(caller): Reading, KeyPlace { keyspace: name, key }: KeyPlace) -> Result<Response, Problem> {
+        headers(("x-expires-in-ms" = u64, description = "How long the key has to live; absent when it never expires, and of a snapshot")))))]
+async fn get_one(
+    ReadingAt { caller, moment }: ReadingAt,
+    KeyPlace { keyspace: name, key }: KeyPlace,
+) -> Result<Response, Problem> {
     let (value, expires_in) = caller
         .run(move |database| {
-            let keyspace = database.existing_keyspace(&name)?;
-            let value = keyspace.get(&key)?.ok_or_else(|| missing(&name, &key))?;
-            Ok((value, keyspace.expires_in(&key)?.flatten()))
+            let keys = moment.keys(database, &name)?;
+            let value = keys.get(&key)?.ok_or_else(|| missing(&name, &key))?;
+            let expires_in = match &keys {
+                Keys::Now(keyspace) => keyspace.expires_in(&key)?.flatten(),
+                Keys::Then(_) => None,
+            };
+            Ok((value, expires_in))
         })
         .await?;
     let mut response = Response::new(Body::from(value));
@@ -275,14 +283,14 @@ async fn delete_one(
 
 /// The values of several keys, as of one moment.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/get", tag = "keyspaces", security(("key" = ["read"])),
-    params(("keyspace" = String, Path)), request_body = Get, responses((status = 200, body = Got)))]
+    params(("keyspace" = String, Path), AsOf), request_body = Get, responses((status = 200, body = Got)))]
 async fn get(
-    Reading(caller): Reading,
+    ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
     Json { value, .. }: Json<Get>,
 ) -> Result<Response, Problem> {
     let keys: Vec<Vec<u8>> = value.keys.into_iter().map(Bytes::into_vec).collect();
-    let values = caller.run(move |database| database.existing_keyspace(&name)?.multi_get(&keys)).await?;
+    let values = caller.run(move |database| moment.keys(database, &name)?.multi_get(&keys)).await?;
     Ok(reply::json(&Got { values: values.into_iter().map(|value| value.map(Bytes::from)).collect() }))
 }
 

@@ -14,6 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::bytes::Bytes;
+use crate::api::moment::{AsOf, ReadingAt};
 use crate::api::reply;
 use crate::caller::{Reading, Writing};
 use crate::extract::{Json, Parameters, Segments};
@@ -44,7 +45,7 @@ struct Keyspace {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ScanKeys)]
-struct Scan {
+pub struct Scan {
     /// Keys that begin with this.
     prefix: Option<Bytes>,
     /// From this key on, itself included.
@@ -98,6 +99,20 @@ struct Estimate {
     count_estimate: u64,
 }
 
+impl From<Scan> for KeyScan {
+    fn from(scan: Scan) -> Self {
+        Self {
+            prefix: scan.prefix.map_or_else(Vec::new, Bytes::into_vec),
+            from: scan.from.map_or(Bound::Unbounded, |key| Bound::Included(key.into_vec())),
+            to: scan.to.map_or(Bound::Unbounded, |key| Bound::Excluded(key.into_vec())),
+            reverse: scan.reverse,
+            limit: scan.limit,
+            cursor: scan.cursor,
+            keys_only: scan.keys_only,
+        }
+    }
+}
+
 fn page_default() -> usize {
     PAGE_DEFAULT
 }
@@ -141,23 +156,15 @@ async fn remove(Writing(caller): Writing, Segments(name): Segments<String>) -> R
 
 /// One page of keys, in their order, as of one moment.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/scan", tag = "keyspaces", security(("key" = ["read"])),
-    params(("keyspace" = String, Path)), request_body = Scan, responses((status = 200, body = Page)))]
+    params(("keyspace" = String, Path), AsOf), request_body = Scan, responses((status = 200, body = Page)))]
 async fn scan(
-    Reading(caller): Reading,
+    ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
     Json { value, .. }: Json<Scan>,
 ) -> Result<Response, Problem> {
     let keys_only = value.keys_only;
-    let scan = KeyScan {
-        prefix: value.prefix.map_or_else(Vec::new, Bytes::into_vec),
-        from: value.from.map_or(Bound::Unbounded, |key| Bound::Included(key.into_vec())),
-        to: value.to.map_or(Bound::Unbounded, |key| Bound::Excluded(key.into_vec())),
-        reverse: value.reverse,
-        limit: value.limit,
-        cursor: value.cursor,
-        keys_only,
-    };
-    let page = caller.run(move |database| database.existing_keyspace(&name)?.scan(&scan)).await?;
+    let scan = KeyScan::from(value);
+    let page = caller.run(move |database| moment.keys(database, &name)?.scan(&scan)).await?;
     let entries = page
         .entries
         .into_iter()

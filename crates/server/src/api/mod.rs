@@ -13,12 +13,15 @@ mod ingest;
 mod keys;
 mod keyspaces;
 mod maintenance;
+mod moment;
 mod process;
 mod records;
 mod reply;
 pub mod search;
+mod snapshots;
 pub mod stats;
 mod tenants;
+mod transactions;
 mod vectors;
 
 use std::sync::Arc;
@@ -65,6 +68,8 @@ fn all() -> OpenApiRouter<Arc<Shared>> {
         .merge(keyspaces::routes())
         .merge(keys::routes())
         .merge(batches::routes())
+        .merge(snapshots::routes())
+        .merge(transactions::routes())
         .merge(stats::routes())
         .merge(tenants::routes())
         .merge(maintenance::routes())

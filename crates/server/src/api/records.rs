@@ -15,9 +15,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::durable::Durably;
+use crate::api::moment::{AsOf, ReadingAt};
 use crate::api::vectors::{self, Vector, VectorFormat};
 use crate::api::{answer_size, reply};
-use crate::caller::{Reading, Writing};
+use crate::caller::Writing;
 use crate::extract::{Json, Parameters, Segments};
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -243,9 +244,9 @@ async fn upsert(
 
 /// One page of all records.
 #[utoipa::path(get, path = "/v1/collections/{collection}/records", tag = "records", security(("key" = ["read"])),
-    params(("collection" = String, Path), Listing), responses((status = 200, body = Page)))]
+    params(("collection" = String, Path), Listing, AsOf), responses((status = 200, body = Page)))]
 async fn scan(
-    Reading(caller): Reading,
+    ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
     Parameters(listing): Parameters<Listing>,
 ) -> Result<Response, Problem> {
@@ -254,7 +255,7 @@ async fn scan(
         .run(move |database| {
             let filter = filter.as_deref().map(nuthatch_filter::parse).transpose()?;
             let scan = Scan { cursor, limit, filter, vectors };
-            answer_size::scan(&database.existing_collection(&name)?, scan)
+            answer_size::scan(&moment.records(database, &name)?, scan)
         })
         .await?;
     let records = page.records.into_iter().map(|record| Found::new(record, vector_format));
@@ -263,15 +264,15 @@ async fn scan(
 
 /// One record.
 #[utoipa::path(get, path = "/v1/collections/{collection}/records/{id}", tag = "records", security(("key" = ["read"])),
-    params(("collection" = String, Path), ("id" = String, Path), WithVectors), responses((status = 200, body = Found)))]
+    params(("collection" = String, Path), ("id" = String, Path), WithVectors, AsOf), responses((status = 200, body = Found)))]
 async fn get_one(
-    Reading(caller): Reading,
+    ReadingAt { caller, moment }: ReadingAt,
     Segments((name, id)): Segments<(String, String)>,
     Parameters(with): Parameters<WithVectors>,
 ) -> Result<Response, Problem> {
     let found = caller
         .run(move |database| {
-            let mut found = database.existing_collection(&name)?.get(&[&id], with.vectors)?;
+            let mut found = moment.records(database, &name)?.get(&[&id], with.vectors)?;
             found.pop().flatten().ok_or_else(|| Error::not_found(format!("no record {id:?} in collection {name:?}")))
         })
         .await?;
@@ -301,15 +302,15 @@ async fn delete_one(
 
 /// Several records by id.
 #[utoipa::path(post, path = "/v1/collections/{collection}/get", tag = "records", security(("key" = ["read"])),
-    params(("collection" = String, Path)), request_body = Get, responses((status = 200, body = Got)))]
+    params(("collection" = String, Path), AsOf), request_body = Get, responses((status = 200, body = Got)))]
 async fn get(
-    Reading(caller): Reading,
+    ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
     Json { value, .. }: Json<Get>,
 ) -> Result<Response, Problem> {
     let format = value.vector_format;
     let records = caller
-        .run(move |database| answer_size::get(&database.existing_collection(&name)?, &value.ids, value.vectors))
+        .run(move |database| answer_size::get(&moment.records(database, &name)?, &value.ids, value.vectors))
         .await?;
     let records = records.into_iter().map(|found| found.map(|record| Found::new(record, format)));
     Ok(reply::json(&Got { records: records.collect() }))
@@ -339,12 +340,12 @@ async fn delete(
 
 /// How many records there are, or pass a condition.
 #[utoipa::path(get, path = "/v1/collections/{collection}/count", tag = "records", security(("key" = ["read"])),
-    params(("collection" = String, Path), Condition), responses((status = 200, body = Count)))]
+    params(("collection" = String, Path), Condition, AsOf), responses((status = 200, body = Count)))]
 async fn count(
-    Reading(caller): Reading,
+    ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
     Parameters(Condition { filter }): Parameters<Condition>,
 ) -> Result<Response, Problem> {
-    let count = caller.run(move |database| database.existing_collection(&name)?.count(filter.as_deref())).await?;
+    let count = caller.run(move |database| moment.records(database, &name)?.count(filter.as_deref())).await?;
     Ok(reply::json(&Count { count }))
 }

@@ -18,9 +18,10 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::moment::{AsOf, ReadingAt};
 use crate::api::reply;
 use crate::api::vectors::{self, Vector, VectorFormat};
-use crate::caller::{Caller, Reading};
+use crate::caller::Caller;
 use crate::extract::{Json, Segments};
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -307,9 +308,9 @@ impl Drop for CancelledOnDrop {
 
 /// Finds the best records for one question.
 #[utoipa::path(post, path = "/v1/collections/{collection}/search", tag = "search", security(("key" = ["read"])),
-    params(("collection" = String, Path)), request_body = Question, responses((status = 200, body = Answered)))]
+    params(("collection" = String, Path), AsOf), request_body = Question, responses((status = 200, body = Answered)))]
 async fn search(
-    Reading(caller): Reading,
+    ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
     Json { value, held }: Json<Question>,
 ) -> Result<Response, Problem> {
@@ -319,7 +320,7 @@ async fn search(
     let answer = caller
         .run(move |database| {
             let _held = held;
-            database.existing_collection(&name)?.search(&search)
+            moment.records(database, &name)?.search(&search)
         })
         .await?;
     Ok(reply::json(&Answered::new(answer, shown)))
@@ -327,9 +328,9 @@ async fn search(
 
 /// Asks several questions at once.
 #[utoipa::path(post, path = "/v1/collections/{collection}/search-many", tag = "search", security(("key" = ["read"])),
-    params(("collection" = String, Path)), request_body = Questions, responses((status = 200, body = AllAnswered)))]
+    params(("collection" = String, Path), AsOf), request_body = Questions, responses((status = 200, body = AllAnswered)))]
 async fn search_many(
-    Reading(caller): Reading,
+    ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
     Json { value, held }: Json<Questions>,
 ) -> Result<Response, Problem> {
@@ -345,7 +346,7 @@ async fn search_many(
     let searches = searches.collect::<EngineResult<Vec<Search>>>()?;
     let mut answering = pin!(caller.run(move |database| {
         let _held = held;
-        database.existing_collection(&name)?.search_many(&searches)
+        moment.records(database, &name)?.search_many(&searches)
     }));
     let answers = match limit {
         None => answering.await?,

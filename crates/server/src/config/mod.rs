@@ -70,6 +70,9 @@ pub struct Config {
     pub body_timeout: Duration,
     pub search_timeout: Duration,
     pub shutdown_timeout: Duration,
+    /// Of one tenant.
+    pub snapshots_max: usize,
+    pub snapshot_age_max: Duration,
     pub memory_budget_bytes: Option<u64>,
     pub mapped: bool,
     pub build_memory_bytes: Option<u64>,
@@ -114,6 +117,8 @@ impl Config {
             body_timeout: read("body_timeout").parse(parse_duration)?,
             search_timeout: read("search_timeout").parse(parse_duration)?,
             shutdown_timeout: read("shutdown_timeout").parse(parse_duration)?,
+            snapshots_max: read("snapshots_max").parse(positive)?,
+            snapshot_age_max: read("snapshot_age").parse(parse_duration)?,
             memory_budget_bytes: read("memory_budget").parse_optional(parse_bytes)?,
             mapped: read("mapped").parse_optional(boolean)?.unwrap_or(false),
             build_memory_bytes: read("build_memory").parse_optional(parse_bytes)?,
@@ -135,6 +140,7 @@ impl Config {
             build_memory_bytes: self.build_memory_bytes.unwrap_or(default.build_memory_bytes),
             build_threads: self.build_threads.unwrap_or(default.build_threads),
             exclusive: self.exclusive,
+            snapshot_age_max: self.snapshot_age_max,
             program: "nuthatch serve".into(),
             ..default
         }

@@ -11,6 +11,7 @@ pub struct Client {
     base: String,
     agent: Agent,
     key: Option<String>,
+    snapshot: Option<String>,
 }
 
 /// An answer, read to its end.
@@ -24,11 +25,21 @@ pub struct Answer {
 impl Client {
     pub fn new(base: String) -> Self {
         let agent: Agent = Agent::config_builder().http_status_as_error(false).build().into();
-        Self { base, agent, key: None }
+        Self { base, agent, key: None, snapshot: None }
     }
 
     pub fn with_key(&self, key: &str) -> Self {
         Self { key: Some(key.into()), ..self.clone() }
+    }
+
+    /// Asks as of a snapshot.
+    pub fn at(&self, snapshot: &str) -> Self {
+        Self { snapshot: Some(snapshot.into()), ..self.clone() }
+    }
+
+    /// Takes a snapshot; its id.
+    pub fn snapshot(&self) -> String {
+        self.post("/v1/snapshots", Value::Null).is(201)["id"].as_str().unwrap().to_string()
     }
 
     pub fn wait_until_ready(&self) {
@@ -64,6 +75,9 @@ impl Client {
         }
         if let Some(key) = &self.key {
             request = request.header("authorization", format!("Bearer {key}"));
+        }
+        if let Some(snapshot) = &self.snapshot {
+            request = request.header("x-nuthatch-snapshot", snapshot);
         }
         let answered = match body.is_empty() && matches!(method, "GET" | "DELETE" | "HEAD") {
             true => self.agent.run(request.body(()).unwrap()),

@@ -19,6 +19,8 @@ struct World {
     crossed: AtomicU64,
     operations: AtomicU64,
     cursors: Mutex<Vec<String>>,
+    /// With whose they are.
+    snapshots: Mutex<Vec<(&'static str, String)>>,
 }
 
 /// One tenant with its clients and what its keys hold.
@@ -124,7 +126,8 @@ impl Tenant<'_> {
                 self.ask(&format!("VREM birds {key}"));
             }
             890..940 => self.reach_out(),
-            940..950 => self.seen(&self.client.post("/v1/collections/notes/optimize", json!({"wait_ms": 200}))),
+            940..945 => self.look_back(),
+            945..950 => self.seen(&self.client.post("/v1/collections/notes/optimize", json!({"wait_ms": 200}))),
             950..956 => self.seen(&self.client.delete("/v1/collections/notes")),
             956..962 => {
                 self.ask("FLUSHDB");
@@ -158,6 +161,44 @@ impl Tenant<'_> {
             let kept = cursors.len().saturating_sub(50);
             cursors.drain(..kept);
         }
+    }
+
+    /// As of snapshots, one's own and others'.
+    fn look_back(&mut self) {
+        let taken = self.client.post("/v1/snapshots", json!(null));
+        self.seen(&taken);
+        let mut all = self.world.snapshots.lock().unwrap();
+        if taken.status == 201 {
+            all.push((self.name, taken.json()["id"].as_str().unwrap().to_string()));
+        }
+        let some: Vec<(&str, String)> = (0..4).filter_map(|_| self.dice.choice(all.iter()).cloned()).collect();
+        let crowded = all.len().saturating_sub(64);
+        all.drain(..crowded);
+        drop(all);
+        for (owner, id) in some {
+            let then = self.client.at(&id);
+            let key = self.key();
+            let answers = [
+                then.get(&format!("/v1/keyspaces/redis.0/keys/{key}")),
+                then.post("/v1/keyspaces/redis.0/scan", json!({})),
+                then.get("/v1/collections/notes/records?limit=100"),
+                then.post("/v1/collections/notes/search", json!({"text": "bird", "limit": 100})),
+            ];
+            answers.iter().for_each(|answer| self.seen(answer));
+            if owner != self.name {
+                assert!(answers.iter().all(|answer| answer.status == 409), "{answers:?}");
+                answers[0].fails(409, "conflict");
+                self.client.delete(&format!("/v1/snapshots/{id}")).fails(404, "not_found");
+                let writes = json!({"writes": [{"keys": {"keyspace": "redis.0", "changes": []}}]});
+                self.client.post(&format!("/v1/snapshots/{id}/commit"), writes).fails(409, "conflict");
+            } else if self.dice.bool() {
+                self.seen(&self.client.delete(&format!("/v1/snapshots/{id}")));
+            }
+        }
+        let listed = self.client.get("/v1/snapshots");
+        self.seen(&listed);
+        let own = self.world.snapshots.lock().unwrap().iter().filter(|(owner, _)| *owner == self.name).count();
+        assert!(listed.json()["snapshots"].as_array().unwrap().len() <= own.max(64));
     }
 
     fn store(&mut self, value: &str) {

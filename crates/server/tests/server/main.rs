@@ -17,6 +17,7 @@ mod mcp;
 mod place;
 mod redis;
 mod searching;
+mod snapshots;
 mod tenants;
 mod throttling;
 mod tls;

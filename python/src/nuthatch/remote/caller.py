@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from ..errors import ExhaustedError, InvalidError
+from ..errors import ExhaustedError, InvalidError, NotFoundError
+from .moments import Moments
 from .wire import Answer, Wire
+
+if TYPE_CHECKING:
+    from .. import _core
 
 JSON = "application/json"
 OCTETS = "application/octet-stream"
+#: Ending a snapshot waits no longer for a server that does not answer.
+_END_SECONDS_MAX = 5.0
 
 
 class Caller:
     """Who asks, and about whose data. Cheap; those of one server share its connections."""
 
-    def __init__(self, wire: Wire, tenant: str | None, body_bytes_max: int | None = None) -> None:
+    def __init__(
+        self, wire: Wire, tenant: str | None, body_bytes_max: int | None = None, moments: Moments | None = None
+    ) -> None:
         self.wire = wire
         self.tenant = tenant
-        self._body_bytes_max = body_bytes_max
-        self._headers = {} if tenant is None else {"x-nuthatch-tenant": quote(tenant, safe="")}
+        self.body_bytes_max = body_bytes_max
+        self.moments = Moments() if moments is None else moments
+        self.headers = {} if tenant is None else {"x-nuthatch-tenant": quote(tenant, safe="")}
 
     def introduced(self) -> Caller:
         """With what the server says of this caller."""
         me = self.me()
-        return Caller(self.wire, me["tenant"], me["body_bytes_max"])
+        return Caller(self.wire, me["tenant"], me["body_bytes_max"], self.moments)
 
     def me(self) -> dict[str, Any]:
         """Whose data is seen, what the key allows, what the tenant may have and has."""
@@ -34,11 +43,19 @@ class Caller:
 
     def of(self, tenant: str) -> Caller:
         """The same about a tenant's data."""
-        return Caller(self.wire, tenant, self._body_bytes_max)
+        return Caller(self.wire, tenant, self.body_bytes_max, self.moments)
 
-    def read(self, method: str, path: str, body: object = None, *, timeout_seconds: float | None = None) -> Any:
+    def read(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        timeout_seconds: float | None = None,
+        cancel: _core.CancelFlag | None = None,
+    ) -> Any:
         """Asks for something that changes nothing."""
-        return self.ask(method, path, body, is_read=True, timeout_seconds=timeout_seconds).json()
+        return self.ask(method, path, body, is_read=True, timeout_seconds=timeout_seconds, cancel=cancel).json()
 
     def write(self, method: str, path: str, body: object = None) -> Any:
         """Changes something; the document that says what."""
@@ -58,19 +75,35 @@ class Caller:
         is_read: bool = False,
         is_long: bool = False,
         timeout_seconds: float | None = None,
+        cancel: _core.CancelFlag | None = None,
     ) -> Answer:
         """One request. ``body``: bytes as they are, anything else as JSON. ``timeout_seconds`` is what the server was told: the
         answer has that much time at least."""
         sent = body if body is None or isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
-        if sent is not None and self._body_bytes_max is not None and len(sent) > self._body_bytes_max:
+        if sent is not None and self.body_bytes_max is not None and len(sent) > self.body_bytes_max:
             raise ExhaustedError(
-                f"a request of {_mib(len(sent))}, and the server takes {_mib(self._body_bytes_max)} at a time; split it"
+                f"a request of {_mib(len(sent))}, and the server takes {_mib(self.body_bytes_max)} at a time; split it"
             )
-        headers = self._headers if sent is None else {**self._headers, "content-type": media_type}
+        headers = self.headers if sent is None else {**self.headers, "content-type": media_type}
         timeout = self.wire.timeout_seconds if timeout_seconds is None else self.wire.timeout_seconds + timeout_seconds
         return self.wire.ask(
-            method, path, body=sent, headers=headers, is_read=is_read, timeout_seconds=None if is_long else timeout
+            method,
+            path,
+            body=sent,
+            headers=headers,
+            is_read=is_read,
+            timeout_seconds=None if is_long else timeout,
+            cancel=cancel,
         )
+
+    def end_snapshot(self, taken: str) -> None:
+        """Ends a snapshot of this caller, if it has not ended."""
+        timeout = min(self.wire.timeout_seconds, _END_SECONDS_MAX)
+        place = address("snapshots", taken)
+        try:
+            self.wire.ask("DELETE", place, body=None, headers=self.headers, is_read=True, timeout_seconds=timeout)
+        except NotFoundError:
+            return  # too old, or of a server that was started anew
 
 
 def address(*parts: str | bytes, **parameters: object) -> str:

@@ -14,6 +14,8 @@ from .collection import Collection, info_parts
 from .durability import checked
 from .keyspace import Keyspace
 from .problems import not_over_http
+from .snapshot import Snapshot
+from .transaction import Transaction
 
 if TYPE_CHECKING:
     from .._core import CollectionArguments, LimitArguments
@@ -146,17 +148,11 @@ class Database(OverHttp):
     def batch(self) -> WriteBatch:
         return WriteBatch(self._caller)
 
-    def snapshot(self) -> NoReturn:
-        not_over_http(
-            "a snapshot", "page with scan, which leaves nothing out, or open the folder itself on the server's machine"
-        )
+    def snapshot(self) -> Snapshot:
+        return Snapshot(self._caller)
 
-    def transaction(self) -> NoReturn:
-        not_over_http(
-            "a transaction",
-            "write together with Database.batch, change a key with compare_and_set, or open the folder itself on the"
-            " server's machine",
-        )
+    def transaction(self) -> Transaction:
+        return Transaction(self._caller)
 
     def stats(self) -> dict[str, Any]:
         found = self._caller.read("GET", "/v1/stats")
@@ -205,6 +201,7 @@ class Database(OverHttp):
 
     def close(self) -> None:
         if not self._is_borrowed:
+            self._caller.moments.end_all()
             self._caller.wire.close()
 
 

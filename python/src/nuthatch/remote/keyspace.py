@@ -3,56 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..cores import OverHttp
-from ..errors import NotFoundError
-from .caller import OCTETS, Caller, address
+from .caller import OCTETS, Caller
 from .durability import checked
-from .values import bytes_json, bytes_of
-
-if TYPE_CHECKING:
-    from .. import _core
-
-#: A longer key would not fit into the head of a request.
-_KEY_IN_ADDRESS_BYTES_MAX = 4096
+from .reads import KEY_IN_ADDRESS_BYTES_MAX, KeyReads
+from .values import bytes_json
 
 
-class Keyspace(OverHttp):
+class Keyspace(KeyReads):
     """As the extension module's."""
 
     def __init__(self, caller: Caller, name: str, durability: str | None) -> None:
-        self._caller = caller
-        self._name = name
+        super().__init__(caller, name)
         self._durability = durability
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    def get_value(self, key: bytes) -> bytes | None:
-        if not 0 < len(key) <= _KEY_IN_ADDRESS_BYTES_MAX:
-            return self.get_many([key])[0]
-        try:
-            return self._caller.ask("GET", self._key(key), is_read=True).body
-        except NotFoundError as error:
-            if str(error).startswith("no key"):
-                return None
-            raise
-
-    def get_many(self, keys: list[bytes]) -> list[bytes | None]:
-        asked = {"keys": [bytes_json(key) for key in keys]}
-        found = self._caller.read("POST", self._place("get"), asked)["values"]
-        return [None if value is None else bytes_of(value) for value in found]
-
-    def contains(self, key: bytes) -> bool:
-        asked = {"from": bytes_json(key), "prefix": bytes_json(key), "limit": 1, "keys_only": True}
-        entries = self._caller.read("POST", self._place("scan"), asked)["entries"]
-        return bool(entries) and bytes_of(entries[0]["key"]) == key
 
     def put_many(self, entries: list[tuple[bytes, bytes]], ttl_seconds: float | None, durability: str | None) -> None:
         ttl = milliseconds(ttl_seconds)
-        if len(entries) == 1 and 0 < len(entries[0][0]) <= _KEY_IN_ADDRESS_BYTES_MAX:
+        if len(entries) == 1 and 0 < len(entries[0][0]) <= KEY_IN_ADDRESS_BYTES_MAX:
             ((key, value),) = entries
             place = self._key(key, expires_in_ms=ttl, durability=self._durable(durability))
             self._caller.ask("PUT", place, value, media_type=OCTETS)
@@ -106,30 +74,11 @@ class Keyspace(OverHttp):
         left = found["expires_in_ms"]
         return found["found"], None if left is None else left / 1000
 
-    def scan(self, arguments: _core.ScanArguments) -> tuple[list[tuple[bytes, bytes]], str | None]:
-        asked: dict[str, Any] = {
-            "prefix": arguments["prefix"],
-            "from": arguments["start"],
-            "to": arguments["stop"],
-        }
-        asked = {name: bytes_json(key) for name, key in asked.items() if key is not None}
-        for name in ("reverse", "limit", "cursor", "keys_only"):
-            asked[name] = arguments[name]
-        page = self._caller.read("POST", self._place("scan"), asked)
-        entries = [(bytes_of(entry["key"]), bytes_of(entry.get("value", ""))) for entry in page["entries"]]
-        return entries, page["cursor"]
-
     def count_estimate(self, prefix: bytes) -> int:
         given = bytes_json(prefix)
         asked = {"prefix": given} if isinstance(given, str) else {"prefix_base64": given["base64"]}
         found: int = self._caller.read("GET", self._place("count", **asked))["count_estimate"]
         return found
-
-    def _place(self, what: str, **parameters: object) -> str:
-        return address("keyspaces", self._name, what, **parameters)
-
-    def _key(self, key: bytes, **parameters: object) -> str:
-        return address("keyspaces", self._name, "keys", key, **parameters)
 
     def _write(self, what: str, durability: str | None) -> str:
         return self._place(what, durability=self._durable(durability))

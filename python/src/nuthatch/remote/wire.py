@@ -14,7 +14,7 @@ import ssl
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from urllib.parse import urlsplit
 
 from ..errors import ClosedError, InvalidError, NuthatchError, UnavailableError
@@ -25,6 +25,11 @@ try:
     from urllib3.exceptions import HTTPError, NewConnectionError, ProtocolError, SSLError, TimeoutError
 except ImportError as error:
     raise UnavailableError("asking a server needs urllib3: pip install 'nuthatch[http]'") from error
+
+from .cancelling import Cancellable, Connection, TlsConnection, asking
+
+if TYPE_CHECKING:
+    from .. import _core
 
 #: Connections kept and used at the same time; more callers wait for one.
 CONNECTIONS_MAX = 32
@@ -86,6 +91,8 @@ class Wire:
         self._pool: urllib3.HTTPConnectionPool | None = None
         self._pid = 0
         self._is_closed = False
+        #: Requests that may be cancelled.
+        self._cancellable: dict[_core.CancelFlag, Cancellable] = {}
 
     def close(self) -> None:
         """Ends the connections; nothing can be asked any more."""
@@ -107,12 +114,41 @@ class Wire:
         headers: Mapping[str, str],
         is_read: bool,
         timeout_seconds: float | None,
+        cancel: _core.CancelFlag | None = None,
     ) -> Answer:
         """One request, tried again where that is safe. ``timeout_seconds``: None for as long as it takes."""
+        if cancel is None:
+            return self._ask(method, target, body, headers, is_read, timeout_seconds, None)
+        request = self._cancellable[cancel] = Cancellable()
+        try:
+            if cancel.is_set():
+                request.cancel()
+            with asking(request):
+                return self._ask(method, target, body, headers, is_read, timeout_seconds, request)
+        finally:
+            del self._cancellable[cancel]
+
+    def cancel(self, cancel: _core.CancelFlag) -> None:
+        """Ends the request that was given this flag, which is set."""
+        if (request := self._cancellable.get(cancel)) is not None:
+            request.cancel()
+
+    def _ask(
+        self,
+        method: str,
+        target: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        is_read: bool,
+        timeout_seconds: float | None,
+        request: Cancellable | None,
+    ) -> Answer:
         deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
         pause = _PAUSE_SECONDS
         for tries_left in reversed(range(_TRIES_MAX)):
             self.check_open()
+            if request is not None:
+                request.check()
             found = self._once(method, target, body, headers, deadline)
             if isinstance(found, Answer):
                 return found
@@ -187,10 +223,14 @@ class Wire:
 
     def _new_pool(self) -> urllib3.HTTPConnectionPool:
         if self._tls is None:
-            return urllib3.HTTPConnectionPool(self._host, self._port, maxsize=CONNECTIONS_MAX, block=True)
-        return urllib3.HTTPSConnectionPool(
+            pool = urllib3.HTTPConnectionPool(self._host, self._port, maxsize=CONNECTIONS_MAX, block=True)
+            pool.ConnectionCls = Connection
+            return pool
+        secure = urllib3.HTTPSConnectionPool(
             self._host, self._port, maxsize=CONNECTIONS_MAX, block=True, ssl_context=self._tls
         )
+        secure.ConnectionCls = TlsConnection
+        return secure
 
 
 def _tls(arguments: ServerArguments) -> ssl.SSLContext:

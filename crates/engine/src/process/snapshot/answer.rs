@@ -1,13 +1,10 @@
 //! Answering what another process asks of a snapshot that it has taken here.
 
-use std::sync::Arc;
-
 use crate::process::answer::Answering;
 use crate::process::request::Encoded;
-use crate::process::snapshot::keep::KeptSnapshot;
 use crate::process::snapshot::request::{KeptCall, KeptKvCall, ShardAsk, SnapshotCall};
 use crate::process::wire::Bytes;
-use crate::snapshot::{SnapshotCollection, SnapshotKeyspace};
+use crate::snapshot::{Snapshot, SnapshotCollection, SnapshotKeyspace};
 use crate::{EmbedderChoice, Error, ErrorKind, Result};
 
 pub(crate) fn answer(answering: &mut Answering<'_>, id: u128, call: SnapshotCall) -> Result<Encoded> {
@@ -20,7 +17,7 @@ pub(crate) fn answer(answering: &mut Answering<'_>, id: u128, call: SnapshotCall
             None => Encoded::of(&false),
         },
         SnapshotCall::Collection(name) => {
-            let collection = find(answering, id)?.snapshot.collection(&name)?;
+            let collection = find(answering, id)?.collection(&name)?;
             Encoded::of(&Some(ShardAsk::from(collection.shard()?)))
         }
         SnapshotCall::Keyspace { name, make } => {
@@ -28,21 +25,21 @@ pub(crate) fn answer(answering: &mut Answering<'_>, id: u128, call: SnapshotCall
             if make {
                 answering.db.kv(&name)?;
             }
-            let keyspace = kept.keyspace(&name)?;
+            let keyspace = kept.kv(&name)?;
             Encoded::of(&keyspace.space.map(|space| ShardAsk::from(space.shard)))
         }
         SnapshotCall::In { collection, embedder, call } => {
-            let collection = find(answering, id)?.snapshot.collection(&collection)?;
+            let collection = find(answering, id)?.collection(&collection)?;
             let embedder = answering.embedder(&embedder);
             answering.served(embedder, |_| in_collection(answering, &collection, call))
         }
-        SnapshotCall::InKeyspace { keyspace, call } => in_keyspace(&find(answering, id)?.keyspace(&keyspace)?, call),
+        SnapshotCall::InKeyspace { keyspace, call } => in_keyspace(&find(answering, id)?.kv(&keyspace)?, call),
         SnapshotCall::Commit { reads, batch } => match answering.repeated() {
             Some(_) => answering.once_more(&()),
             None => {
                 let kept = find(answering, id)?;
                 let reads = reads.reads()?;
-                answering.served(EmbedderChoice::Auto, |_| Encoded::of(&kept.snapshot.commit(&reads, *batch)?))
+                answering.served(EmbedderChoice::Auto, |_| Encoded::of(&kept.commit(&reads, *batch)?))
             }
         },
     }
@@ -71,7 +68,7 @@ fn in_keyspace(keyspace: &SnapshotKeyspace, call: KeptKvCall) -> Result<Encoded>
 }
 
 /// Numbers are never used again, so one that is not known here was taken of a holder that has gone.
-fn find(answering: &Answering<'_>, id: u128) -> Result<Arc<KeptSnapshot>> {
+fn find(answering: &Answering<'_>, id: u128) -> Result<Snapshot> {
     let found = answering.tethered.as_ref().and_then(|tethered| tethered.kept().get(id));
     found.ok_or_else(|| {
         Error::new(
@@ -83,6 +80,8 @@ fn find(answering: &Answering<'_>, id: u128) -> Result<Arc<KeptSnapshot>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::database::Database;
     use crate::process::answer::Brought;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::database::Database;
-use crate::snapshot::{Snapshot, SnapshotKeyspace};
+use crate::snapshot::Snapshot;
 use crate::{Error, ErrorKind, Result};
 
 /// Most snapshots and transactions of other processes at a time: each keeps what is replaced after it.
@@ -15,13 +15,7 @@ const KEPT_MAX: usize = 128;
 /// All that a holder keeps.
 #[derive(Default)]
 pub(crate) struct Kept {
-    snapshots: Mutex<HashMap<u128, Arc<KeptSnapshot>>>,
-}
-
-pub(crate) struct KeptSnapshot {
-    pub snapshot: Snapshot,
-    /// As they were when they were first asked for: one of the same name that is made later is another.
-    keyspaces: Mutex<HashMap<String, SnapshotKeyspace>>,
+    snapshots: Mutex<HashMap<u128, Snapshot>>,
 }
 
 /// Those that hang on one connection; let go with it.
@@ -31,7 +25,7 @@ pub(crate) struct Tethered {
 }
 
 impl Kept {
-    pub fn get(&self, id: u128) -> Option<Arc<KeptSnapshot>> {
+    pub fn get(&self, id: u128) -> Option<Snapshot> {
         self.snapshots.lock().get(&id).cloned()
     }
 
@@ -39,7 +33,7 @@ impl Kept {
         let mut ended = Vec::new(); // dropped without the lock
         let mut snapshots = self.snapshots.lock();
         if snapshots.len() >= KEPT_MAX {
-            ended.extend(snapshots.extract_if(|_, kept| kept.snapshot.view.has_ended()));
+            ended.extend(snapshots.extract_if(|_, kept| kept.view.has_ended()));
         }
         if snapshots.len() >= KEPT_MAX {
             return Err(Error::new(
@@ -50,21 +44,8 @@ impl Kept {
                 ),
             ));
         }
-        snapshots.insert(id, Arc::new(KeptSnapshot { snapshot, keyspaces: Mutex::default() }));
+        snapshots.insert(id, snapshot);
         Ok(())
-    }
-}
-
-impl KeptSnapshot {
-    pub fn keyspace(&self, name: &str) -> Result<SnapshotKeyspace> {
-        if let Some(known) = self.keyspaces.lock().get(name) {
-            return Ok(known.clone());
-        }
-        let found = self.snapshot.kv(name)?;
-        if found.space.is_none() {
-            return Ok(found); // it may be made yet
-        }
-        Ok(self.keyspaces.lock().entry(name.into()).or_insert(found).clone())
     }
 }
 
@@ -122,7 +103,7 @@ mod tests {
         two.take(1000, &db).unwrap();
         drop(one);
         assert!(kept.get(9).is_none() && kept.get(1000).is_some());
-        kept.get(1000).unwrap().snapshot.view.end(Error::closed());
+        kept.get(1000).unwrap().view.end(Error::closed());
         for id in 2000..2011 {
             two.take(id, &db).unwrap();
         }

@@ -147,8 +147,10 @@ impl Snapshot {
     pub(crate) fn made_keyspace(&self, name: &str) -> Result<(SnapshotKeyspace, Shard)> {
         match &self.at {
             At::Here(local) => {
-                let space = local.view.shared.space(&local.view.tenant, name, true)?;
-                Ok((SnapshotKeyspace::here(local.kv(name)?), space.shard))
+                let made = local.view.shared.space(&local.view.tenant, name, true)?;
+                let kept = local.kv(name)?;
+                let shard = kept.space.as_ref().map_or(made.shard, |space| space.shard);
+                Ok((SnapshotKeyspace::here(kept), shard))
             }
             At::There(remote) => {
                 let call = || SnapshotCall::Keyspace { name: name.into(), make: true };
@@ -182,6 +184,14 @@ impl Snapshot {
                 remote.ended.set(why).ok(); // the first reason stays
                 remote.tether.lock().take();
             }
+        }
+    }
+
+    /// True when nothing can be read of it any more. One that another process keeps may have ended there without a word.
+    pub fn has_ended(&self) -> bool {
+        match &self.at {
+            At::Here(local) => local.view.has_ended(),
+            At::There(remote) => remote.ended.get().is_some() || self.is_lost(),
         }
     }
 

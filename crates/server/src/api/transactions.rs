@@ -1,0 +1,121 @@
+//! The end of a transaction: what was read of a snapshot, and what is to be written if that is still so.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use nuthatch_engine::{KeyScan, KvOp, Result as EngineResult, Transaction};
+use serde::Deserialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::batches::{self, Write};
+use crate::api::bytes::Bytes;
+use crate::api::durable::Durably;
+use crate::api::keyspaces::Scan;
+use crate::api::records::into_engine;
+use crate::api::reply;
+use crate::caller::Writing;
+use crate::extract::{Json, Parameters, Segments};
+use crate::problem::Problem;
+use crate::shared::Shared;
+use crate::snapshots::Owner;
+
+pub fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new().routes(routes!(commit))
+}
+
+/// A transaction's work. What is written counts as read.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Commit {
+    #[serde(default)]
+    reads: Vec<Read>,
+    writes: Vec<Write>,
+}
+
+/// What the writes depend on, in one keyspace or one collection.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+#[schema(as = TransactionRead)]
+enum Read {
+    Keys(ReadKeys),
+    Records(ReadRecords),
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = TransactionReadKeys)]
+struct ReadKeys {
+    keyspace: String,
+    /// Keys that were asked for, whether they were there or not.
+    #[serde(default)]
+    keys: Vec<Bytes>,
+    /// Pages that were asked for: what lies between where they begin and the end of their range.
+    #[serde(default)]
+    scans: Vec<Scan>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = TransactionReadRecords)]
+struct ReadRecords {
+    collection: String,
+    /// Records that were asked for, whether they were there or not.
+    #[serde(default)]
+    ids: Vec<String>,
+    /// The collection was searched, counted or listed: any change of it conflicts.
+    #[serde(default)]
+    all: bool,
+}
+
+/// Writes all of it if everything that was read, or is written, is as the snapshot has it; else 409, and nothing is written. The
+/// snapshot has ended then, whatever the outcome, so nothing is written twice.
+#[utoipa::path(post, path = "/v1/snapshots/{snapshot}/commit", tag = "snapshots", security(("key" = ["write"])),
+    params(("snapshot" = String, Path), Durably), request_body = Commit,
+    responses((status = 204, description = "Written")))]
+async fn commit(
+    Writing(caller): Writing,
+    Segments(id): Segments<String>,
+    Parameters(how): Parameters<Durably>,
+    Json { value, held }: Json<Commit>,
+) -> Result<Response, Problem> {
+    let (owner, shared) = (Owner::of(&caller), caller.shared.clone());
+    let written = caller.run(move |_| {
+        let transaction = Transaction::on(shared.snapshots.remove(&owner, &id)?);
+        value.reads.into_iter().try_for_each(|read| depend_on(&transaction, read))?;
+        value.writes.into_iter().try_for_each(|one| write(&transaction, one))?;
+        let written = transaction.commit(how.durability.into());
+        drop(held);
+        written
+    });
+    written.await.map(|()| reply::nothing())
+}
+
+fn depend_on(transaction: &Transaction, read: Read) -> EngineResult<()> {
+    match read {
+        Read::Keys(ReadKeys { keyspace, keys, scans }) => {
+            let keyspace = transaction.kv(&keyspace)?;
+            keyspace.depend_on_keys(&keys.into_iter().map(Bytes::into_vec).collect::<Vec<_>>())?;
+            scans.into_iter().try_for_each(|scan| keyspace.depend_on_scan(&KeyScan::from(scan)))
+        }
+        Read::Records(ReadRecords { collection, ids, all }) => {
+            let collection = transaction.collection(&collection)?;
+            collection.depend_on_records(&ids)?;
+            if all { collection.depend_on_everything() } else { Ok(()) }
+        }
+    }
+}
+
+fn write(transaction: &Transaction, write: Write) -> EngineResult<()> {
+    match write {
+        Write::Keys(batches::Keys { keyspace, changes }) => {
+            transaction.kv(&keyspace)?.multi_put(changes.into_iter().map(KvOp::from).collect())
+        }
+        Write::Records(batches::Records { collection, upsert, delete }) => {
+            let collection = transaction.collection(&collection)?;
+            collection.delete(&delete)?;
+            collection.upsert(into_engine(upsert)?)
+        }
+    }
+}

@@ -1,0 +1,56 @@
+"""A transaction on a server: a snapshot there, and here what was read of it and what is to be written.
+
+Invariant: everything that was read, or is written, is named when it commits.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from ..cores import OverHttp
+from .caller import Caller
+from .durability import checked
+from .moment import CallerThen, Moment
+from .transaction_collection import RecordWork, TransactionCollection
+from .transaction_keyspace import KeyWork, TransactionKeyspace
+
+_OVER = "the transaction is over; begin another one"
+
+
+class Transaction(OverHttp):
+    """As the extension module's."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._moment = Moment(caller, _OVER)
+        self._caller = CallerThen(self._moment)
+        self._lock = threading.Lock()
+        self._keyspaces: dict[str, KeyWork] = {}
+        self._collections: dict[str, RecordWork] = {}
+
+    def kv(self, name: str) -> TransactionKeyspace:
+        self._caller.check_keyspace(name)
+        with self._lock:
+            work = self._keyspaces.setdefault(name, KeyWork(self._lock))
+        return TransactionKeyspace(self._caller, name, work)
+
+    def collection(self, name: str) -> TransactionCollection:
+        self._caller.check_collection(name)
+        with self._lock:
+            work = self._collections.setdefault(name, RecordWork(self._lock))
+        return TransactionCollection(self._caller, name, work)
+
+    def commit(self, durability: str | None) -> None:
+        durable = checked(durability)
+        self._moment.check_open()
+        with self._lock:
+            work: list[tuple[str, KeyWork | RecordWork]] = [*self._keyspaces.items(), *self._collections.items()]
+            reads = [read for name, done in work for read in done.reads_json(name)]
+            writes = [write for name, done in work for write in done.writes_json(name)]
+        if writes:
+            self._moment.commit(b'{"reads":[' + b",".join(reads) + b'],"writes":[' + b",".join(writes) + b"]}", durable)
+        else:
+            # What was read is of one moment; there is nothing to check it against.
+            self._moment.end()
+
+    def rollback(self) -> None:
+        self._moment.end()
