@@ -124,6 +124,10 @@ conformance: build ## Run suites of others against the server (schemathesis, red
 	@$(VENV)/bin/python scripts/conformance_redis.py $(RELEASE)/examples/serve
 	@$(VENV)/bin/python scripts/conformance_frameworks.py
 
+.PHONY: fuzz
+fuzz: check-tools $(LIBCLANG_STAMP) ## Let libFuzzer look for what breaks a parser (FUZZ=where: that one of fuzz/README.md; FUZZ_SECONDS=60 each)
+	@scripts/fuzz.sh "$(or $(FUZZ),all)" "$(or $(FUZZ_SECONDS),60)" $(CARGO_SCOPE)
+
 .PHONY: bench
 bench: check-tools $(LIBCLANG_STAMP) ## Run the measurements behind the documents (minutes; wants a quiet machine)
 	@scripts/bench.sh

@@ -45,7 +45,8 @@ pub use backup::{
 pub use clock::Clock;
 pub use collection::{
     Answer, BuildProgress, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion, Hit, Include,
-    Leg, Legs, Mode, NamedVectors, Page, Scan, Search, Upserted, VectorFieldInfo, VectorFieldOptions,
+    Leg, Legs, Mode, NamedVectors, Page, Passing, PassingVector, Scan, Search, Upserted, VectorFieldInfo,
+    VectorFieldOptions, Visitor, Wanted,
 };
 pub use database::{
     DiskStats, Doctor, Erase, Finding, MemoryStats, Migration, MigrationStep, ProcessMemory, Receipt, RemovedFile,

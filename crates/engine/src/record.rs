@@ -112,7 +112,7 @@ pub struct StoredRecord {
 const ROW_VERSION: u8 = 1;
 
 /// One row of the `records` table.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Row {
     pub id: String,
     pub text: Option<String>,
@@ -123,20 +123,34 @@ pub(crate) struct Row {
     pub payload: Vec<u8>,
 }
 
+/// The same where it lies.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct RowParts<'a> {
+    pub id: &'a str,
+    #[serde(borrow)]
+    pub text: Option<&'a str>,
+    #[serde(borrow)]
+    pub context: Option<&'a str>,
+    code: bool,
+    has_vector: bool,
+    pub payload: &'a [u8],
+}
+
 impl Row {
     pub fn encode(&self) -> Vec<u8> {
         postcard::to_extend(self, vec![ROW_VERSION]).expect("strings, flags and bytes always encode")
     }
 
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        match bytes.split_first() {
-            Some((&ROW_VERSION, rest)) => postcard::from_bytes(rest)
-                .map_err(|error| Error::internal(format!("a stored record does not decode: {error}"))),
-            Some((version, _)) => Err(Error::internal(format!(
-                "a stored record has version {version}, this program reads {ROW_VERSION}; use a newer Nuthatch"
-            ))),
-            None => Err(Error::internal("a stored record is empty")),
-        }
+        let RowParts { id, text, context, code, has_vector, payload } = RowParts::decode(bytes)?;
+        Ok(Self {
+            id: id.into(),
+            text: text.map(str::to_string),
+            context: context.map(str::to_string),
+            code,
+            has_vector,
+            payload: payload.to_vec(),
+        })
     }
 
     pub fn searchable(&self) -> Option<String> {
@@ -145,6 +159,19 @@ impl Row {
 
     pub fn payload(&self) -> Result<Payload> {
         Ok(nuthatch_filter::decode(&self.payload)?)
+    }
+}
+
+impl<'a> RowParts<'a> {
+    pub fn decode(bytes: &'a [u8]) -> Result<Self> {
+        match bytes.split_first() {
+            Some((&ROW_VERSION, rest)) => postcard::from_bytes(rest)
+                .map_err(|error| Error::internal(format!("a stored record does not decode: {error}"))),
+            Some((version, _)) => Err(Error::internal(format!(
+                "a stored record has version {version}, this program reads {ROW_VERSION}; use a newer Nuthatch"
+            ))),
+            None => Err(Error::internal("a stored record is empty")),
+        }
     }
 }
 

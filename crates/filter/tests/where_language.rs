@@ -200,6 +200,9 @@ fn errors_point_at_the_character_and_say_what_to_write() {
         ("a = 12abc", 5, "neither a number nor a name"),
         ("a = b + 1", 5, "expected a value"),
         ("5 = 5", 5, "expected a field"),
+        // Found by fuzzing: dots in quotes make a path, and such a path could not be written out again.
+        ("\"a..b\" = 1", 1, "not empty"),
+        ("a.\"b.\" = 1", 3, "not empty"),
         ("'x'", 4, "comparison"),
         ("lower(x) = 'a'", 6, "no such function"),
         ("x ilike 'a'", 3, "ILIKE"),

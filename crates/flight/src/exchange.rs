@@ -11,7 +11,7 @@ use tokio_stream::{Stream, StreamExt, once};
 use tonic::{Status, Streaming};
 
 use crate::caller::{Asked, Caller};
-use crate::columns::{Queries, Row, Shape};
+use crate::columns::{Queries, Shape};
 use crate::incoming::Incoming;
 use crate::message::{self, Encoder};
 use crate::ticket::{Searches, of_descriptor};
@@ -88,11 +88,11 @@ impl<C: Caller> Exchange<C> {
             let one = |(text, vector)| nuthatch_engine::Search { text, vector, include, ..search.clone() };
             let searches: Vec<_> = questions.into_iter().map(one).collect();
             let answers = database.existing_collection(&name)?.search_many(&searches)?;
-            let hits = (first..)
-                .zip(&answers)
-                .flat_map(|(query, answer)| answer.hits.iter().map(move |hit| Row::of_hit(hit, query)));
-            let batch = shape.batch(&hits.collect::<Vec<_>>())?;
-            Ok(Some((number as u64, Encoder::new().batch(&batch)?)))
+            let mut batch = shape.begin(answers.iter().map(|answer| answer.hits.len()).sum());
+            for (query, answer) in (first..).zip(&answers) {
+                answer.hits.iter().try_for_each(|hit| batch.hit(hit, query))?;
+            }
+            Ok(Some((number as u64, Encoder::new().batch(&batch.finish()?)?)))
         });
         let answered = answered.await;
         drop(cancel);

@@ -3,7 +3,7 @@
 //! **Invariant:** all batches of a scan show one moment, whatever is written meanwhile; no more than two of them wait for the client.
 
 use arrow_flight::FlightData;
-use nuthatch_engine::{Include, Page, Result as EngineResult, Scan, SnapshotCollection};
+use nuthatch_engine::{Include, Result as EngineResult, Scan, SnapshotCollection, Wanted};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_stream::Stream;
@@ -11,7 +11,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
 use crate::caller::{Asked, Begun, Caller};
-use crate::columns::{Row, Shape};
+use crate::columns::Shape;
 use crate::incoming::IDLE_MAX;
 use crate::message::Encoder;
 use crate::snapshots::Snapshots;
@@ -63,9 +63,10 @@ async fn scan<C: Caller>(
         let shape = Shape::of_scan(&live.info()?, ticket.columns.as_deref())?;
         let collection = snapshot.collection(&ticket.collection)?;
         let filter = ticket.filter.as_deref().map(nuthatch_filter::parse).transpose()?;
-        let scan = Scan { cursor: None, limit: rows_max.min(BATCH_ROWS_FIRST), filter, vectors: shape.has_vectors() };
+        let (scan, wanted) =
+            (Scan { limit: rows_max.min(BATCH_ROWS_FIRST), filter, ..Scan::default() }, shape.wanted());
         let left = ticket.limit.unwrap_or(u64::MAX);
-        Ok(Scanning { collection, shape, scan, rows_max, left, encoder: Encoder::new(), has_ended: false })
+        Ok(Scanning { collection, shape, scan, wanted, rows_max, left, encoder: Encoder::new(), has_ended: false })
     });
     let mut scanning = opened.await?;
     tokio::spawn(async move {
@@ -99,6 +100,7 @@ struct Scanning {
     collection: SnapshotCollection,
     shape: Shape,
     scan: Scan,
+    wanted: Wanted,
     rows_max: usize,
     /// Records that may still come.
     left: u64,
@@ -113,18 +115,18 @@ impl Scanning {
             return Ok(None);
         }
         self.scan.limit = self.scan.limit.min(usize::try_from(self.left).unwrap_or(usize::MAX));
-        let Page { records, cursor } = self.collection.scan(&self.scan)?;
-        self.has_ended = cursor.is_none();
-        self.scan.cursor = cursor;
-        if records.is_empty() {
+        let mut batch = self.shape.begin(self.scan.limit);
+        self.scan.cursor = self.collection.visit(&self.scan, &self.wanted, &mut batch)?;
+        self.has_ended = self.scan.cursor.is_none();
+        let rows = batch.rows();
+        if rows == 0 {
             return Ok(None);
         }
-        self.left = self.left.saturating_sub(records.len() as u64);
-        let rows: Vec<Row<'_>> = records.iter().map(Row::of_record).collect();
-        let message = self.encoder.batch(&self.shape.batch(&rows)?)?;
+        self.left = self.left.saturating_sub(rows as u64);
+        let message = self.encoder.batch(&batch.finish()?)?;
         // As many as come to the wanted bytes, if the next are like these; never many more than before.
-        let fitting = BATCH_BYTES * rows.len() / message.data_body.len().max(1);
-        self.scan.limit = fitting.clamp(1, rows.len() * 4).min(self.rows_max);
+        let fitting = BATCH_BYTES * rows / message.data_body.len().max(1);
+        self.scan.limit = fitting.clamp(1, rows * 4).min(self.rows_max);
         Ok(Some(message))
     }
 }
@@ -152,9 +154,10 @@ async fn search<C: Caller>(
         };
         let mut encoder = Encoder::new();
         let mut messages = vec![encoder.schema(&shape.schema)];
-        let rows: Vec<Row<'_>> = answer.hits.iter().map(|hit| Row::of_hit(hit, 0)).collect();
-        for rows in rows.chunks(SEARCH_ROWS) {
-            messages.push(encoder.batch(&shape.batch(rows)?)?);
+        for hits in answer.hits.chunks(SEARCH_ROWS) {
+            let mut batch = shape.begin(hits.len());
+            hits.iter().try_for_each(|hit| batch.hit(hit, 0))?;
+            messages.push(encoder.batch(&batch.finish()?)?);
         }
         Ok(messages)
     });

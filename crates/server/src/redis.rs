@@ -27,6 +27,7 @@ const USER_DEFAULT: &str = "default";
 /// `Internal` when the system gives no thread.
 pub fn start(listener: TcpListener, tls: Option<Arc<ServerConfig>>, shared: &Arc<Shared>) -> EngineResult<Server> {
     let settings = Settings {
+        durability: shared.config.redis_durability,
         connections_max: shared.config.connections_max,
         input_bytes_max: usize::try_from(shared.config.bodies_memory_bytes).unwrap_or(usize::MAX),
         stalled_after: shared.config.body_timeout,

@@ -44,38 +44,46 @@ impl Element {
         }
     }
 
+    /// Whether this type can hold a vector.
+    ///
+    /// # Errors
+    /// [`VectorError::NotRepresentable`] names the first component that it cannot.
+    pub fn check(self, vector: &[f32]) -> Result<()> {
+        let whole = |x: f32, min: f32, max: f32| x.fract() == 0.0 && (min..=max).contains(&x);
+        let misfit = match self {
+            Self::F32 => None,
+            Self::F16 => vector.iter().position(|x| !f16::from_f32(*x).is_finite()),
+            Self::Int8 => vector.iter().position(|x| !whole(*x, -128.0, 127.0)),
+            Self::Uint8 => vector.iter().position(|x| !whole(*x, 0.0, 255.0)),
+            Self::Binary => vector.iter().position(|x| *x != 0.0 && *x != 1.0),
+        };
+        match misfit {
+            Some(position) => Err(VectorError::NotRepresentable { position, value: vector[position], element: self }),
+            None => Ok(()),
+        }
+    }
+
     /// The stored form of a vector.
     ///
     /// # Errors
-    /// [`VectorError::NotRepresentable`] names the first component that this type cannot hold.
+    /// As [`check`](Self::check).
     pub fn encode(self, vector: &[f32]) -> Result<Vec<u8>> {
-        let refuse =
-            |position: usize| VectorError::NotRepresentable { position, value: vector[position], element: self };
-        let check = |fits: &dyn Fn(f32) -> bool| match vector.iter().position(|x| !fits(*x)) {
-            Some(position) => Err(refuse(position)),
-            None => Ok(()),
-        };
-        let whole = |x: f32, min: f32, max: f32| x.fract() == 0.0 && (min..=max).contains(&x);
+        self.check(vector)?;
+        let mut bytes = vec![0; self.row_bytes(vector.len())];
         match self {
-            Self::F32 => Ok(vector.iter().flat_map(|x| x.to_le_bytes()).collect()),
-            Self::F16 => {
-                check(&|x| f16::from_f32(x).is_finite())?;
-                Ok(vector.iter().flat_map(|x| f16::from_f32(*x).to_le_bytes()).collect())
-            }
-            Self::Int8 => {
-                check(&|x| whole(x, -128.0, 127.0))?;
-                Ok(vector.iter().map(|x| *x as i8 as u8).collect())
-            }
-            Self::Uint8 => {
-                check(&|x| whole(x, 0.0, 255.0))?;
-                Ok(vector.iter().map(|x| *x as u8).collect())
-            }
+            Self::F32 => bytes.chunks_exact_mut(4).zip(vector).for_each(|(to, x)| to.copy_from_slice(&x.to_le_bytes())),
+            Self::F16 => bytes
+                .chunks_exact_mut(2)
+                .zip(vector)
+                .for_each(|(to, x)| to.copy_from_slice(&f16::from_f32(*x).to_le_bytes())),
+            Self::Int8 => bytes.iter_mut().zip(vector).for_each(|(to, x)| *to = *x as i8 as u8),
+            Self::Uint8 => bytes.iter_mut().zip(vector).for_each(|(to, x)| *to = *x as u8),
             Self::Binary => {
-                check(&|x| x == 0.0 || x == 1.0)?;
                 let bits = |eight: &[f32]| eight.iter().enumerate().map(|(i, x)| (*x as u8) << i).sum();
-                Ok(vector.chunks(8).map(bits).collect())
+                bytes.iter_mut().zip(vector.chunks(8)).for_each(|(to, eight)| *to = bits(eight));
             }
         }
+        Ok(bytes)
     }
 
     /// The components of a stored vector, into `vector`; what is behind `dim` components is ignored.

@@ -92,7 +92,7 @@ impl Field {
 
     /// The same where the dimension is about to be settled.
     pub fn check_with(&self, vector: &[f32], dim: usize) -> Result<()> {
-        let checked = validate(vector, dim, self.metric).and_then(|()| self.element.encode(vector).map(drop));
+        let checked = validate(vector, dim, self.metric).and_then(|()| self.element.check(vector));
         checked.map_err(|error| self.refusal(&error))
     }
 
@@ -101,7 +101,7 @@ impl Field {
         let Some(dim) = self.dim else { return Ok(()) };
         let checked = validate(vector, dim, self.metric).and_then(|()| match self.metric {
             // Distances are counts of components only between zeros and ones.
-            Metric::Hamming => self.element.encode(vector).map(drop),
+            Metric::Hamming => self.element.check(vector),
             Metric::Cosine | Metric::Dot | Metric::L2 => Ok(()),
         });
         checked.map_err(|error| Error::invalid(format!("query vector: {}", self.refusal(&error).message)))
@@ -124,24 +124,36 @@ impl Field {
         Ok(reader.multi_get(Table::Vectors, &keys)?)
     }
 
-    /// The same for rows that ascend, decoded. Where few others lie between them, they are read in one go.
-    fn ascending(&self, reader: &dyn Reader, shard: Shard, rows: &[u64]) -> Result<Vec<Option<Vec<f32>>>> {
-        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(Vec::new()) };
+    /// Shows the stored vectors of rows that ascend, with their place among the rows. Where few others lie between them, they are
+    /// read in one go.
+    pub fn visit_ascending(
+        &self,
+        reader: &dyn Reader,
+        shard: Shard,
+        rows: &[u64],
+        show: &mut dyn FnMut(usize, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(()) };
         if (last - first) / rows.len() as u64 > BETWEEN_MAX {
-            let stored = self.stored(reader, shard, rows)?;
-            return Ok(stored.into_iter().map(|bytes| bytes.map(|bytes| self.decode(&bytes))).collect());
+            let mut stored = self.stored(reader, shard, rows)?.into_iter().enumerate();
+            return stored.try_for_each(|(at, bytes)| bytes.map_or(Ok(()), |bytes| show(at, &bytes)));
         }
-        let (mut found, mut at) = (vec![None; rows.len()], 0);
+        let (mut at, mut shown) = (0, Ok(()));
         let end = self.key(shard, last.saturating_add(1));
         reader.scan(Table::Vectors, &self.key(shard, *first), &end, Direction::Forward, &mut |key, bytes| {
             let row = row_of(key);
             at += rows[at..].iter().take_while(|wanted| **wanted < row).count();
             if rows.get(at) == Some(&row) {
-                found[at] = Some(self.decode(bytes));
+                shown = show(at, bytes);
             }
-            ControlFlow::Continue(())
+            if shown.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        Ok(found)
+        shown
+    }
+
+    /// Bytes of a stored vector; 0 before the first one.
+    pub fn row_bytes(&self) -> usize {
+        self.element.row_bytes(self.dim.unwrap_or(0))
     }
 
     /// The components of a stored vector.
@@ -230,22 +242,6 @@ impl Fields {
             }
         }
         Ok(found)
-    }
-
-    /// The same for rows that ascend.
-    pub fn vectors_ascending(&self, reader: &dyn Reader, shard: Shard, rows: &[u64]) -> Result<Vec<FieldVectors>> {
-        let mut found = vec![FieldVectors::new(); rows.len()];
-        for field in &self.all {
-            for (row, vector) in found.iter_mut().zip(field.ascending(reader, shard, rows)?) {
-                row.extend(vector.map(|vector| (field.id, vector)));
-            }
-        }
-        Ok(found)
-    }
-
-    /// Bytes that a row's vectors take in memory, of all fields together.
-    pub fn row_bytes(&self) -> usize {
-        self.all.iter().map(|field| field.dim.unwrap_or(0) * size_of::<f32>()).sum()
     }
 
     /// The unnamed vector, and the others by name.

@@ -27,6 +27,7 @@ mod search;
 pub(crate) mod segment;
 pub(crate) mod state;
 mod vector_leg;
+pub(crate) mod visit;
 mod write;
 
 use std::collections::BTreeMap;
@@ -52,6 +53,7 @@ pub(crate) use place::Place;
 pub use read::{Page, Scan};
 pub use request::{Answer, Hit, Include, Leg, Legs, Mode, Search};
 pub(crate) use search::at_once;
+pub use visit::{Passing, PassingVector, Visitor, Wanted};
 pub(crate) use write::{BATCH_BYTES_MAX, WriteSet, record_bytes};
 pub use write::{Deleted, Upserted};
 

@@ -1,23 +1,15 @@
 //! Reading records by id, and listing them.
 
-use std::ops::ControlFlow;
-
 use nuthatch_filter::Filter;
-use nuthatch_truth::{Direction, Reader, Table, Truth};
+use nuthatch_truth::{Reader, Table, Truth};
 
-use crate::collection::exact::row_of;
-use crate::collection::field::{Field, FieldVectors};
+use crate::Result;
+use crate::collection::field::{Field, FieldVectors, Fields};
 use crate::collection::pace::Pace;
+use crate::collection::visit::{Passing, PassingVector, Visitor, Wanted};
 use crate::collection::write::row_from;
 use crate::collection::{Collection, Core, NamedVectors};
 use crate::record::{Row, StoredRecord};
-use crate::{Error, Result};
-
-/// Rows whose vectors are read together.
-const VECTORS_AT_ONCE: usize = 256;
-
-/// What the records of one page may come to, as they are stored; the one that reaches it is the last.
-const PAGE_BYTES_MAX: usize = 16 << 20;
 
 /// A listing.
 #[derive(Clone, Debug, Default)]
@@ -103,73 +95,12 @@ impl Core {
     }
 
     pub(crate) fn page(&self, snapshot: &dyn Reader, scan: &Scan) -> Result<Page> {
-        if scan.limit == 0 || scan.limit > 10_000 {
-            return Err(Error::invalid(format!("a page of {} records; ask for 1 to 10,000", scan.limit)));
-        }
-        if let Some(filter) = &scan.filter {
-            self.check_filter(filter)?;
-        }
-        let after =
-            match &scan.cursor {
-                None => None,
-                Some(cursor) => Some(cursor.parse::<u64>().map_err(|_| {
-                    Error::invalid(format!("{cursor:?} is not a cursor; use the one of the page before"))
-                })?),
-            };
-        let Some(from) = after.map_or(Some(0), |row| row.checked_add(1)) else {
-            return Ok(Page::default());
-        };
-        let (mut records, mut rows, mut failed) = (Vec::new(), Vec::new(), None);
         let fields = self.fields();
-        let vector_bytes = if scan.vectors { fields.row_bytes() } else { 0 };
-        let mut page_bytes = 0;
-        let start = self.shard.number_key(from);
-        snapshot.scan(Table::Records, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
-            let row = row_of(key);
-            let one = || -> Result<Option<StoredRecord>> {
-                let stored = Row::decode(bytes)?;
-                let payload = stored.payload()?;
-                if scan.filter.as_ref().is_some_and(|filter| !filter.matches(&payload)) {
-                    return Ok(None);
-                }
-                Ok(Some(StoredRecord {
-                    id: stored.id,
-                    text: stored.text,
-                    context: stored.context,
-                    payload,
-                    vector: None,
-                    vectors: NamedVectors::new(),
-                }))
-            };
-            match one() {
-                Ok(Some(record)) => {
-                    records.push(record);
-                    rows.push(row);
-                    page_bytes += bytes.len() + vector_bytes;
-                }
-                Ok(None) => {}
-                Err(error) => failed = Some(error),
-            }
-            match failed.is_some() || records.len() == scan.limit || page_bytes >= PAGE_BYTES_MAX {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        })?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        if scan.vectors {
-            for (records, rows) in records.chunks_mut(VECTORS_AT_ONCE).zip(rows.chunks(VECTORS_AT_ONCE)) {
-                for (record, vectors) in records.iter_mut().zip(fields.vectors_ascending(snapshot, self.shard, rows)?) {
-                    (record.vector, record.vectors) = fields.split(vectors);
-                }
-            }
-        }
-        let cursor = rows
-            .last()
-            .filter(|_| records.len() == scan.limit || page_bytes >= PAGE_BYTES_MAX)
-            .map(|row| row.to_string());
-        Ok(Page { records, cursor })
+        let vectors = if scan.vectors { fields.iter().map(|field| field.name.clone()).collect() } else { Vec::new() };
+        let wanted = Wanted { strings: true, payload: true, vectors };
+        let mut records = Records { fields: &fields, read: Vec::new() };
+        let cursor = self.visit(snapshot, &fields, scan, &wanted, &mut records)?;
+        Ok(Page { records: records.read, cursor })
     }
 
     /// The row of a record and its stored vector, if it has one.
@@ -219,5 +150,39 @@ impl Core {
                 }))
             })
             .collect()
+    }
+}
+
+/// Makes records of what passes.
+struct Records<'f> {
+    fields: &'f Fields,
+    read: Vec<StoredRecord>,
+}
+
+impl Visitor for Records<'_> {
+    fn record(&mut self, record: Passing<'_>) -> Result<()> {
+        self.read.push(StoredRecord {
+            id: record.id.into(),
+            text: record.text.map(str::to_string),
+            context: record.context.map(str::to_string),
+            payload: record.payload,
+            vector: None,
+            vectors: NamedVectors::new(),
+        });
+        Ok(())
+    }
+
+    fn vector(&mut self, number: usize, field: &str, vector: PassingVector<'_>) -> Result<()> {
+        let field = if field.is_empty() { self.fields.unnamed() } else { self.fields.named(field)? };
+        let vector = match vector {
+            PassingVector::Stored(bytes) => field.decode(bytes),
+            PassingVector::Components(components) => components.to_vec(),
+        };
+        let record = &mut self.read[number];
+        match field.name.as_str() {
+            "" => record.vector = Some(vector),
+            name => drop(record.vectors.insert(name.into(), vector)),
+        }
+        Ok(())
     }
 }

@@ -6,7 +6,7 @@ use nuthatch_truth::{Reader, Shard};
 
 use crate::Result;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
-use crate::collection::{Answer, Core, Page, Place, Scan, Search, at_once};
+use crate::collection::{Answer, Core, Page, Place, Scan, Search, Visitor, Wanted, at_once};
 use crate::files::FileInfo;
 use crate::record::StoredRecord;
 use crate::snapshot::View;
@@ -39,6 +39,11 @@ impl SnapshotCollection {
     /// One page of a listing.
     pub fn scan(&self, scan: &Scan) -> Result<Page> {
         self.with(|core, place| core.page(place.reader, scan))
+    }
+
+    /// Shows one page of a listing, and gives where to go on; `None` at the end.
+    pub fn visit(&self, scan: &Scan, wanted: &Wanted, visitor: &mut dyn Visitor) -> Result<Option<String>> {
+        self.with(|core, place| core.visit(place.reader, &core.fields(), scan, wanted, visitor))
     }
 
     /// Finds the best `limit` records, as [`crate::Collection::search`].

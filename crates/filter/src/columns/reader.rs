@@ -77,7 +77,13 @@ impl Columns {
     /// # Errors
     /// [`FilterError::CorruptColumns`] and [`FilterError::Io`] as in [`Columns::open`].
     pub fn evaluate(&self, filter: &Filter) -> Result<RoaringBitmap, FilterError> {
-        contained(|| evaluate(&*self.tests, filter))
+        let found = contained(|| evaluate(&*self.tests, filter))?;
+        match found.max() {
+            Some(row) if row >= self.rows() => {
+                Err(FilterError::CorruptColumns { reason: format!("row {row} of {}", self.rows()) })
+            }
+            _ => Ok(found),
+        }
     }
 }
 

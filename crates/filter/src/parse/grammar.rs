@@ -333,7 +333,10 @@ impl<'a> Parser<'a> {
                 return self.fail(message);
             }
             Token::Word(word) => Cow::Borrowed(*word),
-            Token::Quoted(name) if name.is_empty() => return self.fail("a field's name is not empty"),
+            // A dot in quotes is one of a path, too: no field's name has one.
+            Token::Quoted(name) if name.split('.').any(str::is_empty) => {
+                return self.fail("a field's name is not empty");
+            }
             Token::Quoted(name) => name.clone(),
             _ => return self.expected(what),
         };

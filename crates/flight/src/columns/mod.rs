@@ -20,7 +20,6 @@ mod shape;
 mod strings;
 mod vectors;
 
-pub use outgoing::Row;
 pub use records::{Layout, Queries};
 pub use shape::Shape;
 
@@ -29,6 +28,8 @@ pub const TEXT: &str = "text";
 pub const CONTEXT: &str = "context";
 pub const CODE: &str = "code";
 pub const VECTOR: &str = "vector";
+/// What the engine calls the field of the column `vector`.
+const UNNAMED: &str = "";
 pub const PAYLOAD: &str = "payload";
 /// Of a search: how good a hit is, and which question of the stream it answers.
 pub const SCORE: &str = "score";

@@ -2,108 +2,200 @@
 
 use std::sync::Arc;
 
-use arrow_array::{
-    ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray,
-    TimestampMicrosecondArray, UInt64Array,
-};
-use nuthatch_engine::{Error, Hit, NamedVectors, Payload, Result, StoredRecord, Value, payload_to_json};
+use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder, TimestampMicrosecondBuilder};
+use arrow_array::{ArrayRef, Float32Array, RecordBatch, UInt64Array};
+use nuthatch_engine::{Error, Hit, Passing, PassingVector, Payload, Result, Value, Visitor, Wanted, payload_to_json};
 
-use crate::columns::Shape;
 use crate::columns::shape::{FieldKind, Part};
-use crate::columns::vectors;
+use crate::columns::vectors::Vectors;
+use crate::columns::{Shape, UNNAMED};
 
-/// What a row of a batch is made of.
-#[derive(Clone, Copy)]
-pub struct Row<'a> {
-    id: &'a str,
-    text: Option<&'a str>,
-    context: Option<&'a str>,
-    payload: &'a Payload,
-    vector: Option<&'a [f32]>,
-    vectors: &'a NamedVectors,
-    score: f32,
-    query: u64,
+/// About what an id has, to begin with.
+const ID_BYTES: usize = 16;
+
+/// A batch in the making. Records come into it from the store without being records in between.
+pub struct Building<'s> {
+    shape: &'s Shape,
+    columns: Vec<Column>,
+    rows: usize,
 }
 
-impl<'a> Row<'a> {
-    pub fn of_record(record: &'a StoredRecord) -> Self {
-        Self {
-            id: &record.id,
-            text: record.text.as_deref(),
-            context: record.context.as_deref(),
-            payload: &record.payload,
-            vector: record.vector.as_deref(),
-            vectors: &record.vectors,
-            score: 0.0,
-            query: 0,
-        }
-    }
+enum Column {
+    Strings(StringBuilder),
+    Values(Values),
+    Vectors(Vectors),
+    Scores(Vec<f32>),
+    Queries(Vec<u64>),
+}
 
-    /// `query`: the number of the question that it answers.
-    pub fn of_hit(hit: &'a Hit, query: u64) -> Self {
-        Self {
-            id: &hit.id,
-            text: hit.text.as_deref(),
-            context: hit.context.as_deref(),
-            payload: &hit.payload,
-            vector: hit.vector.as_deref(),
-            vectors: &hit.vectors,
-            score: hit.score,
-            query,
-        }
-    }
+/// The values of a payload's field.
+enum Values {
+    Bool(BooleanBuilder),
+    Int(Int64Builder),
+    Float(Float64Builder),
+    Text(StringBuilder),
+    Datetime(TimestampMicrosecondBuilder),
+    Json(StringBuilder),
 }
 
 impl Shape {
+    /// An empty batch, with room for so many rows.
+    pub fn begin(&self, rows: usize) -> Building<'_> {
+        let columns = self.parts.iter().map(|part| part.column(rows)).collect();
+        Building { shape: self, columns, rows: 0 }
+    }
+
+    /// What of a record is in its columns.
+    pub fn wanted(&self) -> Wanted {
+        let field = |part: &Part| match part {
+            Part::Vector { .. } => Some(UNNAMED.to_string()),
+            Part::Named { name, .. } => Some(name.clone()),
+            _ => None,
+        };
+        Wanted {
+            strings: self.parts.iter().any(|part| matches!(part, Part::Id | Part::Text | Part::Context)),
+            payload: self.has_payload(),
+            vectors: self.parts.iter().filter_map(field).collect(),
+        }
+    }
+}
+
+impl Building<'_> {
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Adds a hit. `query`: the number of the question that it answers.
+    ///
+    /// # Errors
+    /// `Internal` for one that is not of this shape.
+    pub fn hit(&mut self, hit: &Hit, query: u64) -> Result<()> {
+        self.row(&hit.id, hit.text.as_deref(), hit.context.as_deref(), &hit.payload, (hit.score, query));
+        let number = self.rows - 1;
+        for (name, vector) in &hit.vectors {
+            self.vector(number, name, PassingVector::Components(vector))?;
+        }
+        hit.vector.as_ref().map_or(Ok(()), |vector| self.vector(number, UNNAMED, PassingVector::Components(vector)))
+    }
+
     /// # Errors
     /// `Internal` for rows that are not of this shape.
-    pub fn batch(&self, rows: &[Row<'_>]) -> Result<RecordBatch> {
-        let columns = self.parts.iter().map(|part| part.column(rows)).collect::<Result<Vec<_>>>()?;
-        RecordBatch::try_new(self.schema.clone(), columns)
+    pub fn finish(self) -> Result<RecordBatch> {
+        let rows = self.rows;
+        let columns = self.columns.into_iter().map(|column| column.finish(rows)).collect::<Result<Vec<_>>>()?;
+        RecordBatch::try_new(self.shape.schema.clone(), columns)
             .map_err(|error| Error::internal(format!("making a batch: {error}")))
+    }
+
+    fn row(
+        &mut self,
+        id: &str,
+        text: Option<&str>,
+        context: Option<&str>,
+        payload: &Payload,
+        (score, query): (f32, u64),
+    ) {
+        for (part, column) in self.shape.parts.iter().zip(&mut self.columns) {
+            match (part, column) {
+                (Part::Id, Column::Strings(ids)) => ids.append_value(id),
+                (Part::Text, Column::Strings(texts)) => texts.append_option(text),
+                (Part::Context, Column::Strings(contexts)) => contexts.append_option(context),
+                (Part::Payload, Column::Strings(payloads)) => payloads.append_option(json_of(payload)),
+                (Part::Field { name, .. }, Column::Values(values)) => values.push(payload.get(name)),
+                (_, Column::Scores(scores)) => scores.push(score),
+                (_, Column::Queries(queries)) => queries.push(query),
+                // Vectors come by themselves, and columns are made by their parts.
+                _ => {}
+            }
+        }
+        self.rows += 1;
+    }
+}
+
+impl Visitor for Building<'_> {
+    fn record(&mut self, record: Passing<'_>) -> Result<()> {
+        self.row(record.id, record.text, record.context, &record.payload, (0.0, 0));
+        Ok(())
+    }
+
+    fn vector(&mut self, number: usize, field: &str, vector: PassingVector<'_>) -> Result<()> {
+        let is_of = |part: &Part| match part {
+            Part::Vector { .. } => field == UNNAMED,
+            Part::Named { name, .. } => field == name,
+            _ => false,
+        };
+        let place = self.shape.parts.iter().position(is_of);
+        match place.map(|at| &mut self.columns[at]) {
+            Some(Column::Vectors(vectors)) => vectors.push(number, vector),
+            _ => Ok(()), // a hit has all its vectors
+        }
     }
 }
 
 impl Part {
-    fn column(&self, rows: &[Row<'_>]) -> Result<ArrayRef> {
-        let rows = rows.iter();
-        Ok(match self {
-            Self::Id => Arc::new(StringArray::from_iter_values(rows.map(|row| row.id))),
-            Self::Text => Arc::new(rows.map(|row| row.text).collect::<StringArray>()),
-            Self::Context => Arc::new(rows.map(|row| row.context).collect::<StringArray>()),
-            Self::Payload => Arc::new(rows.map(|row| json_of(row.payload)).collect::<StringArray>()),
-            Self::Score => Arc::new(Float32Array::from_iter_values(rows.map(|row| row.score))),
-            Self::Query => Arc::new(UInt64Array::from_iter_values(rows.map(|row| row.query))),
-            Self::Vector { element, dim } => vectors::write(*element, *dim, rows.map(|row| row.vector))?,
-            Self::Named { name, element, dim } => {
-                vectors::write(*element, *dim, rows.map(|row| row.vectors.get(name).map(Vec::as_slice)))?
+    fn column(&self, rows: usize) -> Column {
+        match self {
+            Self::Id => Column::Strings(StringBuilder::with_capacity(rows, rows * ID_BYTES)),
+            Self::Text | Self::Context | Self::Payload => Column::Strings(StringBuilder::with_capacity(rows, 0)),
+            Self::Vector { element, dim } | Self::Named { element, dim, .. } => {
+                Column::Vectors(Vectors::new(*element, *dim, rows))
             }
-            Self::Field { name, kind } => kind.column(rows.map(|row| row.payload.get(name))),
+            Self::Field { kind, .. } => Column::Values(kind.values(rows)),
+            Self::Score => Column::Scores(Vec::with_capacity(rows)),
+            Self::Query => Column::Queries(Vec::with_capacity(rows)),
+        }
+    }
+}
+
+impl Column {
+    fn finish(self, rows: usize) -> Result<ArrayRef> {
+        Ok(match self {
+            Self::Strings(mut strings) => Arc::new(strings.finish()),
+            Self::Values(values) => values.finish(),
+            Self::Vectors(vectors) => return vectors.finish(rows),
+            Self::Scores(scores) => Arc::new(Float32Array::from(scores)),
+            Self::Queries(queries) => Arc::new(UInt64Array::from(queries)),
         })
     }
 }
 
 impl FieldKind {
-    fn column<'a>(self, values: impl Iterator<Item = Option<&'a Value>>) -> ArrayRef {
-        macro_rules! of {
-            ($array:ty, $kind:ident) => {
-                values
-                    .map(|value| match value {
-                        Some(Value::$kind(value)) => Some(value.clone()),
-                        _ => None,
-                    })
-                    .collect::<$array>()
-            };
-        }
+    fn values(self, rows: usize) -> Values {
         match self {
-            Self::Bool => Arc::new(of!(BooleanArray, Bool)),
-            Self::Int => Arc::new(of!(Int64Array, Int)),
-            Self::Float => Arc::new(of!(Float64Array, Float)),
-            Self::Text => Arc::new(of!(StringArray, Text)),
-            Self::Datetime => Arc::new(of!(TimestampMicrosecondArray, Datetime).with_timezone("UTC")),
-            Self::Json => {
-                Arc::new(values.map(|value| value.map(|value| value.to_json().to_string())).collect::<StringArray>())
-            }
+            Self::Bool => Values::Bool(BooleanBuilder::with_capacity(rows)),
+            Self::Int => Values::Int(Int64Builder::with_capacity(rows)),
+            Self::Float => Values::Float(Float64Builder::with_capacity(rows)),
+            Self::Text => Values::Text(StringBuilder::with_capacity(rows, 0)),
+            Self::Datetime => Values::Datetime(TimestampMicrosecondBuilder::with_capacity(rows).with_timezone("UTC")),
+            Self::Json => Values::Json(StringBuilder::with_capacity(rows, 0)),
+        }
+    }
+}
+
+impl Values {
+    fn push(&mut self, value: Option<&Value>) {
+        match (self, value) {
+            (Self::Bool(column), Some(Value::Bool(value))) => column.append_value(*value),
+            (Self::Int(column), Some(Value::Int(value))) => column.append_value(*value),
+            (Self::Float(column), Some(Value::Float(value))) => column.append_value(*value),
+            (Self::Text(column), Some(Value::Text(value))) => column.append_value(value),
+            (Self::Datetime(column), Some(Value::Datetime(value))) => column.append_value(*value),
+            (Self::Json(column), Some(value)) => column.append_value(value.to_json().to_string()),
+            (Self::Bool(column), _) => column.append_null(),
+            (Self::Int(column), _) => column.append_null(),
+            (Self::Float(column), _) => column.append_null(),
+            (Self::Text(column) | Self::Json(column), _) => column.append_null(),
+            (Self::Datetime(column), _) => column.append_null(),
+        }
+    }
+
+    fn finish(self) -> ArrayRef {
+        match self {
+            Self::Bool(mut column) => Arc::new(column.finish()),
+            Self::Int(mut column) => Arc::new(column.finish()),
+            Self::Float(mut column) => Arc::new(column.finish()),
+            Self::Text(mut column) | Self::Json(mut column) => Arc::new(column.finish()),
+            Self::Datetime(mut column) => Arc::new(column.finish()),
         }
     }
 }

@@ -237,7 +237,7 @@ mod tests {
     }
 
     fn floats(rows: &[Option<&[f32]>], dim: usize) -> ArrayRef {
-        vectors::write(nuthatch_engine::Element::F32, dim, rows.iter().copied()).unwrap()
+        vectors::of(nuthatch_engine::Element::F32, dim, rows)
     }
 
     fn read(batch: &RecordBatch) -> Result<Vec<Record>> {

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Int8Type, UInt8Type};
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, PrimitiveArray};
-use arrow_buffer::NullBuffer;
+use arrow_buffer::{Buffer, MutableBuffer, NullBuffer};
 use arrow_schema::{DataType, Field, FieldRef};
-use half::f16;
-use nuthatch_engine::{Element, Error, Result};
+use nuthatch_engine::{Element, Error, PassingVector, Result};
+
+/// Room that a column of vectors begins with, at most.
+const ROOM_BYTES_MAX: usize = 4 << 20;
 
 /// Whether columns of this type are vectors, unless they are of a payload's field.
 pub fn is_list(kind: &DataType) -> bool {
@@ -89,48 +91,102 @@ fn item(element: Element) -> FieldRef {
     Arc::new(Field::new("item", component, false))
 }
 
-/// A column of stored vectors: of the type in which they are stored, ones and zeros as bytes.
-///
-/// # Errors
-/// `Internal` for a vector of another dimension.
-pub fn write<'a>(
+/// A column of stored vectors in the making: of the type in which they are stored, ones and zeros as bytes.
+pub struct Vectors {
     element: Element,
     dim: usize,
-    vectors: impl ExactSizeIterator<Item = Option<&'a [f32]>>,
-) -> Result<ArrayRef> {
-    match element {
-        Element::F32 => column::<Float32Type>(element, dim, vectors, |into, vector| into.extend_from_slice(vector)),
-        Element::F16 => column::<Float16Type>(element, dim, vectors, |into, vector| {
-            into.extend(vector.iter().map(|x| f16::from_f32(*x)));
-        }),
-        Element::Int8 => column::<Int8Type>(element, dim, vectors, |into, vector| {
-            into.extend(vector.iter().map(|x| *x as i8));
-        }),
-        Element::Uint8 | Element::Binary => column::<UInt8Type>(element, dim, vectors, |into, vector| {
-            into.extend(vector.iter().map(|x| *x as u8));
-        }),
+    /// Components, as Arrow has them; zeros where there is no vector.
+    values: MutableBuffer,
+    is_there: Vec<bool>,
+}
+
+impl Vectors {
+    pub fn new(element: Element, dim: usize, rows: usize) -> Self {
+        let values = MutableBuffer::with_capacity((rows * row_bytes(element, dim)).min(ROOM_BYTES_MAX));
+        Self { element, dim, values, is_there: Vec::with_capacity(rows) }
+    }
+
+    /// Adds the vector of a row behind those that have come. Stored ones are copied as they are: components are little endian there, as
+    /// they are in the memory of all machines that this is built for.
+    ///
+    /// # Errors
+    /// `Internal` for a vector of another dimension, or with a component that this type has not.
+    pub fn push(&mut self, row: usize, vector: PassingVector<'_>) -> Result<()> {
+        self.fill(row);
+        match vector {
+            PassingVector::Stored(bytes) => self.push_stored(bytes)?,
+            PassingVector::Components(components) => {
+                let stored = self.element.encode(components);
+                self.push_stored(&stored.map_err(|error| Error::internal(format!("a stored vector: {error}")))?)?;
+            }
+        }
+        self.is_there.push(true);
+        Ok(())
+    }
+
+    fn push_stored(&mut self, bytes: &[u8]) -> Result<()> {
+        let wanted = self.element.row_bytes(self.dim);
+        if bytes.len() != wanted {
+            return Err(Error::internal(format!("a stored vector has {} bytes, and not {wanted}", bytes.len())));
+        }
+        match self.element {
+            Element::Binary => {
+                let bits = (0..self.dim).map(|at| bytes[at / 8] >> (at % 8) & 1);
+                self.values.extend(bits);
+            }
+            Element::F32 | Element::F16 | Element::Int8 | Element::Uint8 => self.values.extend_from_slice(bytes),
+        }
+        Ok(())
+    }
+
+    /// Rows up to this one have no vector, unless it has come.
+    fn fill(&mut self, rows: usize) {
+        if self.is_there.len() < rows {
+            self.is_there.resize(rows, false);
+            self.values.resize(rows * row_bytes(self.element, self.dim), 0);
+        }
+    }
+
+    /// # Errors
+    /// `Internal` for too many components.
+    pub fn finish(mut self, rows: usize) -> Result<ArrayRef> {
+        self.fill(rows);
+        match self.element {
+            Element::F32 => self.column::<Float32Type>(),
+            Element::F16 => self.column::<Float16Type>(),
+            Element::Int8 => self.column::<Int8Type>(),
+            Element::Uint8 | Element::Binary => self.column::<UInt8Type>(),
+        }
+    }
+
+    fn column<T: ArrowPrimitiveType>(self) -> Result<ArrayRef> {
+        let nulls = Some(NullBuffer::from(self.is_there)).filter(|nulls| nulls.null_count() > 0);
+        let values = PrimitiveArray::<T>::new(Buffer::from(self.values).into(), None);
+        let size = i32::try_from(self.dim).map_err(|_| Error::internal("too many components"))?;
+        FixedSizeListArray::try_new(item(self.element), size, Arc::new(values), nulls)
+            .map(|column| Arc::new(column) as ArrayRef)
+            .map_err(|error| Error::internal(format!("a column of vectors: {error}")))
     }
 }
 
-fn column<'a, T: ArrowPrimitiveType>(
-    element: Element,
-    dim: usize,
-    vectors: impl ExactSizeIterator<Item = Option<&'a [f32]>>,
-    extend: impl Fn(&mut Vec<T::Native>, &[f32]),
-) -> Result<ArrayRef> {
-    let rows = vectors.len();
-    let (mut values, mut is_there) = (Vec::with_capacity(rows * dim), Vec::with_capacity(rows));
-    for vector in vectors {
-        is_there.push(vector.is_some());
-        extend(&mut values, vector.unwrap_or_default());
-        values.resize(is_there.len() * dim, T::default_value());
+/// Of a row in a column.
+fn row_bytes(element: Element, dim: usize) -> usize {
+    match element {
+        Element::Binary => dim,
+        Element::F32 | Element::F16 | Element::Int8 | Element::Uint8 => element.row_bytes(dim),
     }
-    let nulls = Some(NullBuffer::from(is_there)).filter(|nulls| nulls.null_count() > 0);
-    let values = PrimitiveArray::<T>::new(values.into(), None);
-    let size = i32::try_from(dim).map_err(|_| Error::internal("too many components"))?;
-    FixedSizeListArray::try_new(item(element), size, Arc::new(values), nulls)
-        .map(|column| Arc::new(column) as ArrayRef)
-        .map_err(|error| Error::internal(format!("a column of vectors: {error}")))
+}
+
+/// A column of these vectors.
+#[cfg(test)]
+pub fn of(element: Element, dim: usize, vectors: &[Option<&[f32]>]) -> ArrayRef {
+    let mut column = Vectors::new(element, dim, vectors.len());
+    for (row, vector) in vectors.iter().enumerate() {
+        if let Some(vector) = vector {
+            column.push(row, PassingVector::Components(vector)).unwrap();
+        }
+    }
+    column.finish(vectors.len()).unwrap()
 }
 
 #[cfg(test)]
@@ -139,13 +195,13 @@ mod tests {
 
     #[test]
     fn vectors_of_every_element_come_back() {
-        let vectors = [Some(vec![0.0, 1.0]), None, Some(vec![1.0, 1.0])];
+        let vectors = [Some(vec![0.0, 1.0]), None, Some(vec![1.0, 1.0]), None];
         for element in [Element::F32, Element::F16, Element::Int8, Element::Uint8, Element::Binary] {
-            let column = write(element, 2, vectors.iter().map(Option::as_deref)).unwrap();
+            let column = of(element, 2, &vectors.each_ref().map(Option::as_deref));
             assert_eq!(column.data_type(), &kind(element, 2));
             assert_eq!(dim("v", column.data_type()).unwrap(), 2);
             assert_eq!(read("v", &column).unwrap(), vectors);
-            assert_eq!(read("v", &column.slice(1, 2)).unwrap(), vectors[1..]);
+            assert_eq!(read("v", &column.slice(1, 2)).unwrap(), vectors[1..3]);
         }
     }
 

@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nuthatch_engine::{Error, Options, Result as EngineResult};
+use nuthatch_engine::{Durability, Error, Options, Result as EngineResult};
 
 pub use layers::{Layers, Origin, Said};
 pub use settings::{SETTINGS, Setting};
@@ -53,6 +53,7 @@ pub struct Config {
     pub listen: SocketAddr,
     /// For Redis clients.
     pub redis: Option<SocketAddr>,
+    pub redis_durability: Durability,
     pub auth: Auth,
     pub tls: Option<TlsFiles>,
     pub allow_plaintext: bool,
@@ -96,6 +97,8 @@ impl Config {
             data_dir: path("data_dir"),
             listen: read("listen").parse(address)?,
             redis: read("redis").parse_optional(address)?,
+            redis_durability: read("redis_durability")
+                .among(&[Durability::Commit, Durability::Interval, Durability::Os].map(|one| (one.name(), one)))?,
             auth: read("auth").among(&[("auto", Auth::Auto), ("keys", Auth::Keys), ("none", Auth::None)])?,
             tls: tls(path("tls_cert"), path("tls_key"), path("tls_client_ca"))?,
             allow_plaintext: read("allow_plaintext").parse(boolean)?,

@@ -48,6 +48,13 @@ pub const SETTINGS: &[Setting] = &[
         "Where to listen for Redis clients, for example 127.0.0.1:6380; left out, nowhere",
     ),
     setting(
+        "redis_durability",
+        "NUTHATCH_REDIS_DURABILITY",
+        "HOW",
+        "commit",
+        "What a write of a Redis client survives once it is answered: `commit`: power loss; `interval`: power loss a moment later; `os`: the end of this process",
+    ),
+    setting(
         "auth",
         "NUTHATCH_AUTH",
         "WHO",

@@ -42,6 +42,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     seconds
         .filter(|seconds| *seconds > 0.0 && *seconds <= 1e9)
         .map(Duration::from_secs_f64)
+        // Less than a nanosecond is none.
+        .filter(|time| !time.is_zero())
         .ok_or_else(|| format!("{text:?} is no time; write for example 30s, 10m, 12h or 7d"))
 }
 
@@ -66,7 +68,7 @@ mod tests {
         assert_eq!(parse_duration("1.5 h"), Ok(Duration::from_secs(5400)));
         assert_eq!(parse_duration("90"), Ok(Duration::from_secs(90)));
         assert_eq!(parse_duration("250ms"), Ok(Duration::from_millis(250)));
-        for wrong in ["", "0", "-1s", "soon", "10 parsecs", "1e9d", "400y", "."] {
+        for wrong in ["", "0", "-1s", "soon", "10 parsecs", "1e9d", "400y", ".", "0.0000000001"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }

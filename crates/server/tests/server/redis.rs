@@ -55,6 +55,20 @@ impl Redis {
     }
 }
 
+#[test]
+fn redis_clients_write_as_durably_as_the_settings_say() {
+    for (durability, fsync) in [("commit", "always"), ("interval", "everysec"), ("os", "no")] {
+        let place = Place::with(|config| {
+            config.redis = Some("127.0.0.1:0".parse().unwrap());
+            config.redis_durability = durability.parse().unwrap();
+        });
+        let mut redis = Redis::new(&place);
+        assert_eq!(redis.ask("SET greeting hello"), "+OK");
+        assert!(redis.ask_all("CONFIG GET appendfsync").contains(fsync));
+    }
+    assert_eq!(Config::default().redis_durability.name(), "commit");
+}
+
 pub fn place() -> Place {
     Place::with(|config| config.redis = Some("127.0.0.1:0".parse().unwrap()))
 }

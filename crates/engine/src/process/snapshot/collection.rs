@@ -6,7 +6,7 @@ use nuthatch_truth::Shard;
 use serde::de::DeserializeOwned;
 
 use crate::Result;
-use crate::collection::{Answer, Page, Scan, Search};
+use crate::collection::{Answer, Page, Scan, Search, Visitor, Wanted, visit};
 use crate::files::FileInfo;
 use crate::process::collection::{limits, refuse_cancelled, strings};
 use crate::process::limits::Limits;
@@ -58,6 +58,19 @@ impl SnapshotCollection {
     /// One page of a listing.
     pub fn scan(&self, scan: &Scan) -> Result<Page> {
         self.either(|local| local.scan(scan), || KeptCall::Scan(ScanAsk::from(scan)))
+    }
+
+    /// Shows one page of a listing to a visitor, part by part, instead of making records of it. Gives where to go on; `None` at the
+    /// end. `scan.vectors` has no meaning: `wanted` says what is shown.
+    pub fn visit(&self, scan: &Scan, wanted: &Wanted, visitor: &mut dyn Visitor) -> Result<Option<String>> {
+        match &self.at {
+            At::Here(local) => local.visit(scan, wanted, visitor),
+            At::There { .. } => {
+                let page = self.scan(&Scan { vectors: !wanted.vectors.is_empty(), ..scan.clone() })?;
+                visit::show(page.records, wanted, visitor)?;
+                Ok(page.cursor)
+            }
+        }
     }
 
     /// Finds the best `limit` records, as [`crate::Collection::search`].

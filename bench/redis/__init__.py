@@ -1,0 +1,1 @@
+"""Ours beside redis-server: keys, vector sets, and what the protocol costs a search."""

@@ -1,0 +1,152 @@
+//! Reading records without making any: each part goes from the store straight to where it is wanted.
+//!
+//! **Useful for** whoever writes many records into another form, column by column. **Not for** reading a few, or for keeping them.
+//!
+//! **Invariant:** what a visitor is shown is what [`scan`](crate::SnapshotCollection::scan) gives, in the same order, and nothing that
+//! it did not ask for is decoded.
+
+use std::ops::ControlFlow;
+
+use nuthatch_filter::Payload;
+use nuthatch_truth::{Direction, Reader, Table};
+
+use crate::collection::exact::row_of;
+use crate::collection::field::{Field, Fields};
+use crate::collection::{Core, Scan};
+use crate::record::{RowParts, StoredRecord};
+use crate::{Error, Result};
+
+/// What the records of one page may come to, as they are stored; the one that reaches it is the last.
+const PAGE_BYTES_MAX: usize = 16 << 20;
+/// Rows whose vectors are read together: whether that is one pass is decided for each lot.
+const VECTORS_AT_ONCE: usize = 1024;
+
+/// What is wanted of records.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Id, text or context.
+    pub strings: bool,
+    pub payload: bool,
+    /// Names of vector fields; the empty one is the unnamed field.
+    pub vectors: Vec<String>,
+}
+
+/// A record on its way; what was not wanted is empty.
+#[derive(Clone, Debug, Default)]
+pub struct Passing<'a> {
+    pub id: &'a str,
+    pub text: Option<&'a str>,
+    pub context: Option<&'a str>,
+    pub payload: Payload,
+}
+
+/// A vector on its way.
+#[derive(Clone, Copy, Debug)]
+pub enum PassingVector<'a> {
+    /// As it is stored, in the components of its field: [`crate::Element::decode`] reads it.
+    Stored(&'a [u8]),
+    /// As another process has read it.
+    Components(&'a [f32]),
+}
+
+/// Is shown the records of a page: all of them, then their vectors, field by field.
+pub trait Visitor {
+    /// The next record.
+    ///
+    /// # Errors
+    /// Its own; they end the page.
+    fn record(&mut self, record: Passing<'_>) -> Result<()>;
+
+    /// The vector of the `number`th record of the page, from 0, in a field; ascending, and left out where a record has none.
+    ///
+    /// # Errors
+    /// Its own; they end the page.
+    fn vector(&mut self, number: usize, field: &str, vector: PassingVector<'_>) -> Result<()>;
+}
+
+impl Core {
+    /// Shows a page of a listing; gives where to go on, `None` at the end. `scan.vectors` has no meaning here.
+    pub(crate) fn visit(
+        &self,
+        snapshot: &dyn Reader,
+        fields: &Fields,
+        scan: &Scan,
+        wanted: &Wanted,
+        visitor: &mut dyn Visitor,
+    ) -> Result<Option<String>> {
+        if scan.limit == 0 || scan.limit > 10_000 {
+            return Err(Error::invalid(format!("a page of {} records; ask for 1 to 10,000", scan.limit)));
+        }
+        if let Some(filter) = &scan.filter {
+            self.check_filter(filter)?;
+        }
+        let after =
+            match &scan.cursor {
+                None => None,
+                Some(cursor) => Some(cursor.parse::<u64>().map_err(|_| {
+                    Error::invalid(format!("{cursor:?} is not a cursor; use the one of the page before"))
+                })?),
+            };
+        let Some(from) = after.map_or(Some(0), |row| row.checked_add(1)) else { return Ok(None) };
+        let of_name = |name: &String| if name.is_empty() { Ok(fields.unnamed()) } else { fields.named(name) };
+        let vector_fields: Vec<&Field> = wanted.vectors.iter().map(of_name).collect::<Result<_>>()?;
+        let vector_bytes: usize = vector_fields.iter().map(|field| field.row_bytes()).sum();
+        let reads_payload = wanted.payload || scan.filter.is_some();
+        let (mut rows, mut page_bytes, mut failed) = (Vec::new(), 0, None);
+        let start = self.shard.number_key(from);
+        snapshot.scan(Table::Records, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
+            let mut one = || -> Result<bool> {
+                if !wanted.strings && !reads_payload {
+                    return visitor.record(Passing::default()).map(|()| true);
+                }
+                let RowParts { id, text, context, payload, .. } = RowParts::decode(bytes)?;
+                let payload = if reads_payload { nuthatch_filter::decode(payload)? } else { Payload::new() };
+                if scan.filter.as_ref().is_some_and(|filter| !filter.matches(&payload)) {
+                    return Ok(false);
+                }
+                visitor.record(Passing { id, text, context, payload }).map(|()| true)
+            };
+            match one() {
+                Ok(true) => {
+                    rows.push(row_of(key));
+                    page_bytes += bytes.len() + vector_bytes;
+                }
+                Ok(false) => {}
+                Err(error) => failed = Some(error),
+            }
+            match failed.is_some() || rows.len() == scan.limit || page_bytes >= PAGE_BYTES_MAX {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        for field in vector_fields {
+            for (lot, rows) in rows.chunks(VECTORS_AT_ONCE).enumerate() {
+                field.visit_ascending(snapshot, self.shard, rows, &mut |at, bytes| {
+                    visitor.vector(lot * VECTORS_AT_ONCE + at, &field.name, PassingVector::Stored(bytes))
+                })?;
+            }
+        }
+        let is_full = rows.len() == scan.limit || page_bytes >= PAGE_BYTES_MAX;
+        Ok(rows.last().filter(|_| is_full).map(u64::to_string))
+    }
+}
+
+/// Shows records that were read whole.
+pub(crate) fn show(mut records: Vec<StoredRecord>, wanted: &Wanted, visitor: &mut dyn Visitor) -> Result<()> {
+    for StoredRecord { id, text, context, payload, .. } in &mut records {
+        let payload = std::mem::take(payload);
+        visitor.record(Passing { id, text: text.as_deref(), context: context.as_deref(), payload })?;
+    }
+    for name in &wanted.vectors {
+        for (number, record) in records.iter().enumerate() {
+            let vector = if name.is_empty() { record.vector.as_ref() } else { record.vectors.get(name) };
+            if let Some(vector) = vector {
+                visitor.vector(number, name, PassingVector::Components(vector))?;
+            }
+        }
+    }
+    Ok(())
+}

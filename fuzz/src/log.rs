@@ -1,0 +1,60 @@
+//! The log of the store with changed bytes: whatever is damaged, the store has a beginning of what was written, or is refused.
+
+use std::ops::ControlFlow;
+
+use nuthatch_truth::{Batch, Direction, Embedded, EmbeddedOptions, Reader, Shard, Table, Truth, TruthError};
+
+use crate::Run;
+use crate::folder::Folder;
+use crate::patch::patched;
+
+const OPTIONS: EmbeddedOptions = EmbeddedOptions { cache_bytes: 1 << 20, write_buffer_bytes: 1 << 20 };
+const SHARD: Shard = Shard { tenant: 0, collection: 7 };
+const BATCHES: u64 = 60;
+
+pub fn start() -> Run {
+    let folder = tempfile::tempdir().expect("a folder");
+    let truth = Embedded::open(folder.path(), OPTIONS).expect("a store");
+    for number in 0..BATCHES {
+        let mut batch = Batch::new();
+        batch.put(Table::Records, SHARD.number_key(number), vec![number as u8; 900]);
+        let position = truth.write(batch).expect("written");
+        truth.sync(position).expect("synced");
+    }
+    // As a kill would leave it.
+    let healthy = Folder::read(folder.path());
+    drop(truth);
+    let log = healthy
+        .files
+        .iter()
+        .rposition(|(path, bytes)| path.extension().is_some_and(|e| e == "log") && !bytes.is_empty());
+    let log = log.expect("a log");
+    Box::new(move |changes| {
+        let (name, bytes) = &healthy.files[log];
+        let changed = patched(bytes, changes);
+        let copy = healthy.copy();
+        std::fs::write(copy.path().join(name), &changed).expect("written");
+        match Embedded::open(copy.path(), OPTIONS) {
+            Ok(truth) => {
+                let kept = kept(&truth);
+                assert!(kept == BATCHES || changed != *bytes, "{kept} batches of a log that nobody changed");
+            }
+            Err(error) => assert!(matches!(error, TruthError::Corrupt { .. }), "{error}"),
+        }
+    })
+}
+
+/// How many batches there are: none but the last ones may be missing.
+fn kept(truth: &Embedded) -> u64 {
+    let mut next = 0_u64;
+    let visit = &mut |key: &[u8], value: &[u8]| {
+        assert_eq!(Shard::suffix(key), next.to_be_bytes(), "one is missing in the middle");
+        assert_eq!(value, [next as u8; 900]);
+        next += 1;
+        ControlFlow::Continue(())
+    };
+    truth
+        .scan(Table::Records, &SHARD.prefix(), &SHARD.end(), Direction::Forward, visit)
+        .expect("a store that was opened");
+    next
+}

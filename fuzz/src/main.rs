@@ -1,0 +1,38 @@
+//! libFuzzer around one target, which the environment variable `NUTHATCH_FUZZ` names.
+#![no_main]
+
+use std::cell::RefCell;
+
+use libfuzzer_sys::fuzz_target;
+use nuthatch_fuzz::{Run, TARGETS, target};
+
+thread_local! {
+    static TARGET: RefCell<Option<Run>> = const { RefCell::new(None) };
+}
+
+fuzz_target!(
+    init: {
+        let name = std::env::var("NUTHATCH_FUZZ").unwrap_or_default();
+        let Some(target) = target(&name) else {
+            let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+            eprintln!("set NUTHATCH_FUZZ to one of: {}", names.join(" "));
+            std::process::exit(2);
+        };
+        end_with_our_own_panics();
+        TARGET.with_borrow_mut(|running| *running = Some((target.start)()));
+    },
+    |bytes: &[u8]| TARGET.with_borrow_mut(|running| running.as_mut().expect("it was started")(bytes))
+);
+
+/// Wherever it happens, and whoever catches it: a panic in a file of this repository is a finding. Those of others' code have to be caught by ours; one that is
+/// not ends the process as well.
+fn end_with_our_own_panics() {
+    drop(std::panic::take_hook());
+    let say = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if panic.location().is_some_and(|place| !std::path::Path::new(place.file()).is_absolute()) {
+            say(panic);
+            std::process::abort();
+        }
+    }));
+}
