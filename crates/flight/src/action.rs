@@ -83,14 +83,12 @@ pub async fn act<C: Caller>(caller: C, action: Action, snapshots: Snapshots) -> 
             Ok(caller.describe(info))
         }
         "drop" => {
-            let caller = caller.allowed(Scope::Write)?;
             let Named { collection } = read(body)?;
-            let name = collection.clone();
-            let dropped = caller.run_noted("collection.drop", &collection, move |database| {
-                match database.drop_collection(&name)? {
-                    true => Ok(json!({"dropped": true})),
-                    false => Err(Error::not_found(format!("no collection {name:?}"))),
-                }
+            caller.act("collection.drop", &collection).await?;
+            let caller = caller.allowed(Scope::Write)?;
+            let dropped = caller.run(move |database| match database.drop_collection(&collection)? {
+                true => Ok(json!({"dropped": true})),
+                false => Err(Error::not_found(format!("no collection {collection:?}"))),
             });
             dropped.await
         }

@@ -53,16 +53,11 @@ pub trait Caller: Clone + Send + Sync + 'static {
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> impl Future<Output = Result<T, Status>> + Send;
 
-    /// The same for something that is noted in the audit log, with its name and what it is done to.
+    /// Tells the audit log what is about to be done, and to what: it is noted however it ends, also when the caller may not.
     ///
     /// # Errors
-    /// Its own; `UNAVAILABLE` while the log cannot be written.
-    fn run_noted<T: Send + 'static>(
-        &self,
-        action: &str,
-        target: &str,
-        call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
-    ) -> impl Future<Output = Result<T, Status>> + Send;
+    /// `UNAVAILABLE` while the log cannot be written.
+    fn act(&self, action: &str, target: &str) -> impl Future<Output = Result<(), Status>> + Send;
 
     /// Begins a call of several steps, which counts as one request.
     ///

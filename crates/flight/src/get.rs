@@ -17,8 +17,8 @@ use crate::message::Encoder;
 use crate::snapshots::Snapshots;
 use crate::ticket::Ticket;
 
-/// What a batch comes to, about.
-const BATCH_BYTES: usize = 2 << 20;
+/// What a batch comes to, about: what is being read, what waits and what is being sent then fit into a processor's cache together.
+const BATCH_BYTES: usize = 768 << 10;
 const BATCH_ROWS_MAX: usize = 10_000;
 /// Rows of the first batch: how large they are is not known yet.
 const BATCH_ROWS_FIRST: usize = 64;

@@ -13,7 +13,7 @@ use percent_encoding::percent_decode;
 use tracing::{Span, field};
 
 use crate::access::{Key, Scope, Scopes, TENANT_DEFAULT, Turn, Work};
-use crate::audit::{Entry, Notes, Outcome};
+use crate::audit::Notes;
 use crate::problem::Problem;
 use crate::shared::Shared;
 
@@ -107,30 +107,16 @@ impl Caller {
         done.map_err(|error| self.problem(error))?
     }
 
-    /// The same as [`run`](Self::run) for something that is noted in the audit log, however it ends.
+    /// Tells the audit log what is about to be done where the route does not say it: it is noted however it ends.
     ///
     /// # Errors
-    /// Its own; 503 while the log cannot be written.
-    pub async fn run_noted<T: Send + 'static>(
-        &self,
-        (face, action, target): (&str, &str, &str),
-        call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
-    ) -> Result<T, Problem> {
-        let book = self.shared.audit.clone();
-        self.step(move || book.check()).await?;
-        let done = self.run(call).await;
-        let mut entry = Entry::new(face, self.notes.asker(), action, target);
-        if let Err(problem) = &done {
-            entry = entry.ended(Outcome::Failed, &problem.kind);
+    /// 503 while the log cannot be written.
+    pub async fn act(&self, action: &str, target: &str) -> Result<(), Problem> {
+        self.notes.acts(action, target);
+        if self.is_operator && self.may(Scope::Admin) {
+            self.notes.administers();
         }
-        let (book, is_operator) = (self.shared.audit.clone(), self.is_operator && self.may(Scope::Admin));
-        let note = move || {
-            book.note(entry, is_operator);
-            Ok(())
-        };
-        // Not a step: what was done is noted even when the key has ended meanwhile.
-        self.shared.admission.work(note).await.map_err(|error| self.problem(error))?;
-        done
+        self.shared.audit.ready().await.map_err(|error| self.problem(error))
     }
 
     /// The same caller, about to do what takes this scope.

@@ -24,10 +24,16 @@ use tonic::{Code, Status};
 use crate::access::Scope;
 use crate::admission::Admitted;
 use crate::api;
+use crate::audit::Notes;
 use crate::caller::Caller;
 use crate::messages::Messages;
 use crate::problem::Problem;
 use crate::shared::Shared;
+
+/// Where a status says which kind of error it is.
+pub const KIND_METADATA: &str = "nuthatch-kind";
+/// The calls that may administer: which of them do is in their messages, which are not read without a key.
+const ACTIONS: &str = "/arrow.flight.protocol.FlightService/DoAction";
 
 /// Everything that speaks gRPC.
 pub fn routes(shared: &Arc<Shared>, health: &Health) -> Router<Arc<Shared>> {
@@ -47,7 +53,12 @@ async fn let_in(
     let (mut parts, body) = request.into_parts();
     let caller = match Caller::identify(&parts, &shared, None) {
         Ok(caller) => caller,
-        Err(problem) => return refused(problem),
+        Err(problem) => {
+            if let Some(notes) = parts.extensions.get::<Notes>().filter(|_| parts.uri.path() == ACTIONS) {
+                notes.administers();
+            }
+            return refused(problem);
+        }
     };
     let memory = Arc::new(Mutex::new(Messages::new(shared.admission.hold())));
     let admitted = admitted.map(|Extension(admitted)| admitted);
@@ -80,8 +91,9 @@ impl nuthatch_flight::Caller for Guest {
             Wanted::Read => self.caller.allowed(Scope::Read)?,
             Wanted::Write => self.caller.allowed(Scope::Write)?,
             Wanted::Operate => {
-                self.caller.allow_operating()?;
-                self.caller.allowed(Scope::Admin)?
+                let caller = self.caller.allowed(Scope::Admin)?;
+                caller.allow_operating()?;
+                caller
             }
         };
         Ok(Self { caller, ..self.clone() })
@@ -94,13 +106,8 @@ impl nuthatch_flight::Caller for Guest {
         Ok(self.caller.run(call).await?)
     }
 
-    async fn run_noted<T: Send + 'static>(
-        &self,
-        action: &str,
-        target: &str,
-        call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
-    ) -> Result<T, Status> {
-        Ok(self.caller.run_noted(("grpc", action, target), call).await?)
+    async fn act(&self, action: &str, target: &str) -> Result<(), Status> {
+        Ok(self.caller.act(action, target).await?)
     }
 
     async fn begin(&self) -> Result<Begun, Status> {
@@ -161,7 +168,7 @@ impl From<Problem> for Status {
                 status.metadata_mut().insert(name, value);
             }
         };
-        say("nuthatch-kind", &problem.kind);
+        say(KIND_METADATA, &problem.kind);
         say("nuthatch-remedy", &problem.remedy);
         status
     }

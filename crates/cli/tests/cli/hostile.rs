@@ -5,6 +5,9 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
+use crate::flight::{self, Flight};
 use crate::serving::{Served, serve};
 use crate::support::Place;
 
@@ -226,23 +229,23 @@ fn hostile_http_clients_cost_bounded_memory_and_are_ended() {
 }
 
 /// Connections that read and write in turn, each on its own thread; requests that were answered well, and others.
-fn crowd(
+fn crowd<Connection>(
     connections: usize,
     time: Duration,
-    ask: impl Fn(&mut BufReader<TcpStream>, usize) -> bool + Sync,
-    address: &str,
+    connect: impl Fn() -> Connection + Sync,
+    ask: impl Fn(&mut Connection, usize) -> bool + Sync,
 ) -> (u64, u64) {
     let (well, failed, began) = (AtomicU64::new(0), AtomicU64::new(0), Instant::now());
     std::thread::scope(|scope| {
         for number in 0..connections {
-            let (well, failed, ask) = (&well, &failed, &ask);
+            let (well, failed, connect, ask) = (&well, &failed, &connect, &ask);
             scope.spawn(move || {
-                let mut stream = BufReader::new(connect(address));
+                let mut connection = connect();
                 for at in number.. {
                     if began.elapsed() >= time && at > number + 10 {
                         break;
                     }
-                    let count = if ask(&mut stream, at) { well } else { failed };
+                    let count = if ask(&mut connection, at) { well } else { failed };
                     count.fetch_add(1, Ordering::Relaxed);
                 }
             });
@@ -259,13 +262,58 @@ fn a_crowd_that_reads_and_writes_is_served_without_a_failure() {
     };
     let place = Place::new();
     let served = started(&place);
-    let (well, failed) = crowd(connections, time, redis_turn, &served.redis);
+    let stream = |address: &str| BufReader::new(connect(address));
+    let (well, failed) = crowd(connections, time, || stream(&served.redis), redis_turn);
     println!("Redis: {connections} connections, {well} commands, {failed} failures");
     assert!(failed == 0 && well > 0);
-    let (well, failed) = crowd(connections, time, http_turn, &served.address);
+    let (well, failed) = crowd(connections, time, || stream(&served.address), http_turn);
     println!("HTTP: {connections} connections, {well} requests, {failed} failures");
     assert!(failed == 0 && well > 0);
+    let flight = || Flight::new(served.address.parse().unwrap());
+    flight().act("create", &json!({"collection": "crowd", "dim": 2, "embedder": "none"})).unwrap();
+    let (well, failed) = crowd(connections, time, flight, flight_turn);
+    println!("Flight: {connections} connections, {well} calls, {failed} failures");
+    assert!(failed == 0 && well > 0);
     assert_eq!(served.terminate().0, Some(0));
+}
+
+/// Batches in, and out again by a search, a scan and a batch of questions.
+fn flight_turn(client: &mut Flight, at: usize) -> bool {
+    let key = at % 500;
+    let (id, text, vector) = (format!("k{key}."), format!("value-{key}-"), [key as f32 - 250.0, 1.0]);
+    let command = json!({"collection": "crowd"});
+    let search = json!({"limit": 1});
+    let said = match at % 4 {
+        0 | 2 => {
+            let stored = client.put(&command, &flight::records(&[id], &[text], &[vector], Vec::new()));
+            return stored.inspect_err(|status| eprintln!("{status:?}")).is_ok_and(|stored| stored["rows"] == 1);
+        }
+        1 => {
+            let search = json!({"vector": vector, "limit": 1});
+            client.get(&json!({"collection": "crowd", "columns": ["id", "text"], "search": search}))
+        }
+        _ => {
+            let command = json!({"collection": "crowd", "columns": ["id", "text"], "search": search});
+            client.exchange(&command, &flight::questions(&[vector]))
+        }
+    };
+    match said {
+        // The nearest is some record, whole, or there is none yet.
+        Ok(messages) => match messages.iter().map(|message| message.data_body.len()).sum::<usize>() {
+            0 => true,
+            _ => is_whole(&flight::text_of(&messages)),
+        },
+        Err(status) => {
+            eprintln!("{status:?}");
+            false
+        }
+    }
+}
+
+/// `k12.` and `value-12-`, of one write; or an empty batch.
+fn is_whole(said: &str) -> bool {
+    let Some((_, rest)) = said.split_once("value-") else { return !said.contains('k') };
+    rest.split_once('-').is_some_and(|(key, _)| said.contains(&format!("k{key}.")))
 }
 
 fn redis_turn(stream: &mut BufReader<TcpStream>, at: usize) -> bool {

@@ -5,6 +5,9 @@ mod auditing;
 mod backing_up;
 mod doctor;
 mod embedders;
+#[allow(dead_code, reason = "the server's own suite asks more with it")]
+#[path = "../../../server/tests/server/flight.rs"]
+mod flight;
 mod folders;
 mod hostile;
 mod interrupted;

@@ -229,8 +229,12 @@ impl Collection {
             return Ok(true);
         }
         core.optimize_wanted.store(true, Ordering::SeqCst);
+        let mut wakes = true;
         loop {
-            core.shared.wake_maintenance();
+            // Not at all news: whoever finds nothing to do says so, too, and would be woken by that for ever.
+            if wakes {
+                core.shared.wake_maintenance();
+            }
             core.check_open()?;
             if !core.optimize_wanted.load(Ordering::SeqCst) {
                 return Ok(true);
@@ -242,7 +246,7 @@ impl Collection {
             if left().is_some_and(|left| left.is_zero()) {
                 return Ok(false);
             }
-            core.shared.relieved.wait_for(&mut signal, Duration::from_millis(50));
+            wakes = core.shared.relieved.wait_for(&mut signal, Duration::from_millis(50)).timed_out();
         }
     }
 
@@ -258,10 +262,13 @@ impl Collection {
         }
         let target = core.state.read().sequence;
         let started = Instant::now();
+        let mut wakes = true;
         let outcome = loop {
             // Every time round: another waiter may have taken it back.
             core.flush_wanted.store(true, Ordering::SeqCst);
-            core.shared.wake_maintenance();
+            if wakes {
+                core.shared.wake_maintenance();
+            }
             core.check_open()?;
             if core.indexed_upto() >= target {
                 break Ok(true);
@@ -273,7 +280,7 @@ impl Collection {
             if timeout.is_some_and(|timeout| started.elapsed() >= timeout) {
                 break Ok(false);
             }
-            core.shared.relieved.wait_for(&mut signal, Duration::from_millis(50));
+            wakes = core.shared.relieved.wait_for(&mut signal, Duration::from_millis(50)).timed_out();
         };
         core.flush_wanted.store(false, Ordering::SeqCst);
         outcome

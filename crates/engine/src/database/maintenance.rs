@@ -153,3 +153,41 @@ fn is_due(shared: &Shared, core: &Core) -> bool {
     let state = core.state.read();
     wanted || state.fresh_rows() >= shared.options.fresh_rows_max || half_full && state.fresh_bytes() > 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::Database;
+    use crate::{CollectionOptions, EmbedderChoice, Options, Record};
+
+    /// It woke the thread that merges, which found nothing to do and said so, which woke the writer: the two took both processors
+    /// of a small machine from the thread that seals.
+    #[test]
+    fn a_writer_that_waits_for_room_wakes_nobody_for_each_piece_of_news() {
+        let db = Database::in_memory(Options { fresh_rows_max: 4, ..Options::default() }).unwrap();
+        let options = CollectionOptions { embedder: EmbedderChoice::None, ..Default::default() };
+        let notes = db.collection("notes", options).unwrap();
+        let shared = &db.inner.shared;
+        let write = |id: usize| notes.upsert(vec![Record::new(id.to_string()).vector(vec![1.0, 2.0])]).unwrap();
+        let wakes = || shared.signal.lock().wakes;
+        let sealing = notes.core.work.lock();
+        for id in 0..9 {
+            write(id);
+        }
+        let (before, began) = (wakes(), Instant::now());
+        let (woken, most) = std::thread::scope(|scope| {
+            scope.spawn(|| write(9));
+            while wakes() == before {
+                std::thread::yield_now();
+            }
+            std::thread::sleep(Duration::from_millis(300));
+            let woken = wakes() - before;
+            // Once, and whenever there was no news for 200 ms.
+            let most = 1 + began.elapsed().as_millis() as u64 / 200;
+            drop(sealing);
+            (woken, most)
+        });
+        assert!(woken <= most, "{woken} times, {most} at most");
+        assert_eq!(notes.len().unwrap(), 10);
+    }
+}

@@ -291,10 +291,15 @@ impl Shared {
         }
         let deadline = Instant::now() + ROOM_WAIT_MAX;
         let mut signal = self.signal.lock();
+        let mut wakes = true;
         loop {
-            signal.wakes += 1;
-            self.woken.notify_all();
-            self.relieved.wait_for(&mut signal, Duration::from_millis(200));
+            // Not whenever there is news: the merging thread tells that it found nothing to do, and the two of them would take the
+            // processors from the one that seals.
+            if wakes {
+                signal.wakes += 1;
+                self.woken.notify_all();
+            }
+            wakes = self.relieved.wait_for(&mut signal, Duration::from_millis(200)).timed_out();
             if let Some(error) = &signal.seal_error {
                 return Err(error.clone());
             }

@@ -50,6 +50,24 @@ impl Book {
         })
     }
 
+    /// The same, without blocking.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub async fn ready(self: &Arc<Self>) -> Result<()> {
+        let book = self.clone();
+        blocking(move || book.check()).await?
+    }
+
+    /// [Notes](Self::note) an entry without blocking. Whoever no longer waits for the answer is noted all the same.
+    ///
+    /// # Errors
+    /// `Internal` for a defect.
+    pub async fn noted(self: &Arc<Self>, entry: Entry, is_operator: bool) -> Result<()> {
+        let book = self.clone();
+        blocking(move || book.note(entry, is_operator)).await
+    }
+
     /// Writes an entry, after those that could not be written before. What others than those who run the server do is written
     /// up to a budget and counted beyond. Blocks.
     pub fn note(&self, mut entry: Entry, is_operator: bool) {
@@ -79,6 +97,11 @@ impl Book {
         self.waiting.store(unwritten.len(), Ordering::Release);
         written
     }
+}
+
+async fn blocking<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let done = tokio::task::spawn_blocking(call).await;
+    done.map_err(|error| Error::internal(format!("the audit log: {error}, which is a defect")))
 }
 
 #[cfg(test)]

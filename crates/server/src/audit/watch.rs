@@ -1,19 +1,22 @@
-//! What is noted of HTTP: around every request that administers, after who asked is known and before the answer leaves.
+//! What is noted of HTTP and gRPC: around every request that administers, after who asked is known and before the answer leaves.
+//!
+//! What a request of HTTP does is known by its route. A call of gRPC says so itself, once it has read what it is asked.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use nuthatch_engine::Error;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
+use tonic::Code;
 
 use super::actions::{action_of, target_of};
 use super::entry::{Entry, Outcome, Who};
 use crate::access::TENANT_DEFAULT;
+use crate::grpc::KIND_METADATA;
 use crate::problem::Problem;
 use crate::shared::Shared;
 use crate::telemetry::RequestId;
@@ -31,6 +34,8 @@ struct Found {
     who: Who,
     /// It needs the scope of administrators.
     administers: bool,
+    /// What it does, and to what, where the route does not say so.
+    act: Option<(String, String)>,
     details: Map<String, Value>,
 }
 
@@ -48,14 +53,14 @@ impl Notes {
         self.0.lock().who.tenant = Some(TENANT_DEFAULT.into());
     }
 
-    /// Who it is, as far as that is known.
-    pub fn asker(&self) -> Who {
-        self.0.lock().who.clone()
-    }
-
     /// Only administrators may ask this.
     pub fn administers(&self) {
         self.0.lock().administers = true;
+    }
+
+    /// What is about to be done, and to what: it is noted however it ends.
+    pub fn acts(&self, action: &str, target: &str) {
+        self.0.lock().act = Some((action.into(), target.into()));
     }
 
     /// More of what is being done. Nothing that a client wrote about others belongs here.
@@ -67,42 +72,55 @@ impl Notes {
 /// The middleware around all routes, within the one that gives requests their ids.
 pub async fn watch(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map_or(String::new(), |path| path.as_str().into());
-    let method = request.method().clone();
+    let (method, face) = (request.method().clone(), face_of(&request));
     let action = action_of(&method, &route);
-    if action.is_some() {
-        let book = shared.audit.clone();
-        if let Err(error) = blocking(move || book.check()).await.and_then(|checked| checked) {
-            return Problem::from(error).into_response();
-        }
+    if action.is_some()
+        && let Err(error) = shared.audit.ready().await
+    {
+        return Problem::from(error).into_response();
     }
     let (notes, target) = (Notes::default(), target_of(&route, request.uri().path()));
     notes.0.lock().who.address = request.extensions().get::<Peer>().map(|Peer(address)| address.to_string());
     let id = request.extensions().get::<RequestId>().map(|RequestId(id)| id.clone());
     request.extensions_mut().insert(notes.clone());
     let response = next.run(request).await;
-    let status = response.status();
-    let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    let Found { who, administers, details } = std::mem::take(&mut *notes.0.lock());
-    let action = match action {
-        Some(action) => action.to_string(),
-        None if is_refused && administers => format!("{method} {route}"),
-        None => return response,
+    let Found { who, administers, act, details } = std::mem::take(&mut *notes.0.lock());
+    let failure = failure_of(&response);
+    let is_refused = failure.as_ref().is_some_and(|(outcome, _)| *outcome == Outcome::Refused);
+    let (action, target) = match (act, action) {
+        (Some(act), _) => act,
+        (None, Some(action)) => (action.to_string(), target),
+        (None, None) if is_refused && administers => (format!("{method} {route}"), target),
+        (None, None) => return response,
     };
     // Without keys, whoever can connect runs the server.
     let is_operator = !is_refused && who.tenant.as_deref() == Some(TENANT_DEFAULT) && administers;
-    let mut entry = Entry { request: id, details, ..Entry::new("http", who, &action, &target) };
-    if !status.is_success() {
-        let kind = response.extensions().get::<Problem>().map_or("internal", |problem| &problem.kind);
-        entry = entry.ended(if is_refused { Outcome::Refused } else { Outcome::Failed }, kind);
+    let mut entry = Entry { request: id, details, ..Entry::new(face, who, &action, &target) };
+    if let Some((outcome, kind)) = failure {
+        entry = entry.ended(outcome, &kind);
     }
-    let book = shared.audit.clone();
-    match blocking(move || book.note(entry, is_operator)).await {
+    match shared.audit.noted(entry, is_operator).await {
         Ok(()) => response,
         Err(error) => Problem::from(error).into_response(),
     }
 }
 
-async fn blocking<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-    let done = tokio::task::spawn_blocking(call).await;
-    done.map_err(|error| Error::internal(format!("the audit log: {error}, which is a defect")))
+/// How a request ended that did not do what it was to do, and the kind of error. gRPC says so in a header of its own.
+fn failure_of(response: &Response) -> Option<(Outcome, String)> {
+    let said = |name: &str| response.headers().get(name)?.to_str().ok();
+    let problem = response.extensions().get::<Problem>().map(|problem| problem.kind.as_str());
+    let kind = said(KIND_METADATA).or(problem).unwrap_or("internal");
+    let code = said("grpc-status").map(|code| Code::from_bytes(code.as_bytes()));
+    let is_refused = match code {
+        Some(Code::Ok) => return None,
+        Some(code) => matches!(code, Code::Unauthenticated | Code::PermissionDenied),
+        None if response.status().is_success() => return None,
+        None => matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN),
+    };
+    Some((if is_refused { Outcome::Refused } else { Outcome::Failed }, kind.into()))
+}
+
+fn face_of(request: &Request) -> &'static str {
+    let kind = request.headers().get(header::CONTENT_TYPE).map_or(&b""[..], |kind| kind.as_bytes());
+    if kind.starts_with(b"application/grpc") { "grpc" } else { "http" }
 }

@@ -3,6 +3,7 @@
 use nuthatch_server::{AuditFile, AuditOutcome, Scope};
 use serde_json::{Value, json};
 
+use crate::flight::Flight;
 use crate::place::Place;
 use crate::redis::{self, Redis};
 
@@ -131,5 +132,53 @@ fn emptying_a_database_through_redis_is_noted() {
     let wanted = [("redis.flushdb", "3"), ("redis.flushdb", "3"), ("redis.flushall", ""), ("redis.client.kill", "")];
     assert_eq!(all, wanted);
     assert_eq!(noted[0]["face"], "redis");
+    place.stop();
+}
+
+#[test]
+fn what_is_refused_over_flight_is_in_the_log_as_it_is_over_http() {
+    let place = Place::new();
+    let admin = place.client().with_key(&place.key("default", &[Scope::Admin]));
+    admin.put("/v1/tenants/amber", json!({})).is(201);
+    admin.put("/v1/collections/notes", json!({"embedder": "none", "dim": 2})).is(201);
+    let flight = |token: &str| Flight::new(place.address).with_key(token);
+    let (notes, nothing) = (json!({"collection": "notes"}), json!({}));
+    let mut reader = flight(&place.key("default", &[Scope::Read]));
+    let mut amber = flight(&place.key("amber", &[Scope::Admin]));
+    let mut writer = flight(&place.key("default", &[Scope::Write]));
+    let code = |said: Result<Value, tonic::Status>| said.unwrap_err().code();
+    assert_eq!(code(reader.act("drop", &notes)), tonic::Code::PermissionDenied);
+    assert_eq!(code(amber.act("stats", &nothing)), tonic::Code::PermissionDenied);
+    assert_eq!(code(reader.act("stats", &nothing)), tonic::Code::PermissionDenied);
+    assert_eq!(code(Flight::new(place.address).act("drop", &notes)), tonic::Code::Unauthenticated);
+    assert_eq!(code(amber.act("drop", &notes)), tonic::Code::NotFound);
+    writer.act("drop", &notes).unwrap();
+    // No more than over HTTP: reads, and writes that are refused.
+    assert_eq!(
+        code(reader.act("delete", &json!({"collection": "notes", "ids": ["a"]}))),
+        tonic::Code::PermissionDenied
+    );
+    reader.get(&notes).unwrap_err();
+    let noted = entries(&place).split_off(2);
+    let said: Vec<_> = noted.iter().map(|entry| [&entry["action"], &entry["target"], &entry["outcome"]]).collect();
+    let route = "POST /arrow.flight.protocol.FlightService/{*rest}";
+    let wanted = [
+        ["collection.drop", "notes", "refused"],
+        [route, "DoAction", "refused"],
+        [route, "DoAction", "refused"],
+        [route, "DoAction", "refused"],
+        ["collection.drop", "notes", "failed"],
+        ["collection.drop", "notes", "done"],
+    ];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    assert_eq!(
+        said.iter().map(|entry| entry.map(text)).collect::<Vec<_>>(),
+        wanted.map(|entry| entry.map(str::to_string))
+    );
+    assert!(noted.iter().all(|entry| entry["face"] == "grpc"));
+    assert_eq!(noted[1]["who"]["tenant"], "amber");
+    let kinds: Vec<String> = noted.iter().map(|entry| text(&entry["kind"])).collect();
+    assert_eq!(kinds, ["forbidden", "forbidden", "forbidden", "unauthenticated", "not_found", ""]);
+    assert!(noted.iter().all(|entry| entry["who"]["address"].as_str().unwrap().starts_with("127.0.0.1:")));
     place.stop();
 }

@@ -1,13 +1,17 @@
-//! Eight tenants, the same names everywhere, everything at once, through both faces: nobody sees what is another's.
+//! Eight tenants, the same names everywhere, everything at once, through every face: nobody sees what is another's.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
+use arrow_array::{ArrayRef, StringArray};
+use arrow_flight::FlightData;
 use nuthatch_server::Scope;
 use serde_json::{Value, json};
+use tonic::{Code, Status};
 
 use crate::client::{Answer, Client};
+use crate::flight::{self, Flight};
 use crate::place::Place;
 use crate::redis::{self, Redis};
 
@@ -32,6 +36,7 @@ struct Tenant<'w> {
     client: Client,
     token: String,
     redis: Redis,
+    flight: Flight,
     keys: BTreeMap<String, String>,
     dice: fastrand::Rng,
     /// Something was written; each value is another.
@@ -74,7 +79,7 @@ impl Tenant<'_> {
     }
 
     fn step(&mut self) {
-        let (key, value, dice) = (self.key(), self.value(), self.dice.u32(..1000));
+        let (key, value, dice) = (self.key(), self.value(), self.dice.u32(..1200));
         match dice {
             0..150 => {
                 let path = format!("/v1/keyspaces/redis.0/keys/{key}?durability=os");
@@ -135,6 +140,17 @@ impl Tenant<'_> {
             }
             962 => self.seen(&self.client.post("/v1/collections/notes/erase", json!({"prefix": "r"}))),
             963 if self.dice.u8(..4) == 0 => self.vanish(),
+            1000..1050 => self.fly_in(&value),
+            1050..1110 => self.fly_out(),
+            1110..1140 => {
+                let by = match self.dice.bool() {
+                    true => json!({"collection": "notes", "ids": [key, "r2"], "durability": "os"}),
+                    false => json!({"collection": "notes", "where": format!("of = '{value}'"), "durability": "os"}),
+                };
+                self.acted("delete", &by);
+            }
+            1140..1165 => self.keep_a_moment(),
+            1165..1200 => self.fly_away(),
             _ => {
                 self.ask(&format!("HSET h{key} f '{value}'"));
                 self.ask(&format!("HGETALL h{key}"));
@@ -256,6 +272,85 @@ impl Tenant<'_> {
         self.ask(&format!("SCAN {cursor}"));
     }
 
+    /// What Flight has said.
+    fn told<T>(&self, said: Result<T, Status>, text: impl Fn(&T) -> String) -> Option<T> {
+        match said {
+            Ok(said) => {
+                self.look(&text(&said));
+                Some(said)
+            }
+            Err(status) => {
+                self.look(status.message());
+                assert!(!matches!(status.code(), Code::Internal | Code::Unknown | Code::DataLoss), "{status:?}");
+                None
+            }
+        }
+    }
+
+    fn acted(&mut self, action: &str, body: &Value) -> Option<Value> {
+        let said = self.flight.act(action, body);
+        self.told(said, Value::to_string)
+    }
+
+    fn read(&mut self, ticket: &Value) -> Option<Vec<FlightData>> {
+        let said = self.flight.get(ticket);
+        self.told(said, |messages| flight::text_of(messages))
+    }
+
+    fn fly_in(&mut self, value: &str) {
+        self.acted("create", &json!({"collection": "notes", "embedder": "none", "dim": 2}));
+        let ids: Vec<String> = (0..5).map(|at| format!("r{at}")).collect();
+        let texts: Vec<String> = ids.iter().map(|id| format!("bird {id} {value}")).collect();
+        let of = Arc::new(StringArray::from_iter_values(ids.iter().map(|_| value))) as ArrayRef;
+        let batch = flight::records(
+            &ids,
+            &texts,
+            &[[0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [3.0, 1.0], [4.0, 1.0]],
+            vec![("of", of)],
+        );
+        let said = self.flight.put(&json!({"collection": "notes", "durability": "os"}), &batch);
+        self.told(said, Value::to_string);
+    }
+
+    fn fly_out(&mut self) {
+        for ticket in [
+            json!({"collection": "notes"}),
+            json!({"collection": "notes", "columns": ["id", "text", "of"], "where": "of >= ''"}),
+            json!({"collection": "notes", "search": {"text": "bird", "limit": 100}}),
+            json!({"collection": "notes", "search": {"vector": [0, 1], "limit": 100, "exact": self.dice.bool()}}),
+        ] {
+            self.read(&ticket);
+        }
+        let command = json!({"collection": "notes", "columns": ["id", "text", "of"], "search": {"limit": 50}});
+        let said = self.flight.exchange(&command, &flight::questions(&[[0.0, 1.0], [2.0, 1.0]]));
+        self.told(said, |messages| flight::text_of(messages));
+        self.acted("stats", &json!({"collection": "notes"}));
+    }
+
+    /// Snapshots have the same names everywhere, too.
+    fn keep_a_moment(&mut self) {
+        let name = format!("moment {}", self.dice.u32(..3));
+        self.acted("snapshot", &json!({"name": name}));
+        self.read(&json!({"collection": "notes", "snapshot": name}));
+        self.read(&json!({"collection": "notes", "snapshot": name, "search": {"text": "bird"}}));
+        if self.dice.u8(..4) != 0 {
+            self.acted("release", &json!({"name": name}));
+        }
+    }
+
+    /// The same as [`reach_out`](Self::reach_out) over Flight.
+    fn fly_away(&mut self) {
+        let other = NAMES[self.dice.usize(..NAMES.len())];
+        for name in [format!("../{other}/notes"), format!("{other}/notes"), other.into(), "\0\0\0\u{1}notes".into()] {
+            self.read(&json!({"collection": name}));
+            self.acted("stats", &json!({"collection": name}));
+            self.acted("drop", &json!({"collection": name}));
+        }
+        let refused = self.flight.act("stats", &json!({})).unwrap_err();
+        self.look(refused.message());
+        assert_eq!(refused.code(), Code::PermissionDenied);
+    }
+
     /// The tenant is dropped and made anew: nothing of it is left.
     fn vanish(&mut self) {
         let path = format!("/v1/tenants/{}", self.name);
@@ -296,6 +391,7 @@ fn no_row_of_a_tenant_is_seen_by_another_through_any_face() {
                 admin: &admin,
                 client: place.client().with_key(&token),
                 redis: connect(&place, &token),
+                flight: Flight::new(place.address).with_key(&token),
                 token,
                 keys: BTreeMap::new(),
                 dice: fastrand::Rng::with_seed(seed + at as u64),
