@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Answer, Client};
 use crate::place::Place;
-use crate::redis::{self, Redis};
+use crate::redis::Redis;
 
 const NAMES: [&str; 8] = ["amber", "birch", "cedar", "dune", "elder", "fern", "gorse", "heath"];
 
