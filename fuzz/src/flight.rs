@@ -132,13 +132,8 @@ impl Caller for Visitor {
         call(&self.db).map_err(status)
     }
 
-    async fn run_noted<T: Send + 'static>(
-        &self,
-        _: &str,
-        _: &str,
-        call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
-    ) -> Result<T, Status> {
-        call(&self.db).map_err(status)
+    async fn act(&self, _: &str, _: &str) -> Result<(), Status> {
+        Ok(())
     }
 
     async fn begin(&self) -> Result<Begun, Status> {

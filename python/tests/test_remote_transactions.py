@@ -185,6 +185,26 @@ def test_conflicts_alone_begin_anew():
         assert sum(asked.endswith("/commit") for asked in server.asked) == 3
 
 
+def test_the_end_of_a_block_tells_of_what_happened_in_it_although_the_server_has_gone():
+    class Oops(Exception):
+        pass
+
+    gone: list[bool] = []
+
+    def rest(path: str) -> tuple[int, dict[str, str], bytes] | None:
+        return None if gone else (200, {}, b'{"values": []}')
+
+    with Scripted(taking(rest)) as server, nuthatch.connect(server.url) as db:
+        for begin in (db.snapshot, db.transaction):
+            gone.clear()
+            with pytest.raises(Oops), begin():
+                gone.append(True)
+                raise Oops
+        gone.clear()
+        server.asked.clear()
+    assert server.asked == ["DELETE /v1/snapshots/7"], "when that was possible again"
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_uses_and_leaves_what_its_parent_has_taken(url):
     script = """

@@ -2,7 +2,8 @@
 //! while rows keep coming?
 //!
 //! Data: any two-dimensional `.npy` files of f32 rows, queries and true neighbours' row numbers (i32). Durability: `commit`,
-//! every call fsynced, 1,000 rows a call. Budget: the default 64 MiB, or `NUTHATCH_MEMORY_BUDGET_MIB`; `NUTHATCH_MAPPED=1` maps.
+//! every call fsynced, 1,000 rows a call. Budget: the default 64 MiB, or `NUTHATCH_MEMORY_BUDGET_MIB`; for building graphs the
+//! default, or `NUTHATCH_BUILD_MEMORY_MIB`; `NUTHATCH_MAPPED=1` maps.
 //! Each step is a process of its own, so that its memory is its own:
 //!
 //! ```text
@@ -17,6 +18,7 @@
 
 #[path = "../../vector/tests/data/cpu.rs"]
 mod cpu;
+mod measuring;
 #[path = "../../vector/tests/data/npy.rs"]
 mod npy;
 
@@ -24,6 +26,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use measuring::Peak;
 use npy::NpyRows;
 use nuthatch_engine::*;
 
@@ -51,11 +54,13 @@ fn main() -> Outcome {
 }
 
 fn options() -> Options {
-    let mib = std::env::var("NUTHATCH_MEMORY_BUDGET_MIB").ok().and_then(|mib| mib.parse::<u64>().ok());
+    let bytes = |name: &str| Some(std::env::var(name).ok()?.parse::<u64>().ok()? << 20);
+    let default = Options::default();
     Options {
-        memory_budget_bytes: mib.map_or(MEMORY_BUDGET_DEFAULT_BYTES, |mib| mib << 20),
+        memory_budget_bytes: bytes("NUTHATCH_MEMORY_BUDGET_MIB").unwrap_or(default.memory_budget_bytes),
+        build_memory_bytes: bytes("NUTHATCH_BUILD_MEMORY_MIB").unwrap_or(default.build_memory_bytes),
         mapped: std::env::var_os("NUTHATCH_MAPPED").is_some(),
-        ..Options::default()
+        ..default
     }
 }
 
@@ -71,26 +76,25 @@ fn load(folder: &Path, source: &Path, metric: Metric, most: usize) -> Outcome {
     let rows = db.collection(COLLECTION, settings)?;
     let total = npy.rows.min(most);
     let started = Instant::now();
-    let mut peak = 0;
+    let peak = Peak::watch();
     for first in (0..total).step_by(1000) {
         let ids = first..total.min(first + 1000);
         let records: Vec<Record> = ids.map(|id| Ok(record(id, next_row(&mut npy)?))).collect::<Outcome<_>>()?;
         rows.upsert(records)?;
-        peak = peak.max(resident());
     }
     let loaded = started.elapsed().as_secs_f64();
-    while !rows.optimize(Some(Duration::from_millis(100)))? {
-        peak = peak.max(resident());
-    }
+    while !rows.optimize(Some(Duration::from_secs(3600)))? {}
     let info = rows.info().unwrap();
     println!(
-        "{total} rows of {} dimensions: written in {loaded:.1} s ({:.0}/s), merged after {:.1} s into {} segments, {} with a graph; peak resident {} MiB",
+        "{total} rows of {} dimensions: written in {loaded:.1} s ({:.0}/s), merged after {:.1} s into {} segments, {} with a graph; {:.1} CPU s; at most {} MiB resident, {} MiB anonymous",
         npy.dim,
         total as f64 / loaded,
         started.elapsed().as_secs_f64(),
         info.segments,
         info.graphs,
-        peak >> 20
+        cpu::process_seconds(),
+        peak.resident_bytes() >> 20,
+        peak.anonymous_bytes() >> 20
     );
     println!("disk: {} MiB", db.stats()?.disk.total_bytes >> 20);
     Ok(db.close()?)

@@ -15,8 +15,9 @@ pub const MEMORY_BUDGET_MIN_BYTES: u64 = 32 << 20;
 /// The default budget.
 pub const MEMORY_BUDGET_DEFAULT_BYTES: u64 = 64 << 20;
 
-/// The default memory for building a graph, where a quarter of what the process may use is not less.
-pub const BUILD_MEMORY_DEFAULT_BYTES: u64 = 512 << 20;
+/// The default memory for building a graph, where a quarter of what the process may use is not less. With the program and what it takes
+/// beside the budget, some 20 MiB, the process stays within the budget and 256 MB.
+pub const BUILD_MEMORY_DEFAULT_BYTES: u64 = 224 << 20;
 
 /// How a database is opened.
 #[derive(Clone, Debug)]
@@ -96,8 +97,10 @@ pub(crate) struct Budget {
     pub block_cache_bytes: u64,
     /// Fresh rows of all collections: codes, payloads, term frequencies.
     pub fresh_bytes: u64,
-    /// One text commit, seal or merge at a time.
+    /// One text commit or merge, or the columns of one segment, at a time.
     pub work_bytes: u64,
+    /// What stays resident of open indexes.
+    pub rest_bytes: u64,
 }
 
 impl Budget {
@@ -110,6 +113,7 @@ impl Budget {
             block_cache_bytes: rest / 2,
             fresh_bytes: rest / 6,
             work_bytes,
+            rest_bytes: rest / 12,
         }
     }
 }
@@ -136,7 +140,11 @@ mod tests {
         for total in [MEMORY_BUDGET_MIN_BYTES, MEMORY_BUDGET_DEFAULT_BYTES, 1 << 30] {
             let split = Budget::split(total);
             // The write buffers are charged to the cache, so they are not added a second time.
-            let sum = split.truth.cache_bytes as u64 + split.block_cache_bytes + split.fresh_bytes + split.work_bytes;
+            let sum = split.truth.cache_bytes as u64
+                + split.block_cache_bytes
+                + split.fresh_bytes
+                + split.work_bytes
+                + split.rest_bytes;
             assert!(sum <= total, "{sum} of {total}");
         }
     }

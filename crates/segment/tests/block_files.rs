@@ -115,3 +115,90 @@ fn a_sealed_file_comes_back_whole_or_is_named() {
     std::fs::write(&path, b"").unwrap();
     assert!(verify_sealed(&path).is_err());
 }
+
+/// A file of so many whole blocks.
+fn blocks(path: &Path, count: u64) {
+    written(path, &pattern(count as usize * BLOCK_BYTES));
+}
+
+fn read_all(file: &BlockFile) {
+    (0..file.len().div_ceil(BLOCK_BYTES as u64)).for_each(|index| drop(file.block(index).unwrap()));
+}
+
+#[test]
+fn who_reads_everything_takes_nothing_from_those_within_their_share() {
+    let folder = tempfile::tempdir().unwrap();
+    let (small, large) = (folder.path().join("small"), folder.path().join("large"));
+    blocks(&small, 100);
+    blocks(&large, 2000);
+    let victim = BlockCache::new(32 << 20);
+    let noisy = victim.for_another();
+    let mine = BlockFile::open(&small, &victim).unwrap();
+    let theirs = BlockFile::open(&large, &noisy).unwrap();
+    read_all(&mine);
+    assert_eq!(victim.missed_blocks(), 100);
+    for round in 0..3 {
+        read_all(&theirs);
+        read_all(&mine);
+        assert_eq!(victim.missed_blocks(), 100, "round {round}");
+        assert!(victim.resident_bytes() <= 32 << 20);
+    }
+    // What the one leaves, the other has.
+    assert!(noisy.owner_bytes() > 20 << 20 && victim.owner_bytes() > 6 << 20);
+    assert_eq!(victim.owner_bytes() + noisy.owner_bytes(), victim.resident_bytes());
+    drop(mine);
+    assert_eq!(victim.owner_bytes(), 0);
+    read_all(&theirs);
+    assert!(noisy.owner_bytes() > 30 << 20, "{}", noisy.owner_bytes());
+}
+
+#[test]
+fn who_came_first_gives_up_what_is_over_its_share() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+    blocks(&first, 600);
+    blocks(&second, 600);
+    let one = BlockCache::new(32 << 20);
+    let two = one.for_another();
+    let (a, b) = (BlockFile::open(&first, &one).unwrap(), BlockFile::open(&second, &two).unwrap());
+    read_all(&a);
+    assert!(one.owner_bytes() > 30 << 20);
+    read_all(&b);
+    let half = 16 << 20;
+    assert!(one.owner_bytes().abs_diff(half) < 2 << 20 && two.owner_bytes().abs_diff(half) < 2 << 20);
+}
+
+#[test]
+fn who_has_not_asked_for_long_gives_up_what_others_ask_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let (small, large) = (folder.path().join("small"), folder.path().join("large"));
+    blocks(&small, 100);
+    blocks(&large, 480);
+    let asleep = BlockCache::new(32 << 20);
+    let awake = asleep.for_another();
+    let theirs = BlockFile::open(&small, &asleep).unwrap();
+    let mine = BlockFile::open(&large, &awake).unwrap();
+    read_all(&theirs);
+    let before = asleep.owner_bytes();
+    (0..8).for_each(|_| read_all(&mine));
+    assert_eq!(asleep.owner_bytes(), before, "it has asked a moment ago");
+    (0..2).for_each(|_| asleep.age());
+    (0..8).for_each(|_| read_all(&mine));
+    assert!(asleep.owner_bytes() < before / 2, "{} of {before}", asleep.owner_bytes());
+}
+
+#[test]
+fn a_smaller_limit_holds_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    blocks(&path, 600);
+    let cache = BlockCache::new(32 << 20);
+    let file = BlockFile::open(&path, &cache).unwrap();
+    for most in [32 << 20, 8 << 20, 24 << 20] {
+        cache.set_capacity(most);
+        assert!(cache.resident_bytes() <= most);
+        read_all(&file);
+        assert!(cache.resident_bytes() <= most && cache.resident_bytes() > most - (1 << 20));
+        assert_eq!(cache.capacity_bytes(), most);
+    }
+}

@@ -10,8 +10,10 @@ use axum::body::{Body, Bytes};
 use http_body_util::BodyExt;
 use nuthatch_engine::{Error, Result as EngineResult};
 use tokio::sync::Semaphore;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout};
 
+use crate::behind::Behind;
 use crate::config::Config;
 use crate::problem::Problem;
 
@@ -29,6 +31,7 @@ pub struct Admission {
     body_bytes_max: u64,
     body_timeout: Duration,
     workers: Arc<Semaphore>,
+    behind: Behind,
     long_workers: Arc<Semaphore>,
 }
 
@@ -51,6 +54,7 @@ impl Admission {
             body_bytes_max: config.body_max_bytes,
             body_timeout: config.body_timeout,
             workers: Arc::new(Semaphore::new(config.workers)),
+            behind: Behind::new(config.workers),
             long_workers: Arc::new(Semaphore::new(LONG_CALLS)),
         }
     }
@@ -141,7 +145,18 @@ impl Admission {
         &self,
         call: impl FnOnce() -> EngineResult<T> + Send + 'static,
     ) -> EngineResult<T> {
-        run(&self.workers, call).await
+        run(&self.workers, call, spawn_blocking).await
+    }
+
+    /// The same on a thread that gives way to all others.
+    ///
+    /// # Errors
+    /// Its own; `Internal` when it panics.
+    pub async fn work_behind<T: Send + 'static>(
+        &self,
+        call: impl FnOnce() -> EngineResult<T> + Send + 'static,
+    ) -> EngineResult<T> {
+        run(&self.workers, call, |call| self.behind.run(call)).await
     }
 
     /// The same for a call that may take minutes.
@@ -149,20 +164,24 @@ impl Admission {
         &self,
         call: impl FnOnce() -> EngineResult<T> + Send + 'static,
     ) -> EngineResult<T> {
-        run(&self.long_workers, call).await
+        run(&self.long_workers, call, spawn_blocking).await
     }
 }
+
+/// A call, as it is handed to a thread.
+type Call<T> = Box<dyn FnOnce() -> EngineResult<T> + Send>;
 
 async fn run<T: Send + 'static>(
     workers: &Arc<Semaphore>,
     call: impl FnOnce() -> EngineResult<T> + Send + 'static,
+    spawn: impl FnOnce(Call<T>) -> JoinHandle<EngineResult<T>>,
 ) -> EngineResult<T> {
     let permit = workers.clone().acquire_owned().await.expect("nobody closes the semaphore");
-    let done = tokio::task::spawn_blocking(move || {
+    let done = spawn(Box::new(move || {
         let done = call();
         drop(permit); // only now: the client may be gone, but the thread was taken until here
         done
-    });
+    }));
     done.await.unwrap_or_else(|error| Err(Error::internal(format!("a call panicked, which is a defect: {error}"))))
 }
 

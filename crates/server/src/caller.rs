@@ -93,13 +93,18 @@ impl Caller {
         call: impl FnOnce() -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
         let place = self.shared.shares.enter(&self.tenant, self.work, Instant::now())?.wait().await;
+        let gives_way = place.gives_way();
         let mine = self.clone();
         let work = move || {
             let done = if mine.holds()? { call().map(Ok) } else { Ok(Err(Problem::unauthenticated())) };
             drop(place);
             done
         };
-        self.shared.admission.work(work).await.map_err(|error| self.problem(error))?
+        let done = match gives_way {
+            true => self.shared.admission.work_behind(work).await,
+            false => self.shared.admission.work(work).await,
+        };
+        done.map_err(|error| self.problem(error))?
     }
 
     /// Tells the audit log what is about to be done where the route does not say it: it is noted however it ends.

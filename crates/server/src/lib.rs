@@ -13,6 +13,7 @@ mod access;
 mod admission;
 mod api;
 mod audit;
+mod behind;
 mod caller;
 pub mod config;
 mod extract;

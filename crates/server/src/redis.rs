@@ -15,6 +15,7 @@ use tracing::error;
 
 use crate::access::{Key, Place, Scope, TENANT_DEFAULT, Turn as Counted, Verdict, Work};
 use crate::audit::{Entry, Outcome, Who};
+use crate::behind::GivingWay;
 use crate::caller::database_of;
 use crate::shared::Shared;
 
@@ -140,6 +141,7 @@ struct KeyPass {
 
 /// A command under way: counted, and in its tenant's share.
 struct UnderWay {
+    _giving_way: Option<GivingWay>,
     _counted: Option<Counted>,
     _place: Place,
 }
@@ -166,7 +168,9 @@ impl Pass for KeyPass {
         };
         let work = if writes { Work::Write } else { Work::Read };
         let entered = self.shared.shares.enter(&self.tenant, work, Instant::now()).map_err(|problem| problem.detail)?;
-        Ok(Some(Box::new(UnderWay { _counted: counted, _place: entered.wait_blocking() })))
+        let place = entered.wait_blocking();
+        let giving_way = place.gives_way().then(GivingWay::begin).flatten();
+        Ok(Some(Box::new(UnderWay { _giving_way: giving_way, _counted: counted, _place: place })))
     }
 
     fn note(&self, action: &str, target: &str, failed: Option<&str>) {

@@ -345,6 +345,10 @@ impl Reader for Embedded {
     fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
         self.scan_with(ReadOptions::default(), table, from, to, direction, visit)
     }
+
+    fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
+        self.scan_past_the_cache(ReadOptions::default(), table, from, to, visit)
+    }
 }
 
 impl Embedded {
@@ -414,6 +418,10 @@ impl Reader for OwnedSnapshot {
     fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
         self.cell.with_dependent(|truth, snapshot| truth.scan_with(at(snapshot), table, from, to, direction, visit))
     }
+
+    fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
+        self.cell.with_dependent(|truth, snapshot| truth.scan_past_the_cache(at(snapshot), table, from, to, visit))
+    }
 }
 
 struct Snapshot<'t> {
@@ -440,6 +448,10 @@ impl Reader for Snapshot<'_> {
     fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
         self.truth.scan_with(at(&self.snapshot), table, from, to, direction, visit)
     }
+
+    fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
+        self.truth.scan_past_the_cache(at(&self.snapshot), table, from, to, visit)
+    }
 }
 
 impl Embedded {
@@ -457,6 +469,18 @@ impl Embedded {
                 Err(error) => Err(self.error(error)),
             })
             .collect()
+    }
+
+    fn scan_past_the_cache(
+        &self,
+        mut options: ReadOptions,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        options.fill_cache(false);
+        self.scan_with(options, table, from, to, Direction::Forward, visit)
     }
 
     fn scan_with(

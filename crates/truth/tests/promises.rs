@@ -277,3 +277,31 @@ fn copy_of(folder: &Path) -> tempfile::TempDir {
     }
     copy
 }
+
+#[test]
+fn who_goes_through_everything_leaves_the_cache_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let mut dice = fastrand::Rng::with_seed(1);
+    for n in 0..3000 {
+        let value: Vec<u8> = (0..2000).map(|_| dice.u8(..)).collect();
+        put(&truth, n, &value);
+    }
+    truth.flush().unwrap();
+    for n in 0..100 {
+        truth.get(Table::Records, &SHARD.number_key(n)).unwrap();
+    }
+    let before = truth.memory().unwrap().cache_bytes;
+    let mut seen = 0;
+    let mut visit = |_: &[u8], _: &[u8]| {
+        seen += 1;
+        ControlFlow::Continue(())
+    };
+    truth.scan_once(Table::Records, &SHARD.prefix(), &SHARD.end(), &mut visit).unwrap();
+    truth.snapshot().scan_once(Table::Records, &SHARD.prefix(), &SHARD.end(), &mut visit).unwrap();
+    assert_eq!(seen, 6000);
+    let after = truth.memory().unwrap().cache_bytes;
+    assert!(after < before + (256 << 10), "{after} after {before}: 6 MB were read twice");
+    assert_eq!(rows(&truth, Table::Records, Direction::Forward).len(), 3000);
+    assert!(truth.memory().unwrap().cache_bytes > after + (1 << 20), "an ordinary scan fills it");
+}

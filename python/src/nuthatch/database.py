@@ -61,8 +61,9 @@ def connect(
     ``memory_budget`` (bytes, or text such as "256MiB"; default 64 MiB) bounds what the engine holds: caches, write buffers,
     sealing and merging. An embedding model comes on top. ``mapped=True`` maps the indexes of large segments instead of reading
     them: quicker by a third, but what is mapped counts as resident; for machines with memory to spare. ``build_memory``
-    (default 512 MiB) is what building the graph of a large segment may take, beside the budget: a collection of more rows has
-    several graphs, and searches take longer. ``build_threads`` build it, by default half of the CPUs.
+    (default 224 MiB, or a quarter of what the process may use) is what building the graph of a large segment may take, beside
+    the budget: a collection of more rows has several graphs, and searches take longer. ``build_threads`` build it, by default
+    half of the CPUs.
 
     ``sync_interval_ms`` (default 100) is how long a write with ``durability="interval"`` may wait until it is on the disk.
     ``snapshot_age`` (seconds or a timedelta; default ten minutes) is how old a snapshot or a transaction may become.

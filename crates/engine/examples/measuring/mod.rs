@@ -64,27 +64,34 @@ pub fn folder_bytes(folder: &Path) -> u64 {
 
 /// Samples the resident size of this process a hundred times a second.
 pub struct Peak {
-    bytes: Arc<AtomicU64>,
+    anonymous: Arc<AtomicU64>,
+    resident: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
 }
 
 impl Peak {
     pub fn watch() -> Self {
-        let (bytes, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
-        let (seen, ended) = (bytes.clone(), stop.clone());
+        let (anonymous, resident, stop) = <(Arc<AtomicU64>, Arc<AtomicU64>, Arc<AtomicBool>)>::default();
+        let (seen, seen_all, ended) = (anonymous.clone(), resident.clone(), stop.clone());
         std::thread::spawn(move || {
             while !ended.load(Ordering::Relaxed) {
                 let now = ProcessMemory::now().unwrap_or_default();
                 seen.fetch_max(now.anonymous_bytes, Ordering::Relaxed);
+                seen_all.fetch_max(now.anonymous_bytes + now.file_bytes, Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
-        Self { bytes, stop }
+        Self { anonymous, resident, stop }
     }
 
     /// The most anonymous bytes so far.
     pub fn anonymous_bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+        self.anonymous.load(Ordering::Relaxed)
+    }
+
+    /// The most bytes so far, mapped files included.
+    pub fn resident_bytes(&self) -> u64 {
+        self.resident.load(Ordering::Relaxed)
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use nuthatch_filter::Filter;
 use nuthatch_text::{Analyzer, RowFilter, TextHit, scan};
-use nuthatch_truth::{Direction, Reader, Shard, Table};
+use nuthatch_truth::{Reader, Shard, Table};
 use roaring::RoaringTreemap;
 
 use crate::Result;
@@ -87,7 +87,7 @@ impl Core {
         let mut after = None;
         let mut failed = None;
         let start = self.shard.number_key(from);
-        reader.scan(Table::Records, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
+        reader.scan_once(Table::Records, &start, &self.shard.end(), &mut |key, bytes| {
             let row = row_of(key);
             held += bytes.len();
             match Row::decode(bytes) {
@@ -129,7 +129,7 @@ pub(crate) fn each_row_in(
     visit: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut failed = None;
-    reader.scan(table, &from, &to, Direction::Forward, &mut |key, bytes| match visit(row_of(key), bytes) {
+    reader.scan_once(table, &from, &to, &mut |key, bytes| match visit(row_of(key), bytes) {
         Ok(()) => ControlFlow::Continue(()),
         Err(error) => {
             failed = Some(error);

@@ -46,6 +46,7 @@ impl Core {
         };
         self.seal(&frozen)?;
         self.commit_text()?;
+        self.shared.fit();
         nuthatch_heap::give_back();
         self.trim()
     }
@@ -123,7 +124,8 @@ impl Core {
             truth: &*truth,
             shard: self.shard,
             fields: &fields,
-            cache: &self.shared.cache,
+            cache: &self.cache,
+            working: &self.shared.working,
             access: self.shared.options.access(),
             threads: self.shared.options.build_threads,
             previous,
@@ -155,6 +157,7 @@ impl Core {
         }
         let gone_rows: Vec<u64> = gone.iter().collect();
         let committed = {
+            let _working = self.shared.working.lock();
             let mut adds = self.text_rows(rows.clone());
             text.commit_unpublished(&mut adds, &gone_rows, upto, self.shared.budget.work_bytes as usize)
         };
@@ -181,6 +184,7 @@ impl Core {
         }
         state.forget_tail(rows, gone);
         drop(state);
+        let _working = self.shared.working.lock();
         text.merge().map(drop).or_else(|error| {
             let error = Error::from(error);
             match error.is_corrupt() {
@@ -308,6 +312,7 @@ impl Core {
             // Open handles keep reading; the names go now.
             std::fs::remove_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
         }
+        self.shared.fit();
         nuthatch_heap::give_back();
         Ok(true)
     }

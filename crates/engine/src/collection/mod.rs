@@ -37,6 +37,7 @@ use std::time::{Duration, Instant};
 
 use nuthatch_embed::Embedder;
 use nuthatch_filter::Schema;
+use nuthatch_segment::BlockCache;
 use nuthatch_truth::{Batch, Shard, Table};
 use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
 use parking_lot::{Mutex, RwLock};
@@ -106,6 +107,8 @@ pub struct Collection {
 pub(crate) struct Core {
     pub shared: Arc<Shared>,
     pub tenant: Arc<Tenant>,
+    /// The tenant's handle of the cache.
+    pub cache: Arc<BlockCache>,
     pub shard: Shard,
     pub name: String,
     pub language: String,

@@ -45,6 +45,7 @@ impl Core {
         }
         let core = Self {
             shared: shared.clone(),
+            cache: shared.cache_of(tenant.number),
             tenant,
             shard,
             name: meta.name.clone(),
@@ -93,7 +94,7 @@ impl Core {
             Err(error) if is_damage(&error) => state.segments_health = Health::Broken(error.to_string()),
             Err(error) => return Err(error),
         }
-        match TextIndex::open_or_create(&self.text_folder(), &self.shared.cache, &self.language) {
+        match TextIndex::open_or_create(&self.text_folder(), &self.cache, &self.language) {
             Ok(text) => match check(text.applied()) {
                 None => state.text = Some(Arc::new(text)),
                 Some(why) => state.text_health = Health::Broken(why),
@@ -118,7 +119,7 @@ impl Core {
         let mut segments = Vec::with_capacity(manifest.segments.len());
         for entry in &manifest.segments {
             let place = folder.join(entry.id.to_string());
-            let segment = Segment::open(&place, entry.id, &self.shared.cache, self.shared.options.access())?;
+            let segment = Segment::open(&place, entry.id, &self.cache, self.shared.options.access())?;
             let dead = entry.dead().ok_or_else(|| Error::corrupt(&folder, "the manifest's dead rows do not decode"))?;
             segments.push(SegmentView { segment, dead: Arc::new(dead) });
         }

@@ -89,7 +89,7 @@ impl Core {
         let folder = self.text_folder();
         self.state.write().text = None;
         self.shared.quarantine(&folder, why)?;
-        let text = Arc::new(TextIndex::open_or_create(&folder, &self.shared.cache, &self.language)?);
+        let text = Arc::new(TextIndex::open_or_create(&folder, &self.cache, &self.language)?);
         let (rows, upto) = {
             let writer = self.writer.lock();
             let rows = self.all_rows()?;
@@ -103,6 +103,7 @@ impl Core {
             (rows, writer.counters.sequence)
         };
         let outcome = {
+            let _working = self.shared.working.lock();
             let mut adds = self.text_rows(rows.clone());
             text.commit(&mut adds, &[], upto, self.shared.budget.work_bytes as usize)
         };

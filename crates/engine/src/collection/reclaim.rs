@@ -90,7 +90,12 @@ impl Core {
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
         let Some(text) = text else { return Ok(()) };
-        while text.merge_removed()? {}
+        loop {
+            let _working = self.shared.working.lock();
+            if !text.merge_removed()? {
+                break;
+            }
+        }
         let started = Instant::now();
         while !text.sweep()? {
             if started.elapsed() > WAIT_MAX {

@@ -15,6 +15,7 @@ use nuthatch_segment::{
 };
 use nuthatch_truth::{Reader, Shard, Table};
 use nuthatch_vector::{BuildOptions, Centroid, Index, IndexOptions, IndexWriter, Progress, graph_rows_min};
+use parking_lot::{Mutex, MutexGuard};
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use crate::collection::field::{Field, FieldId, Fields, UNNAMED};
@@ -60,6 +61,8 @@ pub(crate) struct Build<'a> {
     pub shard: Shard,
     pub fields: &'a Fields,
     pub cache: &'a Arc<BlockCache>,
+    /// Held by whoever uses the share of the budget for work.
+    pub working: &'a Mutex<()>,
     pub access: Access,
     /// Of the graph, if there is one.
     pub threads: usize,
@@ -96,14 +99,21 @@ impl Segment {
             let keys: Vec<Vec<u8>> = rows.iter().map(|row| build.shard.number_key(*row)).collect();
             Ok(build.truth.multi_get(Table::Records, &keys)?)
         };
+        let mut working = None;
         for_rows(rows, &stored, &mut |row, stored| {
+            working.get_or_insert_with(|| build.working.lock());
             columns.push(&Row::decode(stored)?.payload()?);
-            columns.write_ready(&mut columns_file)?;
+            if columns.has_ready() {
+                columns.write_ready(&mut columns_file)?;
+                // A large segment has many chunks; between two of them others have their turn.
+                working.take().into_iter().for_each(MutexGuard::unlock_fair);
+            }
             kept.insert(row);
             Ok(())
         })?;
         columns.finish(&mut columns_file)?;
         columns_file.finish()?;
+        drop(working);
         // Of the rows that have a record, so that one which is deleted meanwhile is in no index without being in `rows`.
         let mut with_vector = BTreeMap::new();
         let fields = build.fields;

@@ -47,8 +47,8 @@ impl Database {
 }
 
 impl Shared {
-    /// Closes a collection that nobody else holds and nothing waits for. The next call opens it again.
-    pub(crate) fn let_go(&self, core: Arc<Core>) {
+    /// Closes a collection that nobody else holds and nothing waits for, and says whether it did. The next call opens it again.
+    pub(crate) fn let_go(&self, core: Arc<Core>) -> bool {
         let mut open = self.collections.lock();
         let (tenant, name) = (core.tenant.number, &core.name);
         let is_known = open.get(tenant, name).is_some_and(|known| Arc::ptr_eq(known, &core));
@@ -58,7 +58,9 @@ impl Shared {
             false => None,
         };
         drop(open);
+        let did = closed.is_some();
         drop((closed, core));
+        did
     }
 
     /// Closes collections that nobody holds when many are open, those first that nobody has called lately: each one has files open.
@@ -69,7 +71,9 @@ impl Shared {
         self.let_unused_go();
         let open = self.open_collections();
         if open.len() >= OPEN_MAX {
-            open.into_iter().for_each(|core| self.let_go(core));
+            for core in open {
+                self.let_go(core);
+            }
         }
     }
 
@@ -80,6 +84,7 @@ impl Shared {
                 self.let_go(core);
             }
         }
+        self.fit();
     }
 }
 

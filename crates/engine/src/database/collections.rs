@@ -129,6 +129,7 @@ impl Shared {
         self.make_room();
         let core = Core::open(self.clone(), tenant.clone(), meta, EmbedderChoice::Auto)?;
         self.collections.lock().insert(tenant.number, name, core.clone());
+        self.fit();
         if !core.state.read().degraded().is_empty() {
             self.wake_maintenance();
         }

@@ -10,6 +10,8 @@ use crate::database::Shared;
 const TIDY_AFTER: Duration = Duration::from_secs(2);
 /// Time without any call before the caches are let go, and a collection that nobody holds is closed.
 const RELEASE_AFTER: Duration = Duration::from_secs(60);
+/// Time between two looks at who uses the cache.
+const AGED_EVERY: Duration = Duration::from_secs(10);
 /// Time between two releases while the system is short of memory.
 const PRESSED_EVERY: Duration = Duration::from_secs(10);
 
@@ -23,12 +25,14 @@ pub(crate) struct Idle {
     released: Option<Instant>,
     /// When it was last looked for collections that nobody uses.
     unused: Instant,
+    /// The same for tenants that do not use the cache.
+    aged: Instant,
 }
 
 impl Default for Idle {
     fn default() -> Self {
         let now = Instant::now();
-        Self { latest: 0, written: now, tidied: None, used: now, released: None, unused: now }
+        Self { latest: 0, written: now, tidied: None, used: now, released: None, unused: now, aged: now }
     }
 }
 
@@ -56,6 +60,10 @@ impl Idle {
         if self.unused.elapsed() >= RELEASE_AFTER {
             shared.let_unused_go();
             self.unused = Instant::now();
+        }
+        if self.aged.elapsed() >= AGED_EVERY {
+            shared.cache.age();
+            self.aged = Instant::now();
         }
         if idle || pressed {
             shared.release_caches()?;

@@ -171,7 +171,9 @@ mod tests {
         let write = |id: usize| notes.upsert(vec![Record::new(id.to_string()).vector(vec![1.0, 2.0])]).unwrap();
         let wakes = || shared.signal.lock().wakes;
         let sealing = notes.core.work.lock();
-        (0..9).for_each(|id| drop(write(id)));
+        for id in 0..9 {
+            write(id);
+        }
         let (before, began) = (wakes(), Instant::now());
         let (woken, most) = std::thread::scope(|scope| {
             scope.spawn(|| write(9));

@@ -11,6 +11,7 @@ mod opened;
 mod pressure;
 mod reclaim;
 mod repair;
+mod residents;
 mod shared;
 mod stats;
 mod syncer;

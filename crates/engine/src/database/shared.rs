@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use nuthatch_embed::Embedder;
@@ -42,7 +42,10 @@ pub(crate) struct Shared {
     pub commit: RwLock<()>,
     /// Damage seen before opening that the truth has put right itself since; for the doctor to tell.
     pub noticed: Vec<Damage>,
+    /// The default tenant's handle of the cache; of others, [`Self::cache_of`].
     pub cache: Arc<BlockCache>,
+    /// Of the tenants that have a collection open.
+    caches: Mutex<HashMap<u32, Weak<BlockCache>>>,
     pub collections: Mutex<Opened<Arc<Core>>>,
     pub spaces: Mutex<Opened<Arc<Space>>>,
     /// By number: the default tenant, and those that were asked for since opening. Dropped ones stay, so that nobody makes them anew.
@@ -65,6 +68,9 @@ pub(crate) struct Shared {
     pub syncer: Syncer,
     pub snapshots: Snapshots,
     lock: Mutex<Option<FolderLock>>,
+    /// Held by whoever uses the share of the budget for work: a text commit or merge, the columns of a segment. Nothing is asked for while
+    /// it is held.
+    pub working: Mutex<()>,
     /// One backup at a time.
     pub backing_up: Mutex<()>,
     /// While above 0, no change is trimmed from any log: a backup needs those that its copies of the indexes lack.
@@ -103,6 +109,10 @@ impl Reader for Shared {
     ) -> nuthatch_truth::Result<()> {
         self.open_truth()?.scan(table, from, to, direction, visit)
     }
+
+    fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> nuthatch_truth::Result<()> {
+        self.open_truth()?.scan_once(table, from, to, visit)
+    }
 }
 
 impl Shared {
@@ -121,6 +131,7 @@ impl Shared {
         let default_tenant = Tenant::new(DEFAULT, String::new(), TenantLimits::default());
         Ok(Self {
             cache: BlockCache::new(budget.block_cache_bytes),
+            caches: Mutex::default(),
             truth: RwLock::new(Some(Arc::new(truth))),
             commit: RwLock::default(),
             noticed,
@@ -143,6 +154,7 @@ impl Shared {
             syncer: Syncer::default(),
             snapshots: Snapshots::default(),
             lock: Mutex::new(Some(lock)),
+            working: Mutex::new(()),
             backing_up: Mutex::new(()),
             log_pins: AtomicUsize::new(0),
         })
@@ -173,6 +185,21 @@ impl Shared {
             true => Err(Error::closed()),
             false => Ok(()),
         }
+    }
+
+    /// A tenant's handle of the cache: what its collections read through it counts as its own.
+    pub fn cache_of(&self, tenant: u32) -> Arc<BlockCache> {
+        if tenant == DEFAULT {
+            return self.cache.clone();
+        }
+        let mut caches = self.caches.lock();
+        if let Some(cache) = caches.get(&tenant).and_then(Weak::upgrade) {
+            return cache;
+        }
+        caches.retain(|_, cache| cache.strong_count() > 0);
+        let cache = self.cache.for_another();
+        caches.insert(tenant, Arc::downgrade(&cache));
+        cache
     }
 
     pub fn open_collections(&self) -> Vec<Arc<Core>> {

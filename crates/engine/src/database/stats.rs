@@ -123,7 +123,9 @@ impl Database {
         let total_bytes = truth_bytes + indexes_bytes;
         let disk = DiskStats { truth_bytes, indexes_bytes, quarantine_bytes: 0, total_bytes };
         let mut memory = MemoryStats::of(&shared.open_collections_of(self.tenant.number));
-        memory.engine_bytes = memory.fresh_bytes + memory.text_index_bytes + memory.segment_bytes;
+        memory.block_cache_bytes = shared.cache_of(self.tenant.number).owner_bytes();
+        memory.engine_bytes =
+            memory.block_cache_bytes + memory.fresh_bytes + memory.text_index_bytes + memory.segment_bytes;
         memory.accounted_bytes = memory.engine_bytes + memory.build_bytes;
         let (snapshots, snapshot_age) = shared.snapshots.open(Some(self.tenant.number));
         Ok(Stats { collections, disk, memory, snapshots, snapshot_age })

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use nuthatch_truth::{Direction, Reader, Shard, Table, Truth};
+use nuthatch_truth::{Reader, Shard, Table, Truth};
 use serde::{Deserialize, Serialize};
 
 use crate::collection::field::Fields;
@@ -94,7 +94,7 @@ impl Database {
             let space = shared.space(tenant, &name, false)?;
             let mut keys = 0;
             let mut failed = Ok(());
-            snapshot.scan(Table::Kv, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, stored| {
+            snapshot.scan_once(Table::Kv, &shard.prefix(), &shard.end(), &mut |key, stored| {
                 failed = space.exported(&*snapshot, stored, now_ms).and_then(|exported| {
                     let Some((value, expires_at_ms)) = exported else { return Ok(()) };
                     keys += 1;
@@ -137,7 +137,7 @@ impl Exporting<'_> {
             write_rows((shard, &fields), reader, &mut lines, std::mem::take(rows))?;
             lines.tell(&meta.name, records, counters.rows)
         };
-        reader.scan(Table::Records, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, stored| {
+        reader.scan_once(Table::Records, &shard.prefix(), &shard.end(), &mut |key, stored| {
             bytes += stored.len();
             let read = Row::decode(stored).and_then(|row| {
                 rows.push((row_of(key), row));
@@ -175,7 +175,7 @@ impl Exporting<'_> {
         let shard = self.core.shard;
         let mut lines = Lines::begin(self.outlet, file)?;
         let (mut files, mut failed) = (0, Ok(()));
-        self.reader.scan(Table::Files, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, stored| {
+        self.reader.scan_once(Table::Files, &shard.prefix(), &shard.end(), &mut |key, stored| {
             let name = String::from_utf8_lossy(Shard::suffix(key)).into_owned();
             failed = FileEntry::decode(stored).and_then(|entry| lines.push(&FileLine::of(name, entry)));
             files += 1;

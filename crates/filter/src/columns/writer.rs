@@ -64,6 +64,11 @@ impl ColumnsWriter {
         self.chunk_bytes + self.ready_bytes + self.column_bytes
     }
 
+    /// Whether a chunk is finished and not yet written.
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
     /// Writes what is finished to the file that [`ColumnsWriter::finish`] will get, so that it need not be held until then.
     ///
     /// # Errors

@@ -2,7 +2,8 @@
 //!
 //! Alone, a tenant may have nearly everything that the server works with; an eighth stays free for whoever comes next. As soon as another has asked within the last
 //! second, each may compute on its share of the processors and write on its share of the workers; what is over that waits, in its own
-//! queue, in order. Writers have the larger share because they mostly wait for the disk, together.
+//! queue, in order. Writers have the larger share because they mostly wait for the disk, together. What had to wait for its turn while
+//! others are active [gives way](Place::gives_way) when it runs: to the calls of those who ask for less than their share.
 //!
 //! **Invariant:** no tenant has more than its share running while others are active, and none with something to run waits for
 //! another's queue.
@@ -61,6 +62,7 @@ pub struct Place {
     shares: Arc<Shares>,
     tenant: String,
     work: Work,
+    gives_way: bool,
 }
 
 /// Whether a call may run.
@@ -95,7 +97,7 @@ impl Shares {
         lane.last = Some(now);
         if lane.waiting[work as usize].is_empty() && self.has_room(lane, work, active) {
             lane.running[work as usize] += 1;
-            return Ok(Entered::Now(self.place(tenant, work)));
+            return Ok(Entered::Now(self.place(tenant, work, false)));
         }
         let waiting: usize = lane.waiting.iter().map(VecDeque::len).sum();
         if waiting >= self.waiting_max {
@@ -117,8 +119,8 @@ impl Shares {
         }
     }
 
-    fn place(self: &Arc<Self>, tenant: &str, work: Work) -> Place {
-        Place { shares: self.clone(), tenant: tenant.into(), work }
+    fn place(self: &Arc<Self>, tenant: &str, work: Work, gives_way: bool) -> Place {
+        Place { shares: self.clone(), tenant: tenant.into(), work, gives_way }
     }
 
     /// A call has ended: those of its tenant that now have room may run.
@@ -137,7 +139,9 @@ impl Shares {
                 {
                     if !send.is_closed() {
                         lane.running[work as usize] += 1;
-                        next.push((send, self.place(tenant, work)));
+                        // Others would wait for a write that gives way: they share its fsync.
+                        let gives_way = work == Work::Read && active > 1;
+                        next.push((send, self.place(tenant, work, gives_way)));
                     }
                 }
             }
@@ -159,6 +163,13 @@ impl Lanes {
                 || lane.waiting.iter().any(|waiting| !waiting.is_empty())
                 || lane.last.is_some_and(|last| now.saturating_duration_since(last) < ACTIVE)
         });
+    }
+}
+
+impl Place {
+    /// Its tenant asks for more than its share while others ask too: it computes on a [thread behind](crate::behind) all others.
+    pub fn gives_way(&self) -> bool {
+        self.gives_way
     }
 }
 
@@ -237,6 +248,27 @@ mod tests {
         drop(place);
         drop(third.try_recv().expect("the one before it has gone"));
         assert!(matches!(shares.enter("a", Work::Read, now), Ok(Entered::Now(_))), "all were given back");
+    }
+
+    #[test]
+    fn a_read_that_had_to_wait_gives_way_as_long_as_others_are_active() {
+        let (shares, now) = (Shares::with_cpus(1, 8, 2, 100), Instant::now());
+        let other = shares.enter("b", Work::Read, now).ok().unwrap();
+        let Entered::Now(other) = other else { panic!("nobody was before it") };
+        assert!(!other.gives_way());
+        let (mut reads, mut next) = fill(&shares, "a", Work::Read, now);
+        assert!(reads.iter().all(|place| !place.gives_way()), "it was within its share");
+        drop(reads.pop());
+        assert!(next.try_recv().expect("it is its turn").gives_way());
+        let (mut writes, mut next) = fill(&shares, "a", Work::Write, now);
+        drop(writes.pop());
+        assert!(!next.try_recv().expect("it is its turn").gives_way(), "others wait for the same fsync");
+        drop((other, writes));
+        // Alone, what waits for its turn is in nobody's way.
+        let later = now + Duration::from_secs(30);
+        let (mut reads, mut next) = fill(&shares, "a", Work::Read, later);
+        drop(reads.pop());
+        assert!(!next.try_recv().expect("it is its turn").gives_way());
     }
 
     #[test]

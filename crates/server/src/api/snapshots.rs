@@ -80,8 +80,7 @@ async fn end(Reading(caller): Reading, Segments(id): Segments<String>) -> Result
     }
     let (caller, given) = (caller.allowed(Scope::Admin)?, id.clone());
     let (tenant, shared) = (caller.tenant().to_string(), caller.shared.clone());
-    let ended = caller.run_noted(("http", "snapshot.end", &id), move |_| {
-        shared.snapshots.remove_of(&tenant, &given).map(drop).ok_or_else(missing)
-    });
+    caller.act("snapshot.end", &id).await?;
+    let ended = caller.run(move |_| shared.snapshots.remove_of(&tenant, &given).map(drop).ok_or_else(missing));
     ended.await.map(|()| reply::nothing())
 }

@@ -43,6 +43,11 @@ const SEEDS: &[(&str, &str, &str)] = &[
         r#"{"writes": [{"keys": {"keyspace": "k", "changes": [{"put": {"key": "z", "value": "1"}}]}}, {"records": {"collection": "notes", "upsert": [{"id": "z"}]}}]}"#,
     ),
     (
+        "POST",
+        "/v1/snapshots/{snapshot}/commit",
+        r#"{"reads": [{"keys": {"keyspace": "k", "keys": ["a"], "scans": [{"prefix": "b"}]}}, {"records": {"collection": "notes", "ids": ["a"], "all": true}}], "writes": [{"keys": {"keyspace": "k", "changes": [{"delete": "z"}]}}]}"#,
+    ),
+    (
         "PUT",
         "/v1/tenants/amber/limits",
         r#"{"vectors": 1, "bytes": 2, "requests_per_second": 3, "concurrent_requests": 4}"#,
@@ -93,7 +98,11 @@ fn mangle(seed: &str, dice: &mut fastrand::Rng) -> Vec<u8> {
 
 #[test]
 fn mangled_requests_are_answered_and_change_no_server() {
-    let place = Place::with(|config| config.search_timeout = std::time::Duration::from_secs(5));
+    let place = Place::with(|config| {
+        config.search_timeout = std::time::Duration::from_secs(5);
+        // A commit that cannot be read leaves its snapshot.
+        (config.snapshots_max, config.snapshot_age_max) = (usize::MAX, std::time::Duration::from_secs(5));
+    });
     let client = place.client();
     client.put("/v1/collections/notes", json!({"embedder": "none", "dim": 2})).is(201);
     client.put("/v1/tenants/amber", json!({})).is(201);
@@ -116,6 +125,9 @@ fn mangled_requests_are_answered_and_change_no_server() {
                     })
                     .collect();
                 (format!("{address}?{query}"), Vec::new())
+            }
+            body if path.contains("{snapshot}") => {
+                (path.replace("{snapshot}", &client.snapshot()), mangle(body, &mut dice))
             }
             body => (path.to_string(), mangle(body, &mut dice)),
         };

@@ -35,12 +35,20 @@ class Moments:
             self._own()[taken] = caller
         return taken
 
-    def end(self, taken: str) -> None:
-        """Ends one, unless it is another process's."""
+    def end(self, taken: str) -> bool:
+        """Ends one, unless it is another process's. False when that failed: it is ended later, so that the end of a block tells of
+        what happened in it and not of this."""
         with self._lock:
-            caller = self._own().pop(taken, None)
-        if caller is not None:
+            caller = self._own().get(taken)
+        if caller is None:
+            return True
+        try:
             caller.end_snapshot(taken)
+        except NuthatchError:
+            self.abandon(taken)
+            return False
+        self.forget(taken)
+        return True
 
     def forget(self, taken: str) -> None:
         """The server has ended it."""
@@ -52,17 +60,14 @@ class Moments:
         self._abandoned.append(taken)
 
     def end_all(self) -> None:
-        """Ends those that are left, if the server is there."""
+        """Ends those that are left, if the server is there; else it does so itself when they are too old."""
         with self._lock:
             left = list(self._own())
-        for taken in left:
-            try:
-                self.end(taken)
-            except NuthatchError:
-                return  # the others would fail like this one; the server ends them when they are too old
+        # What fails once would fail for the others, too.
+        all(self.end(taken) for taken in left)
 
     def _end_abandoned(self) -> None:
-        while self._abandoned:
+        for _ in range(len(self._abandoned)):
             try:
                 self.end(self._abandoned.popleft())
             except IndexError:

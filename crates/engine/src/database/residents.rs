@@ -1,0 +1,100 @@
+//! What stays in memory of open indexes, kept inside the budget: norms, dictionaries, row ids, readers.
+//!
+//! It has a share, `rest`. When open collections hold more, those that nobody called lately are closed; what the others hold beyond
+//! it is taken from the block cache, down to a quarter of that; and what is more still is closed as soon as nobody holds it, the
+//! largest first. So many small collections cost files and a moment to open them again, and a large one costs cache, never memory.
+//!
+//! **Invariant:** after [`Shared::fit`], caches and residents together hold no more than their shares, unless callers hold collections
+//! that take more than the share and three quarters of the cache.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::collection::Core;
+use crate::database::Shared;
+
+/// The cache keeps at least one part in so many of its share.
+const CACHE_KEPT_ONE_IN: u64 = 4;
+
+impl Shared {
+    /// Brings what open collections hold back into the budget. To be called when it may have grown.
+    pub(crate) fn fit(&self) {
+        self.fit_into(self.budget.rest_bytes, self.budget.block_cache_bytes);
+    }
+
+    fn fit_into(&self, share: u64, cache: u64) {
+        let mut over = self.resident_bytes().saturating_sub(share);
+        if over > 0 {
+            self.close_while(|core| !core.used.load(Ordering::Relaxed), 0);
+            over = self.resident_bytes().saturating_sub(share);
+        }
+        let lendable = cache - cache / CACHE_KEPT_ONE_IN;
+        if over > lendable {
+            self.close_while(|_| true, share + lendable);
+            over = self.resident_bytes().saturating_sub(share);
+        }
+        self.cache.set_capacity(cache - over.min(lendable));
+    }
+
+    /// Bytes that the indexes of open collections hold, outside of the caches.
+    fn resident_bytes(&self) -> u64 {
+        self.open_collections().iter().map(|core| core.resident_bytes()).sum()
+    }
+
+    /// Closes collections that nobody holds and that may go, the largest first, until the others hold no more than `bytes_max`.
+    fn close_while(&self, may_go: impl Fn(&Core) -> bool, bytes_max: u64) {
+        let mut open: Vec<(u64, Arc<Core>)> =
+            self.open_collections().into_iter().map(|core| (core.resident_bytes(), core)).collect();
+        let mut all: u64 = open.iter().map(|(bytes, _)| bytes).sum();
+        open.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+        for (bytes, core) in open {
+            if all <= bytes_max {
+                return;
+            }
+            if may_go(&core) && self.let_go(core) {
+                all -= bytes;
+            }
+        }
+    }
+}
+
+impl Core {
+    fn resident_bytes(&self) -> u64 {
+        let state = self.state.read();
+        state.text.as_ref().map_or(0, |text| text.resident_bytes()) + state.segment_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::database::Database;
+    use crate::*;
+
+    #[test]
+    fn the_cache_gives_way_first_and_then_collections_that_nobody_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(folder.path(), Options { background: false, ..Options::default() }).unwrap();
+        let shared = &db.inner.shared;
+        for name in ["a", "b", "c"] {
+            let options = CollectionOptions { embedder: EmbedderChoice::None, ..CollectionOptions::default() };
+            let notes = db.collection(name, options).unwrap();
+            notes.upsert((0..20).map(|n| Record::new(format!("{n}")).text("a stone in the river")).collect()).unwrap();
+            notes.wait_until_indexed(None).unwrap();
+        }
+        let held = db.existing_collection("b").unwrap();
+        let bytes = shared.resident_bytes();
+        assert!(bytes > 0);
+        shared.fit_into(bytes, 8 * bytes);
+        assert_eq!(shared.cache.capacity_bytes(), 8 * bytes);
+        shared.fit_into(bytes / 2, 8 * bytes);
+        assert_eq!(
+            (shared.open_collections().len(), shared.cache.capacity_bytes()),
+            (3, 8 * bytes - bytes.div_ceil(2))
+        );
+        shared.fit_into(0, 1000);
+        let open: Vec<String> = shared.open_collections().iter().map(|core| core.name.clone()).collect();
+        assert_eq!((open, shared.cache.capacity_bytes()), (vec!["b".to_string()], 250));
+        assert_eq!(held.len().unwrap(), 20);
+        assert_eq!(db.existing_collection("a").unwrap().len().unwrap(), 20);
+    }
+}
