@@ -31,7 +31,8 @@ pub struct Flight {
 
 impl Flight {
     pub fn new(address: SocketAddr) -> Self {
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        // A thread of its own answers the server's pings while nothing is asked.
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let client = FlightServiceClient::new(runtime.block_on(Connection::to(address)));
         Self { runtime, client, authorization: None }
     }
