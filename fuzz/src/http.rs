@@ -14,6 +14,8 @@ const METHODS: [&str; 5] = ["POST", "PUT", "GET", "DELETE", "PATCH"];
 pub fn start() -> Run {
     let place = Place::start();
     Box::new(move |bytes| {
+        // All of it, or the server would end with this function: a closure takes no more than it names.
+        let place = &place;
         let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
         let (line, body) = (&bytes[..end], bytes.get(end + 1..).unwrap_or_default());
         let space = line.iter().position(|byte| *byte == b' ').unwrap_or(0);

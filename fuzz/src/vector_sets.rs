@@ -3,7 +3,7 @@
 use crate::Run;
 use crate::serving::{Redis, Reply};
 
-const ELEMENTS_MAX: usize = 6;
+const ELEMENTS_MAX: usize = 4;
 
 /// An expression, then the attributes of an element on each further line.
 pub fn start() -> Run {

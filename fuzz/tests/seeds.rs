@@ -8,6 +8,8 @@ use nuthatch_fuzz::{TARGETS, Target};
 /// Mutations of a target in each run.
 const ROUNDS: usize = 100;
 const ROUNDS_LONG: usize = 20_000;
+/// These open a store, or make collections, for each input: a tenth of that.
+const SLOW: [&str; 4] = ["log", "stored", "vsim", "frame"];
 
 fn inputs(target: &Target) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target.name);
@@ -29,6 +31,7 @@ fn run(names: &[&str]) {
             println!("{path}");
             run(bytes);
         }
+        let rounds = if SLOW.contains(name) { rounds / 10 } else { rounds };
         let mut dice = fastrand::Rng::with_seed(seed);
         for round in 0..rounds {
             let bytes = mutate(&inputs[round % inputs.len()].1, &mut dice);

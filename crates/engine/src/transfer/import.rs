@@ -153,9 +153,10 @@ impl LocalDatabase {
 
 fn import_keys(db: &Database, path: &Path, entry: &KeyspaceEntry, options: &mut ImportOptions<'_>) -> Result<u64> {
     let space = db.kv(&entry.name)?.with_durability(Durability::Os);
-    let now_ms = db.now_ms()?;
     let mut done = 0;
     batches(path, &mut |lines| {
+        // Of this batch: with that of the beginning, keys would expire later by as long as the import has taken.
+        let now_ms = db.now_ms()?;
         let mut ops = Vec::with_capacity(lines.len());
         for (number, line) in lines {
             let wrong = |error: &dyn std::fmt::Display| bad_line(path, *number, error);
