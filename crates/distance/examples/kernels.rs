@@ -5,7 +5,7 @@
 //! file. L2: 256 KiB of them, which the level 2
 //! cache holds. Sequential: 128 MiB of them, in order. Random: 65,536 rows anywhere in the same 128 MiB, each prefetched four
 //! rows ahead (ordinary pages, so most rows also miss the address cache). Nanoseconds per row (scans: a thirty-second part of a
-//! block with its factors; `dot_i8_many` takes 32 rows a call and prefetches one call ahead), best of several rounds.
+//! block with its factors; `dot_u4_i8_many` takes 32 rows a call and prefetches one call ahead), best of several rounds.
 //!
 //! Command: `cargo run --release -p nuthatch-distance --example kernels [-- part of a kernel's name]`.
 
@@ -57,7 +57,6 @@ fn int8() {
         let (query, finer) = (&int8[..dim], vec![12_345; dim]);
         for level in Level::supported() {
             rows("dot_i8", level, &int8, dim, |row| dot_i8_on(level, row, query));
-            many("dot_i8_many", level, &int8, query);
             rows("l2_squared_i8", level, &int8, dim, |row| l2_squared_i8_on(level, row, query));
             rows("dot_i8_i16", level, &int8, dim, |row| dot_i8_i16_on(level, row, &finer));
         }
@@ -76,6 +75,7 @@ fn uint8_and_codes() {
             rows("dot_u8", level, &bytes, dim, |row| dot_u8_on(level, row, query));
             rows("l2_squared_u8", level, &bytes, dim, |row| l2_squared_u8_on(level, row, query));
             rows("dot_u4_i8", level, &bytes, dim / 2, |row| dot_u4_i8_on(level, row, &nibbles));
+            many("dot_u4_i8_many", level, &bytes, &nibbles);
             rows("hamming", level, &bytes, dim / 8, |row| hamming_on(level, row, signs));
             blocks("scan_block", level, &bytes, dim * 4, |codes, factors| {
                 scan_block_on(level, codes, factors, &table, 1.0, &mut out)
@@ -108,29 +108,29 @@ fn blocks<R>(name: &str, level: Level, data: &[u8], code_bytes: usize, mut scan:
 }
 
 /// Measures 32 rows a call, the random ones prefetched a call ahead.
-fn many(name: &str, level: Level, data: &[i8], query: &[i8]) {
+fn many(name: &str, level: Level, data: &[u8], query: &[i8]) {
     if !wanted(name) {
         return;
     }
-    let (data, dim) = (from_line_start(data), query.len());
+    let (data, row_bytes) = (from_line_start(data), query.len() / 2);
     let batches = |rows: Vec<usize>| -> Vec<[usize; 32]> { rows.as_chunks().0.to_vec() };
-    let near = batches((0..L2_BYTES / dim).collect());
-    let all = batches((0..data.len() / dim).collect());
-    let random = batches(random_rows(data.len() / dim));
-    let row = |i: usize| &data[i * dim..][..dim];
+    let near = batches((0..L2_BYTES / row_bytes).collect());
+    let all = batches((0..data.len() / row_bytes).collect());
+    let random = batches(random_rows(data.len() / row_bytes));
+    let row = |i: usize| &data[i * row_bytes..][..row_bytes];
     let mut out = [0; 32];
     let mut kernel = |batch: &[usize; 32]| {
-        dot_i8_many_on(level, query, &batch.map(row), &mut out);
+        dot_u4_i8_many_on(level, query, &batch.map(row), &mut out);
         black_box(&out);
     };
     let in_l2 = best_of(50, near.len(), |i| kernel(&near[i]));
     let sequential = best_of(3, all.len(), |i| kernel(&all[i]));
     let random = best_of(5, random.len(), |i| {
         let next = random[(i + 1) % random.len()];
-        next.iter().for_each(|i| prefetch(as_bytes(row(*i))));
+        next.iter().for_each(|i| prefetch(row(*i)));
         kernel(&random[i])
     });
-    print_row(name, level, dim, [in_l2, sequential, random].map(|ns| ns / 32.0));
+    print_row(name, level, row_bytes, [in_l2, sequential, random].map(|ns| ns / 32.0));
 }
 
 fn report<T, R>(

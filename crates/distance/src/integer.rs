@@ -22,26 +22,6 @@ pub fn dot_i8_on(level: Level, a: &[i8], b: &[i8]) -> i32 {
     dispatch!(level, dot_i8(a, b))
 }
 
-/// [`dot_i8`] of a query with many rows at any addresses that are in a cache or were prefetched: faster than one call a row,
-/// because four rows go side by side and what depends only on the query is summed once. Rows read in order from memory without
-/// a prefetch are better taken one by one.
-///
-/// # Panics
-/// When a row is not as long as the query, the query exceeds [`DIM_MAX`], or there are not as many outputs as rows.
-#[inline]
-pub fn dot_i8_many(query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
-    dot_i8_many_on(Level::best(), query, rows, out)
-}
-
-/// [`dot_i8_many`] on a chosen level.
-#[inline]
-pub fn dot_i8_many_on(level: Level, query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
-    assert!(rows.iter().all(|row| row.len() == query.len()), "dot_i8_many: lengths differ");
-    assert!(query.len() <= DIM_MAX, "dot_i8_many: longer than {DIM_MAX}");
-    assert_eq!(rows.len(), out.len(), "dot_i8_many: number of outputs");
-    dispatch!(level, dot_i8_many(query, rows, out))
-}
-
 /// Squared Euclidean distance of two int8 vectors, exact.
 ///
 /// # Panics
@@ -147,4 +127,25 @@ pub fn dot_u4_i8_on(level: Level, codes: &[u8], query: &[i8]) -> i32 {
     assert_eq!(codes.len() * 2, query.len(), "dot_u4_i8: lengths differ");
     assert!(query.len().is_multiple_of(64) && query.len() <= DIM_MAX, "dot_u4_i8: {} dimensions", query.len());
     dispatch!(level, dot_u4_i8(codes, query))
+}
+
+/// [`dot_u4_i8`] of a query with the codes of many rows, at any addresses that are in a cache or were prefetched: faster than one
+/// call a row, because four rows go side by side and their sums are finished together.
+///
+/// # Panics
+/// When the query is no multiple of 64 long or exceeds [`DIM_MAX`], the codes of a row are not half as long, or there are not as many
+/// outputs as rows.
+#[inline]
+pub fn dot_u4_i8_many(query: &[i8], rows: &[&[u8]], out: &mut [i32]) {
+    dot_u4_i8_many_on(Level::best(), query, rows, out)
+}
+
+/// [`dot_u4_i8_many`] on a chosen level.
+#[inline]
+pub fn dot_u4_i8_many_on(level: Level, query: &[i8], rows: &[&[u8]], out: &mut [i32]) {
+    assert!(query.len().is_multiple_of(64), "dot_u4_i8_many: {} dimensions", query.len());
+    assert!(query.len() <= DIM_MAX, "dot_u4_i8_many: longer than {DIM_MAX}");
+    assert!(rows.iter().all(|row| row.len() * 2 == query.len()), "dot_u4_i8_many: lengths differ");
+    assert_eq!(rows.len(), out.len(), "dot_u4_i8_many: number of outputs");
+    dispatch!(level, dot_u4_i8_many(query, rows, out))
 }

@@ -47,12 +47,6 @@ pub(crate) fn dot_i8(a: &[i8], b: &[i8]) -> i32 {
     products.sum()
 }
 
-pub(crate) fn dot_i8_many(query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
-    for (row, out) in rows.iter().zip(out) {
-        *out = dot_i8(row, query);
-    }
-}
-
 pub(crate) fn l2_squared_i8(a: &[i8], b: &[i8]) -> i32 {
     let differences = a.iter().zip(b).map(|(x, y)| i32::from(*x) - i32::from(*y));
     differences.map(|x| x * x).sum()
@@ -98,6 +92,12 @@ pub(crate) fn dot_u4_i8(codes: &[u8], query: &[i8]) -> i32 {
         }
     }
     sum
+}
+
+pub(crate) fn dot_u4_i8_many(query: &[i8], rows: &[&[u8]], out: &mut [i32]) {
+    for (row, out) in rows.iter().zip(out) {
+        *out = dot_u4_i8(row, query);
+    }
 }
 
 pub(crate) fn scan_block(

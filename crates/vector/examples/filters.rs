@@ -1,7 +1,8 @@
 //! Question: what does a filter cost a search, at which recall?
 //!
 //! Data: an index that `examples/graph.rs` built, the `.npy` files of its rows and of queries. Commands:
-//!   `filters FOLDER ROWS.npy QUERIES.npy [--access read|mapped] [--cache MIB] [--recall R] [--limit K] [--queries N] [--only KIND]`
+//!   `filters FOLDER ROWS.npy QUERIES.npy [--access read|mapped] [--cache MIB] [--recall R] [--limit K] [--queries N] [--only KIND]
+//!     [--shares S,…]`
 //! Run as `cargo run --release -p nuthatch-vector --example filters -- …`. One thread, warm; a block cache of 1,024 MiB and recall .99
 //! when nothing is said. A row counts as found when its exact similarity reaches that of the K-th best row that matches.
 //!
@@ -65,13 +66,16 @@ fn main() -> Outcome<()> {
     let accuracy = Accuracy::Recall(option("--recall").map_or(Ok(RECALL_DEFAULT), str::parse)?);
     let measured = Measured { index: &index, limit: option("--limit").map_or(Ok(10), str::parse)?, accuracy };
     let only = option("--only");
+    let asked: Option<Vec<f64>> =
+        option("--shares").map(|list| list.split(',').map(str::parse).collect()).transpose()?;
     println!(
         "| filter | share | recall | CPU us | ratio | p50 us | p99 us | ratio p50 | hops | compared | plans | unfiltered: CPU us, p50 us |"
     );
     println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|---|");
     for kind in ["random", "beside", "other"].into_iter().filter(|kind| only.is_none_or(|only| only == *kind)) {
         let mut numbers = Numbers(5);
-        for share in if kind == "random" { &SHARES[..] } else { &SHARES_LOCAL } {
+        let shares = if kind == "random" { &SHARES[..] } else { &SHARES_LOCAL };
+        for share in asked.as_deref().unwrap_or(shares) {
             let filters: Vec<RoaringBitmap> = match kind {
                 "random" => vec![
                     (0..index.rows())

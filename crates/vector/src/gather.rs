@@ -36,11 +36,17 @@ impl Gather {
         self.floor.max(self.lowers.threshold())
     }
 
+    /// Most rows end here at once, so that much is done without a call.
+    #[inline]
     pub(crate) fn push(&mut self, slot: u32, similarity: f32, error: f32) {
         let (lower, upper) = (similarity - error, similarity + error);
         if upper < self.threshold() {
             return;
         }
+        self.keep(slot, similarity, lower, upper);
+    }
+
+    fn keep(&mut self, slot: u32, similarity: f32, lower: f32, upper: f32) {
         self.lowers.push(slot, lower);
         self.candidates.push(Candidate { slot, similarity, lower, upper });
         if self.candidates.len() >= self.max.saturating_mul(4) {

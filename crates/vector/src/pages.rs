@@ -9,17 +9,34 @@ use crate::Result;
 use crate::layout::{Width, unit_at};
 use crate::quantiser::Factors;
 
-/// Rows of `codes4` that are about to be looked up, and the pages that they lie in.
-#[derive(Default)]
+/// Rows that are estimated together.
+pub(crate) const ROWS_AT_ONCE: usize = 32;
+
+/// Rows of `codes4` that are to be looked up together: most of the cost of one is waiting for memory, and they wait at once.
 pub(crate) struct Expected {
-    /// Slot, place in `pages`, first byte there.
-    rows: Vec<(u32, usize, usize)>,
-    pages: Vec<Arc<[u8]>>,
+    /// So many are looked up together, at most.
+    at_once: usize,
+    slots: Vec<u32>,
+    /// While they are looked up: a page, its first slot, and where in `slots` those behind it begin.
+    runs: Vec<(Arc<[u8]>, u32, usize)>,
 }
 
 impl Expected {
-    pub(crate) fn len(&self) -> usize {
-        self.rows.len()
+    /// Where many are looked up in a row. What they take of the nearest cache is half of it.
+    pub(crate) const MANY: usize = 128;
+    /// Where what was found decides what is looked up next.
+    pub(crate) const FEW: usize = 32;
+
+    pub(crate) fn new(at_once: usize) -> Self {
+        Self { at_once, slots: Vec::with_capacity(at_once), runs: Vec::new() }
+    }
+
+    pub(crate) fn push(&mut self, slot: u32) {
+        self.slots.push(slot);
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.slots.len() >= self.at_once
     }
 }
 
@@ -31,7 +48,7 @@ pub(crate) struct Pages<'a> {
     units_of_page: u32,
     /// The page that was asked for last, and its first unit.
     held: Option<(u32, Arc<[u8]>)>,
-    /// Takes single rows, when whole blocks would only push each other out of the cache.
+    /// Takes expected rows one by one, when whole blocks would only push each other out of the cache.
     alone: Option<Vec<u8>>,
 }
 
@@ -63,6 +80,7 @@ impl<'a> Pages<'a> {
     }
 
     /// The page of a unit and where in it the unit lies, whole.
+    #[inline]
     fn page(&mut self, unit: u32) -> Result<(&Arc<[u8]>, usize)> {
         // Dividing for every row would cost as much as estimating it.
         let held = |(first, _): &(u32, Arc<[u8]>)| unit.checked_sub(*first).is_some_and(|at| at < self.units_of_page);
@@ -79,49 +97,63 @@ impl<'a> Pages<'a> {
         Ok((page, at))
     }
 
-    /// Notes a row of `codes4` to be looked up with others, and has its bytes fetched meanwhile.
-    pub(crate) fn expect_row(&mut self, slot: u32, expected: &mut Expected) -> Result<()> {
-        if self.alone.is_some() {
-            expected.rows.push((slot, 0, 0));
+    /// Calls `visit` with up to [`ROWS_AT_ONCE`] of the rows that were expected, slots and units, until none is any more.
+    pub(crate) fn rows(&mut self, expected: &mut Expected, mut visit: impl FnMut(&[u32], &[&[u8]])) -> Result<()> {
+        let Expected { slots, runs, .. } = expected;
+        let unit_bytes = self.unit_bytes;
+        let mut units: [&[u8]; ROWS_AT_ONCE] = [&[]; ROWS_AT_ONCE];
+        if let Some(alone) = &mut self.alone {
+            for slot in slots.drain(..) {
+                read_alone(self.file, slot, alone)?;
+                visit(&[slot], &[alone]);
+            }
             return Ok(());
         }
-        let bytes = self.unit_bytes;
-        let (page, at) = self.page(slot)?;
-        if expected.pages.last().is_none_or(|last| !Arc::ptr_eq(last, page)) {
-            expected.pages.push(page.clone());
+        let mut begin = 0;
+        while let Some(slot) = slots.get(begin) {
+            self.page(*slot)?;
+            let Some((first, page)) = self.held.clone() else { break };
+            // Dividing takes as long as estimating a row, and most pages are whole.
+            let units = if page.len() == BLOCK_BYTES { self.units_of_page } else { (page.len() / unit_bytes) as u32 };
+            let of_page = slots[begin..].iter().take_while(|slot| slot.wrapping_sub(first) < units);
+            // Nothing else in this loop: the more fetches are under way at once, the shorter the wait.
+            for slot in of_page {
+                let at = (slot - first) as usize * unit_bytes;
+                prefetch(&page[at..at + unit_bytes]);
+                begin += 1;
+            }
+            runs.push((page, first, begin));
         }
-        prefetch(&page[at..at + bytes]);
-        expected.rows.push((slot, expected.pages.len() - 1, at));
+        let (mut run, mut at) = (0, 0);
+        for slots in slots.chunks(ROWS_AT_ONCE) {
+            for (unit, slot) in units.iter_mut().zip(slots) {
+                run += usize::from(at == runs[run].2);
+                at += 1;
+                let (page, first, _) = &runs[run];
+                *unit = &page[(slot - first) as usize * unit_bytes..][..unit_bytes];
+            }
+            visit(slots, &units[..slots.len()]);
+        }
+        runs.clear();
+        slots.clear();
         Ok(())
-    }
-
-    /// Calls `visit` with the codes and factors of the rows that were expected, and expects none any more.
-    pub(crate) fn rows(&mut self, expected: &mut Expected, mut visit: impl FnMut(u32, &[u8], Factors)) -> Result<()> {
-        for (slot, page, at) in expected.rows.drain(..) {
-            let (codes, factors) = match self.alone.is_some() {
-                true => self.row_alone(slot)?,
-                false => expected.pages[page][at..at + self.unit_bytes].split_at(self.code_bytes),
-            };
-            visit(slot, codes, factors_of(factors));
-        }
-        expected.pages.clear();
-        Ok(())
-    }
-
-    fn row_alone(&mut self, slot: u32) -> Result<(&[u8], &[u8])> {
-        let at = unit_at(slot, self.unit_bytes);
-        let row = self.alone.get_or_insert_with(|| vec![0; self.unit_bytes]);
-        self.file.read_alone(at, row)?;
-        let (row, checksum) = row.split_at(self.unit_bytes - 4);
-        if crc32c::crc32c_append(slot, row).to_le_bytes() != checksum {
-            let what = format!("the checksum of the row at byte {at} is wrong");
-            return Err(SegmentError::corrupt(self.file.path(), what).into());
-        }
-        Ok(row.split_at(self.code_bytes))
     }
 }
 
-fn factors_of(bytes: &[u8]) -> Factors {
+/// Reads a row of `codes4` by itself and checks it.
+fn read_alone(file: &BlockFile, slot: u32, unit: &mut [u8]) -> Result<()> {
+    let at = unit_at(slot, unit.len());
+    file.read_alone(at, unit)?;
+    let (row, checksum) = unit.split_at(unit.len() - 4);
+    if crc32c::crc32c_append(slot, row).to_le_bytes() != checksum {
+        let what = format!("the checksum of the row at byte {at} is wrong");
+        return Err(SegmentError::corrupt(file.path(), what).into());
+    }
+    Ok(())
+}
+
+/// What stands behind the codes of a row.
+pub(crate) fn factors_of(bytes: &[u8]) -> Factors {
     let at = |byte: usize| f32::from_le_bytes(bytes[byte..byte + 4].try_into().expect("four bytes"));
     Factors { add: at(0), scale: at(4) }
 }

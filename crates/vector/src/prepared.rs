@@ -6,8 +6,9 @@
 
 use std::cell::OnceCell;
 
-use nuthatch_distance::{LookupTable, dot_u4_i8};
+use nuthatch_distance::{LookupTable, dot_u4_i8, dot_u4_i8_many};
 
+use crate::pages::{ROWS_AT_ONCE, factors_of};
 use crate::quantiser::{Factors, lane_dot, unit_scale};
 use crate::{Metric, Rotation};
 
@@ -83,7 +84,27 @@ impl Prepared {
 
     /// The estimate of a row by its 4-bit code, without `base`, and its error.
     pub(crate) fn estimate(&self, nibbles: &[u8], factors: Factors) -> (f32, f32) {
-        let code_dot = dot_u4_i8(nibbles, &self.codes) as f32 - self.offset;
+        self.estimate_of(dot_u4_i8(nibbles, &self.codes), factors)
+    }
+
+    /// Calls `take` with [`estimate`](Self::estimate) of each of up to [`ROWS_AT_ONCE`] units of `codes4`.
+    #[inline]
+    pub(crate) fn estimate_many(&self, slots: &[u32], units: &[&[u8]], mut take: impl FnMut(u32, f32, f32)) {
+        let code_bytes = self.codes.len() / 2;
+        let mut codes: [&[u8]; ROWS_AT_ONCE] = [&[]; ROWS_AT_ONCE];
+        let mut dots = [0; ROWS_AT_ONCE];
+        let (codes, dots) = (&mut codes[..units.len()], &mut dots[..units.len()]);
+        codes.iter_mut().zip(units).for_each(|(codes, unit)| *codes = &unit[..code_bytes]);
+        dot_u4_i8_many(&self.codes, codes, dots);
+        for ((slot, unit), dot) in slots.iter().zip(units).zip(dots) {
+            let (similarity, error) = self.estimate_of(*dot, factors_of(&unit[code_bytes..]));
+            take(*slot, similarity, error);
+        }
+    }
+
+    #[inline]
+    fn estimate_of(&self, dot: i32, factors: Factors) -> (f32, f32) {
+        let code_dot = dot as f32 - self.offset;
         let similarity = factors.add + factors.scale * (self.step * code_dot);
         (similarity, factors.scale * self.error)
     }

@@ -5,9 +5,6 @@ use crate::pages::{Expected, Pages};
 use crate::prepared::Prepared;
 use crate::{Result, VectorError};
 
-/// Rows whose codes are fetched together.
-const BATCH: usize = 32;
-
 /// Looks codes up in batches: most of the cost of one lookup is waiting for memory, and a batch waits once.
 pub(crate) struct Refine<'a> {
     pages: Pages<'a>,
@@ -20,8 +17,14 @@ pub(crate) struct Refine<'a> {
 }
 
 impl<'a> Refine<'a> {
-    pub(crate) fn new(pages: Pages<'a>, query: &'a Prepared, limit: usize, stop: &'a dyn Fn() -> bool) -> Self {
-        Self { pages, query, gather: Gather::new(limit), stop, waiting: Expected::default(), done: Vec::new() }
+    /// `at_once`: rows that are looked up together.
+    pub(crate) fn new(
+        pages: Pages<'a>,
+        query: &'a Prepared,
+        (limit, at_once): (usize, usize),
+        stop: &'a dyn Fn() -> bool,
+    ) -> Self {
+        Self { pages, query, gather: Gather::new(limit), stop, waiting: Expected::new(at_once), done: Vec::new() }
     }
 
     /// Takes `slots`, which ascend, at once, and ignores them when they come again.
@@ -39,12 +42,13 @@ impl<'a> Refine<'a> {
     }
 
     /// Cheapest when slots ascend.
+    #[inline]
     pub(crate) fn take(&mut self, slot: u32) -> Result<()> {
         if self.done.binary_search(&slot).is_ok() {
             return Ok(());
         }
-        self.pages.expect_row(slot, &mut self.waiting)?;
-        if self.waiting.len() == BATCH { self.look_up() } else { Ok(()) }
+        self.waiting.push(slot);
+        if self.waiting.is_full() { self.look_up() } else { Ok(()) }
     }
 
     pub(crate) fn finish(mut self) -> Result<Gather> {
@@ -56,9 +60,10 @@ impl<'a> Refine<'a> {
         if (self.stop)() {
             return Err(VectorError::Stopped);
         }
-        self.pages.rows(&mut self.waiting, |slot, codes, factors| {
-            let (similarity, error) = self.query.estimate(codes, factors);
-            self.gather.push(slot, similarity, error);
+        self.pages.rows(&mut self.waiting, |slots, units| {
+            self.query.estimate_many(slots, units, |slot, similarity, error| {
+                self.gather.push(slot, similarity, error);
+            });
         })
     }
 }

@@ -9,7 +9,7 @@ use nuthatch_distance::{BLOCK_ROWS, scan_block};
 use crate::best::Best;
 use crate::layout::Width;
 use crate::members::Members;
-use crate::pages::Pages;
+use crate::pages::{Expected, Pages};
 use crate::prepared::Prepared;
 use crate::refine::Refine;
 use crate::rows::blocks;
@@ -66,13 +66,15 @@ impl Codes {
         stop: &dyn Fn() -> bool,
     ) -> Result<Vec<Candidate>> {
         let matching = rows.count(self.rows());
+        let directly = directly || matching <= limit as u64;
+        let at_once = if directly { Expected::MANY } else { Expected::FEW };
         let mut refine = Refine::new(
             Pages::of_rows(&self.four, self.header.padded_dim(), !self.four.is_crowded()),
             query,
-            limit,
+            (limit, at_once),
             stop,
         );
-        if directly || matching <= limit as u64 {
+        if directly {
             rows.try_for_each(self.rows(), |slot| refine.take(slot))?;
         } else {
             let rows = &Members::new(rows, self.rows());

@@ -21,16 +21,6 @@ pub(crate) unsafe fn dot_i8(a: &[i8], b: &[i8]) -> i32 {
 }
 
 /// # Safety
-/// The CPU has AVX2; all rows are as long as the query, and there are as many as outputs.
-#[target_feature(enable = "avx2")]
-pub(crate) unsafe fn dot_i8_many(query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
-    for (row, out) in rows.iter().zip(out) {
-        // SAFETY: the caller's promise.
-        *out = unsafe { dot_i8(row, query) };
-    }
-}
-
-/// # Safety
 /// The CPU has AVX2; both slices are equally long.
 #[target_feature(enable = "avx2")]
 pub(crate) unsafe fn dot_u8(a: &[u8], b: &[u8]) -> i32 {

@@ -19,16 +19,6 @@ pub(crate) unsafe fn dot_i8(a: &[i8], b: &[i8]) -> i32 {
 }
 
 /// # Safety
-/// The CPU has NEON; all rows are as long as the query, and there are as many as outputs.
-#[target_feature(enable = "neon")]
-pub(crate) unsafe fn dot_i8_many(query: &[i8], rows: &[&[i8]], out: &mut [i32]) {
-    for (row, out) in rows.iter().zip(out) {
-        // SAFETY: the caller's promise.
-        *out = unsafe { dot_i8(row, query) };
-    }
-}
-
-/// # Safety
 /// The CPU has NEON and SDOT; both slices are equally long.
 #[target_feature(enable = "neon,dotprod")]
 unsafe fn dot_i8_sdot(a: &[i8], b: &[i8]) -> i32 {

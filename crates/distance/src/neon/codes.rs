@@ -51,3 +51,13 @@ pub(crate) unsafe fn dot_u4_i8(codes: &[u8], query: &[i8]) -> i32 {
     }
     vaddvq_s32(sum)
 }
+
+/// # Safety
+/// The CPU has NEON; `query` is a multiple of 64 long, the codes of each row half of it, and there are as many rows as outputs.
+#[target_feature(enable = "neon")]
+pub(crate) unsafe fn dot_u4_i8_many(query: &[i8], rows: &[&[u8]], out: &mut [i32]) {
+    for (row, out) in rows.iter().zip(out) {
+        // SAFETY: the caller's promise.
+        *out = unsafe { dot_u4_i8(row, query) };
+    }
+}

@@ -103,6 +103,11 @@ pub(crate) struct Reach {
 const ELSEWHERE: f64 = 3.0;
 /// Fewer expected matches than so many say nothing about a share.
 const EXPECTED_MIN: f64 = 8.0;
+/// The same before the pool is through: what was seen on the way to the query counts then, too.
+const ELSEWHERE_EARLY: f64 = 8.0;
+const EXPECTED_EARLY: f64 = 24.0;
+/// Nodes handed out before that is asked.
+const ARRIVED: usize = 32;
 
 /// Memory of a filtered front.
 #[derive(Default)]
@@ -148,6 +153,7 @@ pub(super) struct Filtered<'a> {
     reach: Reach,
     /// Of the nodes that were seen.
     near: Share,
+    handed_out: usize,
     expanded_beyond: usize,
     given_up: bool,
 }
@@ -158,13 +164,28 @@ impl<'a> Filtered<'a> {
         pool.begin(reach.effort.min(ENTRIES_TAKEN));
         own.begin(reach.matching);
         beyond.clear();
-        Self { pool, own, beyond, members, reach, near: Share::default(), expanded_beyond: 0, given_up: false }
+        Self {
+            pool,
+            own,
+            beyond,
+            members,
+            reach,
+            near: Share::default(),
+            handed_out: 0,
+            expanded_beyond: 0,
+            given_up: false,
+        }
     }
 
     /// Whether hardly any matching nodes are near the query.
-    fn is_elsewhere(&self) -> bool {
+    fn is_elsewhere(&self, (expected_min, fewer): (f64, f64)) -> bool {
         let expected = self.near.of as f64 * self.reach.share;
-        expected >= EXPECTED_MIN && self.near.matching as f64 * ELSEWHERE < expected
+        expected >= expected_min && self.near.matching as f64 * fewer < expected
+    }
+
+    /// Whether that is plain before all around the query was seen.
+    fn is_elsewhere_early(&self) -> bool {
+        self.handed_out >= ARRIVED && self.is_elsewhere((EXPECTED_EARLY, ELSEWHERE_EARLY))
     }
 
     /// What a node must be nearer than to be expanded beyond the pool: enough matching nodes are.
@@ -191,6 +212,11 @@ impl Front for Filtered<'_> {
         }
         let (first, own) = (self.pool.first(), self.own.first());
         if first.is_some() {
+            self.handed_out += 1;
+            self.given_up = self.is_elsewhere_early();
+            if self.given_up {
+                return None;
+            }
             return if own > first { self.own.pop() } else { self.pool.pop() };
         }
         if self.beyond.peek().copied() <= own.max(Some(self.frontier())) {
@@ -205,7 +231,7 @@ impl Front for Filtered<'_> {
             self.beyond.clear();
             return self.own.pop();
         }
-        self.given_up = self.is_elsewhere();
+        self.given_up = self.is_elsewhere((EXPECTED_MIN, ELSEWHERE));
         self.expanded_beyond += 1;
         self.beyond.pop().filter(|_| !self.given_up).map(node_of)
     }

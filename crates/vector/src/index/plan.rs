@@ -145,7 +145,7 @@ impl Shape {
 
     /// Looking up the 4-bit codes of all rows that match.
     fn row_codes(&self, matching: u64) -> f64 {
-        matching as f64 * (14.0 + self.dim as f64 * 0.055 + self.row_read())
+        matching as f64 * (7.0 + self.dim as f64 * 0.045 + self.row_read())
     }
 
     fn row_read(&self) -> f64 {
