@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,11 +49,12 @@ def ours(folder: Path) -> Iterator[flight.FlightClient]:
             address = found[1]
         if address and re.search(r"\bready\b", line):
             break
+    # A line for each request: a full pipe would make the server wait.
+    threading.Thread(target=process.stderr.read, daemon=True).start()
     try:
         yield flight.connect(f"grpc://{address}")
     finally:
         process.terminate()
-        process.stderr.read()
         process.wait()
 
 

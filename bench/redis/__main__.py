@@ -103,9 +103,12 @@ def of_vectors(asked: argparse.Namespace) -> Iterator[dict]:
                 print(", ".join(f"{name} {value}" for name, value in held.items()))
                 yield {"server": server.name, **loaded, **held}
         target = Path(os.environ.get("CARGO_TARGET_DIR", paths.REPOSITORY / "target"))
-        cost = vectors.overhead(target / "release" / "examples" / "overhead", Path(kept) / "ours", questions)
-        print("\nthe protocol's cost: " + ", ".join(f"{name} {value:.4g}" for name, value in cost.items()))
-        yield {"server": "ours", **cost}
+        program = target / "release" / "examples" / "overhead"
+        for one_core in (False, True):
+            print(f"\nA search of the engine and over the protocol, {'one core' if one_core else 'all cores'}")
+            for row in vectors.overhead(program, Path(kept) / "ours", questions, one_core=one_core):
+                print("{asked:>10}{p50_ms:9.3f}{p99_ms:9.3f}".format(**row))
+                yield row
 
 
 def optimized(folder: Path) -> None:

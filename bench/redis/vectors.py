@@ -94,10 +94,15 @@ def held(server: Server, folder: Path) -> dict:
     }
 
 
-def overhead(program: Path, folder: Path, asked: numpy.ndarray) -> dict:
-    """The same questions by the engine's own call and over the protocol, in one process, in turns."""
+def overhead(program: Path, folder: Path, asked: numpy.ndarray, *, one_core: bool) -> list[dict]:
+    """The same questions by the engine's own call and over the protocol, in one process, in turns.
+
+    On one core nobody waits until a sleeping core has woken, which on an idle machine is most of the way there and back.
+    """
+    pinned = ["taskset", "-c", "0"] if one_core else []
     with tempfile.NamedTemporaryFile(suffix=".f32") as file:
         file.write(asked.tobytes())
         file.flush()
-        command = [str(program), str(folder), KEY, file.name, str(DIM)]
-        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        command = [*pinned, str(program), str(folder), KEY, file.name, str(DIM)]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return [json.loads(line) | {"one_core": one_core} for line in said.splitlines()]

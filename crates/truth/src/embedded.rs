@@ -535,6 +535,9 @@ fn db_options(options: &EmbeddedOptions, cache: &Cache) -> Options {
         false,
         cache.clone(),
     ));
+    // The writer that leads a group puts all of its writes into the memtable: waking each of them to put in its own costs more than
+    // that, when writes are small and processors few.
+    db.set_allow_concurrent_memtable_write(false);
     db.set_max_background_jobs(2);
     db.set_max_open_files(256);
     db.set_max_total_wal_size(4 * options.write_buffer_bytes as u64);
