@@ -2,12 +2,14 @@
 #![no_main]
 
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 
 use libfuzzer_sys::fuzz_target;
 use nuthatch_fuzz::{Run, TARGETS, target};
 
 thread_local! {
-    static TARGET: RefCell<Option<Run>> = const { RefCell::new(None) };
+    /// Never dropped: when the process ends, the runtime of a server finds its own thread locals gone. Its folder is in the script's, which is removed.
+    static TARGET: RefCell<Option<ManuallyDrop<Run>>> = const { RefCell::new(None) };
 }
 
 fuzz_target!(
@@ -19,7 +21,7 @@ fuzz_target!(
             std::process::exit(2);
         };
         end_with_our_own_panics();
-        TARGET.with_borrow_mut(|running| *running = Some((target.start)()));
+        TARGET.with_borrow_mut(|running| *running = Some(ManuallyDrop::new((target.start)())));
     },
     |bytes: &[u8]| TARGET.with_borrow_mut(|running| running.as_mut().expect("it was started")(bytes))
 );
