@@ -8,12 +8,10 @@ import argparse
 import contextlib
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +21,7 @@ import pyarrow.flight as flight
 
 from bench import machine, paths
 from bench.flight import measure
+from bench.serving import serving
 
 DURABILITIES = ("commit", "os")
 
@@ -39,23 +38,8 @@ def bare() -> Iterator[flight.FlightClient]:
 
 @contextlib.contextmanager
 def ours(folder: Path) -> Iterator[flight.FlightClient]:
-    beside = Path(sys.executable).parent / "nuthatch"
-    program = os.environ.get("NUTHATCH_BIN") or (str(beside) if beside.exists() else "nuthatch")
-    arguments = [program, "serve", "--data-dir", str(folder), "--listen", "127.0.0.1:0", "--memory-budget", "512MiB"]
-    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
-    address = None
-    for line in process.stderr:
-        if found := re.search(r"listening at http://([\d.:]+)", line):
-            address = found[1]
-        if address and re.search(r"\bready\b", line):
-            break
-    # A line for each request: a full pipe would make the server wait.
-    threading.Thread(target=process.stderr.read, daemon=True).start()
-    try:
-        yield flight.connect(f"grpc://{address}")
-    finally:
-        process.terminate()
-        process.wait()
+    with serving(folder, "--memory-budget", "512MiB") as server:
+        yield flight.connect(f"grpc://{server.http}")
 
 
 def create(client: flight.FlightClient, name: str, dim: int) -> None:

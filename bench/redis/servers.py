@@ -5,11 +5,12 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from bench.serving import serving
 
 FSYNCS = {"commit": "always", "interval": "everysec", "os": "no"}
 """What Redis calls our durabilities. Its `no` still writes its log to the system, as our `os` does."""
@@ -59,20 +60,5 @@ def redis(folder: Path, durability: str) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def ours(folder: Path, durability: str) -> Iterator[Server]:
-    beside = Path(sys.executable).parent / "nuthatch"
-    program = os.environ.get("NUTHATCH_BIN") or (str(beside) if beside.exists() else "nuthatch")
-    arguments = ["serve", "--data-dir", str(folder), "--listen", "127.0.0.1:0", "--redis", "127.0.0.1:0"]
-    command = [program, *arguments, "--redis-durability", durability]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    port = None
-    for line in process.stderr:
-        if found := re.search(r"Redis clients at [\d.]+:(\d+)", line):
-            port = int(found[1])
-        if port and re.search(r"\bready\b", line):
-            break
-    try:
-        yield Server("ours", process.pid, port)
-    finally:
-        process.terminate()
-        process.stderr.read()
-        process.wait()
+    with serving(folder, "--redis", "127.0.0.1:0", "--redis-durability", durability) as server:
+        yield Server("ours", server.pid, int(server.redis.rpartition(":")[2]))

@@ -12,6 +12,7 @@ use std::time::Duration;
 use nuthatch_engine::{Error, ErrorKind, Result as EngineResult, Snapshot};
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::access::{hex, random};
 use crate::caller::{Caller, SNAPSHOT};
 use crate::problem::Problem;
 
@@ -26,7 +27,7 @@ pub struct Snapshots {
 }
 
 /// Who has taken one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Owner {
     pub tenant: String,
     /// `None` where no key is needed.
@@ -78,9 +79,7 @@ impl Snapshots {
         if let Err(problem) = self.room(&owner.tenant).map(drop) {
             return Ok(Err(problem));
         }
-        let mut random = [0; ID_BYTES];
-        getrandom::fill(&mut random).map_err(|error| Error::internal(format!("no random bytes: {error}")))?;
-        let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = hex(&random::<ID_BYTES>()?);
         let kept = Kept { owner, snapshot: take()? };
         let listed = self.listed(&id, &kept);
         // Others may have come meanwhile.

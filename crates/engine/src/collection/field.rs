@@ -199,6 +199,14 @@ impl Fields {
         &self.all[0]
     }
 
+    /// The field of that name; of the empty one, the unnamed field.
+    ///
+    /// # Errors
+    /// As [`named`](Self::named).
+    pub fn by_name(&self, name: &str) -> Result<&Field> {
+        if name.is_empty() { Ok(self.unnamed()) } else { self.named(name) }
+    }
+
     pub fn get(&self, id: FieldId) -> Option<&Field> {
         self.all.iter().find(|field| field.id == id)
     }

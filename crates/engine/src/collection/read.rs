@@ -173,7 +173,7 @@ impl Visitor for Records<'_> {
     }
 
     fn vector(&mut self, number: usize, field: &str, vector: PassingVector<'_>) -> Result<()> {
-        let field = if field.is_empty() { self.fields.unnamed() } else { self.fields.named(field)? };
+        let field = self.fields.by_name(field)?;
         let vector = match vector {
             PassingVector::Stored(bytes) => field.decode(bytes),
             PassingVector::Components(components) => components.to_vec(),

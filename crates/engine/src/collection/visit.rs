@@ -88,8 +88,8 @@ impl Core {
                 })?),
             };
         let Some(from) = after.map_or(Some(0), |row| row.checked_add(1)) else { return Ok(None) };
-        let of_name = |name: &String| if name.is_empty() { Ok(fields.unnamed()) } else { fields.named(name) };
-        let vector_fields: Vec<&Field> = wanted.vectors.iter().map(of_name).collect::<Result<_>>()?;
+        let vector_fields: Vec<&Field> =
+            wanted.vectors.iter().map(|name| fields.by_name(name)).collect::<Result<_>>()?;
         let vector_bytes: usize = vector_fields.iter().map(|field| field.row_bytes()).sum();
         let reads_payload = wanted.payload || scan.filter.is_some();
         let (mut rows, mut page_bytes, mut failed) = (Vec::new(), 0, None);

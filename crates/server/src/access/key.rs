@@ -144,7 +144,11 @@ pub(super) fn digest(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-fn random<const BYTES: usize>() -> Result<[u8; BYTES]> {
+/// Bytes that nobody guesses.
+///
+/// # Errors
+/// `Internal` when the system gives none.
+pub fn random<const BYTES: usize>() -> Result<[u8; BYTES]> {
     let mut random = [0; BYTES];
     getrandom::fill(&mut random).map_err(|error| Error::internal(format!("no random bytes: {error}")))?;
     Ok(random)
@@ -158,7 +162,8 @@ fn written(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Two digits a byte.
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

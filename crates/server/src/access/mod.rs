@@ -17,7 +17,7 @@ mod shares;
 mod turns;
 
 pub use file::KeyFile;
-pub use key::{Key, NewKey, TENANT_DEFAULT, Token};
+pub use key::{Key, NewKey, TENANT_DEFAULT, Token, hex, random};
 pub use password::{PASSWORD_BYTES, Passwords, Verdict};
 pub use ring::Ring;
 pub use scope::{Scope, Scopes};

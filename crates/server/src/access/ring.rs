@@ -9,7 +9,7 @@ use nuthatch_engine::Result;
 use parking_lot::RwLock;
 
 use super::file::KeyFile;
-use super::key::{Key, digest};
+use super::key::{Key, digest, hex};
 
 /// Tells one content of the file from another: it is replaced, never written into.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Ring {
     /// As [`KeyFile::read`]: nobody gets in by a file that cannot be read.
     pub fn find(&self, token: &str, now: Timestamp) -> Result<Option<Arc<Key>>> {
         self.refresh()?;
-        let digest: String = digest(token).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(&digest(token));
         let found = self.known.read().by_digest.get(&digest).cloned();
         Ok(found.filter(|key| key.holds(now)))
     }

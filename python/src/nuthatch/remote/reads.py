@@ -25,8 +25,8 @@ _SEARCHES_MAX = 1000
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-class RecordReads(OverHttp):
-    """Reading a collection."""
+class Named(OverHttp):
+    """What has a name on the server."""
 
     def __init__(self, caller: Caller, name: str) -> None:
         self._caller = caller
@@ -35,6 +35,10 @@ class RecordReads(OverHttp):
     @property
     def name(self) -> str:
         return self._name
+
+
+class RecordReads(Named):
+    """Reading a collection."""
 
     def cancel(self, flag: _core.CancelFlag) -> None:
         self._caller.wire.cancel(flag)
@@ -85,16 +89,8 @@ class RecordReads(OverHttp):
         ]
 
 
-class KeyReads(OverHttp):
+class KeyReads(Named):
     """Reading a keyspace."""
-
-    def __init__(self, caller: Caller, name: str) -> None:
-        self._caller = caller
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     def get_value(self, key: bytes) -> bytes | None:
         if not 0 < len(key) <= KEY_IN_ADDRESS_BYTES_MAX:
