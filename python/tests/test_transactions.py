@@ -203,6 +203,36 @@ def test_a_snapshot_ends_when_it_is_too_old():
         assert list(db.kv("keys")) == []
 
 
+def test_an_erasure_ends_snapshots_and_transactions_that_begin_anew(address):
+    grace = {"erasure_grace": 0.05} if address == ":memory:" else {}
+    with nuthatch.connect(address, **grace) as db:
+        notes = db.collection("notes", embedder="none")
+        notes.upsert([{"id": "secret", "text": "a secret"}, {"id": "b", "text": "open"}])
+        db.kv("keys")["a"] = "1"
+        snapshot = db.snapshot()
+        kept, keys = snapshot.collection("notes"), snapshot.kv("keys")
+        assert kept.count() == 2
+        rounds = []
+
+        def add(transaction: nuthatch.Transaction) -> None:
+            mine = transaction.kv("keys")
+            read = mine["a"]
+            if not rounds:
+                rounds.append(db.erase("notes", "secret"))
+            mine["a"] = str(int(read) + 1)
+
+        db.transact(add)
+        (receipt,) = rounds
+        assert (receipt.deleted_records, receipt.ended_snapshots) == (1, 2)
+        assert db.kv("keys")["a"] == b"2"
+        for read in (kept.count, lambda: kept.search("secret"), lambda: keys["a"], lambda: list(keys)):
+            with pytest.raises(nuthatch.ConflictError, match="deleted for good"):
+                read()
+        snapshot.close()
+        with db.snapshot() as snapshot:
+            assert snapshot.collection("notes").count() == 1
+
+
 def test_a_transaction_reads_its_own_writes_and_commits_them_together(db, notes):
     notes.upsert([{"id": "old", "text": "old"}])
     keys = db.kv("keys")

@@ -65,7 +65,9 @@ pub use nuthatch_filter::{
 pub use nuthatch_text::snippet as text_snippet;
 pub use nuthatch_truth::Damage;
 pub use nuthatch_vector::{Accuracy, Element, Metric};
-pub use options::{BUILD_MEMORY_DEFAULT_BYTES, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options};
+pub use options::{
+    BUILD_MEMORY_DEFAULT_BYTES, ERASURE_GRACE_MAX, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options,
+};
 pub use process::{Collection, Database, FolderHolder, Keyspace, Snapshot, SnapshotCollection, SnapshotKeyspace};
 pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};
 pub use tenant::{TenantInfo, TenantLimits, TenantUsage};
