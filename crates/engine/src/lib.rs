@@ -54,7 +54,7 @@ pub use database::{
 };
 pub use durability::Durability;
 pub use error::{Error, ErrorKind, Result};
-pub use files::{AddOptions, AddReport, FileInfo, Progress, Skipped, citation};
+pub use files::{AddOptions, AddReport, FILE_ABSENT, FileInfo, Progress, Skipped, citation};
 pub use folder::{FORMAT_OLDEST_READABLE, FORMAT_VERSION};
 pub use kv::{Entry, KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, VALUE_BYTES_MAX};
 pub use nuthatch_embed as embed;

@@ -91,7 +91,15 @@ def connect(
     >>> db.close()
     """
     if (url := server_address(path)) is not None:
-        of_the_folder = (memory_budget, mapped, build_memory, build_threads, sync_interval_ms, snapshot_age, erasure_grace)
+        of_the_folder = (
+            memory_budget,
+            mapped,
+            build_memory,
+            build_threads,
+            sync_interval_ms,
+            snapshot_age,
+            erasure_grace,
+        )
         return _ask_server(url, api_key, tenant, timeout, ca, client_cert, (*of_the_folder, exclusive, not create))
     if (api_key, tenant, timeout, ca, client_cert) != (None,) * 5:
         raise InvalidError(
@@ -556,8 +564,8 @@ def _ask_server(
 ) -> Database:
     if any(of_the_folder):
         raise InvalidError(
-            "memory_budget, mapped, build_memory, build_threads, sync_interval_ms, snapshot_age, erasure_grace, create and exclusive"
-            " are for folders; a server has settings of its own"
+            "memory_budget, mapped, build_memory, build_threads, sync_interval_ms, snapshot_age, erasure_grace, create and"
+            " exclusive are for folders; a server has settings of its own"
         )
     certificate, key = client_cert if isinstance(client_cert, tuple) else (client_cert, None)
     given: ServerArguments = {

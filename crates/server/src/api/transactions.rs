@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::batches::{self, Write};
+use crate::api::batches::{Keys, Records};
 use crate::api::bytes::Bytes;
 use crate::api::durable::Durably;
 use crate::api::keyspaces::Scan;
@@ -32,6 +32,17 @@ struct Commit {
     #[serde(default)]
     reads: Vec<Read>,
     writes: Vec<Write>,
+}
+
+/// Writes to one keyspace, or to one collection.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+#[schema(as = TransactionWrite)]
+enum Write {
+    /// It is made when there is none.
+    Keys(Keys),
+    /// It must be there.
+    Records(Records),
 }
 
 /// What the writes depend on, in one keyspace or one collection.
@@ -109,10 +120,10 @@ fn depend_on(transaction: &Transaction, read: Read) -> EngineResult<()> {
 
 fn write(transaction: &Transaction, write: Write) -> EngineResult<()> {
     match write {
-        Write::Keys(batches::Keys { keyspace, changes }) => {
+        Write::Keys(Keys { keyspace, changes }) => {
             transaction.kv(&keyspace)?.multi_put(changes.into_iter().map(KvOp::from).collect())
         }
-        Write::Records(batches::Records { collection, upsert, delete }) => {
+        Write::Records(Records { collection, upsert, delete }) => {
             let collection = transaction.collection(&collection)?;
             collection.delete(&delete)?;
             collection.upsert(into_engine(upsert)?)
