@@ -190,7 +190,7 @@ impl Listening {
         })
     }
 
-    fn to_the_end(mut self) -> String {
+    fn rest(mut self) -> String {
         self.stream.read_to_string(&mut self.said).unwrap();
         self.said
     }
@@ -237,11 +237,11 @@ fn whoever_listens_is_told_what_has_changed_of_their_own() {
     let mut revoked = Listening::begin(&place, &theirs, wanted);
     revoked.until(&[ACKNOWLEDGED]);
     place.keys().revoke(theirs.split('_').nth(1).unwrap(), Timestamp::now()).unwrap();
-    let end = revoked.to_the_end();
+    let end = revoked.rest();
     assert!(end.contains("unauthenticated") && !end.contains("resources/"), "{end}");
     // A server that stops waits for nobody who only listens.
     place.tell_to_stop();
-    let end = listening.to_the_end();
+    let end = listening.rest();
     assert!(end.contains("\"id\":7") && end.contains("result"), "{end}");
     place.stop();
 }
@@ -257,7 +257,7 @@ fn a_tenant_has_no_more_streams_than_it_may() {
         listening
     };
     let open: Vec<Listening> = (0..STREAMS_MAX).map(|_| begin()).collect();
-    let refused = begin().to_the_end();
+    let refused = begin().rest();
     assert!(refused.contains("are open already"), "{refused}");
     drop(open);
     // The server sees by and by that they have gone.
