@@ -493,7 +493,7 @@ fn snapshots_and_transactions_see_one_moment_and_what_was_read_must_hold() {
     assert_eq!(before.edge(&EdgeId::new("a", "links", "c")).unwrap(), None);
     assert_eq!(before.nodes(&["a"]).unwrap(), [Some(node("a"))]);
     assert_eq!(before.list_nodes(&ListNodes::default()).unwrap().nodes.len(), 1);
-    assert_eq!(kept.graph("none yet").unwrap().neighbors("a", &both()).unwrap(), NeighborPage::default());
+    assert_eq!(kept.graph("none-yet").unwrap().neighbors("a", &both()).unwrap(), NeighborPage::default());
 
     // Its own writes, merged with what there is.
     let transaction = db.transaction().unwrap();
@@ -534,7 +534,10 @@ fn snapshots_and_transactions_see_one_moment_and_what_was_read_must_hold() {
     assert!(conflicts(&|it| drop(it.list_nodes(&ListNodes::default()).unwrap()), &|| {
         graph.put_nodes(vec![node("m")]).unwrap();
     }));
-    assert!(conflicts(&|it| drop(it.delete_nodes(&["a"]).unwrap()), &put("late", "a")), "the late edge would be left");
+    assert!(
+        conflicts(&|it| assert!(it.delete_nodes(&["a"]).unwrap().edges > 0), &put("late", "a")),
+        "the late edge would be left"
+    );
     assert!(conflicts(&|it| it.depend_on_nodes(&["p"]).unwrap(), &|| graph.put_nodes(vec![node("p")]).unwrap()));
     assert!(conflicts(&|it| it.depend_on_edges(&[EdgeId::new("u", "links", "v")]).unwrap(), &put("u", "v")));
     assert!(conflicts(&|it| it.depend_on_neighbors("w", &both()).unwrap(), &put("v", "w")));
@@ -675,7 +678,7 @@ fn exports_and_backups_carry_graphs() {
     let db = Database::open(data.path(), quiet()).unwrap();
     fill(&db);
     db.backup(place.path(), BackupOptions::default()).unwrap();
-    let backups = Backups::at(place.path()).unwrap();
+    let backups = Backups::at(place.path());
     let info = backups.list().unwrap().remove(0);
     assert_eq!(
         (info.graph_names(), info.keyspace_names()),
