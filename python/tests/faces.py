@@ -118,5 +118,7 @@ def empty(address: str) -> None:
             db.drop_collection(info.name)
         for name in db.keyspaces():
             db.drop_keyspace(name)
+        for name in db.graphs():
+            db.drop_graph(name)
         for name in db.tenant_names():
             db.drop_tenant(name)
