@@ -59,7 +59,7 @@ pub use files::{AddOptions, AddReport, FileInfo, Progress, Skipped, citation};
 pub use folder::{FORMAT_OLDEST_READABLE, FORMAT_VERSION};
 pub use graph::{
     Edge, EdgeDirection, EdgeId, GraphCounts, GraphWrites, ListNodes, Neighbor, NeighborPage, Neighbors, Node,
-    NodePage, NodesDeleted, PROPERTIES_BYTES_MAX, TYPE_BYTES_MAX, Traversal, Traverse, Visited,
+    NodeOrEdge, NodePage, NodesDeleted, PROPERTIES_BYTES_MAX, TYPE_BYTES_MAX, Traversal, Traverse, Visited,
 };
 pub use kv::{Entry, KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, VALUE_BYTES_MAX};
 pub use nuthatch_embed as embed;

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypedDict, final
 
 from .batch import Columns
+from .nodes import EdgeId, EdgeParts, NodeParts
 from .records import RecordParts
 from .results import AnswerParts
 from .vectors import VectorColumn
@@ -61,6 +62,19 @@ class ScanArguments(TypedDict):
     limit: int
     cursor: str | None
     keys_only: bool
+
+class NeighborArguments(TypedDict):
+    direction: str
+    types: list[str]
+    limit: int
+    cursor: str | None
+
+class TraverseArguments(TypedDict):
+    start: list[str]
+    direction: str
+    types: list[str]
+    max_depth: int
+    limit: int
 
 class AddArguments(TypedDict):
     paths: list[str]

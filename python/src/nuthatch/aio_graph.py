@@ -56,9 +56,7 @@ class AsyncGraphReads:
         cursor: str | None = None,
     ) -> NeighborPage:
         """As ``Graph.neighbors``."""
-        return await in_thread(
-            self.sync.neighbors, id, direction=direction, types=types, limit=limit, cursor=cursor
-        )
+        return await in_thread(self.sync.neighbors, id, direction=direction, types=types, limit=limit, cursor=cursor)
 
     async def edges(
         self, id: str, *, direction: Direction = "out", types: str | Iterable[str] | None = None
@@ -174,9 +172,7 @@ class AsyncGraph(AsyncGraphReads):
         """As ``Graph.delete_nodes``."""
         return await in_thread(self.sync.delete_nodes, ids, durability=durability)
 
-    async def delete_edges(
-        self, edges: Iterable[Edge | EdgeId], *, durability: Durability | None = None
-    ) -> int:
+    async def delete_edges(self, edges: Iterable[Edge | EdgeId], *, durability: Durability | None = None) -> int:
         """As ``Graph.delete_edges``."""
         return await in_thread(self.sync.delete_edges, edges, durability=durability)
 

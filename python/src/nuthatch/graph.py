@@ -210,9 +210,7 @@ class Graph(GraphReads):
         """Puts a node; one that is there is replaced, and its edges stay."""
         self.put_nodes([Node(id, type, dict(properties or {}))], durability=durability)
 
-    def put_nodes(
-        self, nodes: Iterable[Node | Mapping[str, Any]], *, durability: Durability | None = None
-    ) -> None:
+    def put_nodes(self, nodes: Iterable[Node | Mapping[str, Any]], *, durability: Durability | None = None) -> None:
         """Puts nodes, or dicts of ``id``, ``type`` and ``properties``, all or nothing."""
         self._core.put_nodes(_node_parts(nodes), arguments.durability(durability))
 
@@ -229,9 +227,7 @@ class Graph(GraphReads):
         """Puts an edge; one of the same ends and type is replaced."""
         self.put_edges([Edge(source, type, target, weight, dict(properties or {}))], durability=durability)
 
-    def put_edges(
-        self, edges: Iterable[Edge | Mapping[str, Any]], *, durability: Durability | None = None
-    ) -> None:
+    def put_edges(self, edges: Iterable[Edge | Mapping[str, Any]], *, durability: Durability | None = None) -> None:
         """Puts edges, or dicts of ``source``, ``type``, ``target``, ``weight`` and ``properties``, all or nothing."""
         self._core.put_edges(nodes.edge_parts(edges), arguments.durability(durability))
 

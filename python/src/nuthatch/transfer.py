@@ -7,7 +7,6 @@ row group at a time.
 from __future__ import annotations
 
 import shutil
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -3,80 +3,17 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use nuthatch_filter::{Payload, datetimes_of, make_datetimes, payload_from_json, payload_to_json};
 use nuthatch_truth::{Reader, Shard, Table};
-use serde::{Deserialize, Serialize};
-use serde_json::Map;
 
+use crate::Result;
 use crate::durability::Durability;
-use crate::graph::{Edge, Node, Place, decode_edge, decode_node};
+use crate::graph::{Line, NodeOrEdge, Place, decode_edge, decode_node};
 use crate::kv::Space;
 use crate::process::Database;
 use crate::transfer::export::Lines;
 use crate::transfer::import::{batches, tell};
 use crate::transfer::manifest::GraphEntry;
 use crate::transfer::{ExportReport, ImportOptions, ImportReport, Outlet, bad_line};
-use crate::{Error, Result};
-
-/// A node has an `id`; an edge has `source` and `target`.
-#[derive(Default, Serialize, Deserialize)]
-struct Line {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    source: Option<String>,
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    target: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    weight: Option<f64>,
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    properties: Map<String, serde_json::Value>,
-    /// Dotted paths of the properties that are dates.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    datetimes: Vec<String>,
-}
-
-impl Line {
-    fn of(kind: String, properties: &Payload) -> Self {
-        let datetimes = datetimes_of(properties);
-        Self { kind, properties: payload_to_json(properties), datetimes, ..Self::default() }
-    }
-
-    fn of_node(node: Node) -> Self {
-        Self { id: Some(node.id), ..Self::of(node.kind, &node.properties) }
-    }
-
-    fn of_edge(edge: Edge) -> Self {
-        let Edge { source, kind, target, weight, properties } = edge;
-        let (source, target, weight) = (Some(source), Some(target), Some(weight));
-        Self { source, target, weight, ..Self::of(kind, &properties) }
-    }
-
-    fn into_parts(self, nodes: &mut Vec<Node>, edges: &mut Vec<Edge>) -> Result<()> {
-        let mut properties = payload_from_json(serde_json::Value::Object(self.properties))?;
-        make_datetimes(&mut properties, &self.datetimes)?;
-        match (self.id, self.source, self.target) {
-            (Some(id), None, None) => {
-                let node = Node { id, kind: self.kind, properties };
-                node.check()?;
-                nodes.push(node);
-            }
-            (None, Some(source), Some(target)) => {
-                let edge = Edge { source, kind: self.kind, target, weight: self.weight.unwrap_or(1.0), properties };
-                edge.check()?;
-                edges.push(edge);
-            }
-            _ => {
-                return Err(Error::invalid(
-                    "it has neither an id alone, as a node, nor a source and a target, as an edge",
-                ));
-            }
-        }
-        Ok(())
-    }
-}
 
 pub(super) fn export_graph(
     space: &Space,
@@ -94,11 +31,11 @@ pub(super) fn export_graph(
         let line = match Place::of(Shard::suffix(key)) {
             Some(Place::Node(id)) => {
                 nodes += 1;
-                Line::of_node(decode_node(id, &value)?)
+                Line::of_node(&decode_node(id, &value)?)
             }
             Some(Place::Edge(id)) => {
                 edges += 1;
-                Line::of_edge(decode_edge(id, &value)?)
+                Line::of_edge(&decode_edge(id, &value)?)
             }
             // What it points to has a line.
             _ => return Ok(()),
@@ -135,7 +72,10 @@ pub(super) fn import_graph(
         let (mut nodes, mut edges) = (Vec::new(), Vec::new());
         for (number, line) in lines {
             let line: Line = serde_json::from_str(line).map_err(|error| bad_line(path, *number, error))?;
-            line.into_parts(&mut nodes, &mut edges).map_err(|error| bad_line(path, *number, error))?;
+            match line.into_either().map_err(|error| bad_line(path, *number, error))? {
+                NodeOrEdge::Node(node) => nodes.push(node),
+                NodeOrEdge::Edge(edge) => edges.push(edge),
+            }
         }
         (report.nodes, report.edges) = (report.nodes + nodes.len() as u64, report.edges + edges.len() as u64);
         done += lines.len() as u64;

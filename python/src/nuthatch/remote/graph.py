@@ -32,9 +32,7 @@ class GraphReads(Named):
         [found] = self._ask("edges/get", {"edges": [edge_id(edge)]})["edges"]
         return None if found is None else values.edge(found)
 
-    def neighbors(
-        self, id: str, arguments: _core.NeighborArguments
-    ) -> tuple[list[tuple[str, EdgeParts]], str | None]:
+    def neighbors(self, id: str, arguments: _core.NeighborArguments) -> tuple[list[tuple[str, EdgeParts]], str | None]:
         page = self._ask("neighbors", {"id": id, **arguments})
         return [(found["id"], values.edge(found["edge"])) for found in page["neighbors"]], page["cursor"]
 
@@ -44,9 +42,7 @@ class GraphReads(Named):
         page = self._ask("nodes/list", {"type": type, "prefix": prefix, "limit": limit, "cursor": cursor})
         return [values.node(node) for node in page["nodes"]], page["cursor"]
 
-    def traverse(
-        self, arguments: _core.TraverseArguments
-    ) -> tuple[list[tuple[str, int, EdgeParts | None]], bool]:
+    def traverse(self, arguments: _core.TraverseArguments) -> tuple[list[tuple[str, int, EdgeParts | None]], bool]:
         found = self._ask("traverse", {**arguments})
         visited = [
             (one["id"], one["depth"], None if one["via"] is None else values.edge(one["via"])) for one in found["nodes"]
@@ -158,9 +154,7 @@ class TransactionGraph(GraphReads):
             self._work.edges.add(edge)
         return super().get_edge(edge)
 
-    def neighbors(
-        self, id: str, arguments: _core.NeighborArguments
-    ) -> tuple[list[tuple[str, EdgeParts]], str | None]:
+    def neighbors(self, id: str, arguments: _core.NeighborArguments) -> tuple[list[tuple[str, EdgeParts]], str | None]:
         self._reading("neighbors")
         found = super().neighbors(id, arguments)
         self._depend_on([id], arguments["direction"], arguments["types"])
@@ -175,9 +169,7 @@ class TransactionGraph(GraphReads):
             self._work.lists.append({"prefix": prefix})
         return found
 
-    def traverse(
-        self, arguments: _core.TraverseArguments
-    ) -> tuple[list[tuple[str, int, EdgeParts | None]], bool]:
+    def traverse(self, arguments: _core.TraverseArguments) -> tuple[list[tuple[str, int, EdgeParts | None]], bool]:
         self._reading("traversals")
         found = super().traverse(arguments)
         gone_from = [id for id, depth, _ in found[0] if depth < arguments["max_depth"]]
