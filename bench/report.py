@@ -33,8 +33,9 @@ Question: at which recall does one core answer how many queries, and what does i
   engines that read or map them while serving do.
 - **Building:** one thread, CPU seconds of the process; the peak is resident memory, for the peers with the base rows mapped.
 - **Ours:** `graph_read` and `graph_mapped` are the index of one segment by itself (`crates/vector`), reading its files or
-  mapping them; `engine` is the whole program through its Python module, durability `commit` (every write call fsynced before
-  it returns), the default memory budget of 64 MiB. The peers are libraries called from Python, without durability but for
+  mapping them, with a block cache that holds all its codes; `engine` is the whole program through its Python module, durability
+  `commit` (every write call fsynced before it returns), the default memory budget of 64 MiB, and `engine_mapped` the same folder
+  opened with `mapped=True`. The peers are libraries called from Python, without durability but for
   LanceDB, Chroma and sqlite-vec with their own defaults. skeg is a server on the loopback address: CPU time and memory are
   those of its process, its client's apart; its wall times contain the way there and back. Its `tq2_mmap` (low memory) and `tq2`
   have one shard and are asked read-only, `tq2_mmap_shards` has one for each core, as it makes them when left alone.

@@ -29,7 +29,6 @@ mod files;
 mod folder;
 mod graph;
 mod kv;
-mod limit;
 mod lock;
 mod options;
 mod process;
