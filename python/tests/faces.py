@@ -40,7 +40,7 @@ EVERYWHERE = {
 
 HOLD = """
 import sys, nuthatch
-with nuthatch.connect(sys.argv[1], program="the holder"):
+with nuthatch.connect(sys.argv[1], program="the holder", erasure_grace=0.05):
     print("open", flush=True)
     sys.stdin.read()
 """

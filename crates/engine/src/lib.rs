@@ -54,7 +54,7 @@ pub use database::{
 };
 pub use durability::Durability;
 pub use error::{Error, ErrorKind, Result};
-pub use files::{AddOptions, AddReport, FileInfo, Progress, Skipped, citation};
+pub use files::{AddOptions, AddReport, FILE_ABSENT, FileInfo, Progress, Skipped, citation};
 pub use folder::{FORMAT_OLDEST_READABLE, FORMAT_VERSION};
 pub use graph::{
     Edge, EdgeDirection, EdgeId, GraphCounts, GraphWrites, ListNodes, Neighbor, NeighborPage, Neighbors, Node,
@@ -69,7 +69,9 @@ pub use nuthatch_filter::{
 pub use nuthatch_text::snippet as text_snippet;
 pub use nuthatch_truth::Damage;
 pub use nuthatch_vector::{Accuracy, Element, Metric};
-pub use options::{BUILD_MEMORY_DEFAULT_BYTES, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options};
+pub use options::{
+    BUILD_MEMORY_DEFAULT_BYTES, ERASURE_GRACE_MAX, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options,
+};
 pub use process::{
     Collection, Database, FolderHolder, Graph, Keyspace, Snapshot, SnapshotCollection, SnapshotGraph, SnapshotKeyspace,
 };

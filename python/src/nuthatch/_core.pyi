@@ -18,6 +18,7 @@ class OpenArguments(TypedDict):
     build_threads: int | None
     sync_interval_ms: int | None
     snapshot_age_seconds: float | None
+    erasure_grace_seconds: float | None
     must_exist: bool
     exclusive: bool
     program: str

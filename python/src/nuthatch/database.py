@@ -48,6 +48,7 @@ def connect(
     build_threads: int | None = None,
     sync_interval_ms: int | None = None,
     snapshot_age: TimeToLive | None = None,
+    erasure_grace: TimeToLive | None = None,
     create: bool = True,
     exclusive: bool = False,
     program: str | None = None,
@@ -68,6 +69,8 @@ def connect(
 
     ``sync_interval_ms`` (default 100) is how long a write with ``durability="interval"`` may wait until it is on the disk.
     ``snapshot_age`` (seconds or a timedelta; default ten minutes) is how old a snapshot or a transaction may become.
+    ``erasure_grace`` (default ten seconds; a minute at most) is how long ``erase``, ``reclaim`` and dropping a tenant wait for
+    those from before until they end them.
 
     ``create=False`` raises NotFoundError for a folder that is not there. ``exclusive=True`` wants the folder alone: while it is
     open others are refused, and so is this call when another has it. ``program`` is what others are told about this process.
@@ -89,8 +92,16 @@ def connect(
     >>> db.close()
     """
     if (url := server_address(path)) is not None:
-        of_the_folder = (memory_budget, mapped, build_memory, build_threads, sync_interval_ms, snapshot_age, exclusive)
-        return _ask_server(url, api_key, tenant, timeout, ca, client_cert, (*of_the_folder, not create))
+        of_the_folder = (
+            memory_budget,
+            mapped,
+            build_memory,
+            build_threads,
+            sync_interval_ms,
+            snapshot_age,
+            erasure_grace,
+        )
+        return _ask_server(url, api_key, tenant, timeout, ca, client_cert, (*of_the_folder, exclusive, not create))
     if (api_key, tenant, timeout, ca, client_cert) != (None,) * 5:
         raise InvalidError(
             "api_key, tenant, timeout, ca and client_cert are for servers (http://…); a folder's tenant is Database.tenant"
@@ -106,6 +117,7 @@ def connect(
         "build_threads": threads,
         "sync_interval_ms": arguments.optional_whole("sync_interval_ms", sync_interval_ms),
         "snapshot_age_seconds": arguments.time("snapshot_age", snapshot_age),
+        "erasure_grace_seconds": arguments.time("erasure_grace", erasure_grace),
         "must_exist": not create,
         "exclusive": arguments.flag("exclusive", exclusive),
         "program": program or _program(),
@@ -355,7 +367,9 @@ class Database(Tenants):
         left in the folder (of one ``collection``, or of everything). It takes as long as reading and writing the data; searches
         and writes go on. The receipt names the files; it is kept in the folder, see ``receipts``.
 
-        Raises ConflictError while a snapshot from before the deletion is open.
+        Snapshots and transactions from before, of whatever tenant and process, get ``erasure_grace`` of ``connect`` to end; then
+        they are ended, and their next read raises ConflictError. The receipt counts them. Raises ConflictError while an export
+        or a very long read from before goes on for more than a minute.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -576,8 +590,8 @@ def _ask_server(
 ) -> Database:
     if any(of_the_folder):
         raise InvalidError(
-            "memory_budget, mapped, build_memory, build_threads, sync_interval_ms, snapshot_age, create and exclusive are for"
-            " folders; a server has settings of its own"
+            "memory_budget, mapped, build_memory, build_threads, sync_interval_ms, snapshot_age, erasure_grace, create and"
+            " exclusive are for folders; a server has settings of its own"
         )
     certificate, key = client_cert if isinstance(client_cert, tuple) else (client_cert, None)
     given: ServerArguments = {

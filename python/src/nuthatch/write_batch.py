@@ -63,7 +63,8 @@ class Batch(Pending):
 
         They are read, split and kept in memory at once, by this process; the report says what the batch will change. Raises
         InvalidError for a file that is in the batch already, ExhaustedError beyond 128 MiB; ``commit`` raises ConflictError when
-        somebody else has added or removed one of the files meanwhile.
+        somebody else has added or removed one of the files meanwhile. Over HTTP the server splits them; the whole batch is one
+        request, and so no larger than the server's ``body_max``.
         """
         return self._add_files(None, paths, collection, options)
 
@@ -76,7 +77,7 @@ class Batch(Pending):
     ) -> AddReport:
         into, given = collection._core, as_given(paths, options, cancel)
         if isinstance(self._core, OverHttp):
-            return self._core.add_files(into, given)
+            return reports.add_report(self._core.add_files(into, given))
         if isinstance(into, OverHttp):
             raise _another(collection)
         return reports.add_report(self._core.add_files(into, given))

@@ -136,7 +136,7 @@ def reading(notes: nuthatch.Collection) -> Iterator[str]:
 
 
 def keys_and_values(db: nuthatch.Database, notes: nuthatch.Collection) -> Iterator[bytes]:
-    nuthatch.connect(":memory:", sync_interval_ms=50, snapshot_age=datetime.timedelta(minutes=5))
+    nuthatch.connect(":memory:", sync_interval_ms=50, snapshot_age=datetime.timedelta(minutes=5), erasure_grace=5)
     kv = db.kv("sessions", create=True, durability="interval")
     assert_type(kv, nuthatch.Keyspace)
     assert_type(db.keyspaces(), list[str])

@@ -38,32 +38,34 @@ impl Shared {
     pub(crate) fn mend_graph(&self, shard: Shard) -> Result<u64> {
         let (mut batch, mut lost, mut failed) = (Batch::new(), 0, Ok(()));
         self.scan(Table::Kv, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, _| {
-            let mut mend = || -> Result<()> {
-                match Place::of(Shard::suffix(key)) {
-                    Some(Place::Edge(id)) => {
-                        let pointer = shard.key(&key::pointer(&id));
-                        if self.get(Table::Kv, &pointer)?.is_none() {
-                            batch.put(Table::Kv, pointer, stored_inline(Vec::new()));
-                        }
-                    }
-                    Some(Place::Pointer(id)) if self.get(Table::Kv, &shard.key(&key::edge(&id)))?.is_none() => {
-                        batch.delete(Table::Kv, key.to_vec());
-                        lost += 1;
-                    }
-                    _ => {}
-                }
-                match batch.len() < MENDED_AT_ONCE {
-                    true => Ok(()),
-                    false => self.write(std::mem::take(&mut batch)).map(drop),
-                }
-            };
-            failed = mend();
+            failed = self.mend_row(shard, key, &mut batch, &mut lost);
             if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         failed?;
         let position = self.write(batch)?;
         self.make_durable(position, Durability::Commit)?;
         Ok(lost)
+    }
+
+    /// Notes in `batch` what one row of a graph lacks, and writes it when it is full.
+    fn mend_row(&self, shard: Shard, key: &[u8], batch: &mut Batch, lost: &mut u64) -> Result<()> {
+        match Place::of(Shard::suffix(key)) {
+            Some(Place::Edge(id)) => {
+                let pointer = shard.key(&key::pointer(&id));
+                if self.get(Table::Kv, &pointer)?.is_none() {
+                    batch.put(Table::Kv, pointer, stored_inline(Vec::new()));
+                }
+            }
+            Some(Place::Pointer(id)) if self.get(Table::Kv, &shard.key(&key::edge(&id)))?.is_none() => {
+                batch.delete(Table::Kv, key.to_vec());
+                *lost += 1;
+            }
+            _ => {}
+        }
+        match batch.len() < MENDED_AT_ONCE {
+            true => Ok(()),
+            false => self.write(std::mem::take(batch)).map(drop),
+        }
     }
 }
 

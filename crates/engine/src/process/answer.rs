@@ -308,6 +308,7 @@ mod tests {
     use super::*;
     use crate::Options;
     use crate::durability::Durability;
+    use crate::kv::Kind;
     use crate::process::frame;
     use crate::process::limits::Limits;
     use crate::process::meanwhile::Meanwhile;
@@ -363,7 +364,7 @@ mod tests {
             assert_eq!(ask::<Deleted>(&db, 6, &call(Call::DeleteWhere("n = 1".into()))), Deleted { deleted: 2 });
         }
 
-        let id: u32 = ask(&db, 7, &Request::OpenKeyspace { name: "keys".into(), must_exist: false });
+        let id: u32 = ask(&db, 7, &Request::OpenKeyspace { name: "keys".into(), kind: Kind::Plain, must_exist: false });
         let key = || Bytes::from(&b"k"[..]);
         let kv = |call: KvCall| Request::InKeyspace {
             keyspace: Place { name: "keys".into(), id },

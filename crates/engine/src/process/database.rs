@@ -309,10 +309,11 @@ impl Database {
 
     /// Writes every file anew that may hold bytes of what was deleted or replaced before this call (in one collection, or in
     /// all), removes the old ones and what is in quarantine, and returns the receipt. Takes as long as reading and writing the
-    /// data; searches and writes go on.
+    /// data; searches and writes go on. Snapshots and transactions from before, of whatever tenant and process, are ended when they
+    /// do not end by themselves within [`crate::Options::erasure_grace`]; their next read says `Conflict`.
     ///
     /// # Errors
-    /// `NotFound` for a collection that there is not; `Conflict` while a snapshot from before the deletion is open;
+    /// `NotFound` for a collection that there is not; `Conflict` while an export or a very long read from before goes on;
     /// `Exhausted` when the disk has no room for the new files beside the old. Calling again goes on where it ended.
     pub fn reclaim(&self, collection: Option<&str>) -> Result<Receipt> {
         self.either(|db| db.reclaim(collection), || Request::Reclaim(collection.map(Into::into)))

@@ -135,6 +135,33 @@ impl WriteBatch {
         Ok(report)
     }
 
+    /// Adds one document whose content the caller has, as [`Collection::add_document`] does, but written with the batch. `revision` is
+    /// that of [`Collection::preview_document`] or [`crate::FileInfo`], where the caller depends on what was stored of it then.
+    ///
+    /// # Errors
+    /// As those of [`Collection::add_document`] and [`add_files`](Self::add_files); `Conflict` for another revision.
+    pub fn add_document(
+        &mut self,
+        collection: &Collection,
+        path: &str,
+        content: &[u8],
+        options: AddOptions<'_>,
+        revision: Option<&str>,
+    ) -> Result<AddReport> {
+        let (report, set) = collection.with_shelf(|shelf| staged::document(shelf, path, content, options, revision))?;
+        self.records.entry(collection.name().into()).or_default().join(set)?;
+        Ok(report)
+    }
+
+    /// Removes one file with its passages, if it is of this revision.
+    ///
+    /// # Errors
+    /// `Conflict` when it is not; else as [`remove_files`](Self::remove_files).
+    pub fn remove_file(&mut self, collection: &Collection, path: &str, revision: &str) -> Result<()> {
+        let set = collection.with_shelf(|shelf| staged::remove_one(shelf, path, revision))?;
+        self.records.entry(collection.name().into()).or_default().join(set)
+    }
+
     /// Removes the file at `path`, or all files below it, with their passages. Returns how many files that will be.
     ///
     /// # Errors

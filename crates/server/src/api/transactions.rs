@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::batches::{self, Write};
+use crate::api::batches::{Graph, Keys, Records};
 use crate::api::bytes::Bytes;
 use crate::api::durable::Durably;
 use crate::api::graphs::{Around, Listing};
@@ -34,6 +34,19 @@ struct Commit {
     #[serde(default)]
     reads: Vec<Read>,
     writes: Vec<Write>,
+}
+
+/// Writes to one keyspace, one graph or one collection.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+#[schema(as = TransactionWrite)]
+enum Write {
+    /// It is made when there is none.
+    Keys(Keys),
+    /// It is made when there is none.
+    Graph(Graph),
+    /// It must be there.
+    Records(Records),
 }
 
 /// What the writes depend on, in one keyspace, one graph or one collection.
@@ -141,17 +154,17 @@ fn depend_on(transaction: &Transaction, read: Read) -> EngineResult<()> {
 
 fn write(transaction: &Transaction, write: Write) -> EngineResult<()> {
     match write {
-        Write::Keys(batches::Keys { keyspace, changes }) => {
+        Write::Keys(Keys { keyspace, changes }) => {
             transaction.kv(&keyspace)?.multi_put(changes.into_iter().map(KvOp::from).collect())
         }
-        Write::Graph(batches::Graph { graph, delete_nodes, delete_edges, put_nodes, put_edges }) => {
+        Write::Graph(Graph { graph, delete_nodes, delete_edges, put_nodes, put_edges }) => {
             let graph = transaction.graph(&graph)?;
             graph.delete_nodes(&delete_nodes)?;
             graph.delete_edges(&ids_into_engine(delete_edges))?;
             graph.put_nodes(&nodes_into_engine(put_nodes)?)?;
             graph.put_edges(&edges_into_engine(put_edges)?)
         }
-        Write::Records(batches::Records { collection, upsert, delete }) => {
+        Write::Records(Records { collection, upsert, delete }) => {
             let collection = transaction.collection(&collection)?;
             collection.delete(&delete)?;
             collection.upsert(into_engine(upsert)?)
