@@ -15,7 +15,7 @@ use crate::durability::DurabilityArgs;
 use crate::exit::{Failure, Outcome};
 use crate::folder;
 use crate::output::{self, BOLD, Out, plain};
-use crate::units::{count, thousands};
+use crate::units::count;
 
 /// Lines of standard input that are one write.
 const LINES_AT_ONCE: usize = 1000;
@@ -312,8 +312,8 @@ impl Graph {
             false => {
                 for (name, counts) in &found {
                     let about = if counts.exact { "" } else { "about " };
-                    let (nodes, edges) = (thousands(counts.nodes), thousands(counts.edges));
-                    writeln!(out, "{BOLD}{}{BOLD:#}  {about}{nodes} nodes, {about}{edges} edges", plain(name))?;
+                    let (nodes, edges) = (count(counts.nodes, "node"), count(counts.edges, "edge"));
+                    writeln!(out, "{BOLD}{}{BOLD:#}  {about}{nodes}, {about}{edges}", plain(name))?;
                 }
                 if found.is_empty() {
                     output::note("No graphs.");

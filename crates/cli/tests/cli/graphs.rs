@@ -47,7 +47,7 @@ fn what_was_put_is_listed_traversed_and_deleted() {
     let nodes = place.json(&["graph", "list", "-g", "web", "--type", "page", "--json"]);
     let home = json!({"id": "home", "type": "page", "properties": {"title": "Home"}});
     assert_eq!(nodes, json!({"nodes": [home], "cursor": null}));
-    assert_eq!(place.run(&["graph", "ls"]).succeeds().out, "web  1 nodes, 3 edges\n");
+    assert_eq!(place.run(&["graph", "ls"]).succeeds().out, "web  1 node, 3 edges\n");
     let arguments = ["graph", "delete", "--edge", "about", "cites", "book", "-g", "web"];
     assert_eq!(place.run(&arguments).succeeds().out, "Deleted 0 nodes and 1 edge.\n");
     place.run(&arguments).ends(1);
