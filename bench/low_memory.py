@@ -18,7 +18,7 @@ def main(data: str) -> None:
     lines = []
     for (engine, config), rows in results.sweeps(data).items():
         reaching = [row for row in rows if row["recall"] >= RECALL]
-        if not reaching or config == "engine":
+        if not reaching or config.startswith("engine"):
             continue
         effort = min(reaching, key=lambda row: row["cpu_ms"])["effort"]
         for limit in LIMITS_MB[data]:

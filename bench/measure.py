@@ -68,7 +68,8 @@ def adapter(peer: str):
 
 
 def index_folder(peer: str, config: str, data: str) -> Path:
-    return paths.INDEXES / data / f"{peer}.{config}"
+    """`NAME_mapped` differs from `NAME` in how its files are read: they share an index."""
+    return paths.INDEXES / data / f"{peer}.{config.removesuffix('_mapped')}"
 
 
 def build(peer: str, config: str, data: str) -> None:

@@ -33,8 +33,9 @@ Question: at which recall does one core answer how many queries, and what does i
   engines that read or map them while serving do.
 - **Building:** one thread, CPU seconds of the process; the peak is resident memory, for the peers with the base rows mapped.
 - **Ours:** `graph_read` and `graph_mapped` are the index of one segment by itself (`crates/vector`), reading its files or
-  mapping them; `engine` is the whole program through its Python module, durability `commit` (every write call fsynced before
-  it returns), the default memory budget of 64 MiB. The peers are libraries called from Python, without durability but for
+  mapping them, with a block cache that holds all its codes; `engine` is the whole program through its Python module, durability
+  `commit` (every write call fsynced before it returns), the default memory budget of 64 MiB, and `engine_mapped` the same folder
+  opened with `mapped=True`. The peers are libraries called from Python, without durability but for
   LanceDB, Chroma and sqlite-vec with their own defaults. skeg is a server on the loopback address: CPU time and memory are
   those of its process, its client's apart; its wall times contain the way there and back. Its `tq2_mmap` (low memory) and `tq2`
   have one shard and are asked read-only, `tq2_mmap_shards` has one for each core, as it makes them when left alone.
@@ -65,6 +66,7 @@ COLUMNS = [
     "build CPU s",
     "build peak MB",
 ]
+RATIOS = ["config", *(f"@{recall:.2f}".replace("0.", ".") for recall in results.RECALLS)]
 LOW = [
     "limit MB",
     "engine",
@@ -92,6 +94,7 @@ def main() -> None:
         parts.append(f"## {name}: {shape}\n\n{made_of[0].upper()}{made_of[1:]}. Sorted by speed at recall .95.\n")
         parts.append(table(COLUMNS, frontier_rows(sweeps)))
         parts.append(f"![Recall against speed](vector/{name}-speed.svg)\n\n![Memory](vector/{name}-memory.svg)\n")
+        parts.extend(goals(sweeps))
         parts.extend(low_memory(name))
         for peer, rows in results.beside(name).items():
             parts.extend(beside(name, peer, rows))
@@ -166,21 +169,40 @@ def beside(name: str, peer: str, sweeps: dict[tuple[str, str], list[dict]]) -> l
     loads = [load for row in every for load in row["load"]]
     told = BESIDE.format(rounds=max(row["round"] for row in every) + 1, load=f"{min(loads):.1f} to {max(loads):.1f}")
     theirs = [rows for (engine, _), rows in sweeps.items() if engine == peer]
-    lines = []
-    for (engine, config), rows in sweeps.items():
-        if engine != peer:
-            fastest = [max((results.at(rows, recall) or 0 for rows in theirs), default=0) for recall in results.RECALLS]
-            speeds = [results.at(rows, recall) for recall in results.RECALLS]
-            ratios = [f"{a / b:.1f}" if a and b else "-" for a, b in zip(speeds, fastest, strict=True)]
-            lines.append([f"{config} / {peer}", *ratios])
-    columns = ["config", *(f"@{recall:.2f}".replace("0.", ".") for recall in results.RECALLS)]
+    lines = [
+        [f"{config} / {peer}", *ratios(rows, theirs)] for (engine, config), rows in sweeps.items() if engine != peer
+    ]
     head = f"### {name} beside {peer}\n\n{told}"
     return [
         head,
         table(COLUMNS, frontier_rows(sweeps)),
         "How many times as fast as its fastest:\n",
-        table(columns, lines),
+        table(RATIOS, lines),
     ]
+
+
+def goals(sweeps: dict[tuple[str, str], list[dict]]) -> list[str]:
+    """How many times faster ours are than the fastest peer, and reading in little memory, than Qdrant Edge from its disk."""
+    peers = [rows for (engine, _), rows in sweeps.items() if engine != "nuthatch"]
+    qdrant = [rows for (engine, _), rows in sweeps.items() if engine == "qdrant_edge"]
+    compared = [(config, "the fastest peer", peers) for config in ("graph_mapped", "engine_mapped")]
+    compared += [(config, "qdrant_edge", qdrant) for config in ("graph_read", "engine")]
+    lines = [
+        [f"{config} / {whom}", *ratios(sweeps["nuthatch", config], theirs)]
+        for config, whom, theirs in compared
+        if theirs and ("nuthatch", config) in sweeps
+    ]
+    return ["How many times as fast:\n", table(RATIOS, lines)] if lines else []
+
+
+def ratios(ours: list[dict], theirs: list[list[dict]]) -> list[str]:
+    """At each recall, our speed over that of their fastest."""
+    told = []
+    for recall in results.RECALLS:
+        speed = results.at(ours, recall)
+        fastest = max((results.at(rows, recall) or 0 for rows in theirs), default=0)
+        told.append("-" if not speed else f"{speed / fastest:.2f}" if fastest else "only ours")
+    return told
 
 
 def absent() -> str:

@@ -1,19 +1,20 @@
 """The whole engine through its Python module: write, seal, merge; then one search a call as a program makes it.
 
-Durability `commit`: every call of 1,000 records is fsynced before it returns. The default memory budget.
+Durability `commit`: every call of 1,000 records is fsynced before it returns. The default memory budget; `engine_mapped` maps what a graph
+walk reads, for machines with memory to spare.
 """
 
 import nuthatch
 
 VERSION_OF = None
-CONFIGS = {"engine": {}}
+CONFIGS = {"engine": {"mapped": False}, "engine_mapped": {"mapped": True}}
 
 
 def efforts(config):
     return [{"recall": recall} for recall in (0.9, 0.95, 0.98, 0.99, 0.995)]
 
 
-def build(base, metric, folder):
+def build(base, metric, folder, mapped):
     with nuthatch.connect(folder / "nuthatch") as database:
         rows = database.collection("bench", dim=base.shape[1], metric=metric, embedder="none")
         for start in range(0, len(base), 1_000):
@@ -23,8 +24,8 @@ def build(base, metric, folder):
 
 
 class Searcher:
-    def __init__(self, folder, metric, dim):
-        self.database = nuthatch.connect(folder / "nuthatch", create=False)
+    def __init__(self, folder, metric, dim, mapped):
+        self.database = nuthatch.connect(folder / "nuthatch", create=False, mapped=mapped)
         self.rows = self.database.collection("bench")
 
     def set(self, recall):

@@ -28,7 +28,6 @@ mod error;
 mod files;
 mod folder;
 mod kv;
-mod limit;
 mod lock;
 mod options;
 mod process;

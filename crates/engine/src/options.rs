@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nuthatch_segment::Access;
+use nuthatch_segment::{Access, usable_memory_bytes};
 use nuthatch_truth::EmbeddedOptions;
 
 use crate::clock::Clock;
-use crate::limit::usable_memory_bytes;
 use crate::{Error, Result};
 
 /// The smallest budget that the parts can work in: tantivy's writer alone takes 15 MB while it commits.

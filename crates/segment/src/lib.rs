@@ -17,6 +17,7 @@ mod pread;
 mod records;
 mod sealed;
 mod stream;
+mod usable_memory;
 mod writer;
 
 pub use block_file::BlockFile;
@@ -25,6 +26,7 @@ pub use error::{Result, SegmentError};
 pub use records::{Access, ReadStats, RecordFile, RecordFileWriter, RecordReader, Route, Visit};
 pub use sealed::{read_sealed, seal, sync_folder, unseal, verify_sealed, write_sealed};
 pub use stream::StreamVerifier;
+pub use usable_memory::usable_memory_bytes;
 pub use writer::BlockFileWriter;
 
 /// Version of the block file layout drawn in `docs/internals/data-folder.md`.

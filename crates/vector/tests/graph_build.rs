@@ -184,7 +184,7 @@ fn quality_is_as_measured_whatever_the_order_of_rows() {
     let (rows, queries) = clusters(64, 10_000, 200, 100, 1.0, 7);
     let mut ordered: Vec<&[f32]> = rows.rows().collect();
     let edges = built(&codes(64, ordered.iter().copied()));
-    assert_eq!(recall(&edges, &ordered, &queries, 10).0, 0.9795);
+    assert_eq!(recall(&edges, &ordered, &queries, 10).0, 0.9835);
     // Cluster after cluster: the rows of one are nearest to its first.
     let first = |row: &[f32]| {
         let distance = |other: &[f32]| row.iter().zip(other).map(|(x, y)| (x - y) * (x - y)).sum::<f32>();
@@ -192,7 +192,7 @@ fn quality_is_as_measured_whatever_the_order_of_rows() {
     };
     ordered.sort_by_cached_key(|row| first(row));
     let edges = built(&codes(64, ordered.iter().copied()));
-    assert_eq!(recall(&edges, &ordered, &queries, 10).0, 0.9910);
+    assert_eq!(recall(&edges, &ordered, &queries, 10).0, 0.9820);
 }
 
 #[test]

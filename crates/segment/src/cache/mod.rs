@@ -147,9 +147,11 @@ impl BlockCache {
         self.pool.capacity_bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether the open files are so much larger than the cache that blocks read for a few bytes push each other out.
+    /// Whether the open files are larger than the cache, so that blocks read for a few bytes push each other out. A sixteenth more
+    /// may be open: not everything that is open is asked for.
     pub fn is_crowded(&self) -> bool {
-        self.pool.open_bytes.load(Ordering::Relaxed) / 3 > self.capacity_bytes() / 2
+        let capacity = self.capacity_bytes();
+        self.pool.open_bytes.load(Ordering::Relaxed) > capacity + capacity / 16
     }
 
     /// To be called now and then: an owner that has asked for nothing since the last but one time loses the protection of its share.
@@ -196,5 +198,26 @@ impl BlockCache {
     pub(crate) fn forget_file(&self, file: u64, bytes: u64) {
         self.pool.open_bytes.fetch_sub(bytes, Ordering::Relaxed);
         self.pool.blocks.retain(|key, _| key.0 != file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_do_not_fit_crowd_the_cache_until_enough_are_closed() {
+        let cache = BlockCache::new(16 << 20);
+        cache.count_file(16 << 20);
+        assert!(!cache.is_crowded(), "everything fits");
+        cache.count_file(1 << 20);
+        assert!(!cache.is_crowded(), "a sixteenth more may be open");
+        cache.count_file(1);
+        assert!(cache.is_crowded());
+        cache.set_capacity(32 << 20);
+        assert!(!cache.is_crowded());
+        cache.set_capacity(16 << 20);
+        cache.forget_file(0, 1);
+        assert!(!cache.is_crowded());
     }
 }

@@ -11,7 +11,7 @@ use super::page_cache;
 use super::trailer::{TRAILER_BYTES, Trailer};
 use super::{Access, CHECKSUM_BYTES, RecordReader, checksum};
 use crate::pread::pread;
-use crate::{Result, SegmentError};
+use crate::{Result, SegmentError, usable_memory_bytes};
 
 /// An open record file. Cheap to share; each thread reads through a [`RecordReader`] of its own.
 pub struct RecordFile {
@@ -91,6 +91,12 @@ impl RecordFile {
     /// The share of the last records that had to come from the disk, 0 to 1.
     pub fn cold_share(&self) -> f64 {
         self.pace.share()
+    }
+
+    /// Whether the machine, or this process's container, could hold the whole file: if not, some of its records always come from the
+    /// disk. True where the system does not say what there is.
+    pub fn could_be_cached(&self) -> bool {
+        usable_memory_bytes().is_none_or(|usable| self.len() <= usable)
     }
 
     pub fn access(&self) -> Access {

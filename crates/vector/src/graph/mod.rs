@@ -40,6 +40,8 @@ pub(crate) use walk::{Bounds, Extent};
 pub(crate) const GRAPH_FILE: &str = "graph";
 /// One search in so many walks a graph that was cold before.
 const LOOK_AGAIN: u32 = 4;
+/// The same where there is no memory for all of it: it stays cold, unless what is asked for lies together.
+const LOOK_AGAIN_IN_VAIN: u32 = 64;
 /// Memory of so many walks is kept for the next ones.
 const SCRATCH_KEPT: usize = 16;
 
@@ -50,6 +52,7 @@ pub(crate) struct Graph {
     file: Arc<RecordFile>,
     scratch: parking_lot::Mutex<Vec<Scratch>>,
     looked_at: AtomicU32,
+    look_again: u32,
 }
 
 impl Graph {
@@ -63,7 +66,9 @@ impl Graph {
         if !same {
             return Err(SegmentError::corrupt(file.path(), "its header differs from that of codes1 beside it").into());
         }
-        Ok(Self { header, layout, file, scratch: parking_lot::Mutex::new(Vec::new()), looked_at: AtomicU32::new(0) })
+        let look_again = if file.could_be_cached() { LOOK_AGAIN } else { LOOK_AGAIN_IN_VAIN };
+        let scratch = parking_lot::Mutex::new(Vec::new());
+        Ok(Self { header, layout, file, scratch, looked_at: AtomicU32::new(0), look_again })
     }
 
     /// Reads the whole file and checks every checksum.
@@ -75,7 +80,7 @@ impl Graph {
     /// they have become warm, nor makes them so.
     pub(crate) fn cold_share(&self) -> f64 {
         let share = self.file.cold_share();
-        match share > 0.0 && !self.looked_at.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOK_AGAIN) {
+        match share > 0.0 && !self.looked_at.fetch_add(1, Ordering::Relaxed).is_multiple_of(self.look_again) {
             true => share,
             false => 0.0,
         }

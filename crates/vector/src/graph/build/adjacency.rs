@@ -1,6 +1,7 @@
 //! The graph while it grows: lists with slack, so that most new edges are appended and only every so many prune a list.
 
 use super::edges::Edges;
+use super::prune::Pruned;
 use super::{DEGREE, SLACK};
 
 /// Places of a list: what a finished list may hold, and slack.
@@ -94,9 +95,9 @@ impl<'a> Lists<'a> {
         usize::from(self.heads[(node - self.first) as usize].chosen)
     }
 
-    /// Replaces a list by what one pruning chose.
-    pub(super) fn choose(&mut self, node: u32, neighbours: &[u32]) {
-        self.replace(node, neighbours, neighbours.len());
+    /// Replaces a list by what one pruning left of it.
+    pub(super) fn choose(&mut self, node: u32, pruned: Pruned<'_>) {
+        self.replace(node, pruned.neighbours, pruned.chosen);
     }
 
     /// Replaces a list that no pruning has seen as it is.

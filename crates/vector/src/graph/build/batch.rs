@@ -10,7 +10,7 @@ use super::adjacency::{Adjacency, CAPACITY, Lists};
 use super::beam::Beam;
 use super::candidate::Candidate;
 use super::codes::BuildCodes;
-use super::prune::Pruner;
+use super::prune::{Pruned, Pruner};
 use super::{BuildParameters, DEGREE, parallel};
 
 /// Rows that a thread takes at a time.
@@ -39,43 +39,55 @@ pub(super) struct Target<'a> {
     pub(super) alpha: f32,
 }
 
+/// What one pruning left of the candidates for a new row, kept until all rows of the batch were searched for.
 #[derive(Clone, Copy, Default)]
-struct Chosen {
+struct Linked {
     neighbours: [u32; DEGREE],
     degree: usize,
+    chosen: usize,
+}
+
+impl Linked {
+    fn new(pruned: Pruned<'_>) -> Self {
+        let mut linked = Self { degree: pruned.neighbours.len(), chosen: pruned.chosen, ..Self::default() };
+        linked.neighbours[..linked.degree].copy_from_slice(pruned.neighbours);
+        linked
+    }
+
+    fn pruned(&self) -> Pruned<'_> {
+        Pruned { neighbours: &self.neighbours[..self.degree], chosen: self.chosen }
+    }
 }
 
 impl Target<'_> {
     pub(super) fn insert(self, rows: &[u32], workers: &mut [Worker]) {
-        let chosen = self.choose(rows, workers);
+        let linked = self.choose(rows, workers);
         let mut lists = self.adjacency.all();
         let mut back = Vec::with_capacity(rows.len() * DEGREE);
-        for (row, chosen) in rows.iter().zip(&chosen) {
-            let neighbours = &chosen.neighbours[..chosen.degree];
-            lists.choose(*row, neighbours);
-            back.extend(neighbours.iter().map(|target| u64::from(*target) << 32 | u64::from(*row)));
+        for (row, linked) in rows.iter().zip(&linked) {
+            let pruned = linked.pruned();
+            lists.choose(*row, pruned);
+            back.extend(pruned.neighbours.iter().map(|target| u64::from(*target) << 32 | u64::from(*row)));
         }
         back.sort_unstable();
         link_all_back(self.codes, lists, &back, self.alpha, workers);
     }
 
     /// The neighbours of each row among those that are in the graph.
-    fn choose(&self, rows: &[u32], workers: &mut [Worker]) -> Vec<Chosen> {
-        let mut chosen = vec![Chosen::default(); rows.len()];
-        let tasks = rows.chunks(TASK_ROWS).zip(chosen.chunks_mut(TASK_ROWS)).collect();
+    fn choose(&self, rows: &[u32], workers: &mut [Worker]) -> Vec<Linked> {
+        let mut linked = vec![Linked::default(); rows.len()];
+        let tasks = rows.chunks(TASK_ROWS).zip(linked.chunks_mut(TASK_ROWS)).collect();
         let (codes, adjacency) = (self.codes, &*self.adjacency);
-        parallel::for_each(workers, tasks, |worker, (rows, chosen): (&[u32], &mut [Chosen])| {
+        parallel::for_each(workers, tasks, |worker, (rows, linked): (&[u32], &mut [Linked])| {
             let Worker { beam, pruner } = worker;
-            for (row, chosen) in rows.iter().zip(chosen) {
+            for (row, linked) in rows.iter().zip(linked) {
                 beam.search(codes, adjacency, self.entry, &codes.row(*row));
                 pruner.candidates.clear();
                 pruner.candidates.extend_from_slice(&beam.expanded);
-                pruner.prune(codes, *row, self.alpha);
-                chosen.degree = pruner.chosen.len();
-                chosen.neighbours[..chosen.degree].copy_from_slice(&pruner.chosen);
+                *linked = Linked::new(pruner.prune(codes, *row, self.alpha));
             }
         });
-        chosen
+        linked
     }
 }
 
@@ -124,8 +136,7 @@ fn prune_again(codes: &BuildCodes, pruner: &mut Pruner, lists: &mut Lists<'_>, n
     pruner.candidates.extend(old[..chosen].iter().map(|other| candidate(*other).marked()));
     pruner.candidates.extend(old[chosen..].iter().map(|other| candidate(*other)));
     pruner.candidates.extend(edges.iter().map(|edge| candidate(*edge as u32)));
-    pruner.prune(codes, node, alpha);
-    lists.choose(node, &pruner.chosen);
+    lists.choose(node, pruner.prune(codes, node, alpha));
 }
 
 /// Prunes every list that has grown longer than a finished one may be.

@@ -19,7 +19,7 @@ use crate::Result;
 
 const MAGIC: &[u8; 8] = b"NUTBUILD";
 /// Part of what a checkpoint must match: any change of how graphs are built raises it.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// A checkpoint is read once, in order.
 const CACHE_BYTES: u64 = 1 << 20;
 

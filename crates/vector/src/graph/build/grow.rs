@@ -53,10 +53,10 @@ pub(super) fn keep(
             let candidates = &mut worker.pruner.candidates;
             candidates.clear();
             candidates.extend(kept.iter().map(|other| Candidate::new(row.distance(&codes.row(*other)), *other)));
-            worker.pruner.prune(codes, node, parameters.alpha);
+            let pruned = worker.pruner.prune(codes, node, parameters.alpha);
             // A node that lost everything around it is inserted again.
-            if !worker.pruner.chosen.is_empty() {
-                lists.choose(node, &worker.pruner.chosen);
+            if !pruned.neighbours.is_empty() {
+                lists.choose(node, pruned);
             }
         }
     });

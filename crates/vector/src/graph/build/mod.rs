@@ -55,7 +55,7 @@ pub struct BuildParameters {
 
 impl Default for BuildParameters {
     fn default() -> Self {
-        Self { beam: 100, alpha: 1.1, seed: 0 }
+        Self { beam: 100, alpha: 1.05, seed: 0 }
     }
 }
 
@@ -119,7 +119,7 @@ impl<'a> GraphBuilder<'a> {
         } else if entries.is_empty() {
             entries = order::choose_entries(codes, &waiting);
             if let Some(entry) = entries.first() {
-                adjacency.all().choose(*entry, &[]);
+                adjacency.all().set(*entry, &[]);
                 waiting.retain(|row| row != entry);
             }
         }

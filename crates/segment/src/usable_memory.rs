@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The least of all limits that hold; `None` where the system does not tell (anything but Linux).
-pub(crate) fn usable_memory_bytes() -> Option<u64> {
+pub fn usable_memory_bytes() -> Option<u64> {
     let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
     let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let limits = groups.lines().flat_map(|line| limits_of(line, Path::new("/sys/fs/cgroup")));
