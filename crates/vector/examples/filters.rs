@@ -2,11 +2,12 @@
 //!
 //! Data: an index that `examples/graph.rs` built, the `.npy` files of its rows and of queries. Commands:
 //!   `filters FOLDER ROWS.npy QUERIES.npy [--access read|mapped] [--cache MIB] [--recall R] [--limit K] [--queries N] [--only KIND]
-//!     [--shares S,…]`
+//!     [--shares S,…] [--strange]`
 //! Run as `cargo run --release -p nuthatch-vector --example filters -- …`. One thread, warm; a block cache of 1,024 MiB and recall .99
 //! when nothing is said. A row counts as found when its exact similarity reaches that of the K-th best row that matches.
 //!
-//! Filters: `random`, rows at random; `beside`, those nearest to a row near the query; `other`, those nearest to any row. Filtered
+//! Filters: `random`, rows at random; `beside`, those nearest to a row near the query; `other`, those nearest to any row; `islands`, four such balls of
+//! very different sizes; `mixed`, one of nine tenths of the rows, the others at random. `--strange`: queries that are like no row. Filtered
 //! searches take turns with unfiltered ones of the same queries, whose cost theirs is divided by: on a busy machine the ratio
 //! means more than the times. CPU is that of the thread, mean; p50 and p99 are wall time.
 

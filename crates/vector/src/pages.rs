@@ -24,7 +24,7 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// Where many are looked up in a row. What they take of the nearest cache is half of it.
+    /// Where many are looked up in a row: so many that it hardly counts that each time begins without any under way.
     pub(crate) const MANY: usize = 1024;
     /// Where what was found decides what is looked up next.
     pub(crate) const FEW: usize = 32;

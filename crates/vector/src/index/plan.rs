@@ -195,6 +195,16 @@ mod tests {
     }
 
     #[test]
+    fn a_walk_that_is_lost_goes_on_among_what_matches_where_codes_are_dear() {
+        let seeds = |matching| match shape(1_000_000, 128, true).choose(matching, 10, Some(334), 0.0) {
+            Choice::Walk(Extent::Reach(reach)) => reach.seeds,
+            other => panic!("{matching}: {other:?}"),
+        };
+        assert!(seeds(500_000) > 0 && seeds(200_000) > 0);
+        assert_eq!(seeds(50_000), 0);
+    }
+
+    #[test]
     fn single_rows_of_codes_that_the_cache_has_no_room_for_are_dearer_than_a_walk() {
         let shape = Shape { uncached_one: 190, four_is_cached: false, ..shape(1_000_000, 128, false) };
         assert!(matches!(shape.choose(10_000, 10, Some(118), 0.0), Choice::Walk(Extent::Reach(_))));
