@@ -8,9 +8,9 @@
 use crate::rows::Rows;
 
 /// Rows of a stretch that are asked one by one, at most.
-const ASKED_MAX: u32 = 64;
+const ASKED_MAX: u32 = 16;
 
-/// Around `wanted` of the `matching` ones of `rows` in a segment of `count`: one of each of as many stretches, finer ones
+/// Around `wanted` of `rows` of a segment of `count`: one of each of as many stretches, finer ones
 /// where most stretches have none.
 pub(crate) fn spread(rows: Rows<'_>, count: u32, wanted: u32) -> Vec<u32> {
     let mut stretches = wanted.clamp(1, count.max(1));

@@ -88,9 +88,11 @@ impl Share {
 enum Stage {
     /// Going to the query, and from there on to what matches.
     Towards,
-    /// Without what it needs to go on.
+    /// What matches lies elsewhere, and no more is known of where.
     Lost,
+    /// Over matching nodes alone.
     Among,
+    /// Something else finds them.
     GivenUp,
 }
 
