@@ -34,7 +34,7 @@ def server() -> Iterator[str]:
     """The address of a server that runs for the whole session."""
     with (
         faces.in_memory() as place,
-        faces.served(place / "memory", "--backup-dir", str(place / "backups")) as address,
+        faces.served(place / "memory", "--erasure-grace", "50ms", "--backup-dir", str(place / "backups")) as address,
     ):
         yield address
 

@@ -292,7 +292,13 @@ def test_a_bad_keyspace_is_refused_and_not_made(db):
         with pytest.raises(nuthatch.InvalidError):
             db.kv("new", **options)
     assert db.keyspaces() == []
-    for options in ({"sync_interval_ms": -1}, {"sync_interval_ms": 2.5}, {"snapshot_age": 0}, {"snapshot_age": "1h"}):
+    for options in (
+        {"sync_interval_ms": -1},
+        {"sync_interval_ms": 2.5},
+        {"snapshot_age": 0},
+        {"snapshot_age": "1h"},
+        {"erasure_grace": 61},
+    ):
         with pytest.raises(nuthatch.InvalidError):
             nuthatch.connect(":memory:", **options)
 

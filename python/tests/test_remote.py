@@ -80,8 +80,6 @@ NOT_TO_BE_HAD: list[tuple[str, Callable[[nuthatch.Database], object], str]] = [
         lambda db: db.collection("c", embedder=nuthatch.embedders.function(len, name="f", dim=2)),
         "none",
     ),
-    ("files in batches", lambda db: db.batch().add_files(".", db.collection("c", embedder="none")), "Database.add"),
-    ("removing them so", lambda db: db.batch().remove_files("a", db.collection("c", embedder="none")), "Database.add"),
 ]
 
 
@@ -453,6 +451,51 @@ def test_files_are_sent_under_names_of_the_servers(remote, tmp_path):
         remote.add(notes / "nowhere", documents)
     with pytest.raises(nuthatch.InvalidError, match="the same name"):
         remote.add([notes, tmp_path / "notes"], documents)
+
+
+def test_a_batch_of_files_is_what_was_looked_at_or_nothing(remote, tmp_path):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    for name, text in (("a.md", "about apples"), ("b.md", "about pears"), ("c.bin", "text at first")):
+        (notes / name).write_text(f"# Title\n\n{text}\n")
+    documents = remote.collection("documents", embedder="none")
+    remote.add(notes, documents)
+    stored = documents.count()
+    (notes / "a.md").write_text("# Title\n\nabout quinces\n")
+    (notes / "b.md").unlink()
+    (notes / "c.bin").write_bytes(bytes(range(256)) * 8)
+    (notes / "d.md").write_text("# Title\n\nabout plums\n")
+    with remote.batch() as batch:
+        report = batch.add_files(notes, documents, prune=True, passage_chars=200)
+        batch.kv("keys")["seen"] = "1"
+        counts = (report.files_added, report.files_changed, report.files_pruned, report.files_unchanged)
+        assert counts == (1, 1, 1, 0)
+        assert [skipped.path.name for skipped in report.skipped] == ["c.bin"]
+        assert (report.passages_added, report.passages_removed) == (2, 3)
+        assert (documents.count(), "seen" in remote.kv("keys")) == (stored, False), "nothing is written before the end"
+    assert [file.path for file in documents.files()] == ["notes/a.md", "notes/d.md"], (
+        "what c.bin held is true no longer"
+    )
+    assert [hit.id for hit in documents.search("quinces")] == ["notes/a.md#0"]
+    assert remote.kv("keys")["seen"] == b"1"
+    # Somebody else was quicker, with a file that the batch adds or one that was not there.
+    for name in ("a.md", "new.md"):
+        late = remote.batch()
+        (notes / name).write_text("# Title\n\nmine\n")
+        late.add_files(notes / name, documents)
+        late.kv("keys")["seen"] = "2"
+        (notes / name).write_text("# Title\n\ntheirs\n")
+        remote.add(notes / name, documents)
+        with pytest.raises(nuthatch.ConflictError, match="somebody else"):
+            late.commit()
+        assert remote.kv("keys")["seen"] == b"1"
+    batch = remote.batch()
+    elsewhere = nuthatch.connect(":memory:")
+    with elsewhere, pytest.raises(nuthatch.InvalidError, match="another database"):
+        batch.add_files(notes, elsewhere.collection("documents", embedder="none"))
+    batch.rollback()
+    with pytest.raises(nuthatch.ClosedError, match="batch is over"):
+        batch.add_files(notes, documents)
 
 
 def test_every_awaited_call_asks_the_server_too(url):

@@ -49,8 +49,9 @@ def test_a_batch_writes_everything_at_the_end(db, notes):
     assert [hit.id for hit in notes.search("new", where="n = 1")] == ["new"]
 
 
-@pytest.mark.not_over("http", "a batch over HTTP takes no files")
-def test_files_of_a_batch_are_written_with_the_rest_of_it(db, notes, tmp_path):
+def test_files_of_a_batch_are_written_with_the_rest_of_it(address, db, notes, tmp_path):
+    # A server knows them by names below the folder that was added.
+    first = f"{tmp_path.name}/a.md" if address.startswith("http") else tmp_path / "a.md"
     (tmp_path / "a.md").write_text("# First\n\nabout apples\n")
     (tmp_path / "b.md").write_text("# Second\n\nabout pears\n")
     told = []
@@ -64,8 +65,8 @@ def test_files_of_a_batch_are_written_with_the_rest_of_it(db, notes, tmp_path):
     assert (notes.count(), len(notes.files()), db.kv("keys")["files"]) == (2, 2, b"2")
     late = db.batch()
     late.kv("keys")["files"] = "1"
-    assert late.remove_files(tmp_path / "a.md", notes) == 1
-    notes.remove_files(tmp_path / "a.md")
+    assert late.remove_files(first, notes) == 1
+    notes.remove_files(first)
     with pytest.raises(nuthatch.ConflictError, match="somebody else"):
         late.commit()
     assert db.kv("keys")["files"] == b"2"
@@ -201,6 +202,36 @@ def test_a_snapshot_ends_when_it_is_too_old():
         with pytest.raises(nuthatch.ConflictError, match="older than"):
             transaction.commit()
         assert list(db.kv("keys")) == []
+
+
+def test_an_erasure_ends_snapshots_and_transactions_that_begin_anew(address):
+    grace = {"erasure_grace": 0.05} if address == ":memory:" else {}
+    with nuthatch.connect(address, **grace) as db:
+        notes = db.collection("notes", embedder="none")
+        notes.upsert([{"id": "secret", "text": "a secret"}, {"id": "b", "text": "open"}])
+        db.kv("keys")["a"] = "1"
+        snapshot = db.snapshot()
+        kept, keys = snapshot.collection("notes"), snapshot.kv("keys")
+        assert kept.count() == 2
+        rounds = []
+
+        def add(transaction: nuthatch.Transaction) -> None:
+            mine = transaction.kv("keys")
+            read = mine["a"]
+            if not rounds:
+                rounds.append(db.erase("notes", "secret"))
+            mine["a"] = str(int(read) + 1)
+
+        db.transact(add)
+        (receipt,) = rounds
+        assert (receipt.deleted_records, receipt.ended_snapshots) == (1, 2)
+        assert db.kv("keys")["a"] == b"2"
+        for read in (kept.count, lambda: kept.search("secret"), lambda: keys["a"], lambda: list(keys)):
+            with pytest.raises(nuthatch.ConflictError, match="deleted for good"):
+                read()
+        snapshot.close()
+        with db.snapshot() as snapshot:
+            assert snapshot.collection("notes").count() == 1
 
 
 def test_a_transaction_reads_its_own_writes_and_commits_them_together(db, notes):

@@ -270,6 +270,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/collections/{collection}/files/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Says what adding the body as a file would do, without writing anything. The revision that it answers with makes a batch that adds or
+         *     removes the file depend on what is stored of it now.
+         */
+        post: operations["post_collections_collection_files_preview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/collections/{collection}/get": {
         parameters: {
             query?: never;
@@ -917,6 +937,26 @@ export interface components {
         Batch: {
             writes: components["schemas"]["BatchWrite"][];
         };
+        BatchAddedFile: {
+            content: components["schemas"]["Bytes"];
+            /** @description That many characters at the end of a passage come again at the beginning of the next. */
+            overlap_chars?: number | null;
+            /** @description No passage has more characters than this, 64 at least; left out, 900. */
+            passage_chars?: number | null;
+            /** @description What the file is called here; its ending says what it is, for example `notes/plan.md`. */
+            path: string;
+            /** @description Of a preview: 409 when something else is stored of the file by now. */
+            revision?: string | null;
+        };
+        /**
+         * @description Files of a collection: removed and added in the order of these lists, split and embedded with the batch, and there when the rest of
+         *     it is. Each file is named once in a batch.
+         */
+        BatchFiles: {
+            add?: components["schemas"]["BatchAddedFile"][];
+            collection: string;
+            remove?: components["schemas"]["BatchRemovedFile"][];
+        };
         BatchKeys: {
             changes: components["schemas"]["KeyChange"][];
             keyspace: string;
@@ -928,6 +968,12 @@ export interface components {
             /** @description Records to insert or replace. */
             upsert?: components["schemas"]["Record"][];
         };
+        BatchRemovedFile: {
+            /** @description The file; without a revision, also the folder with all files below it. */
+            path: string;
+            /** @description Of the file in a listing: 409 when something else is stored of it by now. */
+            revision?: string | null;
+        };
         /** @description Writes to one keyspace, or to one collection. */
         BatchWrite: {
             /** @description It is made when there is none. */
@@ -935,6 +981,9 @@ export interface components {
         } | {
             /** @description It must be there. */
             records: components["schemas"]["BatchRecords"];
+        } | {
+            /** @description As of records. */
+            files: components["schemas"]["BatchFiles"];
         };
         /** @description Bytes: a string when they are UTF-8, else `{"base64": "…"}`. Both are understood. */
         Bytes: string | components["schemas"]["Encoded"];
@@ -1015,7 +1064,7 @@ export interface components {
         /** @description A transaction's work. What is written counts as read. */
         Commit: {
             reads?: components["schemas"]["TransactionRead"][];
-            writes: components["schemas"]["BatchWrite"][];
+            writes: components["schemas"]["TransactionWrite"][];
         };
         CompareAndSet: {
             expected?: components["schemas"]["Bytes"] | null;
@@ -1108,6 +1157,28 @@ export interface components {
             mtime?: string | null;
             passages: number;
             path: string;
+            /** @description Another one when the file is added anew: a batch may depend on it. */
+            revision: string;
+        };
+        /** @description What adding a file would do. */
+        FilePreview: {
+            /** @description `added`, `changed`, `unchanged`, or `unreadable` when it gives no passages. */
+            outcome: string;
+            /** Format: int64 */
+            passages_added: number;
+            /** Format: int64 */
+            passages_removed: number;
+            /**
+             * Format: int64
+             * @description Of these, passages whose text is there already: their vectors would be kept.
+             */
+            passages_reused: number;
+            /** @description Of what is stored of the file; `absent` when nothing is. */
+            revision: string;
+            /** @description Parts of the file that cannot be read although the rest is. */
+            warnings: string[];
+            /** @description Why it is unreadable. What is stored of such a file is true no longer: adding it removes that. */
+            why?: string | null;
         };
         Files: {
             files: components["schemas"]["File"][];
@@ -1560,6 +1631,14 @@ export interface components {
             collection: string;
             /** @description Records that were asked for, whether they were there or not. */
             ids?: string[];
+        };
+        /** @description Writes to one keyspace, or to one collection. */
+        TransactionWrite: {
+            /** @description It is made when there is none. */
+            keys: components["schemas"]["BatchKeys"];
+        } | {
+            /** @description It must be there. */
+            records: components["schemas"]["BatchRecords"];
         };
         Upsert: {
             records: components["schemas"]["Record"][];
@@ -2272,6 +2351,47 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Removed"];
+                };
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_collections_collection_files_preview: {
+        parameters: {
+            query: {
+                /** @description That many characters at the end of a passage come again at the beginning of the next. */
+                overlap_chars?: number;
+                /** @description No passage has more characters than this, 64 at least; left out, 900. */
+                passage_chars?: number;
+                /** @description What the file would be called here. */
+                path: string;
+            };
+            header?: never;
+            path: {
+                collection: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": number[];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FilePreview"];
                 };
             };
             /** @description It could not be done; the document says why and what to do */

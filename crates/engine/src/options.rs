@@ -18,6 +18,9 @@ pub const MEMORY_BUDGET_DEFAULT_BYTES: u64 = 64 << 20;
 /// beside the budget, some 20 MiB, the process stays within the budget and 256 MB.
 pub const BUILD_MEMORY_DEFAULT_BYTES: u64 = 224 << 20;
 
+/// The longest that anybody's snapshot may delay an erasure.
+pub const ERASURE_GRACE_MAX: Duration = Duration::from_secs(60);
+
 /// How a database is opened.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -42,6 +45,9 @@ pub struct Options {
     pub sync_interval_ms: u64,
     /// How old a snapshot or transaction may become before it is ended: what it sees cannot be cleaned up while it is there.
     pub snapshot_age_max: Duration,
+    /// How long deleting for good (erasing, reclaiming, dropping a tenant) waits for snapshots and transactions from before, of whatever
+    /// tenant, until it ends them; a minute at most.
+    pub erasure_grace: Duration,
     /// What the time is.
     pub clock: Clock,
     /// False for tests and tools that want to decide themselves when sealing and merging happen.
@@ -64,6 +70,7 @@ impl Default for Options {
             mapped: false,
             sync_interval_ms: 100,
             snapshot_age_max: Duration::from_secs(600),
+            erasure_grace: Duration::from_secs(10),
             clock: Clock::system(),
             background: true,
             must_exist: false,
@@ -74,6 +81,13 @@ impl Default for Options {
 
 impl Options {
     pub(crate) fn check(&self) -> Result<()> {
+        if self.erasure_grace > ERASURE_GRACE_MAX {
+            return Err(Error::invalid(format!(
+                "an erasure grace of {} s; give at most {} s: whoever erases waits for it",
+                self.erasure_grace.as_secs_f64(),
+                ERASURE_GRACE_MAX.as_secs()
+            )));
+        }
         match self.memory_budget_bytes < MEMORY_BUDGET_MIN_BYTES {
             true => Err(Error::invalid(format!(
                 "a memory budget of {} bytes; give at least {MEMORY_BUDGET_MIN_BYTES} (32 MiB)",

@@ -3,6 +3,7 @@
 mod support;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nuthatch_engine::*;
 use support::quiet;
@@ -264,4 +265,159 @@ fn deleting_by_prefix_deletes_these_records_alone() {
     let left: Vec<bool> = notes.get(&["a", "ab", "ac", "b"], false).unwrap().iter().map(Option::is_some).collect();
     assert_eq!(left, [true, false, true, true]);
     assert_eq!(notes.delete_prefix("").unwrap_err().kind, ErrorKind::Invalid);
+}
+
+/// A folder with two tenants; one of them has just deleted what the needles are of.
+fn deleted(grace: Duration) -> (tempfile::TempDir, Database, Vec<(&'static str, Vec<u8>)>) {
+    let folder = tempfile::tempdir().unwrap();
+    let db = Database::open(folder.path(), Options { erasure_grace: grace, ..quiet() }).unwrap();
+    let marks = Marks::new(21);
+    for name in ["amber", "birch"] {
+        let tenant = db.create_tenant(name).unwrap();
+        tenant.kv("k").unwrap().put("a", "1").unwrap();
+        let notes = tenant.collection("notes", options(Element::F32)).unwrap();
+        notes.upsert(others(&mut fastrand::Rng::with_seed(5), 0, 50, Element::F32)).unwrap();
+    }
+    let notes = db.tenant("amber").unwrap().existing_collection("notes").unwrap();
+    notes.upsert(vec![marks.record()]).unwrap();
+    notes.wait_until_indexed(None).unwrap();
+    let needles = marks.needles(Element::F32);
+    assert!(grep(folder.path(), &needles).len() > 2);
+    (folder, db, needles)
+}
+
+fn erase(db: &Database) -> Result<Receipt> {
+    db.tenant("amber")?.erase("notes", &Erase::Prefix("~".into()))
+}
+
+fn ended_by_an_erasure(error: &Error) -> bool {
+    error.kind == ErrorKind::Conflict && error.message.contains("deleted for good")
+}
+
+#[test]
+fn an_erasure_ends_the_snapshots_from_before_whoever_has_them() {
+    let (folder, db, needles) = deleted(Duration::from_millis(20));
+    let served = Database::open(folder.path(), quiet()).unwrap();
+    assert!(!served.holder().unwrap().is_this);
+    let holders = [db.clone(), served.clone()];
+    let mut snapshots = Vec::new();
+    let mut transactions = Vec::new();
+    for (holder, tenant) in holders.iter().flat_map(|holder| ["amber", "birch"].map(|tenant| (holder, tenant))) {
+        let handle = holder.tenant(tenant).unwrap();
+        let snapshot = handle.snapshot().unwrap();
+        snapshots.push((snapshot.collection("notes").unwrap(), snapshot.kv("k").unwrap(), snapshot));
+        let transaction = handle.transaction().unwrap();
+        let keys = transaction.kv("k").unwrap();
+        assert_eq!(keys.get("a").unwrap().unwrap(), b"1");
+        keys.put("a", "2").unwrap();
+        transactions.push(transaction);
+    }
+    let receipt = erase(&db).unwrap();
+    assert_eq!((receipt.ended_snapshots, receipt.deleted_records), (8, Some(1)));
+    assert!(receipt.is_genuine());
+    assert_eq!(grep(folder.path(), &needles), vec![]);
+    for (notes, keys, snapshot) in &snapshots {
+        for error in [
+            notes.count(None).unwrap_err(),
+            notes.search(&Search::text("here")).unwrap_err(),
+            keys.get("a").unwrap_err(),
+            snapshot.collection("notes").and_then(|notes| notes.count(None)).unwrap_err(),
+        ] {
+            assert!(ended_by_an_erasure(&error), "{error}");
+        }
+    }
+    for transaction in transactions {
+        let error = transaction.commit(Durability::Commit).unwrap_err();
+        assert!(ended_by_an_erasure(&error), "{error}");
+    }
+    assert_eq!(db.stats().unwrap().snapshots, 0);
+    for holder in &holders {
+        let now = holder.tenant("birch").unwrap();
+        assert_eq!(now.snapshot().unwrap().collection("notes").unwrap().count(None).unwrap(), 50);
+        assert_eq!(now.kv("k").unwrap().get("a").unwrap().unwrap(), b"1");
+    }
+    drop(snapshots);
+    // A tenant's end is no other's delay either.
+    let last = served.tenant("birch").unwrap().snapshot().unwrap();
+    let receipt = db.drop_tenant("amber").unwrap();
+    assert_eq!(receipt.ended_snapshots, 1);
+    assert!(ended_by_an_erasure(&last.kv("k").and_then(|keys| keys.get("a")).unwrap_err()));
+}
+
+#[test]
+fn a_snapshot_that_ends_within_its_grace_is_waited_for_and_not_counted() {
+    let (folder, db, needles) = deleted(ERASURE_GRACE_MAX);
+    let snapshot = db.tenant("birch").unwrap().snapshot().unwrap();
+    let erasing = std::thread::spawn(move || erase(&db));
+    // What it shows cannot be gone, however far the erasure is.
+    assert_eq!(snapshot.collection("notes").unwrap().count(None).unwrap(), 50);
+    drop(snapshot);
+    assert_eq!(erasing.join().unwrap().unwrap().ended_snapshots, 0);
+    assert_eq!(grep(folder.path(), &needles), vec![]);
+}
+
+/// Reads a page, and goes on only when its snapshot has been ended.
+struct Slow<'s> {
+    snapshot: &'s Snapshot,
+    ids: Vec<String>,
+}
+
+impl Visitor for Slow<'_> {
+    fn record(&mut self, record: Passing<'_>) -> Result<()> {
+        while !self.snapshot.has_ended() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.ids.push(record.id.to_string());
+        Ok(())
+    }
+
+    fn vector(&mut self, _: usize, _: &str, _: PassingVector<'_>) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_read_under_way_ends_whole_and_the_next_one_says_why_there_is_none() {
+    let (folder, db, needles) = deleted(Duration::ZERO);
+    let snapshot = db.tenant("amber").unwrap().snapshot().unwrap();
+    let notes = snapshot.collection("notes").unwrap();
+    let erasing = std::thread::spawn(move || erase(&db));
+    let mut slow = Slow { snapshot: &snapshot, ids: Vec::new() };
+    let scan = Scan { limit: 100, ..Scan::default() };
+    let next = notes.visit(&scan, &Wanted { strings: true, ..Wanted::default() }, &mut slow).unwrap();
+    assert_eq!((slow.ids.len(), next), (51, None), "as it was before the deletion");
+    assert!(slow.ids.iter().any(|id| id.starts_with('~')));
+    assert_eq!(erasing.join().unwrap().unwrap().ended_snapshots, 1);
+    assert!(ended_by_an_erasure(&notes.count(None).unwrap_err()));
+    assert_eq!(grep(folder.path(), &needles), vec![]);
+}
+
+#[test]
+fn nobody_may_make_an_erasure_wait_for_more_than_a_minute() {
+    let grace = ERASURE_GRACE_MAX + Duration::from_millis(1);
+    let error = Database::in_memory(Options { erasure_grace: grace, ..quiet() }).map(drop).unwrap_err();
+    assert!(error.kind == ErrorKind::Invalid && error.message.contains("at most 60 s"), "{error}");
+}
+
+/// Receipts of earlier versions, as they were written, keep their checksums.
+#[test]
+fn receipts_of_earlier_versions_are_genuine() {
+    let db = Database::in_memory(quiet()).unwrap();
+    let receipt = db.reclaim(None).unwrap();
+    for (version, left_out) in
+        [(2, vec!["\"ended_snapshots\":0,"]), (1, vec!["\"ended_snapshots\":0,", "\"tenant\":null,"])]
+    {
+        let unsigned = Receipt { version, checksum: String::new(), ..receipt.clone() };
+        let mut text = serde_json::to_string(&unsigned).unwrap();
+        for field in left_out {
+            assert!(text.contains(field));
+            text = text.replacen(field, "", 1);
+        }
+        let checksum = blake3::hash(text.as_bytes()).to_hex().to_string();
+        let mut read: Receipt = serde_json::from_str(&text).unwrap();
+        read.checksum = checksum;
+        assert!(read.is_genuine());
+        read.ended_snapshots = 1;
+        assert!(!read.is_genuine());
+    }
 }

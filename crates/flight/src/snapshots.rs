@@ -30,7 +30,7 @@ impl Snapshots {
     /// `Conflict` when the tenant has one of that name, `Exhausted` when too many are kept.
     pub fn keep(&self, tenant: &str, name: &str, snapshot: Snapshot) -> EngineResult<()> {
         let mut kept = self.kept();
-        kept.retain(|_, snapshot| snapshot.age() < AGE_MAX);
+        kept.retain(|_, snapshot| snapshot.age() < AGE_MAX && !snapshot.has_ended());
         let place = (tenant.to_string(), name.to_string());
         if kept.contains_key(&place) {
             let message = format!("there is a snapshot {name:?} already; choose another name, or release it");

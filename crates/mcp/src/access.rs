@@ -1,11 +1,13 @@
 //! Who asks, and what they may: each transport brings its own answer.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nuthatch_engine::{Clock, Database, EmbedderChoice, Result};
 
 use crate::refusal::Refusal;
+use crate::subscriptions::Streams;
 
 /// Somebody who asks. Their calls see their own data, and wait for their turn.
 pub trait Access: Clone + Send + Sync + 'static {
@@ -17,6 +19,16 @@ pub trait Access: Clone + Send + Sync + 'static {
         &self,
         call: impl FnOnce(&Database) -> Result<T> + Send + 'static,
     ) -> impl Future<Output = std::result::Result<T, Refusal>> + Send;
+
+    /// Whose streams of notifications are counted together.
+    fn owner(&self) -> String {
+        String::new()
+    }
+
+    /// Over when no stream may stay open any more.
+    fn stopping(&self) -> impl Future<Output = ()> + Send {
+        std::future::pending()
+    }
 
     /// The same caller, about to write.
     ///
@@ -39,6 +51,8 @@ pub struct Settings {
     /// The longest that a search may take.
     pub search_timeout: Duration,
     pub clock: Clock,
+    /// Streams of notifications that are open, where the transport has them.
+    pub streams: Option<Arc<Streams>>,
 }
 
 impl Default for Settings {
@@ -49,6 +63,7 @@ impl Default for Settings {
             embedder: EmbedderChoice::Auto,
             search_timeout: Duration::from_secs(60),
             clock: Clock::system(),
+            streams: None,
         }
     }
 }

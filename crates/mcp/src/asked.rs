@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext};
+use tokio::sync::watch;
 
 /// A call that may be cancelled and that may report.
 pub struct Asked {
@@ -19,9 +20,36 @@ impl Asked {
         let token = context.meta.get_progress_token();
         Self { cancel: Arc::default(), listener: token.map(|token| (context.peer.clone(), token)) }
     }
+}
+
+/// How far a call is.
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub done: u64,
+    pub total: u64,
+    pub message: String,
+}
+
+impl Asked {
+    /// Waits for work, and passes on what it tells meanwhile: the last word, where it tells more than the host takes.
+    pub async fn follow<T>(&self, work: impl Future<Output = T>, mut told: watch::Receiver<Option<Step>>) -> T {
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                biased; // what was told before the end is passed on before it
+                Ok(()) = told.changed() => {
+                    let step = told.borrow_and_update().clone();
+                    if let Some(step) = step {
+                        self.tell(step).await;
+                    }
+                }
+                done = &mut work => return done,
+            }
+        }
+    }
 
     /// Tells the host how far the call is, if it wants to know.
-    pub async fn tell(&self, done: u64, total: u64, message: String) {
+    async fn tell(&self, Step { done, total, message }: Step) {
         let Some((peer, token)) = &self.listener else { return };
         let progress = ProgressNotificationParam::new(token.clone(), done as f64);
         let progress = progress.with_total(total as f64).with_message(message);

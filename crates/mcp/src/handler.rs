@@ -6,16 +6,16 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo, ErrorCode,
     GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, ServerCapabilities, ServerConfig, Tool,
+    ReadResourceResult, ResourcesCapability, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
 
 use crate::access::{Access, Settings};
 use crate::asked::Asked;
 use crate::refusal::Refusal;
-use crate::{prompts, resources, tools};
+use crate::{prompts, resources, subscriptions, tools};
 
 /// What hosts put before a model, beside the tools.
 const INSTRUCTIONS: &str = "Nuthatch is the user's own memory: files, notes and decisions that were stored before. Search it when it may hold the \
@@ -40,12 +40,17 @@ impl<A: Access> Handler<A> {
 
 impl<A: Access> ServerHandler for Handler<A> {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder()
+        let mut capabilities = ServerCapabilities::builder()
             .enable_completions()
             .enable_prompts()
             .enable_resources()
             .enable_tools()
             .build();
+        if self.settings.streams.is_some() {
+            let mut resources = ResourcesCapability::default();
+            (resources.subscribe, resources.list_changed) = (Some(true), Some(true));
+            capabilities.resources = Some(resources);
+        }
         let name = Implementation::new("nuthatch", env!("CARGO_PKG_VERSION")).with_title("Nuthatch");
         ServerConfig::new(capabilities).with_server_info(name).with_instructions(INSTRUCTIONS)
     }
@@ -112,6 +117,17 @@ impl<A: Access> ServerHandler for Handler<A> {
             error
         })?;
         Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.settings.streams.as_ref().map(|_| subscriptions::accepted(requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        match &self.settings.streams {
+            Some(streams) => subscriptions::listen(&self.access, streams, context).await,
+            None => Ok(()),
+        }
     }
 
     async fn list_prompts(

@@ -19,6 +19,7 @@ mod refusal;
 mod resources;
 mod schema;
 mod stdio;
+mod subscriptions;
 mod tools;
 mod uri;
 
@@ -27,3 +28,4 @@ pub use budget::{BYTES_PER_TOKEN, TOKENS_DEFAULT, TOKENS_MAX, TOKENS_MIN};
 pub use handler::Handler;
 pub use refusal::Refusal;
 pub use stdio::{Local, serve, serve_stdio};
+pub use subscriptions::{STREAMS_MAX, Streams, WATCHED_MAX};

@@ -1,6 +1,7 @@
 //! Resources: collections, their files and their records, for hosts that let a person pick what goes into a conversation.
 
-use nuthatch_engine::{Collection, Database, Error, FileInfo, Result};
+use blake3::{Hash, Hasher};
+use nuthatch_engine::{Collection, Database, Error, ErrorKind, FileInfo, Result};
 use rmcp::model::{ListResourcesResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
 
@@ -90,6 +91,54 @@ pub fn read(database: &Database, uri: &str) -> Result<ResourceContents> {
         Inside::Record(id) => (record_text(&collection, id)?, JSON),
     };
     Ok(ResourceContents::text(text, uri).with_mime_type(media_type))
+}
+
+/// Another one when what a URI names has changed; `None` while there is no such thing. A file's is its revision, so that its passages need
+/// not be read.
+///
+/// # Errors
+/// Those of the store.
+pub fn state(database: &Database, uri: &str) -> Result<Option<Hash>> {
+    let Some(named) = Named::parse(uri) else { return Ok(None) };
+    let stated = || {
+        let collection = database.existing_collection(&named.collection)?;
+        match &named.inside {
+            Inside::Nothing => describe(&collection),
+            Inside::File(path) => {
+                let files = collection.files(path)?;
+                let file = files.into_iter().find(|file| file.path == *path);
+                file.map(|file| file.revision).ok_or_else(|| Error::not_found("no such file"))
+            }
+            Inside::Record(id) => record_text(&collection, id),
+        }
+    };
+    match stated() {
+        Ok(text) => Ok(Some(blake3::hash(text.as_bytes()))),
+        Err(error) if error.kind == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Another one when there are other collections or files.
+///
+/// # Errors
+/// Those of the store.
+pub fn list_state(database: &Database) -> Result<Hash> {
+    let mut hasher = Hasher::new();
+    let mut note = |name: &str| {
+        hasher.update(&(name.len() as u64).to_le_bytes());
+        hasher.update(name.as_bytes());
+    };
+    for name in database.collection_names()? {
+        note(&name);
+        match database.existing_collection(&name).and_then(|collection| collection.files("")) {
+            Ok(files) => files.iter().for_each(|file| note(&file.path)),
+            Err(error) if error.kind == ErrorKind::NotFound => {} // dropped meanwhile
+            Err(error) => return Err(error),
+        }
+        note("");
+    }
+    Ok(hasher.finalize())
 }
 
 fn describe(collection: &Collection) -> Result<String> {

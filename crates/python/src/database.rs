@@ -12,6 +12,7 @@ use crate::backup;
 use crate::collection::Collection;
 use crate::embedder::Choice;
 use crate::error::{engine, invalid};
+use crate::graph::Graph;
 use crate::handle::Handle;
 use crate::keyspace::{self, Keyspace};
 use crate::snapshot::Snapshot;
@@ -35,6 +36,7 @@ pub struct OpenArguments {
     build_threads: Option<usize>,
     sync_interval_ms: Option<u64>,
     snapshot_age_seconds: Option<f64>,
+    erasure_grace_seconds: Option<f64>,
     must_exist: bool,
     exclusive: bool,
     program: String,
@@ -69,6 +71,7 @@ impl Database {
             build_memory_bytes: arguments.build_memory_bytes.unwrap_or(default.build_memory_bytes),
             build_threads: arguments.build_threads.unwrap_or(default.build_threads),
             sync_interval_ms: arguments.sync_interval_ms.unwrap_or(default.sync_interval_ms),
+            erasure_grace: arguments.erasure_grace_seconds.map_or(default.erasure_grace, Duration::from_secs_f64),
             snapshot_age_max: arguments.snapshot_age_seconds.map_or(default.snapshot_age_max, Duration::from_secs_f64),
             must_exist: arguments.must_exist,
             exclusive: arguments.exclusive,
@@ -190,6 +193,27 @@ impl Database {
     fn drop_keyspace(&self, py: Python<'_>, name: String) -> PyResult<bool> {
         let database = self.handle.get(py)?;
         engine(py, || database.drop_keyspace(&name))
+    }
+
+    /// Made when it is missing, if `create`.
+    fn graph(&self, py: Python<'_>, name: String, create: bool, durability: Option<&str>) -> PyResult<Graph> {
+        let database = self.handle.get(py)?;
+        let durability = keyspace::durability(py, durability)?.unwrap_or_default();
+        let graph = engine(py, || match create {
+            true => database.graph(&name),
+            false => database.existing_graph(&name),
+        })?;
+        Ok(Graph::live(graph.with_durability(durability), self.handle.clone()))
+    }
+
+    fn graph_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.graph_names())
+    }
+
+    fn drop_graph(&self, py: Python<'_>, name: String) -> PyResult<bool> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.drop_graph(&name))
     }
 
     fn tenant(&self, py: Python<'_>, name: String) -> PyResult<Self> {

@@ -1,7 +1,8 @@
 //! The Model Context Protocol at `/mcp`: Streamable HTTP, each request by itself.
 //!
-//! There are no sessions: a request says who asks, and is answered by one JSON document. So nothing is kept for clients that went away, a key that is
-//! revoked opens nothing from the next request on, and stopping waits for requests under way and nothing else.
+//! There are no sessions: a request says who asks, and is answered by one JSON document, or by a stream where there is something to tell before the
+//! answer: how far a call is, or what has changed of resources that are watched. So nothing is kept for clients that went away, a key that is revoked opens
+//! nothing from the next request on and is told nothing from the next look on, and stopping waits for requests under way and ends what only listens.
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use axum::response::Response;
 use axum::routing::post;
 use nuthatch_engine::{Database, Result as EngineResult};
 use nuthatch_mcp::{Access, Handler, Refusal, Settings};
+use rmcp::model::ProtocolVersion;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::de::IgnoredAny;
@@ -49,9 +51,13 @@ async fn answer(
     let (bytes, _held) = shared.admission.read(body).await?;
     // The library would answer 415.
     parse::<IgnoredAny>(&bytes).map_err(|why| Problem::invalid(format!("the body: {why}")))?;
+    // The older revisions notify within sessions, and here are none.
+    let revision = parts.headers.get("mcp-protocol-version").and_then(|revision| revision.to_str().ok());
+    let has_streams = revision.is_some_and(|revision| revision >= ProtocolVersion::NO_INITIALIZE.as_str());
     let settings = Arc::new(Settings {
         writes: caller.may(Scope::Write),
         search_timeout: shared.config.search_timeout,
+        streams: has_streams.then(|| shared.notified.clone()),
         ..Settings::default()
     });
     let config = StreamableHttpServerConfig::default()
@@ -75,6 +81,14 @@ impl Access for Asker {
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Refusal> {
         self.0.run(call).await.map_err(Refusal::from)
+    }
+
+    fn owner(&self) -> String {
+        self.0.tenant().into()
+    }
+
+    fn stopping(&self) -> impl Future<Output = ()> + Send {
+        self.0.shared.stopping()
     }
 
     fn writing(&self) -> Result<Self, Refusal> {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use nuthatch_engine::{Database, Result as EngineResult};
+use nuthatch_mcp::Streams;
 use tokio::sync::watch;
 
 use crate::access::{Passwords, Ring, Shares, Turns};
@@ -25,6 +26,8 @@ pub struct Shared {
     pub passwords: Passwords,
     pub audit: Arc<Book>,
     pub snapshots: Snapshots,
+    /// Streams of notifications of the Model Context Protocol.
+    pub notified: Arc<Streams>,
     /// Set once the folder is open.
     database: OnceLock<Database>,
     stopping: watch::Sender<bool>,
@@ -48,6 +51,7 @@ impl Shared {
             passwords: Passwords::default(),
             audit: Book::of(folder),
             snapshots,
+            notified: Arc::default(),
             database,
             stopping,
         })

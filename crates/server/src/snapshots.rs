@@ -143,15 +143,17 @@ impl Snapshots {
         all.into_values().for_each(|kept| kept.snapshot.close());
     }
 
-    /// All of them, with room for one more of the tenant's. Those that have ended make room.
+    /// All of them, with room for one more of the tenant's. Those that have ended make room; they are kept until they would be too old,
+    /// because they know why they have ended.
     fn room(&self, tenant: &str) -> Result<MutexGuard<'_, HashMap<String, Kept>>, Problem> {
         let mut all = self.kept.lock();
-        let ended: Vec<_> = all.extract_if(|_, kept| self.has_ended(kept)).collect();
+        let ended: Vec<_> = all.extract_if(|_, kept| kept.snapshot.age() > self.age_max).collect();
         if !ended.is_empty() {
             // To let one go may take a request.
             MutexGuard::unlocked(&mut all, || drop(ended));
         }
-        match all.values().filter(|kept| kept.owner.tenant == tenant).count() < self.most {
+        let is_open = |kept: &&Kept| kept.owner.tenant == tenant && !self.has_ended(kept);
+        match all.values().filter(is_open).count() < self.most {
             true => Ok(all),
             false => Err(Problem::too_much_open(
                 format!("{} snapshots and transactions of this tenant are open, as many as it may have", self.most),

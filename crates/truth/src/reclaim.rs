@@ -35,9 +35,15 @@ impl Embedded {
     /// # Errors
     /// [`TruthError::Held`] while a snapshot from before the call is open, or a reader keeps an old file.
     pub fn reclaim(&self, extent: Extent) -> Result<()> {
+        self.reclaim_before(extent, self.latest())
+    }
+
+    /// The same with what had been deleted by the write of this sequence ([`latest`](Self::latest)); snapshots that show that write are
+    /// in nobody's way.
+    pub fn reclaim_before(&self, extent: Extent, sequence: u64) -> Result<()> {
         self.commits.refuse_when_stopped()?;
         let _compacting = self.compacting.lock();
-        self.wait_for_snapshots(self.db.latest_sequence_number())?;
+        self.wait_for_snapshots(sequence)?;
         self.flush()?;
         let before = self.live_tables()?;
         let mut options = CompactOptions::default();
@@ -139,7 +145,8 @@ impl Embedded {
                     std::thread::sleep(POLL);
                 }
                 Some(oldest) if (1..sequence).contains(&oldest) => {
-                    let what = "a snapshot from before the deletions is open".to_string();
+                    let what = "what reads the store as it was before (an export, a backup of one tenant) is under way"
+                        .to_string();
                     return Err(TruthError::Held(what));
                 }
                 _ => return Ok(()),

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 
 from . import arguments
 from .adding import AddOptions
+from .aio_graph import AsyncGraph
 from .aio_kv import AsyncKeyspace
 from .aio_reads import AsyncCollectionReads
 from .aio_tenants import AsyncTenants
@@ -42,6 +43,7 @@ def connect_async(
     build_threads: int | None = None,
     sync_interval_ms: int | None = None,
     snapshot_age: TimeToLive | None = None,
+    erasure_grace: TimeToLive | None = None,
     create: bool = True,
     exclusive: bool = False,
     program: str | None = None,
@@ -71,6 +73,7 @@ def connect_async(
             build_threads=build_threads,
             sync_interval_ms=sync_interval_ms,
             snapshot_age=snapshot_age,
+            erasure_grace=erasure_grace,
             create=create,
             exclusive=exclusive,
             program=program,
@@ -163,6 +166,18 @@ class AsyncDatabase(AsyncTenants):
     async def drop_keyspace(self, name: str) -> bool:
         """As ``Database.drop_keyspace``."""
         return await in_thread(self.sync.drop_keyspace, name)
+
+    async def graph(self, name: str, *, create: bool = True, durability: Durability | None = None) -> AsyncGraph:
+        """As ``Database.graph``."""
+        return AsyncGraph(await in_thread(self.sync.graph, name, create=create, durability=durability))
+
+    async def graphs(self) -> list[str]:
+        """As ``Database.graphs``."""
+        return await in_thread(self.sync.graphs)
+
+    async def drop_graph(self, name: str) -> bool:
+        """As ``Database.drop_graph``."""
+        return await in_thread(self.sync.drop_graph, name)
 
     def batch(self, *, durability: Durability | None = None) -> AsyncBatch:
         """As ``Database.batch``, for ``async with``."""

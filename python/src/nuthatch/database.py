@@ -16,6 +16,7 @@ from .collection import Collection
 from .cores import OverHttp
 from .embedders import EmbedderLike, resolve
 from .errors import ClosedError, ConflictError, InvalidError
+from .graph import Graph
 from .kv import Keyspace
 from .kv_entries import TimeToLive
 from .reports import AddReport, CollectionInfo, Doctor, Holder, Progress, Receipt, Stats
@@ -47,6 +48,7 @@ def connect(
     build_threads: int | None = None,
     sync_interval_ms: int | None = None,
     snapshot_age: TimeToLive | None = None,
+    erasure_grace: TimeToLive | None = None,
     create: bool = True,
     exclusive: bool = False,
     program: str | None = None,
@@ -67,6 +69,8 @@ def connect(
 
     ``sync_interval_ms`` (default 100) is how long a write with ``durability="interval"`` may wait until it is on the disk.
     ``snapshot_age`` (seconds or a timedelta; default ten minutes) is how old a snapshot or a transaction may become.
+    ``erasure_grace`` (default ten seconds; a minute at most) is how long ``erase``, ``reclaim`` and dropping a tenant wait for
+    those from before until they end them.
 
     ``create=False`` raises NotFoundError for a folder that is not there. ``exclusive=True`` wants the folder alone: while it is
     open others are refused, and so is this call when another has it. ``program`` is what others are told about this process.
@@ -88,8 +92,16 @@ def connect(
     >>> db.close()
     """
     if (url := server_address(path)) is not None:
-        of_the_folder = (memory_budget, mapped, build_memory, build_threads, sync_interval_ms, snapshot_age, exclusive)
-        return _ask_server(url, api_key, tenant, timeout, ca, client_cert, (*of_the_folder, not create))
+        of_the_folder = (
+            memory_budget,
+            mapped,
+            build_memory,
+            build_threads,
+            sync_interval_ms,
+            snapshot_age,
+            erasure_grace,
+        )
+        return _ask_server(url, api_key, tenant, timeout, ca, client_cert, (*of_the_folder, exclusive, not create))
     if (api_key, tenant, timeout, ca, client_cert) != (None,) * 5:
         raise InvalidError(
             "api_key, tenant, timeout, ca and client_cert are for servers (http://…); a folder's tenant is Database.tenant"
@@ -105,6 +117,7 @@ def connect(
         "build_threads": threads,
         "sync_interval_ms": arguments.optional_whole("sync_interval_ms", sync_interval_ms),
         "snapshot_age_seconds": arguments.time("snapshot_age", snapshot_age),
+        "erasure_grace_seconds": arguments.time("erasure_grace", erasure_grace),
         "must_exist": not create,
         "exclusive": arguments.flag("exclusive", exclusive),
         "program": program or _program(),
@@ -228,8 +241,33 @@ class Database(Tenants):
         """Deletes a keyspace with everything in it. False when there is none."""
         return self._core.drop_keyspace(arguments.text("name", name))
 
+    def graph(self, name: str, *, create: bool = True, durability: Durability | None = None) -> Graph:
+        """The graph of that name, made when there is none; with ``create=False`` NotFoundError is raised then.
+
+        ``durability`` is that of its writes unless they say otherwise. A folder that has a graph is refused by programs of
+        before there were graphs.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     db.graph("web").put_edge("home", "links", "about")
+        ...     db.graphs(), [found.id for found in db.graph("web").neighbors("about", direction="in")]
+        (['web'], ['home'])
+        """
+        core = self._core.graph(
+            arguments.text("name", name), arguments.flag("create", create), arguments.durability(durability)
+        )
+        return Graph(core)
+
+    def graphs(self) -> list[str]:
+        """Names of all graphs, sorted."""
+        return self._core.graph_names()
+
+    def drop_graph(self, name: str) -> bool:
+        """Deletes a graph with everything in it. False when there is none."""
+        return self._core.drop_graph(arguments.text("name", name))
+
     def batch(self, *, durability: Durability | None = None) -> Batch:
-        """Writes to keyspaces and collections that are one atomic write at the end of a ``with`` block; see ``Batch``."""
+        """Writes to keyspaces, graphs and collections that are one atomic write at the end of a ``with`` block; see ``Batch``."""
         return Batch(self._core.batch(), durability)
 
     def snapshot(self) -> Snapshot:
@@ -329,7 +367,9 @@ class Database(Tenants):
         left in the folder (of one ``collection``, or of everything). It takes as long as reading and writing the data; searches
         and writes go on. The receipt names the files; it is kept in the folder, see ``receipts``.
 
-        Raises ConflictError while a snapshot from before the deletion is open.
+        Snapshots and transactions from before, of whatever tenant and process, get ``erasure_grace`` of ``connect`` to end; then
+        they are ended, and their next read raises ConflictError. The receipt counts them. Raises ConflictError while an export
+        or a very long read from before goes on for more than a minute.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -550,8 +590,8 @@ def _ask_server(
 ) -> Database:
     if any(of_the_folder):
         raise InvalidError(
-            "memory_budget, mapped, build_memory, build_threads, sync_interval_ms, snapshot_age, create and exclusive are for"
-            " folders; a server has settings of its own"
+            "memory_budget, mapped, build_memory, build_threads, sync_interval_ms, snapshot_age, erasure_grace, create and"
+            " exclusive are for folders; a server has settings of its own"
         )
     certificate, key = client_cert if isinstance(client_cert, tuple) else (client_cert, None)
     given: ServerArguments = {

@@ -202,6 +202,8 @@ class Receipt:
     collection: str | None
     #: Records that ``erase`` or ``drop_tenant`` deleted first; None for a plain ``reclaim``.
     deleted_records: int | None
+    #: Snapshots and transactions from before, of whatever tenant, that were ended.
+    ended_snapshots: int
     #: By collection, the last change that the new files account for.
     sequences: dict[str, int]
     removed: list[RemovedFile]

@@ -126,8 +126,8 @@ class Tenants:
     def drop_tenant(self, name: str) -> reports.Receipt:
         """Deletes a tenant with everything that it has, and leaves none of its bytes in the folder; see ``reclaim``.
 
-        Raises ConflictError while a snapshot of another tenant is open from before: the data is gone then, and calling it again
-        removes the bytes.
+        Snapshots of other tenants that are open from before are ended as by ``reclaim``. Raises ConflictError when an export or a
+        very long read from before is in the way: the data is gone then, and calling it again removes the bytes.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:

@@ -1,4 +1,4 @@
-"""Writes to several keyspaces and collections that stand or fall together."""
+"""Writes to several keyspaces, graphs and collections that stand or fall together."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .arguments import StrPath
 from .collection import Collection, Records
 from .cores import OverHttp
 from .errors import InvalidError
+from .graph import BatchGraph
 from .kv_entries import Bytes, Entries, TimeToLive, as_bytes, one_or_several_keys, pairs
 from .pending import Pending
 from .reports import AddReport
@@ -47,6 +48,10 @@ class Batch(Pending):
         """To write to the keyspace of that name, which is made when there is none."""
         return BatchKeyspace(self._core, arguments.text("name", name))
 
+    def graph(self, name: str) -> BatchGraph:
+        """To write to the graph of that name, which is made when there is none."""
+        return BatchGraph(self._core, arguments.text("name", name))
+
     def collection(self, name: str) -> BatchCollection:
         """To write to the collection of that name. ``commit`` raises NotFoundError when there is none."""
         return BatchCollection(self._core, arguments.text("name", name))
@@ -58,7 +63,8 @@ class Batch(Pending):
 
         They are read, split and kept in memory at once, by this process; the report says what the batch will change. Raises
         InvalidError for a file that is in the batch already, ExhaustedError beyond 128 MiB; ``commit`` raises ConflictError when
-        somebody else has added or removed one of the files meanwhile.
+        somebody else has added or removed one of the files meanwhile. Over HTTP the server splits them; the whole batch is one
+        request, and so no larger than the server's ``body_max``.
         """
         return self._add_files(None, paths, collection, options)
 
@@ -71,7 +77,7 @@ class Batch(Pending):
     ) -> AddReport:
         into, given = collection._core, as_given(paths, options, cancel)
         if isinstance(self._core, OverHttp):
-            return self._core.add_files(into, given)
+            return reports.add_report(self._core.add_files(into, given))
         if isinstance(into, OverHttp):
             raise _another(collection)
         return reports.add_report(self._core.add_files(into, given))

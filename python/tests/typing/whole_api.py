@@ -136,10 +136,23 @@ def reading(notes: nuthatch.Collection) -> Iterator[str]:
 
 
 def keys_and_values(db: nuthatch.Database, notes: nuthatch.Collection) -> Iterator[bytes]:
-    nuthatch.connect(":memory:", sync_interval_ms=50, snapshot_age=datetime.timedelta(minutes=5))
+    nuthatch.connect(":memory:", sync_interval_ms=50, snapshot_age=datetime.timedelta(minutes=5), erasure_grace=5)
     kv = db.kv("sessions", create=True, durability="interval")
     assert_type(kv, nuthatch.Keyspace)
     assert_type(db.keyspaces(), list[str])
+    graph = assert_type(db.graph("web", create=True, durability="os"), nuthatch.Graph)
+    assert_type(db.graphs(), list[str])
+    assert_type(db.drop_graph("none"), bool)
+    graph.put_nodes([nuthatch.Node("a", "page"), {"id": "b", "type": "page"}], durability="os")
+    graph.put_edges([nuthatch.Edge("a", "links", "b"), {"source": "b", "type": "links", "target": "a"}])
+    assert_type(graph.get("a"), nuthatch.Node | None)
+    assert_type(graph.edge("a", "links", "b"), nuthatch.Edge | None)
+    assert_type(graph.neighbors("a", direction="both", types=["links"])[0].edge.weight, float)
+    assert_type(graph.list_nodes(type="page").cursor, str | None)
+    assert_type(graph.traverse("a").truncated, bool)
+    assert_type(graph.counts().exact, bool)
+    assert_type(graph.delete_edges([("a", "links", "b")]), int)
+    assert_type(graph.delete_nodes(["a"]).edges, int)
     assert_type(db.drop_keyspace("sessions"), bool)
     assert_type(kv["a"], bytes)
     kv["a"] = "text"

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 use nuthatch_engine::Receipt;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::acts::Act;
 use crate::args::Globals;
@@ -40,8 +40,7 @@ impl Reclaim {
         }
         let database = folder::open_to_write(globals)?;
         let act = Act::new(globals, database.folder(), "reclaim", self.collection.as_deref().unwrap_or_default());
-        let receipt =
-            act.end(database.reclaim(self.collection.as_deref()), |receipt| vec![("receipt", json!(receipt.id))])?;
+        let receipt = act.end(database.reclaim(self.collection.as_deref()), noted)?;
         match self.json {
             true => output::json(out, &receipt)?,
             false => show(out, &receipt)?,
@@ -52,13 +51,22 @@ impl Reclaim {
     }
 }
 
+/// What the audit log has of a receipt.
+pub fn noted(receipt: &Receipt) -> Vec<(&'static str, Value)> {
+    vec![("receipt", json!(receipt.id)), ("ended_snapshots", json!(receipt.ended_snapshots))]
+}
+
 pub fn show(out: &mut Out, receipt: &Receipt) -> Result<(), Failure> {
     let of = receipt.collection.as_ref().map_or("everything".to_string(), |name| format!("collection {name}"));
     let deleted =
         receipt.deleted_records.map_or(String::new(), |records| format!(" {} deleted,", count(records, "record")));
+    let ended = match receipt.ended_snapshots {
+        0 => String::new(),
+        ended => format!(" {} ended,", count(ended, "snapshot")),
+    };
     writeln!(
         out,
-        "{BOLD}Reclaimed {of}{BOLD:#}{deleted} {} removed, {} written, {} before, {} after",
+        "{BOLD}Reclaimed {of}{BOLD:#}{deleted}{ended} {} removed, {} written, {} before, {} after",
         count(receipt.removed.len() as u64, "file"),
         count(receipt.written.len() as u64, "file"),
         bytes(receipt.bytes_before),

@@ -6,7 +6,6 @@ use std::path::Path;
 use clap::Args;
 use nuthatch_engine::{Collection, Error, Receipt, Result as EngineResult};
 use serde::Serialize;
-use serde_json::json;
 
 use crate::acts::Act;
 use crate::args::{COLLECTION_DEFAULT, Globals};
@@ -95,7 +94,7 @@ impl Rm {
                 .detail("by", by)
                 .detail("records", removed.records);
             let receipt = database.reclaim((!self.all).then_some(&self.collection));
-            removed.receipt = Some(act.end(receipt, |receipt| vec![("receipt", json!(receipt.id))])?);
+            removed.receipt = Some(act.end(receipt, reclaim::noted)?);
         }
         database.close()?;
         for name in &removed.unknown {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::acts::Act;
 use crate::args::Globals;
+use crate::commands::reclaim;
 use crate::exit::{Failure, Outcome};
 use crate::folder;
 use crate::output::{self, BOLD, DIM, GOOD, Out, plain};
@@ -152,7 +153,7 @@ impl Tenant {
         }
         let database = folder::open_whole(globals)?;
         let act = Act::new(globals, database.folder(), "tenant.drop", &args.name);
-        let receipt = act.end(database.drop_tenant(&args.name), |receipt| vec![("receipt", json!(receipt.id))])?;
+        let receipt = act.end(database.drop_tenant(&args.name), reclaim::noted)?;
         database.close()?;
         match self.json {
             true => output::json(out, &receipt)?,

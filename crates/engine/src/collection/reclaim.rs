@@ -10,6 +10,7 @@ use crate::collection::segment::remove_checkpoints;
 use crate::collection::state::Health;
 use crate::collection::write::row_from;
 use crate::collection::{Collection, Core, Deleted, WriteSet};
+use crate::snapshot::Ending;
 use crate::{Error, ErrorKind, Result};
 
 /// Records deleted in one batch.
@@ -69,8 +70,8 @@ impl Core {
         Ok((ids, rows, next))
     }
 
-    /// Rewrites every index file that holds something deleted before the call.
-    pub(crate) fn reclaim(&self) -> Result<()> {
+    /// Rewrites every index file that holds something deleted before the call. Snapshots that read the old ones are ended.
+    pub(crate) fn reclaim(&self, ending: &mut Ending<'_>) -> Result<()> {
         self.rebuild_broken()?;
         self.flush()?;
         let upto = {
@@ -96,13 +97,16 @@ impl Core {
                 break;
             }
         }
+        if text.sweep()? {
+            return Ok(());
+        }
+        // Those that are taken from here on read the new files.
+        ending.all_of(self.shard.tenant)?;
         let started = Instant::now();
         while !text.sweep()? {
             if started.elapsed() > WAIT_MAX {
-                let message = format!(
-                    "a search or a snapshot of collection {:?} still reads old files; end it, or try again later",
-                    self.name
-                );
+                let message =
+                    format!("a search of collection {:?} still reads old files; end it, or try again later", self.name);
                 return Err(Error::new(ErrorKind::Conflict, message));
             }
             std::thread::sleep(Duration::from_millis(20));

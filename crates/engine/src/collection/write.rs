@@ -15,6 +15,7 @@ use crate::collection::meta::{self, COUNTERS, Counters, EmbedderMeta, Meta, SCHE
 use crate::collection::{Collection, Core, EmbedderChoice, Writer};
 use crate::durability::Durability;
 use crate::files::FileEntry;
+use crate::files::staged::changed_meanwhile;
 use crate::process::{Done, caller};
 use crate::record::{Record, Row, shortened};
 use crate::tenant::Delta;
@@ -306,12 +307,7 @@ impl Core {
     fn check_files(&self, set: &WriteSet) -> Result<()> {
         for ((path, _), before) in set.files.iter().zip(set.files_if.iter().flatten()) {
             if self.file_entry(path)? != *before {
-                return Err(Error::new(
-                    ErrorKind::Conflict,
-                    format!(
-                        "{path} was added or removed by somebody else since this batch read it; make the batch again"
-                    ),
-                ));
+                return Err(changed_meanwhile(path));
             }
         }
         Ok(())

@@ -12,12 +12,15 @@ use serde::{Deserialize, Serialize};
 use crate::collection::Core;
 use crate::collection::meta::{self, Meta, meta_key};
 use crate::database::{Database, Shared};
+use crate::snapshot::Ending;
 use crate::tenant::{Tenant, records};
 use crate::{Error, ErrorKind, Result};
 
-const RECEIPT_VERSION: u32 = 2;
+const RECEIPT_VERSION: u32 = 3;
 /// The last version whose receipts named no tenant.
 const WITHOUT_TENANT: u32 = 1;
+/// The last version whose receipts counted no snapshots.
+const WITHOUT_SNAPSHOTS: u32 = 2;
 
 /// What to erase from a collection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +51,9 @@ pub struct Receipt {
     pub collection: Option<String>,
     /// Records that the same call deleted first; absent when it deleted none itself.
     pub deleted_records: Option<u64>,
+    /// Snapshots and transactions, of whatever tenant, that were open from before and were ended because they showed what was to go.
+    #[serde(default)]
+    pub ended_snapshots: u64,
     /// For each collection (of a tenant, where it was about the whole folder: `tenant/name`), the last change that the rewritten files account for.
     pub sequences: BTreeMap<String, u64>,
     /// Files that are gone: they may have held what was deleted.
@@ -89,6 +95,9 @@ impl Receipt {
             // As it was written then. Nothing in quotes can look like this.
             body = body.replacen("\"tenant\":null,", "", 1);
         }
+        if self.version <= WITHOUT_SNAPSHOTS {
+            body = body.replacen("\"ended_snapshots\":0,", "", 1);
+        }
         blake3::hash(body.as_bytes()).to_hex().to_string()
     }
 }
@@ -96,11 +105,12 @@ impl Receipt {
 impl Database {
     /// Writes every file anew that may hold bytes of what was deleted or replaced before this call (in one collection, or in
     /// all), removes the old ones and what is in quarantine, and returns the receipt. Takes as long as reading and writing the
-    /// data; searches and writes go on.
+    /// data; searches and writes go on. Snapshots and transactions from before, of whatever tenant, are ended when they do not
+    /// end by themselves within [`crate::Options::erasure_grace`]; their next read says `Conflict`.
     ///
     /// # Errors
-    /// `NotFound` for a collection that there is not; `Conflict` while a snapshot from before the deletion is open;
-    /// `Exhausted` when the disk has no room for the new files beside the old. Calling again goes on where it ended.
+    /// `NotFound` for a collection that there is not; `Conflict` while a read that began before goes on for more than a minute: an export,
+    /// the backup of one tenant, a very long search; `Exhausted` when the disk has no room for the new files beside the old. Calling again goes on where it ended.
     pub fn reclaim(&self, collection: Option<&str>) -> Result<Receipt> {
         self.reclaim_after(collection, None)
     }
@@ -157,6 +167,7 @@ pub(crate) struct Reclaiming<'s> {
     started: jiff::Timestamp,
     before: BTreeMap<PathBuf, Seen>,
     sequences: BTreeMap<String, u64>,
+    ending: Ending<'s>,
 }
 
 impl<'s> Reclaiming<'s> {
@@ -164,7 +175,8 @@ impl<'s> Reclaiming<'s> {
     pub fn begin(shared: &'s Shared, tenant: Option<&'s Tenant>) -> Result<Self> {
         let tenant = tenant.filter(|tenant| !tenant.is_default());
         let before = files_of(shared, tenant)?;
-        Ok(Self { shared, tenant, started: jiff::Timestamp::now(), before, sequences: BTreeMap::new() })
+        let (started, sequences) = (jiff::Timestamp::now(), BTreeMap::new());
+        Ok(Self { shared, tenant, started, before, sequences, ending: Ending::begin(shared) })
     }
 
     /// Every collection that a handle sees. `is_own`: they are called by their names alone.
@@ -185,16 +197,17 @@ impl<'s> Reclaiming<'s> {
     }
 
     fn collection(&mut self, core: &Core, label: &str) -> Result<()> {
-        core.reclaim()?;
+        core.reclaim(&mut self.ending)?;
         self.sequences.insert(label.to_string(), core.state.read().segments_applied);
         Ok(())
     }
 
     /// Rewrites the store, and says in a receipt what has become of the files.
     pub fn finish(self, extent: Extent, collection: Option<String>, deleted_records: Option<u64>) -> Result<Receipt> {
-        let Self { shared, tenant, started, before, sequences } = self;
+        let Self { shared, tenant, started, before, sequences, mut ending } = self;
         empty_quarantine(shared, tenant)?;
-        shared.truth()?.reclaim(extent)?;
+        let sequence = ending.before_now()?;
+        shared.truth()?.reclaim_before(extent, sequence)?;
         shared.truth()?.record_checksums()?;
         nuthatch_heap::give_back();
         let after = files_of(shared, tenant)?;
@@ -207,6 +220,7 @@ impl<'s> Reclaiming<'s> {
             tenant: tenant.map(|tenant| tenant.name.clone()),
             collection,
             deleted_records,
+            ended_snapshots: ending.ended(),
             sequences,
             removed: Vec::new(),
             written: Vec::new(),

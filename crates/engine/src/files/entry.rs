@@ -31,7 +31,13 @@ pub struct FileInfo {
     pub mtime_ns: i64,
     pub kind: String,
     pub passages: usize,
+    /// Another one when the file has been added anew: what a batch may depend on.
+    pub revision: String,
 }
+
+/// The revision of a file that there is not.
+pub const FILE_ABSENT: &str = "absent";
+const REVISION_DIGITS: usize = 32;
 
 impl FileEntry {
     pub fn encode(&self) -> Vec<u8> {
@@ -44,6 +50,14 @@ impl FileEntry {
                 .map_err(|error| Error::internal(format!("a file entry does not decode: {error}"))),
             _ => Err(Error::internal("a file entry has a version that this program does not read")),
         }
+    }
+
+    /// Of what is stored of a file, if it is.
+    pub fn revision(stored: Option<&Self>) -> String {
+        stored.map_or_else(
+            || FILE_ABSENT.to_string(),
+            |entry| blake3::hash(&entry.encode()).to_hex()[..REVISION_DIGITS].to_string(),
+        )
     }
 
     /// Makes the next `add` take the file for a changed one, because some of its passages were lost.
@@ -89,6 +103,7 @@ impl Core {
         let files = self.file_entries(reader, prefix)?;
         let info = files.into_iter().map(|(path, entry)| FileInfo {
             path,
+            revision: FileEntry::revision(Some(&entry)),
             bytes: entry.bytes,
             mtime_ns: entry.mtime_ns,
             passages: entry.passages.len(),

@@ -15,4 +15,4 @@ pub(crate) use add::{Add, Shelf};
 pub use add::{AddOptions, AddReport, Progress, Skipped};
 pub use citation::citation;
 pub(crate) use entry::FileEntry;
-pub use entry::FileInfo;
+pub use entry::{FILE_ABSENT, FileInfo};

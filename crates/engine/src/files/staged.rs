@@ -21,6 +21,60 @@ pub(crate) fn add(shelf: &dyn Shelf, paths: &[PathBuf], options: AddOptions<'_>)
     Ok((report, set))
 }
 
+/// The same for one document that the caller has. `revision`: of what is stored, where the caller depends on that.
+pub(crate) fn document(
+    shelf: &dyn Shelf,
+    path: &str,
+    content: &[u8],
+    options: AddOptions<'_>,
+    revision: Option<&str>,
+) -> Result<(AddReport, WriteSet)> {
+    let staging = Staging::on(shelf);
+    let report = Add::new(&staging, options).document(path, content)?;
+    check_revision(path, staging.seen.borrow().get(path), revision)?;
+    Ok((report, staging.set.into_inner()))
+}
+
+/// What [`document`] would report, and the revision of what is stored. Nothing is embedded.
+pub(crate) fn preview(
+    shelf: &dyn Shelf,
+    path: &str,
+    content: &[u8],
+    options: AddOptions<'_>,
+) -> Result<(AddReport, String)> {
+    let staging = Staging { embeds: false, ..Staging::on(shelf) };
+    let report = Add::new(&staging, options).document(path, content)?;
+    let revision = FileEntry::revision(staging.seen.borrow().get(path));
+    Ok((report, revision))
+}
+
+/// What removing one file would change, if it is still of this revision.
+pub(crate) fn remove_one(shelf: &dyn Shelf, path: &str, revision: &str) -> Result<WriteSet> {
+    let staging = Staging::on(shelf);
+    let entry = staging.entry(path)?;
+    check_revision(path, entry.as_ref(), Some(revision))?;
+    if let Some(entry) = entry {
+        let deletes = entry.ids(path).collect();
+        staging.apply(WriteSet { deletes, files: vec![(path.to_string(), None)], ..WriteSet::default() })?;
+    }
+    Ok(staging.set.into_inner())
+}
+
+fn check_revision(path: &str, stored: Option<&FileEntry>, revision: Option<&str>) -> Result<()> {
+    match revision {
+        Some(revision) if revision != FileEntry::revision(stored) => Err(changed_meanwhile(path)),
+        _ => Ok(()),
+    }
+}
+
+/// The file is not as it was when the batch was made.
+pub(crate) fn changed_meanwhile(path: &str) -> Error {
+    Error::new(
+        ErrorKind::Conflict,
+        format!("{path} was added or removed by somebody else since this batch read it; make the batch again"),
+    )
+}
+
 /// What removing the file at `path`, or all files below it, would change.
 pub(crate) fn remove(shelf: &dyn Shelf, path: &str) -> Result<WriteSet> {
     let staging = Staging::on(shelf);
@@ -38,12 +92,14 @@ struct Staging<'s> {
     seen: RefCell<HashMap<String, FileEntry>>,
     set: RefCell<WriteSet>,
     bytes: RefCell<usize>,
+    /// Whether the texts of large files get their vectors now.
+    embeds: bool,
 }
 
 impl<'s> Staging<'s> {
     fn on(shelf: &'s dyn Shelf) -> Self {
         let set = WriteSet { files_if: Some(Vec::new()), ..WriteSet::default() };
-        Self { shelf, seen: RefCell::default(), set: RefCell::new(set), bytes: RefCell::default() }
+        Self { shelf, seen: RefCell::default(), set: RefCell::new(set), bytes: RefCell::default(), embeds: true }
     }
 }
 
@@ -73,7 +129,7 @@ impl Shelf for Staging<'_> {
     }
 
     fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
-        self.shelf.embed_missing(records)
+        if self.embeds { self.shelf.embed_missing(records) } else { Ok(()) }
     }
 
     fn apply(&self, set: WriteSet) -> Result<()> {

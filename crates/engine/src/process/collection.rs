@@ -13,7 +13,7 @@ use crate::collection::{
 };
 use crate::database::Database as LocalDatabase;
 use crate::durability::Durability;
-use crate::files::{Add, AddOptions, AddReport, FileInfo, Shelf};
+use crate::files::{Add, AddOptions, AddReport, FileInfo, Shelf, staged};
 use crate::process::adding::Elsewhere;
 use crate::process::limits::Limits;
 use crate::process::request::{Call, Choice, Opened, Place, Request};
@@ -220,6 +220,15 @@ impl Collection {
     /// `Invalid` for a path that is absolute or has empty parts; else as those of [`add`](Self::add).
     pub fn add_document(&self, path: &str, content: &[u8], options: AddOptions<'_>) -> Result<AddReport> {
         self.with_shelf(|shelf| Add::new(shelf, options).document(path, content))
+    }
+
+    /// What [`add_document`](Self::add_document) would report, without writing anything, and the revision of what is stored under that path
+    /// ([`crate::FILE_ABSENT`] when nothing is), on which a batch may depend.
+    ///
+    /// # Errors
+    /// As those of [`add_document`](Self::add_document).
+    pub fn preview_document(&self, path: &str, content: &[u8], options: AddOptions<'_>) -> Result<(AddReport, String)> {
+        self.with_shelf(|shelf| staged::preview(shelf, path, content, options))
     }
 
     /// Files that were added at or below `prefix` (all with ""), by path.

@@ -83,8 +83,8 @@ impl Database {
     /// and earlier receipts of it keep names of collections; backups are not touched.
     ///
     /// # Errors
-    /// `NotFound` when there is no such tenant; `Invalid` for a tenant's handle; `Conflict` while a snapshot of another tenant is open
-    /// from before: the data is gone then, its bytes may not be. Calling again goes on where it ended.
+    /// `NotFound` when there is no such tenant; `Invalid` for a tenant's handle; `Conflict` when an export or a very long read
+    /// from before is in the way: the data is gone then, its bytes may not be. Calling again goes on where it ended.
     pub fn drop_tenant(&self, name: &str) -> Result<Receipt> {
         self.either(|db| db.drop_tenant(name), || Request::DropTenant(name.into()))
     }

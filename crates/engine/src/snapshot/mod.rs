@@ -6,27 +6,30 @@
 //! **Invariant:** records, files, keys and searches of one snapshot show the same batches, each whole.
 
 mod collection;
+mod ending;
 mod keyspace;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
 
 use nuthatch_truth::OwnedSnapshot;
 use parking_lot::{Mutex, RwLock};
 
 pub use collection::SnapshotCollection;
+pub(crate) use ending::Ending;
 pub use keyspace::SnapshotKeyspace;
 
 use crate::collection::Core;
 use crate::collection::state::State;
 use crate::database::{Database, Shared};
-use crate::kv::Space;
+use crate::kv::{Kind, Space};
 use crate::tenant::Tenant;
 use crate::{Error, ErrorKind, Result};
 
-/// A consistent view of everything that its tenant has. Cheap to take and to clone; ends with its last clone, with the database, or when it
-/// is older than [`crate::Options::snapshot_age_max`].
+/// A consistent view of everything that its tenant has. Cheap to take and to clone; ends with its last clone, with the database, when it
+/// is older than [`crate::Options::snapshot_age_max`], or when something is deleted for good and it is in the way
+/// ([`crate::Options::erasure_grace`]).
 #[derive(Clone)]
 pub struct Snapshot {
     pub(crate) view: Arc<View>,
@@ -36,7 +39,12 @@ pub(crate) struct View {
     pub shared: Arc<Shared>,
     pub tenant: Arc<Tenant>,
     pub taken_at_ms: u64,
-    held: RwLock<std::result::Result<Held, Error>>,
+    taken: Instant,
+    /// Of the last write that it shows.
+    sequence: u64,
+    /// Why nothing more is read of it. Said before what it holds goes, so that no read begins while the last ones end.
+    ended: OnceLock<Error>,
+    held: RwLock<Option<Held>>,
 }
 
 pub(crate) struct Held {
@@ -81,9 +89,9 @@ impl Snapshot {
         Ok(SnapshotCollection { view: self.view.clone(), name: name.to_string() })
     }
 
-    /// The keyspace of that name; an empty one when there was none.
-    pub fn kv(&self, name: &str) -> Result<SnapshotKeyspace> {
-        let space = self.view.with(|held| self.view.space(held, name))?;
+    /// The keyspace of that name and kind; an empty one when there was none.
+    pub fn keyspace(&self, name: &str, kind: Kind) -> Result<SnapshotKeyspace> {
+        let space = self.view.with(|held| self.view.space(held, name, kind))?;
         Ok(SnapshotKeyspace { view: self.view.clone(), space })
     }
 }
@@ -101,8 +109,15 @@ impl View {
         };
         let collections = Mutex::new(shared.open_collections_of(tenant.number).iter().map(pin).collect());
         let taken_at_ms = shared.options.clock.now_ms();
-        let held = RwLock::new(Ok(Held { truth, collections, keyspaces: Mutex::default() }));
-        let view = Arc::new(Self { shared: shared.clone(), tenant: tenant.clone(), taken_at_ms, held });
+        let view = Arc::new(Self {
+            shared: shared.clone(),
+            tenant: tenant.clone(),
+            taken_at_ms,
+            taken: Instant::now(),
+            sequence: truth.latest(),
+            ended: OnceLock::new(),
+            held: RwLock::new(Some(Held { truth, collections, keyspaces: Mutex::default() })),
+        });
         shared.snapshots.add(&view);
         Ok(view)
     }
@@ -111,55 +126,62 @@ impl View {
         Duration::from_millis(self.shared.options.clock.now_ms().saturating_sub(self.taken_at_ms))
     }
 
-    /// Reads from it, unless it has ended.
+    /// Reads from it, unless it has ended. A read under way ends as it began, unless it reads inside of itself.
     pub fn with<T>(&self, read: impl FnOnce(&Held) -> Result<T>) -> Result<T> {
-        if let Some(why) = self.too_old() {
-            self.let_go(&why);
-            return Err(why);
-        }
+        self.end_if_old();
         // Recursive: a read inside another must not wait for an end that waits for it.
-        match &*self.held.read_recursive() {
-            Ok(held) => read(held),
-            Err(why) => Err(why.clone()),
+        match (&*self.held.read_recursive(), self.ended.get()) {
+            (Some(held), None) => return read(held),
+            (None, None) => return Err(Error::internal("a snapshot holds nothing and has not ended")),
+            (_, Some(_)) => {}
         }
+        self.let_go();
+        Err(self.ended.get().cloned().unwrap_or_else(Error::closed))
     }
 
-    fn too_old(&self) -> Option<Error> {
+    fn end_if_old(&self) {
         let most = self.shared.options.snapshot_age_max;
-        (self.age() > most).then(|| {
+        if self.age() > most {
             let why = format!("the snapshot is older than {} s and has ended; take another one", most.as_secs_f64());
-            Error::new(ErrorKind::Conflict, why)
-        })
+            self.refuse(Error::new(ErrorKind::Conflict, why));
+        }
     }
 
-    /// Ends it, unless somebody is reading: whoever comes next does.
-    fn let_go(&self, why: &Error) {
-        if let Some(mut held) = self.held.try_write()
-            && held.is_ok()
-        {
-            *held = Err(why.clone());
-        }
+    /// No read begins any more. True when this is its end, false when it had one.
+    fn refuse(&self, why: Error) -> bool {
+        self.ended.set(why).is_ok()
+    }
+
+    /// Lets go of what one that has ended holds, unless somebody is reading: whoever comes next does. True when it holds nothing.
+    fn let_go(&self) -> bool {
+        let Some(mut held) = self.held.try_write() else { return false };
+        let gone = self.ended.get().and_then(|_| held.take());
+        let is_empty = held.is_none();
+        drop(held);
+        drop(gone); // without the lock
+        is_empty
     }
 
     /// True when nothing can be read of it any more.
     pub fn has_ended(&self) -> bool {
-        self.too_old().is_some() || self.held.try_read_recursive().is_some_and(|held| held.is_err())
+        self.end_if_old();
+        self.ended.get().is_some()
     }
 
     /// Lets go of what it holds once nobody reads it any more; every later call gets this error.
     pub fn end(&self, why: Error) {
-        let mut held = self.held.write();
-        if held.is_ok() {
-            *held = Err(why);
-        }
+        self.refuse(why);
+        let gone = self.held.write().take();
+        drop(gone); // without the lock
     }
 
     /// A keyspace, if there is one or was one when it was first asked for.
-    fn space(&self, held: &Held, name: &str) -> Result<Option<Arc<Space>>> {
+    fn space(&self, held: &Held, name: &str, kind: Kind) -> Result<Option<Arc<Space>>> {
         if let Some(space) = held.keyspaces.lock().get(name) {
+            kind.check(name, space.kind)?;
             return Ok(Some(space.clone()));
         }
-        match self.shared.space(&self.tenant, name, false) {
+        match self.shared.space(&self.tenant, name, kind, false) {
             Ok(space) => Ok(Some(held.keyspaces.lock().entry(name.to_string()).or_insert(space).clone())),
             Err(error) if error.kind == ErrorKind::NotFound => Ok(None), // it may be made yet
             Err(error) => Err(error),
@@ -205,7 +227,9 @@ impl Snapshots {
 
     /// Ends those that are too old.
     pub fn end_old(&self) {
-        self.all().iter().for_each(|view| view.too_old().iter().for_each(|why| view.let_go(why)));
+        for view in self.all().iter().filter(|view| view.has_ended()) {
+            view.let_go();
+        }
     }
 
     /// Ends those of a tenant that is dropped, and waits for the reads under way.
@@ -223,7 +247,7 @@ impl Snapshots {
     pub fn open(&self, of: Option<u32>) -> (u64, Duration) {
         let is_meant = |view: &Arc<View>| of.is_none_or(|of| view.tenant.number == of);
         let open = self.all().into_iter().filter(is_meant);
-        let open: Vec<_> = open.filter(|view| view.held.read_recursive().is_ok()).collect();
+        let open: Vec<_> = open.filter(|view| view.held.read_recursive().is_some()).collect();
         (open.len() as u64, open.iter().map(|view| view.age()).max().unwrap_or_default())
     }
 }

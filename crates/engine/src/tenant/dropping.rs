@@ -27,8 +27,8 @@ impl Database {
     /// tenant's name, and earlier receipts of it keep names of collections.
     ///
     /// # Errors
-    /// `NotFound` when there is no such tenant; `Invalid` for a scoped handle; `Conflict` while a snapshot of another tenant is
-    /// open from before. The data is gone then, its bytes may not be: calling again goes on where it ended.
+    /// `NotFound` when there is no such tenant; `Invalid` for a scoped handle; `Conflict` when an export or a
+    /// very long read from before is in the way. The data is gone then, its bytes may not be: calling again goes on where it ended.
     pub fn drop_tenant(&self, name: &str) -> Result<Receipt> {
         let shared = self.administrator("dropping a tenant")?;
         let _one_at_a_time = shared.dropping.lock();
@@ -66,9 +66,7 @@ impl Database {
             for name in self.collection_names()? {
                 self.drop_collection(&name)?;
             }
-            for name in self.keyspace_names()? {
-                self.drop_keyspace(&name)?;
-            }
+            self.drop_keyspaces()?;
         }
         self.remove_orphans()?;
         Ok(shared.truth()?.reclaim(Extent::Everything)?)

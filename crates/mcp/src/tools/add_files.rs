@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::access::{Access, Settings};
-use crate::asked::Asked;
+use crate::asked::{Asked, Step};
 use crate::place;
 use crate::refusal::Refusal;
 use crate::tools::{Answer, Does, Parsed};
@@ -64,7 +64,7 @@ pub async fn call<A: Access>(
         return Err(Refusal::invalid("no paths"));
     }
     let (settings, cancel) = (settings.clone(), asked.cancel.clone());
-    let (tell, mut told) = watch::channel(None);
+    let (tell, told) = watch::channel(None);
     let access = access.writing()?;
     let work = access.run(move |database| {
         let paths: Vec<PathBuf> =
@@ -73,24 +73,13 @@ pub async fn call<A: Access>(
         let collection = place::existing_or_new(database, name, &settings.embedder)?;
         let mut on_progress = |progress: &nuthatch_engine::Progress| {
             let message = format!("{} of {} files", progress.files_done, progress.files_total);
-            tell.send_replace(Some((progress.bytes_done, progress.bytes_total, message)));
+            tell.send_replace(Some(Step { done: progress.bytes_done, total: progress.bytes_total, message }));
         };
         let options =
             AddOptions { on_progress: Some(&mut on_progress), cancel: Some(&cancel), ..AddOptions::default() };
         Ok(Added::new(name, collection.add(&paths, options)?))
     });
-    tokio::pin!(work);
-    loop {
-        tokio::select! {
-            done = &mut work => return done,
-            Ok(()) = told.changed() => {
-                let progress = told.borrow_and_update().clone();
-                if let Some((done, total, message)) = progress {
-                    asked.tell(done, total, message).await;
-                }
-            }
-        }
-    }
+    asked.follow(work, told).await
 }
 
 /// The real path, if it is at or below a folder that may be read. Links do not lead out of it.

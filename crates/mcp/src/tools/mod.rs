@@ -25,7 +25,7 @@ use crate::refusal::Refusal;
 use crate::schema;
 
 pub use get::passages;
-pub use search::{Searching, search};
+pub use search::{Asking, Searching, search};
 
 /// An answer of a tool: what programs read, and what models read that are given no structure.
 pub trait Answer: Serialize + JsonSchema {

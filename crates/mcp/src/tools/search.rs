@@ -12,9 +12,10 @@ use nuthatch_text::Analyzer;
 use rmcp::model::Tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
 
 use crate::access::{Access, Settings};
-use crate::asked::Asked;
+use crate::asked::{Asked, Step};
 use crate::budget::Budget;
 use crate::found::Found;
 use crate::place;
@@ -86,7 +87,19 @@ pub async fn call<A: Access>(
 ) -> Result<SearchAnswer, Refusal> {
     let (arguments, cancel) = (arguments?, asked.cancel.clone());
     let (embedder, timeout) = (settings.embedder.clone(), settings.search_timeout);
-    access.run(move |database| search(database, &arguments, &embedder, timeout, cancel)).await
+    let (tell, told) = watch::channel(None);
+    let work = access.run(move |database| {
+        let tell = |step| drop(tell.send_replace(Some(step)));
+        search(database, &arguments, &embedder, Asking { timeout, cancel, tell: &tell })
+    });
+    asked.follow(work, told).await
+}
+
+/// How long a search may take, whether it is still wanted, and who is told how far it is.
+pub struct Asking<'t> {
+    pub timeout: Duration,
+    pub cancel: Arc<AtomicBool>,
+    pub tell: &'t dyn Fn(Step),
 }
 
 /// The search itself.
@@ -94,9 +107,9 @@ pub fn search(
     database: &Database,
     arguments: &Searching,
     embedder: &EmbedderChoice,
-    timeout: Duration,
-    cancel: Arc<AtomicBool>,
+    asking: Asking<'_>,
 ) -> EngineResult<SearchAnswer> {
+    let Asking { timeout, cancel, tell } = asking;
     let mut budget = Budget::of(arguments.max_tokens)?;
     let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT);
     if !(1..=LIMIT_MAX).contains(&limit) {
@@ -118,7 +131,7 @@ pub fn search(
         ..Search::default()
     };
     let mut answer = SearchAnswer::default();
-    let found = ask_all(&collections, &question, &mut answer.notes)?;
+    let found = ask_all(&collections, &question, &mut answer.notes, tell)?;
     let mut is_more = found.iter().any(|(_, hits)| hits.next_offset.is_some());
     let mut ranked = interleaved(found).skip(skipped_after);
     let (share, mut shown) = (budget.bytes_left() / SHARE, 0);
@@ -154,9 +167,14 @@ fn ask_all<'a>(
     collections: &'a [Collection],
     question: &Search,
     notes: &mut Vec<String>,
+    tell: &dyn Fn(Step),
 ) -> EngineResult<Vec<(&'a Collection, Hits)>> {
     let (mut found, mut refused) = (Vec::new(), None);
-    for collection in collections {
+    let total = collections.len() as u64;
+    for (collection, done) in collections.iter().zip(0..) {
+        if done > 0 {
+            tell(Step { done, total, message: format!("{done} of {total} collections searched") });
+        }
         match ask(collection, question, notes) {
             Ok(mut hits) => {
                 notes.append(&mut hits.degraded);

@@ -1,16 +1,19 @@
-//! Batches: writes to several keyspaces and collections that stand or fall together.
+//! Batches: writes to several keyspaces, graphs and collections that stand or fall together.
 
 use std::sync::Arc;
 
 use axum::response::Response;
-use nuthatch_engine::WriteBatch;
+use nuthatch_engine::{Database, Error, Result as EngineResult, WriteBatch};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::bytes::Bytes;
 use crate::api::durable::Durably;
+use crate::api::files::splitting;
 use crate::api::keys::Change;
+use crate::api::nodes::{Edge, EdgeId, Node, edges_into_engine, ids_into_engine, nodes_into_engine};
 use crate::api::records::{Record, into_engine};
 use crate::api::reply;
 use crate::caller::Writing;
@@ -29,15 +32,19 @@ struct Batch {
     writes: Vec<Write>,
 }
 
-/// Writes to one keyspace, or to one collection.
+/// Writes to one keyspace, one graph, or one collection.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 #[schema(as = BatchWrite)]
-pub enum Write {
+enum Write {
     /// It is made when there is none.
     Keys(Keys),
+    /// It is made when there is none.
+    Graph(Graph),
     /// It must be there.
     Records(Records),
+    /// As of records.
+    Files(Files),
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -46,6 +53,25 @@ pub enum Write {
 pub struct Keys {
     pub keyspace: String,
     pub changes: Vec<Change>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = BatchGraph)]
+pub struct Graph {
+    pub graph: String,
+    /// Ids of nodes to delete, with all edges that they have when it is written; these go first.
+    #[serde(default)]
+    pub delete_nodes: Vec<String>,
+    /// Edges to delete; these go next.
+    #[serde(default)]
+    pub delete_edges: Vec<EdgeId>,
+    /// Nodes to put.
+    #[serde(default)]
+    pub put_nodes: Vec<Node>,
+    /// Edges to put.
+    #[serde(default)]
+    pub put_edges: Vec<Edge>,
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -61,7 +87,48 @@ pub struct Records {
     pub delete: Vec<String>,
 }
 
-/// Writes to several keyspaces and collections at once: all of it or nothing.
+/// Files of a collection: removed and added in the order of these lists, split and embedded with the batch, and there when the rest of
+/// it is. Each file is named once in a batch.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = BatchFiles)]
+struct Files {
+    collection: String,
+    #[serde(default)]
+    remove: Vec<RemovedFile>,
+    #[serde(default)]
+    add: Vec<AddedFile>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = BatchAddedFile)]
+struct AddedFile {
+    /// What the file is called here; its ending says what it is, for example `notes/plan.md`.
+    #[schema(min_length = 1)]
+    path: String,
+    content: Bytes,
+    /// No passage has more characters than this, 64 at least; left out, 900.
+    #[schema(minimum = 1)]
+    passage_chars: Option<usize>,
+    /// That many characters at the end of a passage come again at the beginning of the next.
+    overlap_chars: Option<usize>,
+    /// Of a preview: 409 when something else is stored of the file by now.
+    revision: Option<String>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = BatchRemovedFile)]
+struct RemovedFile {
+    /// The file; without a revision, also the folder with all files below it.
+    #[schema(min_length = 1)]
+    path: String,
+    /// Of the file in a listing: 409 when something else is stored of it by now.
+    revision: Option<String>,
+}
+
+/// Writes to several keyspaces, graphs and collections at once: all of it or nothing.
 #[utoipa::path(post, path = "/v1/batches", tag = "batches", security(("key" = ["write"])), params(Durably),
     request_body = Batch, responses((status = 204, description = "Written")))]
 async fn write(
@@ -76,10 +143,19 @@ async fn write(
                 Write::Keys(Keys { keyspace, changes }) => {
                     batch.kv(&keyspace, changes.into_iter().map(Into::into).collect());
                 }
+                Write::Graph(Graph { graph, delete_nodes, delete_edges, put_nodes, put_edges }) => {
+                    batch
+                        .graph(&graph)
+                        .delete_nodes(&delete_nodes)?
+                        .delete_edges(&ids_into_engine(delete_edges))?
+                        .put_nodes(&nodes_into_engine(put_nodes)?)?
+                        .put_edges(&edges_into_engine(put_edges)?)?;
+                }
                 Write::Records(Records { collection, upsert, delete }) => {
                     batch.delete_records(&collection, delete);
                     batch.upsert(&collection, into_engine(upsert)?);
                 }
+                Write::Files(files) => files.join(database, &mut batch)?,
             }
         }
         let written = database.write(batch);
@@ -87,4 +163,25 @@ async fn write(
         written
     });
     written.await.map(|()| reply::nothing())
+}
+
+impl Files {
+    /// Splits what is added, and takes all of it into a batch.
+    fn join(self, database: &Database, batch: &mut WriteBatch) -> EngineResult<()> {
+        let collection = database.existing_collection(&self.collection)?;
+        for RemovedFile { path, revision } in self.remove {
+            match revision {
+                Some(revision) => batch.remove_file(&collection, &path, &revision)?,
+                None => drop(batch.remove_files(&collection, &path)?),
+            }
+        }
+        for AddedFile { path, content, passage_chars, overlap_chars, revision } in self.add {
+            let (content, options) = (content.into_vec(), splitting(passage_chars, overlap_chars));
+            let report = batch.add_document(&collection, &path, &content, options, revision.as_deref())?;
+            if let Some(skipped) = report.skipped.first() {
+                return Err(Error::invalid(skipped.why.clone()));
+            }
+        }
+        Ok(())
+    }
 }

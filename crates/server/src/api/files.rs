@@ -18,7 +18,7 @@ use crate::problem::Problem;
 use crate::shared::Shared;
 
 pub fn routes() -> OpenApiRouter<Arc<Shared>> {
-    OpenApiRouter::new().routes(routes!(list, add, remove))
+    OpenApiRouter::new().routes(routes!(list, add, remove)).routes(routes!(preview))
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -36,6 +36,20 @@ struct Adding {
     /// What the write has survived when it is answered.
     #[serde(default)]
     durability: Durable,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Previewing {
+    /// What the file would be called here.
+    #[param(min_length = 1)]
+    path: String,
+    /// No passage has more characters than this, 64 at least; left out, 900.
+    #[param(minimum = 1)]
+    passage_chars: Option<usize>,
+    /// That many characters at the end of a passage come again at the beginning of the next.
+    overlap_chars: Option<usize>,
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -72,6 +86,24 @@ struct Added {
     warnings: Vec<String>,
 }
 
+/// What adding a file would do.
+#[derive(Serialize, ToSchema)]
+#[schema(as = FilePreview)]
+struct Preview {
+    /// `added`, `changed`, `unchanged`, or `unreadable` when it gives no passages.
+    outcome: &'static str,
+    /// Why it is unreadable. What is stored of such a file is true no longer: adding it removes that.
+    why: Option<String>,
+    passages_added: u64,
+    /// Of these, passages whose text is there already: their vectors would be kept.
+    passages_reused: u64,
+    passages_removed: u64,
+    /// Parts of the file that cannot be read although the rest is.
+    warnings: Vec<String>,
+    /// Of what is stored of the file; `absent` when nothing is.
+    revision: String,
+}
+
 #[derive(Serialize, ToSchema)]
 struct Files {
     files: Vec<File>,
@@ -85,6 +117,8 @@ struct File {
     mtime: Option<String>,
     kind: String,
     passages: usize,
+    /// Another one when the file is added anew: a batch may depend on it.
+    revision: String,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -101,6 +135,7 @@ impl From<FileInfo> for File {
             bytes: file.bytes,
             kind: file.kind,
             passages: file.passages,
+            revision: file.revision,
         }
     }
 }
@@ -132,34 +167,71 @@ async fn add(
         .run(move |database| {
             let _held = held;
             let collection = database.existing_collection(&name)?.with_durability(how.durability.into());
-            let mut options = AddOptions::default();
-            let default = PassageOptions::default();
-            options.passages = PassageOptions {
-                target_chars: how.passage_chars.unwrap_or(default.target_chars),
-                overlap_chars: how.overlap_chars.unwrap_or(default.overlap_chars),
-            };
-            collection.add_document(&how.path, &bytes, options)
+            collection.add_document(&how.path, &bytes, splitting(how.passage_chars, how.overlap_chars))
         })
         .await?;
     added(report).map(|added| reply::json(&added))
+}
+
+/// How a file is split into passages.
+pub fn splitting(passage_chars: Option<usize>, overlap_chars: Option<usize>) -> AddOptions<'static> {
+    let default = PassageOptions::default();
+    let passages = PassageOptions {
+        target_chars: passage_chars.unwrap_or(default.target_chars),
+        overlap_chars: overlap_chars.unwrap_or(default.overlap_chars),
+    };
+    AddOptions { passages, ..AddOptions::default() }
 }
 
 fn added(report: AddReport) -> Result<Added, Problem> {
     if let Some(skipped) = report.skipped.first() {
         return Err(Error::invalid(skipped.why.clone()).into());
     }
-    let outcome = match (report.files_added, report.files_changed) {
-        (0, 0) => "unchanged",
-        (0, _) => "changed",
-        _ => "added",
-    };
     Ok(Added {
-        outcome,
+        outcome: outcome(&report),
         passages_added: report.passages_added,
         passages_reused: report.passages_reused,
         passages_removed: report.passages_removed,
         warnings: report.warnings,
     })
+}
+
+/// Says what adding the body as a file would do, without writing anything. The revision that it answers with makes a batch that adds or
+/// removes the file depend on what is stored of it now.
+#[utoipa::path(post, path = "/v1/collections/{collection}/files/preview", tag = "files", security(("key" = ["write"])),
+    params(("collection" = String, Path), Previewing),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 200, body = Preview)))]
+async fn preview(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Previewing>,
+    Raw { bytes, held }: Raw,
+) -> Result<Response, Problem> {
+    let (report, revision) = caller
+        .run(move |database| {
+            let _held = held;
+            let options = splitting(how.passage_chars, how.overlap_chars);
+            database.existing_collection(&name)?.preview_document(&how.path, &bytes, options)
+        })
+        .await?;
+    let why = report.skipped.first().map(|skipped| skipped.why.clone());
+    Ok(reply::json(&Preview {
+        outcome: if why.is_some() { "unreadable" } else { outcome(&report) },
+        why,
+        passages_added: report.passages_added,
+        passages_reused: report.passages_reused,
+        passages_removed: report.passages_removed,
+        warnings: report.warnings,
+        revision,
+    }))
+}
+
+fn outcome(report: &AddReport) -> &'static str {
+    match (report.files_added, report.files_changed) {
+        (0, 0) => "unchanged",
+        (0, _) => "changed",
+        _ => "added",
+    }
 }
 
 /// Removes a file, or all files below a folder, with their passages.

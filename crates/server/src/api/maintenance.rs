@@ -178,6 +178,7 @@ async fn reclaim(Operating(caller): Operating, Json { value, .. }: Json<Reclaim>
     caller.note("collection", value.collection.clone());
     let receipt = caller.run_long(move |database| database.reclaim(value.collection.as_deref())).await?;
     caller.note("receipt", receipt.id.clone());
+    caller.note("ended_snapshots", receipt.ended_snapshots);
     Ok(reply::json(&receipt))
 }
 
@@ -207,6 +208,7 @@ async fn erase(
     let receipt = caller.run_long(move |database| database.erase(&name, &what)).await?;
     caller.note("receipt", receipt.id.clone());
     caller.note("records", receipt.deleted_records);
+    caller.note("ended_snapshots", receipt.ended_snapshots);
     Ok(reply::json(&receipt))
 }
 

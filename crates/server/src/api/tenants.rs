@@ -125,5 +125,6 @@ async fn limit(
 async fn remove(Operating(caller): Operating, Segments(name): Segments<String>) -> Result<Response, Problem> {
     let receipt = caller.run_long(move |database| database.drop_tenant(&name)).await?;
     caller.note("receipt", receipt.id.clone());
+    caller.note("ended_snapshots", receipt.ended_snapshots);
     Ok(reply::json(&receipt))
 }

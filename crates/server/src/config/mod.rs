@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nuthatch_engine::{Durability, Error, Options, Result as EngineResult};
+use nuthatch_engine::{Durability, ERASURE_GRACE_MAX, Error, Options, Result as EngineResult};
 
 pub use layers::{Layers, Origin, Said};
 pub use settings::{SETTINGS, Setting};
@@ -73,6 +73,7 @@ pub struct Config {
     /// Of one tenant.
     pub snapshots_max: usize,
     pub snapshot_age_max: Duration,
+    pub erasure_grace: Duration,
     pub memory_budget_bytes: Option<u64>,
     pub mapped: bool,
     pub build_memory_bytes: Option<u64>,
@@ -119,6 +120,7 @@ impl Config {
             shutdown_timeout: read("shutdown_timeout").parse(parse_duration)?,
             snapshots_max: read("snapshots_max").parse(positive)?,
             snapshot_age_max: read("snapshot_age").parse(parse_duration)?,
+            erasure_grace: read("erasure_grace").parse(erasure_grace)?,
             memory_budget_bytes: read("memory_budget").parse_optional(parse_bytes)?,
             mapped: read("mapped").parse_optional(boolean)?.unwrap_or(false),
             build_memory_bytes: read("build_memory").parse_optional(parse_bytes)?,
@@ -141,6 +143,7 @@ impl Config {
             build_threads: self.build_threads.unwrap_or(default.build_threads),
             exclusive: self.exclusive,
             snapshot_age_max: self.snapshot_age_max,
+            erasure_grace: self.erasure_grace,
             program: "nuthatch serve".into(),
             ..default
         }
@@ -192,6 +195,13 @@ fn boolean(text: &str) -> Result<bool, String> {
         "true" | "1" | "yes" | "on" => Ok(true),
         "false" | "0" | "no" | "off" => Ok(false),
         _ => Err(format!("{text:?}; write true or false")),
+    }
+}
+
+fn erasure_grace(text: &str) -> Result<Duration, String> {
+    match parse_duration(text)? {
+        grace if grace <= ERASURE_GRACE_MAX => Ok(grace),
+        _ => Err(format!("{text:?}; write at most {} s: whoever erases waits for it", ERASURE_GRACE_MAX.as_secs())),
     }
 }
 

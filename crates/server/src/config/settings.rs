@@ -170,6 +170,13 @@ pub const SETTINGS: &[Setting] = &[
         "10m",
         "How old a snapshot or a transaction may become, of whatever face",
     ),
+    setting(
+        "erasure_grace",
+        "NUTHATCH_ERASURE_GRACE",
+        "TIME",
+        "10s",
+        "How long erasing, reclaiming and dropping a tenant wait for snapshots from before, until they end them; 1m at most",
+    ),
     everywhere("memory_budget", "NUTHATCH_MEMORY_BUDGET", "SIZE", "Memory for caches, buffers and indexing"),
     everywhere("mapped", "NUTHATCH_MAPPED", "BOOL", "Map the indexes of large segments instead of reading them"),
     everywhere("build_memory", "NUTHATCH_BUILD_MEMORY", "SIZE", "Memory for building the graph of a large segment"),

@@ -1,6 +1,6 @@
 //! Collections and their records.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::place::Place;
 
@@ -97,6 +97,97 @@ fn a_batch_is_written_whole_or_not_at_all() {
     client.post("/v1/batches", batch("b", "nobody")).fails(404, "not_found");
     client.get("/v1/keyspaces/meta/keys/b").fails(404, "not_found");
     assert_eq!(client.get("/v1/collections/notes/count").is(200)["count"], 1);
+    place.stop();
+}
+
+#[test]
+fn files_of_a_batch_are_there_with_the_rest_of_it_or_not_at_all() {
+    let place = Place::new();
+    let client = place.client();
+    client.put("/v1/collections/notes", json!({"embedder": "none"})).is(201);
+    let batch = |files: Value, key: &str| {
+        let keys = json!({"keyspace": "meta", "changes": [{"put": {"key": key, "value": "1"}}]});
+        client.post("/v1/batches", json!({"writes": [{"keys": keys}, {"files": files}]}))
+    };
+    let paths = || {
+        let files = client.get("/v1/collections/notes/files").is(200)["files"].clone();
+        let files = files.as_array().unwrap().clone();
+        files
+            .iter()
+            .map(|file| (file["path"].as_str().unwrap().to_string(), file["revision"].clone()))
+            .collect::<Vec<_>>()
+    };
+    let preview = |path: &str, text: &[u8]| {
+        let place = format!("/v1/collections/notes/files/preview?path={path}&passage_chars=100");
+        client.send("POST", &place, &[], text.to_vec()).is(200)
+    };
+    let seen = preview("docs/a.md", b"# A\n\nOspreys.\n");
+    assert_eq!(
+        (&seen["outcome"], &seen["passages_added"], &seen["revision"]),
+        (&json!("added"), &json!(1), &json!("absent"))
+    );
+    assert_eq!(preview("x.bin", &[0, 1, 255])["outcome"], "unreadable");
+    assert_eq!(paths(), [], "a preview writes nothing");
+    let latin = json!({"base64": "IyBCCgpIZXJvbnMuCg=="});
+    let two = json!([
+        {"path": "docs/a.md", "content": "# A\n\nOspreys.\n", "revision": "absent", "passage_chars": 100},
+        {"path": "docs/b.md", "content": latin, "passage_chars": 100, "overlap_chars": 10}
+    ]);
+    assert_eq!(batch(json!({"collection": "notes", "add": two}), "both").status, 204);
+    assert_eq!(client.get("/v1/keyspaces/meta/keys/both").body, b"1");
+    let there = paths();
+    assert_eq!(there.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>(), ["docs/a.md", "docs/b.md"]);
+    assert_eq!(preview("docs/a.md", b"# A\n\nOspreys.\n")["outcome"], "unchanged");
+    assert_eq!(preview("docs/a.md", b"# A\n\nEagles.\n")["revision"], there[0].1);
+    let hits = client.post("/v1/collections/notes/search", json!({"text": "herons"})).is(200);
+    assert_eq!(hits["hits"][0]["payload"]["path"], "docs/b.md");
+    // Nothing of these is written, nor of what comes with them.
+    let new = json!({"path": "docs/c.md", "content": "# C\n\nGulls.\n"});
+    let (first, stale) = (&there[0].1, "0".repeat(32));
+    for (files, status, kind) in [
+        (json!({"collection": "nobody", "add": [new]}), 404, "not_found"),
+        (json!({"collection": "notes", "add": [new, new]}), 400, "invalid"),
+        (
+            json!({"collection": "notes", "add": [new, {"path": "x.bin", "content": {"base64": "AAH/"}}]}),
+            400,
+            "invalid",
+        ),
+        (json!({"collection": "notes", "add": [new, {"path": "../d.md", "content": "d"}]}), 400, "invalid"),
+        (
+            json!({"collection": "notes", "add": [new, {"path": "docs/a.md", "content": "x", "revision": "absent"}]}),
+            409,
+            "conflict",
+        ),
+        (
+            json!({"collection": "notes", "add": [new], "remove": [{"path": "docs/a.md", "revision": stale}]}),
+            409,
+            "conflict",
+        ),
+        (
+            json!({"collection": "notes", "add": [new], "remove": [{"path": "docs", "revision": first}]}),
+            409,
+            "conflict",
+        ),
+        (json!({"collection": "notes", "add": [new], "remov": []}), 400, "invalid"),
+    ] {
+        batch(files, "none").fails(status, kind);
+    }
+    client.get("/v1/keyspaces/meta/keys/none").fails(404, "not_found");
+    assert_eq!(paths(), there);
+    let change = json!({
+        "collection": "notes",
+        "remove": [{"path": "docs/b.md", "revision": there[1].1}],
+        "add": [{"path": "docs/a.md", "content": "# A\n\nEagles.\n", "revision": first}, new],
+    });
+    assert_eq!(batch(change, "third").status, 204);
+    assert_eq!(paths().iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>(), ["docs/a.md", "docs/c.md"]);
+    assert_ne!(&paths()[0].1, first);
+    assert_eq!(batch(json!({"collection": "notes", "remove": [{"path": "docs"}]}), "last").status, 204);
+    assert_eq!(client.get("/v1/collections/notes/count").is(200)["count"], 0);
+    // A transaction has none.
+    let taken = client.snapshot();
+    let files = json!({"files": {"collection": "notes", "add": [new]}});
+    client.post(&format!("/v1/snapshots/{taken}/commit"), json!({"writes": [files]})).fails(400, "invalid");
     place.stop();
 }
 

@@ -328,7 +328,7 @@ impl Tenant<'_> {
         self.acted("stats", &json!({"collection": "notes"}));
     }
 
-    /// Snapshots have the same names everywhere, too. They end here: dropping a tenant and erasing wait for those from before.
+    /// Snapshots have the same names everywhere, too. They end here, or when another tenant is dropped.
     fn keep_a_moment(&mut self) {
         let name = format!("moment {}", self.dice.u32(..3));
         self.acted("snapshot", &json!({"name": name}));
@@ -376,8 +376,8 @@ fn connect(place: &Place, token: &str) -> Redis {
 fn no_row_of_a_tenant_is_seen_by_another_through_any_face() {
     let place = Place::with(|config| {
         config.redis = Some("127.0.0.1:0".parse().unwrap());
-        // A tenant's drop waits for the snapshots of all others.
-        config.snapshot_age_max = std::time::Duration::from_millis(300);
+        // A tenant's drop ends the snapshots of all others.
+        config.erasure_grace = std::time::Duration::from_millis(100);
     });
     let admin = place.client().with_key(&place.key("default", &[Scope::Admin]));
     let steps: u64 = if std::env::var_os("NUTHATCH_LONG").is_some() { 100_000 } else { 800 };

@@ -3,6 +3,8 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+use jiff::Timestamp;
+use nuthatch_mcp::STREAMS_MAX;
 use nuthatch_server::Scope;
 use serde_json::{Value, json};
 
@@ -93,6 +95,181 @@ fn both_revisions_of_the_protocol_are_spoken() {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": old}).to_string();
     let answered = client.send("POST", "/mcp", &HEADERS[..2], body.into_bytes()).is(200);
     assert_eq!(answered["result"]["protocolVersion"], "2025-06-18");
+    place.stop();
+}
+
+#[test]
+fn a_call_that_takes_several_steps_tells_whoever_wants_to_know() {
+    let place = Place::new();
+    let client = place.client();
+    for name in ["notes", "other", "third"] {
+        client.put(&format!("/v1/collections/{name}"), json!({"embedder": "none"})).is(201);
+    }
+    call(&client, "remember", json!({"collection": "notes", "text": "The osprey is called Otto."}));
+    let search = |meta: Value| {
+        let arguments = json!({"name": "search", "arguments": {"query": "osprey"}, "_meta": meta});
+        post(&client, &[], "tools/call", arguments)
+    };
+    let told = search(json!({"progressToken": "mine"}));
+    assert_eq!((told.status, told.header("content-type")), (200, Some("text/event-stream")));
+    let told = told.text();
+    let messages: Vec<Value> = told
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "))
+        .filter_map(|data| serde_json::from_str(data).ok())
+        .collect();
+    let (answer, steps) = messages.split_last().unwrap();
+    assert_eq!(answer["result"]["structuredContent"]["hits"][0]["text"], "The osprey is called Otto.");
+    assert!(!steps.is_empty(), "{told}");
+    for step in steps {
+        assert_eq!(
+            (&step["method"], &step["params"]["progressToken"]),
+            (&json!("notifications/progress"), &json!("mine"))
+        );
+        assert_eq!(step["params"]["total"], 3.0);
+    }
+    let untold = search(json!({}));
+    assert_eq!(untold.header("content-type"), Some("application/json"), "whoever asks for nothing gets one document");
+    place.stop();
+}
+
+/// A stream of notifications that is being read.
+struct Listening {
+    stream: TcpStream,
+    said: String,
+}
+
+impl Listening {
+    fn begin(place: &Place, key: &str, notifications: Value) -> Self {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let params = json!({"notifications": notifications, "_meta": meta});
+        let body = json!({"jsonrpc": "2.0", "id": 7, "method": "subscriptions/listen", "params": params}).to_string();
+        let mut stream = TcpStream::connect(place.address).unwrap();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: subscriptions/listen\r\n\
+             connection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        Self { stream, said: String::new() }
+    }
+
+    /// Reads until it has said one of these; what it had said before, and this.
+    #[track_caller]
+    fn until(&mut self, wanted: &[&str]) -> String {
+        let mut bytes = [0; 4096];
+        loop {
+            let ends = wanted.iter().filter_map(|wanted| Some(self.said.find(wanted)? + wanted.len()));
+            if let Some(end) = ends.min() {
+                let rest = self.said.split_off(end);
+                return std::mem::replace(&mut self.said, rest);
+            }
+            let read = self.stream.read(&mut bytes).unwrap();
+            assert_ne!(read, 0, "it ended without {wanted:?}: {}", self.said);
+            self.said += &String::from_utf8_lossy(&bytes[..read]);
+        }
+    }
+
+    /// The same while something is changed again and again: the first look may come after the first change.
+    fn until_while(&mut self, wanted: &[&str], mut change: impl FnMut(u32)) -> String {
+        std::thread::scope(|scope| {
+            let told = scope.spawn(|| self.until(wanted));
+            for round in 0.. {
+                if told.is_finished() {
+                    break;
+                }
+                change(round);
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+            told.join().unwrap()
+        })
+    }
+
+    fn rest(mut self) -> String {
+        self.stream.read_to_string(&mut self.said).unwrap();
+        self.said
+    }
+}
+
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+
+#[test]
+fn whoever_listens_is_told_what_has_changed_of_their_own() {
+    let mut place = Place::new();
+    let key = |tenant: &str, scopes: &[Scope]| place.key(tenant, scopes);
+    let admin = place.client().with_key(&key("default", &[Scope::Admin]));
+    admin.put("/v1/tenants/acme", json!({})).is(201);
+    let (ours, theirs) = (key("default", &[Scope::Read, Scope::Write]), key("acme", &[Scope::Read, Scope::Write]));
+    let [mine, other] = [&ours, &theirs].map(|key| place.client().with_key(key));
+    notes(&mine);
+    notes(&other);
+    let uri = "nuthatch://collections/notes/records/a";
+    let wanted = json!({"resourcesListChanged": true, "toolsListChanged": true, "resourceSubscriptions": [uri, "file:///etc/passwd"]});
+    let mut listening = Listening::begin(&place, &ours, wanted.clone());
+    listening.until(&[ACKNOWLEDGED]);
+    let accepted = listening.until(&["\n"]);
+    assert!(
+        accepted.contains(uri) && !accepted.contains("passwd") && !accepted.contains("toolsListChanged"),
+        "{accepted}"
+    );
+    let write = |client: &Client, text: &str| {
+        let record = json!({"records": [{"id": "a", "text": text}]});
+        client.post("/v1/collections/notes/records", record).is(200);
+    };
+    let before = listening.until_while(&["notifications/resources/updated"], |round| {
+        write(&mine, &format!("mine {round}"));
+    });
+    assert!(!before.contains("list_changed"), "{before}");
+    assert!(listening.until(&["\n"]).contains(uri));
+    // Another tenant's writes are nobody else's business: what comes next is of the new collections.
+    write(&other, "theirs");
+    other.put("/v1/collections/more", json!({"embedder": "none"})).is(201);
+    let said = listening.until_while(&["notifications/resources/list_changed"], |round| {
+        mine.put(&format!("/v1/collections/new{round}"), json!({"embedder": "none"})).is(201);
+    });
+    assert!(!said.contains("theirs") && !said.contains("more"), "{said}");
+    // The tenant's own stream; a key that is revoked is told nothing more.
+    let mut revoked = Listening::begin(&place, &theirs, wanted);
+    revoked.until(&[ACKNOWLEDGED]);
+    place.keys().revoke(theirs.split('_').nth(1).unwrap(), Timestamp::now()).unwrap();
+    let end = revoked.rest();
+    assert!(end.contains("unauthenticated") && !end.contains("resources/"), "{end}");
+    // A server that stops waits for nobody who only listens.
+    place.tell_to_stop();
+    let end = listening.rest();
+    assert!(end.contains("\"id\":7") && end.contains("result"), "{end}");
+    place.stop();
+}
+
+#[test]
+fn a_tenant_has_no_more_streams_than_it_may() {
+    let place = Place::new();
+    let key = place.key("default", &[Scope::Read, Scope::Write]);
+    let client = place.client().with_key(&key);
+    let begin = || {
+        let mut listening = Listening::begin(&place, &key, json!({"resourcesListChanged": true}));
+        listening.until(&[ACKNOWLEDGED]);
+        listening
+    };
+    let open: Vec<Listening> = (0..STREAMS_MAX).map(|_| begin()).collect();
+    let refused = begin().rest();
+    assert!(refused.contains("are open already"), "{refused}");
+    drop(open);
+    // The server sees by and by that they have gone.
+    let mut made = 0;
+    let mut is_refused = || {
+        let said = begin().until_while(&["are open already", "list_changed"], |_| {
+            made += 1;
+            client.put(&format!("/v1/collections/new{made}"), json!({"embedder": "none"})).is(201);
+        });
+        said.contains("are open already")
+    };
+    while is_refused() {}
     place.stop();
 }
 

@@ -6,7 +6,7 @@ use nuthatch_engine::{Database, Options};
 use nuthatch_server::{AuditFile, Scope};
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::client::{Answer, Client};
 use crate::place::Place;
 
 /// A keyspace and a collection with something in them.
@@ -158,7 +158,6 @@ fn a_snapshot_answers_the_key_that_took_it_and_nobody_else() {
     let own = admin.snapshot();
     let elsewhere = [("x-nuthatch-tenant", "amber"), ("x-nuthatch-snapshot", own.as_str())];
     admin.send("GET", "/v1/keyspaces/k/keys/a", &elsewhere, Vec::new()).fails(409, "conflict");
-    // A tenant is not dropped while another has a snapshot from before.
     assert_eq!(admin.delete(&format!("/v1/snapshots/{own}")).status, 204);
     let odd = [("x-nuthatch-snapshot", "grün")];
     amber.send("GET", "/v1/keyspaces/k/keys/a", &odd, Vec::new()).fails(409, "conflict");
@@ -183,6 +182,44 @@ fn a_snapshot_answers_the_key_that_took_it_and_nobody_else() {
     admin.put("/v1/tenants/amber", json!({})).is(201);
     assert_eq!(amber.at(&last).get("/v1/keyspaces/k/keys/a").status, 404);
     assert_eq!(amber.get("/v1/snapshots").is(200), json!({"snapshots": []}));
+    place.stop();
+}
+
+#[test]
+fn a_snapshot_delays_nobodys_erasure_for_longer_than_its_grace() {
+    let place = Place::with(|config| config.erasure_grace = Duration::from_millis(50));
+    let admin = place.client().with_key(&place.key("default", &[Scope::Admin]));
+    for tenant in ["amber", "birch", "cedar"] {
+        admin.put(&format!("/v1/tenants/{tenant}"), json!({})).is(201);
+    }
+    let amber = place.client().with_key(&place.key("amber", &[Scope::Read, Scope::Write]));
+    let birch = place.client().with_key(&place.key("birch", &[Scope::Admin]));
+    filled(&amber);
+    filled(&birch);
+    let commit = json!({"writes": [{"keys": {"keyspace": "k", "changes": [{"put": {"key": "a", "value": "2"}}]}}]});
+    for erase in [
+        &|| admin.delete("/v1/tenants/cedar"),
+        &|| birch.post("/v1/collections/notes/erase", json!({"prefix": "x"})),
+        &|| admin.post("/v1/reclaim", json!({})),
+    ] as [&dyn Fn() -> Answer; 3]
+    {
+        let (read, written) = (amber.snapshot(), amber.snapshot());
+        assert_eq!(amber.at(&read).get("/v1/keyspaces/k/keys/a").text(), "1");
+        assert_eq!(erase().is(200)["ended_snapshots"], 2);
+        let why = amber.at(&read).get("/v1/keyspaces/k/keys/a").fails(409, "conflict");
+        assert!(why.contains("deleted for good"), "{why}");
+        let why = amber.post(&format!("/v1/snapshots/{written}/commit"), commit.clone()).fails(409, "conflict");
+        assert!(why.contains("deleted for good"), "{why}");
+        assert_eq!(amber.get("/v1/snapshots").is(200), json!({"snapshots": []}));
+        assert_eq!(amber.get("/v1/keyspaces/k/keys/a").text(), "1", "nothing was written");
+    }
+    let file = AuditFile::of(&place.folder.path().join("memory"));
+    let is_erasure = |action: &str| ["tenant.drop", "collection.erase", "reclaim"].contains(&action);
+    let noted = file.newest(10, |entry| is_erasure(&entry.action)).unwrap().entries;
+    assert_eq!(noted.len(), 3);
+    for entry in noted {
+        assert_eq!(serde_json::to_value(&entry).unwrap()["details"]["ended_snapshots"], 2);
+    }
     place.stop();
 }
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..cores import OverHttp
-from ..errors import ClosedError
+from ..errors import ClosedError, InvalidError
+from .batch_files import Files, Staged
 from .caller import Caller, address
+from .collection import Collection
 from .durability import checked
+from .graph import edge_id, write_json
 from .keyspace import milliseconds, puts
-from .problems import not_over_http
 from .values import bytes_json
 
 if TYPE_CHECKING:
     from ..batch import Columns
-
-_FILES = "send files by themselves with Database.add, or open the folder itself on the server's machine"
+    from ..nodes import EdgeId, EdgeParts, NodeParts
 
 
 class WriteBatch(OverHttp):
@@ -29,6 +30,7 @@ class WriteBatch(OverHttp):
         self._lock = threading.Lock()
         #: JSON; absent once it is over.
         self._writes: list[bytes] | None = []
+        self._files = Files(caller)
 
     def put_many(self, keyspace: str, entries: list[tuple[bytes, bytes]], ttl_seconds: float | None) -> None:
         self._keys(keyspace, puts(entries, milliseconds(ttl_seconds)))
@@ -39,6 +41,20 @@ class WriteBatch(OverHttp):
     def _keys(self, keyspace: str, changes: list[dict[str, Any]]) -> None:
         self._add(_json({"keys": {"keyspace": keyspace, "changes": changes}}))
 
+    def put_nodes(self, graph: str, nodes: list[NodeParts]) -> None:
+        self._add(write_json(graph, "put_nodes", _core.nodes_json(nodes)))
+
+    def put_edges(self, graph: str, edges: list[EdgeParts]) -> None:
+        self._add(write_json(graph, "put_edges", _core.edges_json(edges)))
+
+    def delete_nodes(self, graph: str, ids: list[str]) -> None:
+        _core.check_graph_ids(ids, [])
+        self._add(write_json(graph, "delete_nodes", _json(ids)))
+
+    def delete_edges(self, graph: str, edges: list[EdgeId]) -> None:
+        _core.check_graph_ids([], edges)
+        self._add(write_json(graph, "delete_edges", _json([edge_id(edge) for edge in edges])))
+
     def upsert(self, collection: str, columns: Columns) -> None:
         records = _core.records_json(columns)
         self._add(b'{"records":{"collection":' + _json(collection) + b',"upsert":' + records + b"}}")
@@ -46,11 +62,24 @@ class WriteBatch(OverHttp):
     def delete_records(self, collection: str, ids: list[str]) -> None:
         self._add(_json({"records": {"collection": collection, "delete": ids}}))
 
-    def add_files(self, collection: object, arguments: _core.AddArguments) -> NoReturn:
-        not_over_http("adding files in a batch", _FILES)
+    def add_files(self, collection: object, arguments: _core.AddArguments) -> dict[str, Any]:
+        report, staged = self._files.add(self._own(collection), arguments)
+        self._keep(staged)
+        return report
 
-    def remove_files(self, collection: object, path: str) -> NoReturn:
-        not_over_http("removing files in a batch", _FILES)
+    def remove_files(self, collection: object, path: str) -> int:
+        count, staged = self._files.remove(self._own(collection), path)
+        self._keep(staged)
+        return count
+
+    def _own(self, collection: object) -> str:
+        """The name of a collection of the same server and tenant, while the batch is open."""
+        self._check_open()
+        if isinstance(collection, Collection) and collection.is_asked_by(self._caller):
+            return collection.name
+        raise InvalidError(
+            "the collection is of another database than the batch; take it from the one that has begun it"
+        )
 
     def commit(self, durability: str | None) -> None:
         self._caller.wire.check_open()
@@ -66,11 +95,19 @@ class WriteBatch(OverHttp):
             self._writes = None
 
     def _add(self, write: bytes) -> None:
-        self._caller.wire.check_open()
         with self._lock:
-            if self._writes is None:
-                raise _over()
-            self._writes.append(write)
+            self._check_open().append(write)
+
+    def _keep(self, staged: Staged) -> None:
+        with self._lock:
+            self._check_open().extend(self._files.keep(staged))
+
+    def _check_open(self) -> list[bytes]:
+        """The writes, while there is more to come."""
+        self._caller.wire.check_open()
+        if self._writes is None:
+            raise _over()
+        return self._writes
 
 
 def _json(value: object) -> bytes:

@@ -48,7 +48,7 @@ class Collection(RecordReads):
         return address("collections", self._name, what, durability=checked(durability))
 
     def add(self, arguments: _core.AddArguments) -> dict[str, Any]:
-        return add(self._caller, self._name, arguments, self.files)
+        return add(self._caller, self._name, arguments)
 
     def remove_files(self, path: str) -> int:
         place = address("collections", self._name, "files", path=path)

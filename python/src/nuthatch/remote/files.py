@@ -8,48 +8,31 @@ with what it has, so an unchanged file costs its sending and nothing else.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import _core
 from ..errors import InvalidError, NotFoundError
 from .caller import OCTETS, Caller, address
 from .durability import checked
 
-if TYPE_CHECKING:
-    Files = Callable[[str], list[tuple[str, int, int, str, int]]]
+#: The outcome of a file that gives no passages; ``why`` says why.
+UNREADABLE = "unreadable"
 
-_COUNTS = (
-    *("files_added", "files_changed", "files_unchanged", "files_pruned"),
-    *("passages_added", "passages_reused", "passages_removed", "bytes_read"),
-)
+_OF_PASSAGES = ("passages_added", "passages_reused", "passages_removed")
+_COUNTS = ("files_added", "files_changed", "files_unchanged", "files_pruned", *_OF_PASSAGES, "bytes_read")
 
 
-def add(caller: Caller, collection: str, arguments: _core.AddArguments, files: Files) -> dict[str, Any]:
+def add(caller: Caller, collection: str, arguments: _core.AddArguments) -> dict[str, Any]:
     """As ``add`` of the extension module's collection."""
-    sending = _Sending(caller, collection, arguments)
-    roots = [Path(path).resolve() for path in arguments["paths"]]
-    for given, root in zip(arguments["paths"], roots, strict=True):
-        if not root.exists():
-            raise NotFoundError(f"{given}: no such file or folder")
-    if len({root.name for root in roots}) < len(roots):
-        raise InvalidError("two of the paths have the same name, and so would their files; add them one by one")
-    present = {root.name: sending.walk(root) for root in roots}
-    for root in roots:
-        sending.send(root, present[root.name])
-    if arguments["prune"] and not sending.is_cancelled:
-        for root in roots:
-            sending.prune(root, files(root.name))
-    return sending.report()
+    return _AtOnce(caller, collection, arguments).run()
 
 
-class _Sending:
-    """One ``add``."""
+class Sending:
+    """One ``add``: what is read here, and what is told of it. What becomes of a file is said by who inherits."""
 
     def __init__(self, caller: Caller, collection: str, arguments: _core.AddArguments) -> None:
         self._caller, self._collection, self._arguments = caller, collection, arguments
-        self._durability = checked(arguments["durability"])
         self._started = time.monotonic()
         self._counts = dict.fromkeys(_COUNTS, 0)
         self._skipped: list[tuple[str, str, bool]] = []
@@ -59,7 +42,32 @@ class _Sending:
         self._files_total = self._files_done = self._bytes_total = self._bytes_done = 0
         self.is_cancelled = False
 
-    def walk(self, root: Path) -> list[tuple[Path, int]]:
+    def take(self, name: str, content: bytes) -> dict[str, Any]:
+        """Has a file added under a name; what the server says of it."""
+        raise NotImplementedError
+
+    def drop(self, name: str, revision: str) -> None:
+        """Has a file removed that is not here any more."""
+        raise NotImplementedError
+
+    def run(self) -> dict[str, Any]:
+        """Does it, and reports as the extension module does."""
+        arguments = self._arguments
+        roots = [Path(path).resolve() for path in arguments["paths"]]
+        for given, root in zip(arguments["paths"], roots, strict=True):
+            if not root.exists():
+                raise NotFoundError(f"{given}: no such file or folder")
+        if len({root.name for root in roots}) < len(roots):
+            raise InvalidError("two of the paths have the same name, and so would their files; add them one by one")
+        present = {root.name: self._walk(root) for root in roots}
+        for root in roots:
+            self._send(root, present[root.name])
+        if arguments["prune"] and not self.is_cancelled:
+            for root in roots:
+                self._prune(root)
+        return self._report()
+
+    def _walk(self, root: Path) -> list[tuple[Path, int]]:
         """Files at or below it, with their bytes."""
         asked = self._arguments
         files, unreadable = _core.walk(
@@ -71,7 +79,7 @@ class _Sending:
         self._bytes_total += sum(size for _, size in files)
         return [(Path(path), size) for path, size in files]
 
-    def send(self, root: Path, files: list[tuple[Path, int]]) -> None:
+    def _send(self, root: Path, files: list[tuple[Path, int]]) -> None:
         """Reads and sends them."""
         for path, size in files:
             cancel = self._arguments["cancel"]
@@ -92,32 +100,25 @@ class _Sending:
             self._skip(path, f"{path}: {error.strerror}")
             return
         self._counts["bytes_read"] += len(content)
-        place = address(
-            *("collections", self._collection, "files"),
-            path=name,
-            passage_chars=self._arguments["target_chars"],
-            overlap_chars=self._arguments["overlap_chars"],
-            durability=self._durability,
-        )
-        try:
-            done = self._caller.ask("PUT", place, content, media_type=OCTETS).json()
-        except InvalidError as error:
+        done = self.take(name, content)
+        if done["outcome"] == UNREADABLE:
             # Binary, or broken: this file gives nothing, and the others go on.
-            self._skip(path, str(error))
-            return
-        self._counts[f"files_{done['outcome']}"] += 1
-        for name_of_count in ("passages_added", "passages_reused", "passages_removed"):
+            self._skip(path, done["why"])
+        else:
+            self._counts[f"files_{done['outcome']}"] += 1
+        for name_of_count in _OF_PASSAGES:
             self._counts[name_of_count] += done[name_of_count]
         self._warnings += done["warnings"]
 
-    def prune(self, root: Path, stored: list[tuple[str, int, int, str, int]]) -> None:
+    def _prune(self, root: Path) -> None:
         """Removes what was stored below it and is no longer there."""
-        for name, *_, passages in stored:
+        for file in stored(self._caller, self._collection, root.name):
+            name = file["path"]
             path = root.parent / name
             if name not in self._names and not any(path.is_relative_to(unread) for unread in self._unread):
-                self._caller.write("DELETE", address("collections", self._collection, "files", path=name))
+                self.drop(name, file["revision"])
                 self._counts["files_pruned"] += 1
-                self._counts["passages_removed"] += passages
+                self._counts["passages_removed"] += file["passages"]
 
     def _skip(self, path: str | Path, why: str) -> None:
         self._unread.append(Path(path))
@@ -141,8 +142,7 @@ class _Sending:
             }
         )
 
-    def report(self) -> dict[str, Any]:
-        """What came of it, as the extension module gives it."""
+    def _report(self) -> dict[str, Any]:
         return {
             **self._counts,
             "skipped": self._skipped,
@@ -150,6 +150,37 @@ class _Sending:
             "elapsed_seconds": time.monotonic() - self._started,
             "cancelled": self.is_cancelled,
         }
+
+
+class _AtOnce(Sending):
+    """Each file is written when it has arrived."""
+
+    def __init__(self, caller: Caller, collection: str, arguments: _core.AddArguments) -> None:
+        super().__init__(caller, collection, arguments)
+        self._durability = checked(arguments["durability"])
+
+    def take(self, name: str, content: bytes) -> dict[str, Any]:
+        place = address(
+            *("collections", self._collection, "files"),
+            path=name,
+            passage_chars=self._arguments["target_chars"],
+            overlap_chars=self._arguments["overlap_chars"],
+            durability=self._durability,
+        )
+        try:
+            done: dict[str, Any] = self._caller.ask("PUT", place, content, media_type=OCTETS).json()
+        except InvalidError as error:
+            return {"outcome": UNREADABLE, "why": str(error), **dict.fromkeys(_OF_PASSAGES, 0), "warnings": []}
+        return done
+
+    def drop(self, name: str, revision: str) -> None:
+        self._caller.write("DELETE", address("collections", self._collection, "files", path=name))
+
+
+def stored(caller: Caller, collection: str, path: str) -> list[dict[str, Any]]:
+    """The file ``path``, or all files below it, as the server lists them."""
+    found: list[dict[str, Any]] = caller.read("GET", address("collections", collection, "files", path=path))["files"]
+    return found
 
 
 def name_of(root: Path, path: Path) -> str:

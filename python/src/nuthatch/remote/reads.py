@@ -36,6 +36,10 @@ class Named(OverHttp):
     def name(self) -> str:
         return self._name
 
+    def is_asked_by(self, caller: Caller) -> bool:
+        """Whether it is of the same server and tenant as what this caller asks about."""
+        return (self._caller.wire, self._caller.tenant) == (caller.wire, caller.tenant)
+
 
 class RecordReads(Named):
     """Reading a collection."""

@@ -1,0 +1,90 @@
+//! Ending the snapshots that would keep what is deleted for good.
+//!
+//! **Useful for** promising a time to whoever erases: the store keeps for all what any snapshot still shows.
+//! **Not for** reads of the store without a snapshot of their own (an export, the backup of one tenant): these are waited for.
+//!
+//! **Invariant:** a snapshot is given its grace, from its beginning or from the erasure's, whichever is later; a read under way is
+//! never cut off in the middle.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use crate::database::Shared;
+use crate::snapshot::View;
+use crate::{Error, ErrorKind, Result};
+
+/// How long the last reads of snapshots that were ended are waited for.
+const READS_WAIT_MAX: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(10);
+
+/// The snapshots that one erasure ends.
+pub(crate) struct Ending<'s> {
+    shared: &'s Shared,
+    begun: Instant,
+    ended: u64,
+}
+
+impl<'s> Ending<'s> {
+    pub fn begin(shared: &'s Shared) -> Self {
+        Self { shared, begun: Instant::now(), ended: 0 }
+    }
+
+    /// How many have not ended by themselves.
+    pub fn ended(&self) -> u64 {
+        self.ended
+    }
+
+    /// Waits for all snapshots that do not show the last write, whoever's they are, and ends those that stay. Gives the sequence of
+    /// that write: no snapshot sees what had been deleted by then.
+    pub fn before_now(&mut self) -> Result<u64> {
+        let (sequence, all) = {
+            // Nobody is between taking one and being in the list.
+            let _commit = self.shared.commit.write();
+            (self.shared.truth()?.latest(), self.shared.snapshots.all())
+        };
+        self.end(all.into_iter().filter(|view| view.sequence < sequence))?;
+        Ok(sequence)
+    }
+
+    /// The same with all snapshots of a tenant: they read the files of its indexes as these were.
+    pub fn all_of(&mut self, tenant: u32) -> Result<()> {
+        let all = self.shared.snapshots.all();
+        self.end(all.into_iter().filter(|view| view.tenant.number == tenant))
+    }
+
+    fn end(&mut self, views: impl Iterator<Item = Arc<View>>) -> Result<()> {
+        let mut waited_for: Vec<Weak<View>> = views.map(|view| Arc::downgrade(&view)).collect();
+        let grace = self.shared.options.erasure_grace;
+        let mut patience_ends = None;
+        loop {
+            waited_for.retain(|view| view.upgrade().is_some_and(|view| !self.is_done_with(&view, grace)));
+            if waited_for.is_empty() {
+                return Ok(());
+            }
+            if waited_for.iter().all(|view| view.upgrade().is_none_or(|view| view.has_ended())) {
+                let ends = *patience_ends.get_or_insert_with(|| Instant::now() + READS_WAIT_MAX);
+                if Instant::now() > ends {
+                    return Err(Error::new(
+                        ErrorKind::Conflict,
+                        "a long read of a snapshot from before goes on although the snapshot was ended; try again later",
+                    ));
+                }
+            }
+            self.shared.check_open()?;
+            std::thread::sleep(POLL);
+        }
+    }
+
+    /// True when it holds on to nothing any more; ends it when its grace is over.
+    fn is_done_with(&mut self, view: &View, grace: Duration) -> bool {
+        if !view.has_ended() && view.taken.max(self.begun).elapsed() >= grace {
+            let why = format!(
+                "the snapshot was ended because something is deleted for good (an erasure, a reclaim, a dropped tenant) and it had \
+                 not ended within {} s; take another one",
+                grace.as_secs_f64()
+            );
+            self.ended += u64::from(view.refuse(Error::new(ErrorKind::Conflict, why)));
+        }
+        view.let_go()
+    }
+}
