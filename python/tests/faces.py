@@ -27,6 +27,7 @@ ALL = ("embedded", "socket", "http") if hasattr(os, "fork") else ("embedded", "h
 EVERYWHERE = {
     "test_bad_input",
     "test_batches",
+    "test_graph",
     "test_kv",
     "test_named_vectors",
     "test_payload",
@@ -118,5 +119,7 @@ def empty(address: str) -> None:
             db.drop_collection(info.name)
         for name in db.keyspaces():
             db.drop_keyspace(name)
+        for name in db.graphs():
+            db.drop_graph(name)
         for name in db.tenant_names():
             db.drop_tenant(name)

@@ -417,7 +417,17 @@ def test_collections_are_listed_with_their_schemas(client):
 
 def test_actions_do_what_they_say(client):
     known = [action.type for action in client.list_actions()]
-    assert known == ["create", "drop", "delete", "stats", "snapshot", "release", "readiness"]
+    assert known == [
+        "create",
+        "drop",
+        "delete",
+        "add_edges",
+        "traverse",
+        "stats",
+        "snapshot",
+        "release",
+        "readiness",
+    ]
     create(client)
     put(client, [batch(10, year=pyarrow.array(range(10)))])
     assert act(client, "delete", {"collection": "docs", "ids": ["0", "1", "none"]}) == {"deleted": 2}
@@ -433,6 +443,30 @@ def test_actions_do_what_they_say(client):
             act(client, name, body)
     with pytest.raises(pyarrow.ArrowNotImplementedError, match="there are: create"):
         act(client, "explode")
+
+
+def test_edges_are_added_whole_and_traversed(client):
+    edges = [
+        {"source": "a", "type": "links", "target": "b", "weight": 2.5},
+        {"source": "b", "type": "x", "target": "c"},
+    ]
+    nodes = [{"id": "a", "type": "page", "properties": {"n": 1}}]
+    assert act(client, "add_edges", {"graph": "web", "edges": edges, "nodes": nodes}) == {"nodes": 1, "edges": 2}
+    for wrong in [{"id": "z", "type": "page"}, {"source": "z", "type": "", "target": "a"}, {"source": "z"}]:
+        with pytest.raises(pyarrow.ArrowInvalid):
+            act(client, "add_edges", {"graph": "web", "edges": [{"source": "z", "type": "x", "target": "a"}, wrong]})
+    via = {"source": "a", "type": "links", "target": "b", "weight": 2.5}
+    found = act(client, "traverse", {"graph": "web", "start": ["a"], "max_depth": 1})
+    assert found == {
+        "nodes": [{"id": "a", "depth": 0, "via": None}, {"id": "b", "depth": 1, "via": via}],
+        "truncated": False,
+    }
+    found = act(client, "traverse", {"graph": "web", "start": ["c"], "direction": "in", "types": ["x"], "limit": 2})
+    assert [node["id"] for node in found["nodes"]] == ["c", "b"]
+    found = act(client, "traverse", {"graph": "web", "start": ["a"], "direction": "in"})
+    assert [node["id"] for node in found["nodes"]] == ["a"], "nothing of what was refused is there"
+    with pytest.raises(pyarrow.ArrowKeyError, match="no graph"):
+        act(client, "traverse", {"graph": "none", "start": ["a"]})
 
 
 def test_reads_of_one_snapshot_show_one_moment(client):

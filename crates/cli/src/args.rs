@@ -159,6 +159,8 @@ pub enum Command {
     Rm(commands::rm::Rm),
     /// Keys and values: get, put, scan and more
     Kv(commands::kv::Kv),
+    /// Typed nodes and edges: put, neighbors, traverse and more
+    Graph(commands::graph::Graph),
     /// Owners of data who never see each other: make, list and drop them, set what they may have
     Tenant(commands::tenant::Tenant),
     /// Rows, bytes on disk and bytes in memory, by part

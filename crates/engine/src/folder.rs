@@ -9,7 +9,7 @@ use crate::{Error, Result};
 
 /// The newest version of the data folder's layout that this program writes and reads. A folder has the oldest that can say what is
 /// in it, so that earlier programs open whatever they understand.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 /// The oldest layout that this program opens.
 pub const FORMAT_OLDEST_READABLE: u32 = 1;
 
@@ -19,6 +19,8 @@ const FORMAT_PLAIN: u32 = 1;
 pub(crate) const FORMAT_OF_FIELDS: u32 = 2;
 /// What a folder has from its first tenant besides the default one on: an earlier program would take their indexes for leftovers.
 pub(crate) const FORMAT_OF_TENANTS: u32 = 2;
+/// What a folder has from its first graph on: an earlier program would take it for a keyspace.
+pub(crate) const FORMAT_OF_GRAPHS: u32 = 3;
 
 /// What `NUTHATCH` says of its folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -27,6 +27,7 @@ mod durability;
 mod error;
 mod files;
 mod folder;
+mod graph;
 mod kv;
 mod lock;
 mod options;
@@ -55,6 +56,10 @@ pub use durability::Durability;
 pub use error::{Error, ErrorKind, Result};
 pub use files::{AddOptions, AddReport, FILE_ABSENT, FileInfo, Progress, Skipped, citation};
 pub use folder::{FORMAT_OLDEST_READABLE, FORMAT_VERSION};
+pub use graph::{
+    Edge, EdgeDirection, EdgeId, GraphCounts, GraphWrites, ListNodes, Neighbor, NeighborPage, Neighbors, Node,
+    NodeOrEdge, NodePage, NodesDeleted, PROPERTIES_BYTES_MAX, TYPE_BYTES_MAX, Traversal, Traverse, Visited,
+};
 pub use kv::{Entry, KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, VALUE_BYTES_MAX};
 pub use nuthatch_embed as embed;
 pub use nuthatch_extract::{PassageOptions, WalkOptions, walk};
@@ -67,10 +72,12 @@ pub use nuthatch_vector::{Accuracy, Element, Metric};
 pub use options::{
     BUILD_MEMORY_DEFAULT_BYTES, ERASURE_GRACE_MAX, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options,
 };
-pub use process::{Collection, Database, FolderHolder, Keyspace, Snapshot, SnapshotCollection, SnapshotKeyspace};
+pub use process::{
+    Collection, Database, FolderHolder, Graph, Keyspace, Snapshot, SnapshotCollection, SnapshotGraph, SnapshotKeyspace,
+};
 pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};
 pub use tenant::{TenantInfo, TenantLimits, TenantUsage};
-pub use transaction::{Transaction, TransactionCollection, TransactionKeyspace, WriteBatch};
+pub use transaction::{Transaction, TransactionCollection, TransactionGraph, TransactionKeyspace, WriteBatch};
 pub use transfer::{
     EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION, ExportOptions, ExportReport, ImportOptions, ImportReport,
     TransferProgress,

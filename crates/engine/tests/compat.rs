@@ -201,6 +201,28 @@ fn every_fixture() -> Vec<(String, PathBuf)> {
     all
 }
 
+fn fill_graph(db: &Database) {
+    let graph = db.graph("web").unwrap();
+    let properties =
+        Payload::from([("when".to_string(), Value::Datetime(86_400_000_000)), ("n".into(), Value::Int(7))]);
+    graph.put_nodes(vec![Node::new("a", "page").properties(properties.clone()), Node::new("ü", "page")]).unwrap();
+    graph
+        .put_edges(vec![Edge::new("a", "links", "ü"), Edge::new("b", "cites", "a").weight(0.5).properties(properties)])
+        .unwrap();
+}
+
+fn check_graph(db: &Database, note: &str) {
+    let graph = db.existing_graph("web").unwrap();
+    let properties =
+        Payload::from([("when".to_string(), Value::Datetime(86_400_000_000)), ("n".into(), Value::Int(7))]);
+    let nodes = [Some(Node::new("a", "page").properties(properties.clone())), None, Some(Node::new("ü", "page"))];
+    assert_eq!(graph.nodes(&["a", "b", "ü"]).unwrap(), nodes, "{note}");
+    let around = Neighbors { direction: EdgeDirection::Both, ..Neighbors::default() };
+    let edges: Vec<Edge> = graph.neighbors("a", &around).unwrap().neighbors.into_iter().map(|it| it.edge).collect();
+    let wanted = [Edge::new("a", "links", "ü"), Edge::new("b", "cites", "a").weight(0.5).properties(properties)];
+    assert_eq!(edges, wanted, "{note}");
+}
+
 /// Removes the fixture of this format and makes it anew.
 #[test]
 #[ignore = "run by `make compat-fixture`, when the format changes"]
@@ -209,8 +231,10 @@ fn make_the_fixture() {
     let db = Database::open(folder.path(), quiet()).unwrap();
     fill(&db);
     fill_fields(&db);
+    fill_graph(&db);
     check(&db, "as made");
     check_fields(&db, "as made");
+    check_graph(&db, "as made");
     db.close().unwrap();
     let target = fixtures().join(format!("format-{FORMAT_VERSION}"));
     if target.exists() {
@@ -244,6 +268,10 @@ fn folders_of_every_format_open_and_answer() {
             fill_fields(&db); // an older folder can have them, too
         }
         check_fields(&db, &name);
+        if name.as_str() < "format-3" {
+            fill_graph(&db);
+        }
+        check_graph(&db, &name);
         // They can be written as well, merged, migrated, and opened again.
         let notes = db.existing_collection("of-f32").unwrap();
         notes.upsert(vec![expected(12, Element::F32)]).unwrap();
@@ -254,6 +282,7 @@ fn folders_of_every_format_open_and_answer() {
         let db = Database::open(folder.path(), quiet()).unwrap();
         check(&db, &name);
         check_fields(&db, &name);
+        check_graph(&db, &name);
         assert!(db.doctor().unwrap().is_well(), "{name}");
         assert!(db.migration().unwrap().steps.is_empty(), "{name}");
     }

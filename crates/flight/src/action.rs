@@ -8,17 +8,23 @@ use serde_json::{Map, Value, json};
 use tonic::Status;
 
 use crate::caller::{Caller, Scope};
+use crate::graph;
 use crate::snapshots::{AGE_MAX, Snapshots};
 use crate::ticket::parse;
 
 /// What there is to do, and with which body.
-const ACTIONS: [(&str, &str); 7] = [
+const ACTIONS: [(&str, &str); 9] = [
     (
         "create",
         "makes a collection, or checks the one there is: {\"collection\", \"dim\", \"metric\", \"elements\", \"vectors\", \"embedder\", \"language\"}",
     ),
     ("drop", "drops a collection with everything in it: {\"collection\"}"),
     ("delete", "deletes records: {\"collection\", and one of \"ids\", \"where\", \"prefix\"; \"durability\"}"),
+    ("add_edges", "puts edges, and nodes, all or nothing: {\"graph\", \"edges\", \"nodes\", \"durability\"}"),
+    (
+        "traverse",
+        "what is connected to some nodes: {\"graph\", \"start\", \"direction\", \"types\", \"max_depth\", \"limit\"}",
+    ),
     ("stats", "what a collection is and holds: {\"collection\"}; without one, everything, for administrators"),
     ("snapshot", "keeps everything as it is now, for tickets with its name: {\"name\"}"),
     ("release", "lets go of a snapshot: {\"name\"}"),
@@ -100,6 +106,16 @@ pub async fn act<C: Caller>(caller: C, action: Action, snapshots: Snapshots) -> 
                 delete.from(&collection)
             });
             Ok(json!({"deleted": done.await?.deleted}))
+        }
+        "add_edges" => {
+            let caller = caller.allowed(Scope::Write)?;
+            let add: graph::AddEdges = read(body)?;
+            caller.run(move |database| add.run(database)).await
+        }
+        "traverse" => {
+            let caller = caller.allowed(Scope::Read)?;
+            let walk: graph::Walk = read(body)?;
+            caller.run(move |database| walk.run(database)).await
         }
         "stats" => match read_or_default(body)? {
             MaybeNamed { collection: Some(collection) } => {

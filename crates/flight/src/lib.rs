@@ -12,6 +12,7 @@ mod caller;
 mod columns;
 mod exchange;
 mod get;
+mod graph;
 mod health;
 mod incoming;
 mod info;

@@ -95,6 +95,7 @@ fn info(py: Python<'_>, info: BackupInfo) -> PyResult<Bound<'_, PyDict>> {
     dict.set_item("rows", info.rows())?;
     dict.set_item("collections", info.collection_names())?;
     dict.set_item("keyspaces", info.keyspace_names())?;
+    dict.set_item("graphs", info.graph_names())?;
     dict.set_item("id", info.id)?;
     dict.set_item("created", info.created)?;
     dict.set_item("folder", info.folder)?;
@@ -199,9 +200,12 @@ pub fn export<'py>(
     dict.set_item("folder", report.folder)?;
     dict.set_item("collections", report.collections)?;
     dict.set_item("keyspaces", report.keyspaces)?;
+    dict.set_item("graphs", report.graphs)?;
     dict.set_item("records", report.records)?;
     dict.set_item("files", report.files)?;
     dict.set_item("keys", report.keys)?;
+    dict.set_item("nodes", report.nodes)?;
+    dict.set_item("edges", report.edges)?;
     dict.set_item("bytes", report.bytes)?;
     dict.set_item("elapsed_seconds", report.elapsed.as_secs_f64())?;
     Ok(dict)
@@ -222,9 +226,12 @@ pub fn import<'py>(
     let dict = PyDict::new(py);
     dict.set_item("collections", report.collections)?;
     dict.set_item("keyspaces", report.keyspaces)?;
+    dict.set_item("graphs", report.graphs)?;
     dict.set_item("records", report.records)?;
     dict.set_item("files", report.files)?;
     dict.set_item("keys", report.keys)?;
+    dict.set_item("nodes", report.nodes)?;
+    dict.set_item("edges", report.edges)?;
     dict.set_item("elapsed_seconds", report.elapsed.as_secs_f64())?;
     Ok(dict)
 }

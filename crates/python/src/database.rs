@@ -12,6 +12,7 @@ use crate::backup;
 use crate::collection::Collection;
 use crate::embedder::Choice;
 use crate::error::{engine, invalid};
+use crate::graph::Graph;
 use crate::handle::Handle;
 use crate::keyspace::{self, Keyspace};
 use crate::snapshot::Snapshot;
@@ -192,6 +193,27 @@ impl Database {
     fn drop_keyspace(&self, py: Python<'_>, name: String) -> PyResult<bool> {
         let database = self.handle.get(py)?;
         engine(py, || database.drop_keyspace(&name))
+    }
+
+    /// Made when it is missing, if `create`.
+    fn graph(&self, py: Python<'_>, name: String, create: bool, durability: Option<&str>) -> PyResult<Graph> {
+        let database = self.handle.get(py)?;
+        let durability = keyspace::durability(py, durability)?.unwrap_or_default();
+        let graph = engine(py, || match create {
+            true => database.graph(&name),
+            false => database.existing_graph(&name),
+        })?;
+        Ok(Graph::live(graph.with_durability(durability), self.handle.clone()))
+    }
+
+    fn graph_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.graph_names())
+    }
+
+    fn drop_graph(&self, py: Python<'_>, name: String) -> PyResult<bool> {
+        let database = self.handle.get(py)?;
+        engine(py, || database.drop_graph(&name))
     }
 
     fn tenant(&self, py: Python<'_>, name: String) -> PyResult<Self> {

@@ -8,6 +8,7 @@ use pyo3::types::{PyBytes, PyList};
 use crate::collection::{self, FileParts, scan_request};
 use crate::error::engine;
 use crate::forked::Forked;
+use crate::graph::Graph;
 use crate::handle::Handle;
 use crate::keyspace::{self, PageParts, ScanArguments};
 use crate::records::{self, RecordParts, Vectors};
@@ -54,6 +55,12 @@ impl Snapshot {
         let snapshot = self.get(py)?;
         let keyspace = Forked::new(engine(py, || snapshot.kv(&name))?);
         Ok(SnapshotKeyspace { keyspace, name, handle: self.handle.clone() })
+    }
+
+    fn graph(&self, py: Python<'_>, name: String) -> PyResult<Graph> {
+        let snapshot = self.get(py)?;
+        let graph = engine(py, || snapshot.graph(&name))?;
+        Ok(Graph::kept(graph, name, self.handle.clone()))
     }
 
     fn collection(&self, py: Python<'_>, name: String) -> PyResult<SnapshotCollection> {

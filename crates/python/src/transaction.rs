@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyList};
 use crate::collection::scan_request;
 use crate::error::engine;
 use crate::forked::Forked;
+use crate::graph::Graph;
 use crate::handle::Handle;
 use crate::keyspace::{self, PageParts, ScanArguments, time_to_live};
 use crate::records::{self, Columns, RecordParts, Vectors};
@@ -54,6 +55,12 @@ impl Transaction {
         let transaction = self.get(py)?;
         engine(py, || transaction.kv(&name).map(drop))?;
         Ok(TransactionKeyspace { transaction: self.transaction.clone(), name, handle: self.handle.clone() })
+    }
+
+    fn graph(&self, py: Python<'_>, name: String) -> PyResult<Graph> {
+        let transaction = self.get(py)?;
+        engine(py, || transaction.graph(&name).map(drop))?;
+        Ok(Graph::inside(self.transaction.clone(), name, self.handle.clone()))
     }
 
     fn collection(&self, py: Python<'_>, name: String) -> PyResult<TransactionCollection> {

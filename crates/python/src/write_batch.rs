@@ -11,6 +11,7 @@ use pyo3::types::PyDict;
 use crate::adding::{self, AddArguments};
 use crate::collection::Collection;
 use crate::error::engine;
+use crate::graph::{self, EdgeIdParts, EdgeParts, NodeParts};
 use crate::handle::Handle;
 use crate::keyspace::{self, time_to_live};
 use crate::records::Columns;
@@ -36,6 +37,16 @@ impl WriteBatch {
                 Ok(())
             })
         })
+    }
+
+    fn graph(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        add: impl FnOnce(core::GraphWrites<'_>) -> core::Result<()> + Send,
+    ) -> PyResult<()> {
+        self.handle.get(py)?;
+        engine(py, || self.staged(|batch| add(batch.graph(name))))
     }
 
     fn staged<T>(&self, add: impl FnOnce(&mut core::WriteBatch) -> core::Result<T>) -> core::Result<T> {
@@ -64,6 +75,25 @@ impl WriteBatch {
         self.with(py, |batch| {
             batch.kv(keyspace, keys.iter().map(|key| KvOp::Delete { key: key.to_vec() }).collect());
         })
+    }
+
+    fn put_nodes(&self, py: Python<'_>, graph: &str, nodes: Vec<NodeParts<'_>>) -> PyResult<()> {
+        let nodes = graph::all_nodes(nodes)?;
+        self.graph(py, graph, |mut changes| changes.put_nodes(&nodes).map(drop))
+    }
+
+    fn put_edges(&self, py: Python<'_>, graph: &str, edges: Vec<EdgeParts<'_>>) -> PyResult<()> {
+        let edges = graph::all_edges(edges)?;
+        self.graph(py, graph, |mut changes| changes.put_edges(&edges).map(drop))
+    }
+
+    fn delete_nodes(&self, py: Python<'_>, graph: &str, ids: Vec<String>) -> PyResult<()> {
+        self.graph(py, graph, |mut changes| changes.delete_nodes(&ids).map(drop))
+    }
+
+    fn delete_edges(&self, py: Python<'_>, graph: &str, edges: Vec<EdgeIdParts>) -> PyResult<()> {
+        let ids = graph::edge_ids(edges);
+        self.graph(py, graph, |mut changes| changes.delete_edges(&ids).map(drop))
     }
 
     fn upsert(&self, py: Python<'_>, collection: &str, columns: Columns<'_>) -> PyResult<()> {

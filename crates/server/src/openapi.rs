@@ -25,6 +25,7 @@ const BEARER: &str = "key";
         (name = "search", description = "Finding records by text, vector, both, or likeness"),
         (name = "files", description = "Documents, kept as passages"),
         (name = "keyspaces", description = "Keys and values"),
+        (name = "graphs", description = "Typed nodes and edges"),
         (name = "batches", description = "Writes that stand or fall together"),
         (name = "snapshots", description = "Reading several things as of one moment, and writing by what was read"),
         (name = "administration", description = "Statistics, checks, reclaiming, backups: for keys with the scope `admin`"),

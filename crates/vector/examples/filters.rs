@@ -2,11 +2,12 @@
 //!
 //! Data: an index that `examples/graph.rs` built, the `.npy` files of its rows and of queries. Commands:
 //!   `filters FOLDER ROWS.npy QUERIES.npy [--access read|mapped] [--cache MIB] [--recall R] [--limit K] [--queries N] [--only KIND]
-//!     [--shares S,…]`
+//!     [--shares S,…] [--strange]`
 //! Run as `cargo run --release -p nuthatch-vector --example filters -- …`. One thread, warm; a block cache of 1,024 MiB and recall .99
 //! when nothing is said. A row counts as found when its exact similarity reaches that of the K-th best row that matches.
 //!
-//! Filters: `random`, rows at random; `beside`, those nearest to a row near the query; `other`, those nearest to any row. Filtered
+//! Filters: `random`, rows at random; `beside`, those nearest to a row near the query; `other`, those nearest to any row; `islands`, four such balls of
+//! very different sizes; `mixed`, one of nine tenths of the rows, the others at random. `--strange`: queries that are like no row. Filtered
 //! searches take turns with unfiltered ones of the same queries, whose cost theirs is divided by: on a busy machine the ratio
 //! means more than the times. CPU is that of the thread, mean; p50 and p99 are wall time.
 
@@ -31,6 +32,10 @@ const SHARES: [f64; 11] = [0.5, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 
 const SHARES_LOCAL: [f64; 3] = [0.5, 0.1, 0.01];
 /// Which neighbour of a query the rows of `beside` lie around.
 const BESIDE: usize = 200;
+/// What parts of the rows the balls of `islands` have.
+const ISLANDS: [f64; 4] = [0.9, 0.08, 0.015, 0.005];
+/// What part of the rows of `mixed` lies anywhere.
+const MIXED: f64 = 0.1;
 const ROUNDS: usize = 4;
 
 struct Measured<'a> {
@@ -62,7 +67,11 @@ fn main() -> Outcome<()> {
     let cache = BlockCache::new(option("--cache").map_or(Ok(1024), str::parse::<u64>)? << 20);
     let index = Index::open(Path::new(folder), &cache, access)?;
     let rows = read_npy(Path::new(rows), usize::MAX);
-    let queries = read_npy(Path::new(queries), option("--queries").map_or(Ok(200), str::parse)?);
+    let mut queries = read_npy(Path::new(queries), option("--queries").map_or(Ok(200), str::parse)?);
+    if arguments.iter().any(|argument| argument == "--strange") {
+        let dim = queries.dim;
+        queries.values.chunks_exact_mut(dim).for_each(<[f32]>::reverse);
+    }
     let accuracy = Accuracy::Recall(option("--recall").map_or(Ok(RECALL_DEFAULT), str::parse)?);
     let measured = Measured { index: &index, limit: option("--limit").map_or(Ok(10), str::parse)?, accuracy };
     let only = option("--only");
@@ -72,7 +81,10 @@ fn main() -> Outcome<()> {
         "| filter | share | recall | CPU us | ratio | p50 us | p99 us | ratio p50 | hops | compared | plans | unfiltered: CPU us, p50 us |"
     );
     println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|---|");
-    for kind in ["random", "beside", "other"].into_iter().filter(|kind| only.is_none_or(|only| only == *kind)) {
+    for kind in ["random", "beside", "other", "islands", "mixed"]
+        .into_iter()
+        .filter(|kind| only.is_none_or(|only| only == *kind))
+    {
         let mut numbers = Numbers(5);
         let shares = if kind == "random" { &SHARES[..] } else { &SHARES_LOCAL };
         for share in asked.as_deref().unwrap_or(shares) {
@@ -102,18 +114,33 @@ fn around(
     share: f64,
     numbers: &mut Numbers,
 ) -> Outcome<RoaringBitmap> {
-    let middle = match kind {
+    let any = |numbers: &mut Numbers| (numbers.next() % rows.len() as u64) as u32;
+    match kind {
         "beside" => {
-            index.search(query, Rows::All, BESIDE, Accuracy::Effort(BESIDE * 3), &|| false)?.candidates[BESIDE - 1].slot
+            let near = index.search(query, Rows::All, BESIDE, Accuracy::Effort(BESIDE * 3), &|| false)?;
+            Ok(ball(index, rows, near.candidates[BESIDE - 1].slot, share))
         }
-        _ => (numbers.next() % rows.len() as u64) as u32,
-    };
+        "islands" => {
+            let balls = ISLANDS.map(|part| ball(index, rows, any(numbers), share * part));
+            Ok(balls.into_iter().fold(RoaringBitmap::new(), |all, ball| all | ball))
+        }
+        "mixed" => {
+            let some =
+                (0..index.rows()).filter(|_| (numbers.next() >> 11) as f64 <= share * MIXED * (1u64 << 53) as f64);
+            Ok(some.collect::<RoaringBitmap>() | ball(index, rows, any(numbers), share * (1.0 - MIXED)))
+        }
+        _ => Ok(ball(index, rows, any(numbers), share)),
+    }
+}
+
+/// The rows nearest to one.
+fn ball(index: &Index, rows: &Matrix, middle: u32, share: f64) -> RoaringBitmap {
     let middle = rows.row(middle as usize);
     let mut all: Vec<(f32, u32)> =
         rows.rows().zip(0..).map(|(row, slot)| (index.metric().similarity(middle, row), slot)).collect();
     let count = ((rows.len() as f64 * share) as usize).max(1);
     all.select_nth_unstable_by(count - 1, |a, b| b.0.total_cmp(&a.0));
-    Ok(all[..count].iter().map(|(_, slot)| *slot).collect())
+    all[..count].iter().map(|(_, slot)| *slot).collect()
 }
 
 impl Measured<'_> {

@@ -34,6 +34,7 @@ mod quantiser;
 mod refine;
 mod rotation;
 mod rows;
+mod sample;
 mod search;
 mod validate;
 mod vectors;

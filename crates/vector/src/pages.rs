@@ -10,7 +10,9 @@ use crate::layout::{Width, unit_at};
 use crate::quantiser::Factors;
 
 /// Rows that are estimated together.
-pub(crate) const ROWS_AT_ONCE: usize = 32;
+pub(crate) const ROWS_AT_ONCE: usize = 16;
+/// Rows whose codes are under way while others are estimated.
+const ROWS_AHEAD: usize = 64;
 
 /// Rows of `codes4` that are to be looked up together: most of the cost of one is waiting for memory, and they wait at once.
 pub(crate) struct Expected {
@@ -22,8 +24,8 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// Where many are looked up in a row. What they take of the nearest cache is half of it.
-    pub(crate) const MANY: usize = 128;
+    /// Where many are looked up in a row: so many that it hardly counts that each time begins without any under way.
+    pub(crate) const MANY: usize = 1024;
     /// Where what was found decides what is looked up next.
     pub(crate) const FEW: usize = 32;
 
@@ -101,7 +103,6 @@ impl<'a> Pages<'a> {
     pub(crate) fn rows(&mut self, expected: &mut Expected, mut visit: impl FnMut(&[u32], &[&[u8]])) -> Result<()> {
         let Expected { slots, runs, .. } = expected;
         let unit_bytes = self.unit_bytes;
-        let mut units: [&[u8]; ROWS_AT_ONCE] = [&[]; ROWS_AT_ONCE];
         if let Some(alone) = &mut self.alone {
             for slot in slots.drain(..) {
                 read_alone(self.file, slot, alone)?;
@@ -115,25 +116,24 @@ impl<'a> Pages<'a> {
             let Some((first, page)) = self.held.clone() else { break };
             // Dividing takes as long as estimating a row, and most pages are whole.
             let units = if page.len() == BLOCK_BYTES { self.units_of_page } else { (page.len() / unit_bytes) as u32 };
-            let of_page = slots[begin..].iter().take_while(|slot| slot.wrapping_sub(first) < units);
-            // Nothing else in this loop: the more fetches are under way at once, the shorter the wait.
-            for slot in of_page {
-                let at = (slot - first) as usize * unit_bytes;
-                prefetch(&page[at..at + unit_bytes]);
-                begin += 1;
-            }
+            begin += slots[begin..].iter().take_while(|slot| slot.wrapping_sub(first) < units).count();
             runs.push((page, first, begin));
         }
-        let (mut run, mut at) = (0, 0);
-        for slots in slots.chunks(ROWS_AT_ONCE) {
-            for (unit, slot) in units.iter_mut().zip(slots) {
-                run += usize::from(at == runs[run].2);
-                at += 1;
-                let (page, first, _) = &runs[run];
-                *unit = &page[(slot - first) as usize * unit_bytes..][..unit_bytes];
-            }
-            visit(slots, &units[..slots.len()]);
+        let (mut units, mut begin) = (Vec::with_capacity(slots.len()), 0);
+        for (page, first, end) in runs.iter() {
+            units.extend(
+                slots[begin..*end].iter().map(|slot| &page[(slot - first) as usize * unit_bytes..][..unit_bytes]),
+            );
+            begin = *end;
         }
+        // Fetched so far ahead that there is always as much under way as the processor can wait for at once.
+        let mut ahead = units.iter();
+        ahead.by_ref().take(ROWS_AHEAD).for_each(|unit| prefetch(unit));
+        for (slots, units) in slots.chunks(ROWS_AT_ONCE).zip(units.chunks(ROWS_AT_ONCE)) {
+            ahead.by_ref().take(ROWS_AT_ONCE).for_each(|unit| prefetch(unit));
+            visit(slots, units);
+        }
+        drop(units);
         runs.clear();
         slots.clear();
         Ok(())

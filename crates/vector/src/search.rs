@@ -13,6 +13,7 @@ use crate::pages::{Expected, Pages};
 use crate::prepared::Prepared;
 use crate::refine::Refine;
 use crate::rows::blocks;
+use crate::sample::spread;
 use crate::{Codes, Result, Rows, VectorError, validate};
 
 /// A row that may be among the best. Higher is better: see [`Metric::similarity`](crate::Metric::similarity).
@@ -89,6 +90,19 @@ impl Codes {
             candidate.upper += query.base;
         }
         Ok(candidates)
+    }
+
+    /// Around `wanted` of the rows that match, spread over the segment, and their similarities by their 4-bit codes.
+    pub(crate) fn sample(&self, query: &Prepared, rows: Rows<'_>, wanted: u32) -> Result<Vec<(u32, f32)>> {
+        let mut pages = Pages::of_rows(&self.four, self.header.padded_dim(), !self.four.is_crowded());
+        let (mut expected, mut sample) = (Expected::new(Expected::MANY), Vec::new());
+        for slots in spread(rows, self.rows(), wanted).chunks(Expected::MANY) {
+            slots.iter().for_each(|slot| expected.push(*slot));
+            pages.rows(&mut expected, |slots, units| {
+                query.estimate_many(slots, units, |slot, similarity, _| sample.push((slot, similarity + query.base)));
+            })?;
+        }
+        Ok(sample)
     }
 
     /// Slots, ascending.

@@ -18,6 +18,7 @@ changed nothing.
 from . import backups, embedders, errors, importers
 from ._core import __version__
 from .aio import AsyncCollection, AsyncDatabase, connect_async
+from .aio_graph import AsyncGraph, AsyncSnapshotGraph, AsyncTransactionGraph
 from .aio_kv import AsyncKeyspace
 from .aio_transactions import (
     AsyncBatch,
@@ -44,8 +45,20 @@ from .errors import (
     NuthatchError,
     UnavailableError,
 )
+from .graph import BatchGraph, Graph, SnapshotGraph, TransactionGraph
 from .kv import Keyspace
 from .kv_reads import KeyPage
+from .nodes import (
+    Edge,
+    GraphCounts,
+    Neighbor,
+    NeighborPage,
+    Node,
+    NodePage,
+    NodesDeleted,
+    Traversal,
+    Visited,
+)
 from .records import FileInfo, Page, Record, Upserted
 from .reports import (
     AddReport,
@@ -77,12 +90,15 @@ __all__ = [
     "AsyncBatch",
     "AsyncCollection",
     "AsyncDatabase",
+    "AsyncGraph",
     "AsyncKeyspace",
     "AsyncSnapshot",
     "AsyncSnapshotCollection",
+    "AsyncSnapshotGraph",
     "AsyncSnapshotKeyspace",
     "AsyncTransaction",
     "AsyncTransactionCollection",
+    "AsyncTransactionGraph",
     "AsyncTransactionKeyspace",
     "Backup",
     "BackupCheck",
@@ -91,6 +107,7 @@ __all__ = [
     "BackupsDeleted",
     "Batch",
     "BatchCollection",
+    "BatchGraph",
     "BatchKeyspace",
     "BuildProgress",
     "ClosedError",
@@ -101,11 +118,14 @@ __all__ = [
     "Database",
     "DiskStats",
     "Doctor",
+    "Edge",
     "ExhaustedError",
     "ExportReport",
     "FileInfo",
     "Finding",
     "ForbiddenError",
+    "Graph",
+    "GraphCounts",
     "Hit",
     "Holder",
     "ImportReport",
@@ -117,6 +137,11 @@ __all__ = [
     "Legs",
     "MemoryStats",
     "MissingKeyError",
+    "Neighbor",
+    "NeighborPage",
+    "Node",
+    "NodePage",
+    "NodesDeleted",
     "NotFoundError",
     "NuthatchError",
     "Page",
@@ -129,6 +154,7 @@ __all__ = [
     "Skipped",
     "Snapshot",
     "SnapshotCollection",
+    "SnapshotGraph",
     "SnapshotKeyspace",
     "Stats",
     "Tenant",
@@ -136,12 +162,15 @@ __all__ = [
     "TenantUsage",
     "Transaction",
     "TransactionCollection",
+    "TransactionGraph",
     "TransactionKeyspace",
     "TransferProgress",
+    "Traversal",
     "UnavailableError",
     "Upserted",
     "VectorField",
     "VectorFieldInfo",
+    "Visited",
     "WrittenFile",
     "__version__",
     "backups",

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 
 from . import arguments
 from .adding import AddOptions
+from .aio_graph import AsyncGraph
 from .aio_kv import AsyncKeyspace
 from .aio_reads import AsyncCollectionReads
 from .aio_tenants import AsyncTenants
@@ -165,6 +166,18 @@ class AsyncDatabase(AsyncTenants):
     async def drop_keyspace(self, name: str) -> bool:
         """As ``Database.drop_keyspace``."""
         return await in_thread(self.sync.drop_keyspace, name)
+
+    async def graph(self, name: str, *, create: bool = True, durability: Durability | None = None) -> AsyncGraph:
+        """As ``Database.graph``."""
+        return AsyncGraph(await in_thread(self.sync.graph, name, create=create, durability=durability))
+
+    async def graphs(self) -> list[str]:
+        """As ``Database.graphs``."""
+        return await in_thread(self.sync.graphs)
+
+    async def drop_graph(self, name: str) -> bool:
+        """As ``Database.drop_graph``."""
+        return await in_thread(self.sync.drop_graph, name)
 
     def batch(self, *, durability: Durability | None = None) -> AsyncBatch:
         """As ``Database.batch``, for ``async with``."""

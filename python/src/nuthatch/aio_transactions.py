@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import arguments
 from .adding import AddOptions
+from .aio_graph import AsyncSnapshotGraph, AsyncTransactionGraph
 from .aio_reads import AsyncCollectionReads, AsyncKeyReads
 from .arguments import StrPath
 from .collection import Records
+from .graph import BatchGraph
 from .kv_entries import Bytes, Entries, TimeToLive
 from .records import FileInfo
 from .reports import AddReport
@@ -48,6 +50,10 @@ class AsyncBatch:
     def kv(self, name: str) -> BatchKeyspace:
         """As ``Batch.kv``."""
         return self.sync.kv(name)
+
+    def graph(self, name: str) -> BatchGraph:
+        """As ``Batch.graph``."""
+        return self.sync.graph(name)
 
     def collection(self, name: str) -> BatchCollection:
         """As ``Batch.collection``."""
@@ -94,6 +100,10 @@ class AsyncSnapshot:
     async def kv(self, name: str) -> AsyncSnapshotKeyspace:
         """As ``Snapshot.kv``."""
         return AsyncSnapshotKeyspace(await in_thread(self.sync.kv, name))
+
+    async def graph(self, name: str) -> AsyncSnapshotGraph:
+        """As ``Snapshot.graph``."""
+        return AsyncSnapshotGraph(await in_thread(self.sync.graph, name))
 
     async def collection(self, name: str) -> AsyncSnapshotCollection:
         """As ``Snapshot.collection``."""
@@ -173,6 +183,10 @@ class AsyncTransaction:
     async def kv(self, name: str) -> AsyncTransactionKeyspace:
         """As ``Transaction.kv``."""
         return AsyncTransactionKeyspace(await in_thread(self.sync.kv, name))
+
+    async def graph(self, name: str) -> AsyncTransactionGraph:
+        """As ``Transaction.graph``."""
+        return AsyncTransactionGraph(await in_thread(self.sync.graph, name))
 
     async def collection(self, name: str) -> AsyncTransactionCollection:
         """As ``Transaction.collection``."""

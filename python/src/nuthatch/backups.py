@@ -52,6 +52,8 @@ class Backup:
     collections: list[str]
     #: The same.
     keyspaces: list[str]
+    #: The same.
+    graphs: list[str]
     #: Names of all tenants in it.
     tenants: list[str]
     #: The one tenant that it is of; None: the whole folder.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         batch,
         collection,
         database,
+        graph,
         keyspace,
         snapshot,
         transaction,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     DatabaseCore: TypeAlias = extension.Database | database.Database
     CollectionCore: TypeAlias = extension.Collection | collection.Collection
     KeyspaceCore: TypeAlias = extension.Keyspace | keyspace.Keyspace
+    GraphCore: TypeAlias = extension.Graph | graph.GraphReads
     BatchCore: TypeAlias = extension.WriteBatch | batch.WriteBatch
     SnapshotCore: TypeAlias = extension.Snapshot | snapshot.Snapshot
     SnapshotKeyspaceCore: TypeAlias = extension.SnapshotKeyspace | snapshot.SnapshotKeyspace

@@ -16,6 +16,7 @@ from .collection import Collection
 from .cores import OverHttp
 from .embedders import EmbedderLike, resolve
 from .errors import ClosedError, ConflictError, InvalidError
+from .graph import Graph
 from .kv import Keyspace
 from .kv_entries import TimeToLive
 from .reports import AddReport, CollectionInfo, Doctor, Holder, Progress, Receipt, Stats
@@ -240,8 +241,33 @@ class Database(Tenants):
         """Deletes a keyspace with everything in it. False when there is none."""
         return self._core.drop_keyspace(arguments.text("name", name))
 
+    def graph(self, name: str, *, create: bool = True, durability: Durability | None = None) -> Graph:
+        """The graph of that name, made when there is none; with ``create=False`` NotFoundError is raised then.
+
+        ``durability`` is that of its writes unless they say otherwise. A folder that has a graph is refused by programs of
+        before there were graphs.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     db.graph("web").put_edge("home", "links", "about")
+        ...     db.graphs(), [found.id for found in db.graph("web").neighbors("about", direction="in")]
+        (['web'], ['home'])
+        """
+        core = self._core.graph(
+            arguments.text("name", name), arguments.flag("create", create), arguments.durability(durability)
+        )
+        return Graph(core)
+
+    def graphs(self) -> list[str]:
+        """Names of all graphs, sorted."""
+        return self._core.graph_names()
+
+    def drop_graph(self, name: str) -> bool:
+        """Deletes a graph with everything in it. False when there is none."""
+        return self._core.drop_graph(arguments.text("name", name))
+
     def batch(self, *, durability: Durability | None = None) -> Batch:
-        """Writes to keyspaces and collections that are one atomic write at the end of a ``with`` block; see ``Batch``."""
+        """Writes to keyspaces, graphs and collections that are one atomic write at the end of a ``with`` block; see ``Batch``."""
         return Batch(self._core.batch(), durability)
 
     def snapshot(self) -> Snapshot:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 from . import arguments
 from .collection_reads import CollectionReads
 from .cores import OverHttp
+from .graph import SnapshotGraph
 from .kv_reads import KeyReads
 from .records import FileInfo
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Snapshot:
-    """All keyspaces and collections as they were when it was taken. Made by ``Database.snapshot``; ends with its block.
+    """All keyspaces, graphs and collections as they were when it was taken. Made by ``Database.snapshot``; ends with its block.
 
     It holds on to what later writes replace, so it ends when it is older than ``snapshot_age`` of ``connect`` (ten minutes
     unless you say otherwise; of a server, its own setting): from then on it raises ConflictError. Safe to share between threads.
@@ -38,6 +39,10 @@ class Snapshot:
     def kv(self, name: str) -> SnapshotKeyspace:
         """The keyspace of that name, as it was; an empty one when there was none."""
         return SnapshotKeyspace(self._core.kv(arguments.text("name", name)))
+
+    def graph(self, name: str) -> SnapshotGraph:
+        """The graph of that name, as it was; an empty one when there was none."""
+        return SnapshotGraph(self._core.graph(arguments.text("name", name)))
 
     def collection(self, name: str) -> SnapshotCollection:
         """The collection of that name, as it was. Raises NotFoundError when there was none."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from . import arguments, batch
 from .collection import Records
 from .collection_reads import CollectionReads
+from .graph import TransactionGraph
 from .kv_entries import Bytes, Entries, TimeToLive, as_bytes, one_or_several_keys, pairs
 from .kv_reads import KeyReads
 from .pending import Pending
@@ -44,6 +45,10 @@ class Transaction(Pending):
     def kv(self, name: str) -> TransactionKeyspace:
         """The keyspace of that name, made when there is none."""
         return TransactionKeyspace(self._core.kv(arguments.text("name", name)))
+
+    def graph(self, name: str) -> TransactionGraph:
+        """The graph of that name, made when there is none."""
+        return TransactionGraph(self._core.graph(arguments.text("name", name)))
 
     def collection(self, name: str) -> TransactionCollection:
         """The collection of that name. Raises NotFoundError when there was none as the transaction began."""

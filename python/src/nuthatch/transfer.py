@@ -30,7 +30,7 @@ _MANIFEST = "export.json"
 class TransferProgress(NamedTuple):
     """Where an export or an import stands."""
 
-    #: The collection or keyspace at hand.
+    #: The collection, keyspace or graph at hand.
     name: str
     done: int
     #: 0 where it is not known before.
@@ -44,9 +44,12 @@ class ExportReport:
     folder: Path
     collections: int
     keyspaces: int
+    graphs: int
     records: int
     files: int
     keys: int
+    nodes: int
+    edges: int
     #: Bytes of JSON lines, also when Parquet was made of them.
     bytes: int
     elapsed_seconds: float
@@ -59,9 +62,12 @@ class ImportReport:
     #: Names.
     collections: list[str]
     keyspaces: list[str]
+    graphs: list[str]
     records: int
     files: int
     keys: int
+    nodes: int
+    edges: int
     elapsed_seconds: float
 
 
@@ -106,6 +112,10 @@ def export_parquet(folder: Path, write_lines: Callable[[str], dict[str, Any]], f
             path.parent.mkdir(exist_ok=True)
             _write(path, _key_schema(), _keys, lines / entry["file"])
             entry["file"] = f"{Path(entry['file']).with_suffix('.parquet').as_posix()}"
+        # Graphs are lines of JSON in either format: properties are of every shape.
+        for entry in manifest.get("graphs", ()):
+            (folder / entry["file"]).parent.mkdir(exist_ok=True)
+            shutil.copyfile(lines / entry["file"], folder / entry["file"])
         manifest["format"] = "parquet"
         # Last: from here on the folder is an export.
         _write_manifest(folder, manifest)
@@ -113,9 +123,12 @@ def export_parquet(folder: Path, write_lines: Callable[[str], dict[str, Any]], f
         folder,
         report.collections,
         report.keyspaces,
+        report.graphs,
         report.records,
         report.files,
         report.keys,
+        report.nodes,
+        report.edges,
         report.bytes,
         report.elapsed_seconds,
     )
@@ -148,6 +161,10 @@ def import_parquet(folder: Path, read_lines: Callable[[str], dict[str, Any]]) ->
             target = _inside(lines, entry["file"])
             target.parent.mkdir(exist_ok=True)
             _read(source, target, _key_line)
+        for entry in manifest.get("graphs", ()):
+            source, target = _inside(folder, entry["file"]), _inside(lines, entry["file"])
+            target.parent.mkdir(exist_ok=True)
+            shutil.copyfile(source, target)
         manifest["format"] = "jsonl"
         _write_manifest(lines, manifest)
         return import_report(read_lines(str(lines)))

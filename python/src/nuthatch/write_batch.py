@@ -1,4 +1,4 @@
-"""Writes to several keyspaces and collections that stand or fall together."""
+"""Writes to several keyspaces, graphs and collections that stand or fall together."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .arguments import StrPath
 from .collection import Collection, Records
 from .cores import OverHttp
 from .errors import InvalidError
+from .graph import BatchGraph
 from .kv_entries import Bytes, Entries, TimeToLive, as_bytes, one_or_several_keys, pairs
 from .pending import Pending
 from .reports import AddReport
@@ -46,6 +47,10 @@ class Batch(Pending):
     def kv(self, name: str) -> BatchKeyspace:
         """To write to the keyspace of that name, which is made when there is none."""
         return BatchKeyspace(self._core, arguments.text("name", name))
+
+    def graph(self, name: str) -> BatchGraph:
+        """To write to the graph of that name, which is made when there is none."""
+        return BatchGraph(self._core, arguments.text("name", name))
 
     def collection(self, name: str) -> BatchCollection:
         """To write to the collection of that name. ``commit`` raises NotFoundError when there is none."""

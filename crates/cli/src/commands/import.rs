@@ -62,16 +62,19 @@ impl Import {
                 &json!({
                     "collections": report.collections,
                     "keyspaces": report.keyspaces,
+                    "graphs": report.graphs,
                     "records": report.records,
                     "files": report.files,
                     "keys": report.keys,
+                    "nodes": report.nodes,
+                    "edges": report.edges,
                     "seconds": report.elapsed.as_secs_f64(),
                 }),
             )?,
             false => writeln!(
                 out,
                 "{GOOD}imported{GOOD:#}  {BOLD}{}{BOLD:#}  {}, {}, {}",
-                [&report.collections[..], &report.keyspaces[..]].concat().join(", "),
+                [&report.collections[..], &report.keyspaces[..], &report.graphs[..]].concat().join(", "),
                 count(report.records, "record"),
                 count(report.keys, "key"),
                 duration(report.elapsed)

@@ -8,6 +8,7 @@ pub mod config;
 pub mod doctor;
 pub mod export;
 pub mod get;
+pub mod graph;
 pub mod import;
 pub mod key;
 pub mod kv;
@@ -35,6 +36,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Search(args) => args.run(globals, out),
         Command::Get(args) => args.run(globals, out),
         Command::Kv(args) => args.run(globals, out),
+        Command::Graph(args) => args.run(globals, out),
         Command::Ls(args) => args.run(globals, out),
         Command::Rm(args) => args.run(globals, out),
         Command::Tenant(args) => args.run(globals, out),

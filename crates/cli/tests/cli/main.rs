@@ -9,6 +9,7 @@ mod embedders;
 #[path = "../../../server/tests/server/flight.rs"]
 mod flight;
 mod folders;
+mod graphs;
 mod hostile;
 mod interrupted;
 mod key_values;

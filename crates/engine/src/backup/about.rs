@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::backup::capture::Capture;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
 use crate::folder::Identity;
-use crate::kv::keyspaces;
+use crate::kv::{Kind, keyspaces};
 use crate::tenant::{DEFAULT, Tenant, records};
 use crate::{Error, Result};
 
@@ -25,6 +25,9 @@ pub(crate) struct About {
     pub collections: Vec<BackedUpCollection>,
     /// The default tenant's.
     pub keyspaces: Vec<String>,
+    /// The default tenant's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub graphs: Vec<String>,
     /// All tenants but the default one.
     #[serde(default)]
     pub tenants: Vec<BackedUpTenant>,
@@ -42,6 +45,8 @@ pub struct BackedUpTenant {
     pub number: u32,
     pub name: String,
     pub keyspaces: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub graphs: Vec<String>,
 }
 
 /// A collection in a backup.
@@ -67,6 +72,8 @@ pub struct BackupInfo {
     pub collections: Vec<BackedUpCollection>,
     /// The default tenant's.
     pub keyspaces: Vec<String>,
+    /// The default tenant's.
+    pub graphs: Vec<String>,
     /// All tenants but the default one.
     pub tenants: Vec<BackedUpTenant>,
     /// The one tenant that it is of; `None` when it is of the whole folder.
@@ -89,8 +96,13 @@ impl About {
         let mut all = collections(truth, DEFAULT)?;
         for (name, record) in records(truth)?.into_iter().filter(|(_, record)| record.dropping.is_none()) {
             all.extend(collections(truth, record.id)?);
-            let names = keyspaces(truth, record.id)?.into_iter().map(|(name, _)| name);
-            tenants.push(BackedUpTenant { number: record.id, name, keyspaces: names.collect() });
+            let names = |kind| names(truth, record.id, kind);
+            tenants.push(BackedUpTenant {
+                number: record.id,
+                name,
+                keyspaces: names(Kind::Plain)?,
+                graphs: names(Kind::Graph)?,
+            });
         }
         Ok(Self {
             format: identity.format,
@@ -98,7 +110,8 @@ impl About {
             folder: std::path::absolute(root).unwrap_or_else(|_| root.to_path_buf()).to_string_lossy().into_owned(),
             written_by: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),
             collections: all,
-            keyspaces: keyspaces(truth, DEFAULT)?.into_iter().map(|(name, _)| name).collect(),
+            keyspaces: names(truth, DEFAULT, Kind::Plain)?,
+            graphs: names(truth, DEFAULT, Kind::Graph)?,
             tenants,
             only: (!tenant.is_default()).then(|| tenant.name.clone()),
             left_out: capture.left_out().to_vec(),
@@ -135,6 +148,7 @@ impl BackupInfo {
             format: about.format,
             collections: about.collections,
             keyspaces: about.keyspaces,
+            graphs: about.graphs,
             tenants: about.tenants,
             only: about.only,
             files: manifest.files.len() as u64,
@@ -153,6 +167,7 @@ impl BackupInfo {
             format: 0,
             collections: Vec::new(),
             keyspaces: Vec::new(),
+            graphs: Vec::new(),
             tenants: Vec::new(),
             only: None,
             files: 0,
@@ -170,16 +185,29 @@ impl BackupInfo {
 
     /// Keyspaces of all tenants, in the same way.
     pub fn keyspace_names(&self) -> Vec<String> {
-        let own = self.keyspaces.iter().cloned();
-        let of = |tenant: &BackedUpTenant, keyspace: &String| format!("{}/{keyspace}", tenant.name);
-        let others = self.tenants.iter().flat_map(|one| one.keyspaces.iter().map(move |keyspace| of(one, keyspace)));
-        own.chain(others).collect()
+        self.labels(&self.keyspaces, |tenant| &tenant.keyspaces)
+    }
+
+    /// Graphs of all tenants, in the same way.
+    pub fn graph_names(&self) -> Vec<String> {
+        self.labels(&self.graphs, |tenant| &tenant.graphs)
+    }
+
+    fn labels(&self, own: &[String], of: impl Fn(&BackedUpTenant) -> &Vec<String>) -> Vec<String> {
+        let of = |tenant| of(tenant).iter().map(|name| format!("{}/{name}", tenant.name)).collect::<Vec<_>>();
+        own.iter().cloned().chain(self.tenants.iter().flat_map(of)).collect()
     }
 
     /// Records over all collections.
     pub fn rows(&self) -> u64 {
         self.collections.iter().map(|collection| collection.rows).sum()
     }
+}
+
+/// Names of a tenant's keyspaces of one kind.
+fn names(truth: &dyn Reader, tenant: u32, kind: Kind) -> Result<Vec<String>> {
+    let of_it = keyspaces(truth, tenant)?.into_iter().filter(|listed| listed.kind == kind);
+    Ok(of_it.map(|listed| listed.name).collect())
 }
 
 fn label(tenants: &[BackedUpTenant], collection: &BackedUpCollection) -> String {

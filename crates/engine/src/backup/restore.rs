@@ -222,9 +222,7 @@ fn settle(folder: &Path, about: &About, chosen: &Chosen, options: Options) -> Re
             for other in scope.collection_names()?.iter().filter(|other| *other != name) {
                 scope.drop_collection(other)?;
             }
-            for keyspace in scope.keyspace_names()? {
-                scope.drop_keyspace(&keyspace)?;
-            }
+            scope.drop_keyspaces()?;
         }
     }
     database.close()?;

@@ -13,6 +13,7 @@ use crate::collection::meta::{self, COUNTERS, Counters, FieldMeta, Meta, SCHEMA,
 use crate::collection::{Core, row_of};
 use crate::database::Database;
 use crate::folder::Folder;
+use crate::kv::Kind;
 use crate::lock::FolderLock;
 use crate::options::{Budget, Options};
 use crate::record::Row;
@@ -73,8 +74,11 @@ impl Database {
             let shared = &database.inner.shared;
             shared.restore_keyspaces()?;
             for scope in database.scopes()? {
-                for (_, shard) in shared.keyspaces(scope.tenant.number)? {
-                    outcome.keys_lost += shared.mend_keyspace(shard)?;
+                for listed in shared.keyspaces(scope.tenant.number)? {
+                    if listed.kind == Kind::Graph {
+                        outcome.keys_lost += shared.mend_graph(listed.shard)?;
+                    }
+                    outcome.keys_lost += shared.mend_keyspace(listed.shard)?;
                 }
             }
         }

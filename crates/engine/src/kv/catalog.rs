@@ -1,4 +1,4 @@
-//! Getting, listing and dropping keyspaces.
+//! Getting, listing and dropping keyspaces, of whatever kind.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::collection::meta::{self, COUNTERS};
 use crate::database::{Database, Shared, check_name};
 use crate::durability::Durability;
-use crate::kv::{Counters, Keyspace, Space};
+use crate::folder::FORMAT_OF_GRAPHS;
+use crate::kv::{Counters, Keyspace, Kind, Space};
 use crate::process::{Done, caller};
 use crate::tenant::{Delta, Tenant, catalog_of, records};
 use crate::{Error, ErrorKind, Result};
@@ -22,12 +23,21 @@ pub(crate) struct Meta {
     /// From the same numbers as the collections': it is the second half of the keys' prefix.
     id: u32,
     created: String,
+    #[serde(default, skip_serializing_if = "Kind::is_plain")]
+    kind: Kind,
 }
 
 impl Meta {
-    pub fn new(id: u32) -> Self {
-        Self { id, created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string() }
+    pub fn new(id: u32, kind: Kind) -> Self {
+        Self { id, created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), kind }
     }
+}
+
+/// A keyspace that the catalog names.
+pub(crate) struct Listed {
+    pub name: String,
+    pub shard: Shard,
+    pub kind: Kind,
 }
 
 pub(crate) fn meta_key(tenant: u32, name: &str) -> Vec<u8> {
@@ -38,9 +48,10 @@ impl Database {
     /// The keyspace of that name, made when there is none.
     ///
     /// # Errors
-    /// `Invalid` for a name that no keyspace can have.
+    /// `Invalid` for a name that no keyspace can have, or that a graph has.
+    #[cfg(test)]
     pub fn kv(&self, name: &str) -> Result<Keyspace> {
-        Ok(Keyspace { space: self.inner.shared.space(&self.tenant, name, true)?, durability: Durability::default() })
+        self.keyspace(name, Kind::Plain, false)
     }
 
     /// The keyspace of that name.
@@ -48,23 +59,41 @@ impl Database {
     /// # Errors
     /// `NotFound`, with the names that there are.
     pub fn existing_keyspace(&self, name: &str) -> Result<Keyspace> {
-        Ok(Keyspace { space: self.inner.shared.space(&self.tenant, name, false)?, durability: Durability::default() })
+        self.keyspace(name, Kind::Plain, true)
     }
 
-    /// Names of all keyspaces, sorted.
-    pub fn keyspace_names(&self) -> Result<Vec<String>> {
+    /// The keyspace of that name and kind, made when there is none, unless it must exist.
+    pub(crate) fn keyspace(&self, name: &str, kind: Kind, must_exist: bool) -> Result<Keyspace> {
+        let space = self.inner.shared.space(&self.tenant, name, kind, !must_exist)?;
+        Ok(Keyspace { space, durability: Durability::default() })
+    }
+
+    /// Names of all keyspaces of a kind, sorted.
+    pub(crate) fn names_of(&self, kind: Kind) -> Result<Vec<String>> {
         self.check_open()?;
-        Ok(self.inner.shared.keyspaces(self.tenant.number)?.into_iter().map(|(name, _)| name).collect())
+        self.inner.shared.keyspace_names(self.tenant.number, kind)
     }
 
-    /// Deletes a keyspace with everything in it. False when there is none.
-    pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
+    /// Deletes all keyspaces of all kinds.
+    pub(crate) fn drop_keyspaces(&self) -> Result<()> {
+        for listed in self.inner.shared.keyspaces(self.tenant.number)? {
+            self.drop_kind(&listed.name, listed.kind)?;
+        }
+        Ok(())
+    }
+
+    /// Deletes a keyspace of that kind with everything in it. False when there is none.
+    ///
+    /// # Errors
+    /// `Invalid` for the name of one of another kind.
+    pub(crate) fn drop_kind(&self, name: &str, kind: Kind) -> Result<bool> {
         let shared = &self.inner.shared;
         self.check_open()?;
         let tenant = &self.tenant;
         let _catalog = shared.catalog.lock();
         let key = meta_key(tenant.number, name);
         let Some(meta) = meta::read::<Meta>(&*shared.truth()?, &key)? else { return Ok(false) };
+        kind.check(name, meta.kind)?;
         let position = {
             let _commit = shared.commit.write();
             if let Some(space) = shared.spaces.lock().remove(tenant.number, name) {
@@ -92,33 +121,44 @@ impl Database {
 
 impl Shared {
     /// What all handles of a keyspace share.
-    pub(crate) fn space(self: &Arc<Self>, tenant: &Arc<Tenant>, name: &str, create: bool) -> Result<Arc<Space>> {
+    pub(crate) fn space(
+        self: &Arc<Self>,
+        tenant: &Arc<Tenant>,
+        name: &str,
+        kind: Kind,
+        create: bool,
+    ) -> Result<Arc<Space>> {
         self.check_open()?;
-        if let Some(space) = self.spaces.lock().get(tenant.number, name) {
-            return Ok(space.clone());
+        let known = || -> Result<Option<Arc<Space>>> {
+            let Some(space) = self.spaces.lock().get(tenant.number, name).cloned() else { return Ok(None) };
+            kind.check(name, space.kind).map(|()| Some(space))
+        };
+        if let Some(space) = known()? {
+            return Ok(space);
         }
-        check_name("keyspace", name)?;
+        check_name(kind.word(), name)?;
         let _catalog = self.catalog.lock();
         tenant.check()?;
-        if let Some(space) = self.spaces.lock().get(tenant.number, name) {
-            return Ok(space.clone());
+        if let Some(space) = known()? {
+            return Ok(space);
         }
         let stored: Option<Meta> = meta::read(&*self.truth()?, &meta_key(tenant.number, name))?;
         let meta = match stored {
             Some(meta) => meta,
-            None if create => self.create_keyspace(tenant.number, name)?,
-            None => {
-                let names: Vec<String> = self.keyspaces(tenant.number)?.into_iter().map(|(name, _)| name).collect();
-                return Err(Error::not_among("keyspace", name, &names));
-            }
+            None if create => self.create_keyspace(tenant.number, name, kind)?,
+            None => return Err(Error::not_among(kind.word(), name, &self.keyspace_names(tenant.number, kind)?)),
         };
-        let space = Space::open(self.clone(), tenant.clone(), meta.id, name)?;
+        kind.check(name, meta.kind)?;
+        let space = Space::open(self.clone(), tenant.clone(), meta.id, name, kind)?;
         self.spaces.lock().insert(tenant.number, name.to_string(), space.clone());
         Ok(space)
     }
 
-    fn create_keyspace(&self, tenant: u32, name: &str) -> Result<Meta> {
-        let meta = Meta::new(meta::last_id(&*self.truth()?, tenant)? + 1);
+    fn create_keyspace(&self, tenant: u32, name: &str, kind: Kind) -> Result<Meta> {
+        if kind == Kind::Graph {
+            self.folder.raise_format(FORMAT_OF_GRAPHS)?;
+        }
+        let meta = Meta::new(meta::last_id(&*self.truth()?, tenant)? + 1, kind);
         let mut batch = Batch::new();
         batch.put(Table::Catalog, meta_key(tenant, name), meta::encode(&meta));
         meta::put_last_id(&mut batch, tenant, meta.id);
@@ -127,9 +167,15 @@ impl Shared {
         Ok(meta)
     }
 
-    /// Names and shards of a tenant's keyspaces, by name.
-    pub(crate) fn keyspaces(&self, tenant: u32) -> Result<Vec<(String, Shard)>> {
+    /// A tenant's keyspaces of all kinds, by name.
+    pub(crate) fn keyspaces(&self, tenant: u32) -> Result<Vec<Listed>> {
         keyspaces(&*self.truth()?, tenant)
+    }
+
+    /// Names of a tenant's keyspaces of one kind, sorted.
+    fn keyspace_names(&self, tenant: u32, kind: Kind) -> Result<Vec<String>> {
+        let of_it = self.keyspaces(tenant)?.into_iter().filter(|listed| listed.kind == kind);
+        Ok(of_it.map(|listed| listed.name).collect())
     }
 
     /// Removes what has expired, in every keyspace that is open.
@@ -152,8 +198,8 @@ impl Shared {
             let Some(shard) = found else { break };
             from = shard.end();
             let Some(tenant) = self.tenant_numbered(shard.tenant, &names)? else { continue };
-            if let Some((name, _)) = self.keyspaces(shard.tenant)?.into_iter().find(|(_, of)| *of == shard) {
-                match self.space(&tenant, &name, false) {
+            if let Some(found) = self.keyspaces(shard.tenant)?.into_iter().find(|listed| listed.shard == shard) {
+                match self.space(&tenant, &found.name, found.kind, false) {
                     Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
                     _ => {} // dropped meanwhile
                 }
@@ -176,8 +222,12 @@ impl Shared {
     }
 }
 
-/// Names and shards of a tenant's keyspaces that a reader sees, by name.
-pub(crate) fn keyspaces(reader: &dyn Reader, tenant: u32) -> Result<Vec<(String, Shard)>> {
-    let found = meta::listed::<Meta>(reader, &meta_key(tenant, ""))?;
-    Ok(found.into_iter().map(|(name, meta)| (name, Shard { tenant, collection: meta.id })).collect())
+/// A tenant's keyspaces of all kinds that a reader sees, by name.
+pub(crate) fn keyspaces(reader: &dyn Reader, tenant: u32) -> Result<Vec<Listed>> {
+    let found = meta::listed::<Meta>(reader, &meta_key(tenant, ""))?.into_iter();
+    let listed = |(name, meta): (String, Meta)| {
+        let shard = Shard { tenant, collection: meta.id };
+        Listed { name, shard, kind: meta.kind }
+    };
+    Ok(found.map(listed).collect())
 }

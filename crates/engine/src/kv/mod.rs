@@ -9,6 +9,7 @@
 mod catalog;
 mod counting;
 mod expiry;
+mod kind;
 mod page;
 mod read;
 mod repair;
@@ -22,10 +23,15 @@ use nuthatch_truth::{Direction, Reader, Shard, Table};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use catalog::keyspaces;
+#[cfg(test)]
+pub(crate) use catalog::meta_key;
+pub(crate) use catalog::{Listed, keyspaces};
 pub(crate) use counting::Counted;
+pub(crate) use kind::Kind;
 pub(crate) use page::after_prefix;
 pub use page::{KeyPage, KeyScan};
+pub(crate) use read::COUNTED_KEYS;
+pub(crate) use value::{inline_value, stored_inline};
 pub(crate) use write::Staged;
 pub use write::{Entry, KEY_BYTES_MAX, KvOp, VALUE_BYTES_MAX};
 
@@ -52,6 +58,7 @@ pub(crate) struct Space {
     pub tenant: Arc<Tenant>,
     pub shard: Shard,
     pub name: String,
+    pub kind: Kind,
     /// Some key expires, or has expired: writers look for what they replace.
     expires: AtomicBool,
     /// When the next key expires, at the earliest.
@@ -86,7 +93,7 @@ impl Keyspace {
 
 impl Space {
     /// The keyspace with this id, whatever is stored of it.
-    pub fn open(shared: Arc<Shared>, tenant: Arc<Tenant>, id: u32, name: &str) -> Result<Arc<Self>> {
+    pub fn open(shared: Arc<Shared>, tenant: Arc<Tenant>, id: u32, name: &str, kind: Kind) -> Result<Arc<Self>> {
         let shard = tenant.shard(id);
         let counters: Counters = meta::read(&*shared, &shard.key(COUNTERS))?.unwrap_or_default();
         let (expires, last_large) = {
@@ -108,6 +115,7 @@ impl Space {
             tenant,
             shard,
             name: name.to_string(),
+            kind,
             expires: AtomicBool::new(expires.is_some()),
             next_due_ms: AtomicU64::new(next_due.unwrap_or(NEVER)),
             has_large: AtomicBool::new(last_large.is_some()),
@@ -121,7 +129,7 @@ impl Space {
     pub fn check_open(&self) -> Result<()> {
         self.shared.check_open()?;
         match self.dropped.load(Ordering::SeqCst) {
-            true => Err(Error::not_found(format!("keyspace {:?} was dropped", self.name))),
+            true => Err(Error::not_found(format!("{} {:?} was dropped", self.kind.word(), self.name))),
             false => Ok(()),
         }
     }

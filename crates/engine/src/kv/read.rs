@@ -11,7 +11,7 @@ use crate::kv::{Entry, Keyspace, Space};
 use crate::{Error, Result};
 
 /// Keys up to which [`Keyspace::count_estimate`] counts instead of estimating.
-const COUNTED_KEYS: u64 = 10_000;
+pub(crate) const COUNTED_KEYS: u64 = 10_000;
 
 impl Keyspace {
     /// The value of a key; `None` when there is none, or it has expired.

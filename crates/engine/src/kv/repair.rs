@@ -9,9 +9,10 @@ use crate::Result;
 use crate::collection::meta::{self, COUNTERS};
 use crate::database::Shared;
 use crate::durability::Durability;
-use crate::kv::Counters;
+use crate::graph;
 use crate::kv::catalog::{Meta, meta_key};
 use crate::kv::value::{Body, Stored};
+use crate::kv::{Counters, Kind};
 use crate::tenant::DEFAULT;
 
 /// Changes of one batch.
@@ -31,9 +32,11 @@ impl Shared {
             })?;
             let Some(shard) = found else { break };
             from = shard.end();
-            if !self.keyspaces(shard.tenant)?.iter().any(|(_, known)| *known == shard) {
+            if !self.keyspaces(shard.tenant)?.iter().any(|known| known.shard == shard) {
                 let name = format!("recovered-{}", shard.collection);
-                batch.put(Table::Catalog, meta_key(shard.tenant, &name), meta::encode(&Meta::new(shard.collection)));
+                let kind = if graph::looks_like_one(self, shard)? { Kind::Graph } else { Kind::Plain };
+                let meta = Meta::new(shard.collection, kind);
+                batch.put(Table::Catalog, meta_key(shard.tenant, &name), meta::encode(&meta));
             }
             let last = lasts.entry(shard.tenant).or_insert(meta::last_id(self, shard.tenant)?);
             *last = shard.collection.max(*last);

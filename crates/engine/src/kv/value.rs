@@ -67,6 +67,17 @@ impl Stored {
     }
 }
 
+/// A value that never expires and is not large, as it is stored.
+pub(crate) fn stored_inline(value: Vec<u8>) -> Vec<u8> {
+    Stored { body: Body::Inline(value), expires_at_ms: None }.encode()
+}
+
+/// The value of such a one; `None` for any other.
+pub(crate) fn inline_value(stored: &[u8]) -> Option<&[u8]> {
+    let layout = Layout::of(stored).ok()?;
+    (layout.large.is_none() && layout.expires_at_ms.is_none()).then(|| &stored[..layout.inline])
+}
+
 /// Where things are in a stored value.
 pub(crate) struct Layout {
     /// Bytes of the value, from the first; 0 of a large one.

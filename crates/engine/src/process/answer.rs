@@ -19,7 +19,7 @@ use crate::process::receipt::{Done, Receipt};
 use crate::process::request::{Call, Choice, Encoded, Opened, Place, Request};
 use crate::process::snapshot::Tethered;
 use crate::process::wire::SearchAsk;
-use crate::process::{collection, keyspace, keyspace_answer, long, snapshot};
+use crate::process::{collection, graph, graph_answer, keyspace, keyspace_answer, long, snapshot};
 
 /// Asks the process that is served to embed with what it brought: as a question or as passages.
 pub(crate) type AskCaller = dyn Fn(bool, &[&str]) -> std::result::Result<Vec<Vec<f32>>, String> + Send + Sync;
@@ -71,25 +71,25 @@ impl Answering<'_> {
             Request::Erase { collection, what } => Encoded::of(&self.db.erase(&collection, &what)?),
             Request::Receipts => Encoded::of(&self.db.receipts()?),
             Request::OptimizeAll => Encoded::of(&self.db.optimize()?),
-            Request::OpenKeyspace { name, must_exist } => {
-                let keyspace = match must_exist {
-                    true => self.db.existing_keyspace(&name)?,
-                    false => self.db.kv(&name)?,
-                };
-                Encoded::of(&keyspace.space.shard.collection)
+            Request::OpenKeyspace { name, kind, must_exist } => {
+                Encoded::of(&self.db.keyspace(&name, kind, must_exist)?.space.shard.collection)
             }
             Request::Write(batch) => match self.repeated() {
                 Some(_) => self.once_more(&()),
                 None => self.served(EmbedderChoice::Auto, |_| Encoded::of(&self.db.write(*batch)?)),
             },
-            Request::KeyspaceNames => Encoded::of(&self.db.keyspace_names()?),
-            Request::DropKeyspace { name } => match self.repeated() {
+            Request::KeyspaceNames(kind) => Encoded::of(&self.db.names_of(kind)?),
+            Request::DropKeyspace { name, kind } => match self.repeated() {
                 Some(done) => self.once_more(&(done.dropped > 0)),
-                None => self.served(EmbedderChoice::Auto, |_| Encoded::of(&self.db.drop_keyspace(&name)?)),
+                None => self.served(EmbedderChoice::Auto, |_| Encoded::of(&self.db.drop_kind(&name, kind)?)),
             },
             Request::InKeyspace { keyspace, durability, call } => {
                 let keyspace = keyspace::find(self.db, &keyspace)?.with_durability(durability);
                 keyspace_answer::answer(self, &keyspace, call)
+            }
+            Request::InGraph { graph, durability, call } => {
+                let graph = graph::find(self.db, &graph)?.with_durability(durability);
+                graph_answer::answer(self, &graph, call)
             }
             Request::Limits => Encoded::of(&self.db.limits()?),
             Request::Usage => Encoded::of(&self.db.usage()?),
@@ -308,6 +308,7 @@ mod tests {
     use super::*;
     use crate::Options;
     use crate::durability::Durability;
+    use crate::kv::Kind;
     use crate::process::frame;
     use crate::process::limits::Limits;
     use crate::process::meanwhile::Meanwhile;
@@ -363,7 +364,7 @@ mod tests {
             assert_eq!(ask::<Deleted>(&db, 6, &call(Call::DeleteWhere("n = 1".into()))), Deleted { deleted: 2 });
         }
 
-        let id: u32 = ask(&db, 7, &Request::OpenKeyspace { name: "keys".into(), must_exist: false });
+        let id: u32 = ask(&db, 7, &Request::OpenKeyspace { name: "keys".into(), kind: Kind::Plain, must_exist: false });
         let key = || Bytes::from(&b"k"[..]);
         let kv = |call: KvCall| Request::InKeyspace {
             keyspace: Place { name: "keys".into(), id },

@@ -10,9 +10,12 @@ use crate::backup::{self, BackupOptions, BackupReport, check_place};
 use crate::collection::{CollectionInfo, CollectionOptions};
 use crate::database::{Database as LocalDatabase, Doctor, Erase, Migration, Receipt, RepairOutcome, Stats};
 use crate::durability::Durability;
+use crate::graph::Graph as LocalGraph;
+use crate::kv::Kind;
 use crate::lock::Holder;
 use crate::options::Options;
 use crate::process::collection::Collection;
+use crate::process::graph::Graph;
 use crate::process::keyspace::Keyspace;
 use crate::process::limits::Limits;
 use crate::process::link::{Held, Link, Role, note_store};
@@ -190,12 +193,44 @@ impl Database {
 
     /// Names of all keyspaces, sorted.
     pub fn keyspace_names(&self) -> Result<Vec<String>> {
-        self.either(LocalDatabase::keyspace_names, || Request::KeyspaceNames)
+        self.names_of(Kind::Plain)
     }
 
     /// Deletes a keyspace with everything in it. False when there is none.
+    ///
+    /// # Errors
+    /// `Invalid` for a graph's name.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
-        self.either(|db| db.drop_keyspace(name), || Request::DropKeyspace { name: name.into() })
+        self.drop_kind(name, Kind::Plain)
+    }
+
+    /// The graph of that name, made when there is none. A folder gets format 3 with its first one.
+    ///
+    /// # Errors
+    /// `Invalid` for a name that no graph can have, or that a keyspace has.
+    pub fn graph(&self, name: &str) -> Result<Graph> {
+        self.open_graph(name, false)
+    }
+
+    /// The graph of that name.
+    ///
+    /// # Errors
+    /// `NotFound`, with the names that there are.
+    pub fn existing_graph(&self, name: &str) -> Result<Graph> {
+        self.open_graph(name, true)
+    }
+
+    /// Names of all graphs, sorted.
+    pub fn graph_names(&self) -> Result<Vec<String>> {
+        self.names_of(Kind::Graph)
+    }
+
+    /// Deletes a graph with everything in it. False when there is none.
+    ///
+    /// # Errors
+    /// `Invalid` for a keyspace's name.
+    pub fn drop_graph(&self, name: &str) -> Result<bool> {
+        self.drop_kind(name, Kind::Graph)
     }
 
     /// Writes a batch: all of it or nothing, in one place of the order of all writes, durable as the batch says.
@@ -359,7 +394,7 @@ impl Database {
     /// Reads what an export wrote. See [`ImportOptions`]. This process reads the files, whoever holds the data folder.
     ///
     /// # Errors
-    /// `Invalid` when a collection or keyspace is there already (unless `merge`), or a line is not what an export writes: its file and
+    /// `Invalid` when a collection, keyspace or graph is there already (unless `merge`), or a line is not what an export writes: its file and
     /// number are named, and what came before stays; `Unavailable` when it was cancelled.
     pub fn import(&self, folder: impl AsRef<Path>, options: ImportOptions<'_>) -> Result<ImportReport> {
         transfer::import(self, folder.as_ref(), options)
@@ -417,18 +452,34 @@ impl Database {
     fn keyspace(&self, name: &str, must_exist: bool) -> Result<Keyspace> {
         match self.side()? {
             Side::Here(held) => {
-                let local = match must_exist {
-                    true => held.db().existing_keyspace(name)?,
-                    false => held.db().kv(name)?,
-                };
-                Ok(Keyspace::held(self.link.here()?, local))
+                Ok(Keyspace::held(self.link.here()?, held.db().keyspace(name, Kind::Plain, must_exist)?))
             }
             Side::There(link) => {
-                let request = Request::OpenKeyspace { name: name.into(), must_exist };
-                let id = link.ask(request, &EmbedderChoice::None, &Limits::default())?;
+                let id = id_of(&link, name, Kind::Plain, must_exist)?;
                 Ok(Keyspace::served(link, name, id))
             }
         }
+    }
+
+    fn open_graph(&self, name: &str, must_exist: bool) -> Result<Graph> {
+        match self.side()? {
+            Side::Here(held) => {
+                let keyspace = held.db().keyspace(name, Kind::Graph, must_exist)?;
+                Ok(Graph::held(self.link.here()?, LocalGraph { keyspace }))
+            }
+            Side::There(link) => {
+                let id = id_of(&link, name, Kind::Graph, must_exist)?;
+                Ok(Graph::served(link, name, id))
+            }
+        }
+    }
+
+    fn names_of(&self, kind: Kind) -> Result<Vec<String>> {
+        self.either(|db| db.names_of(kind), || Request::KeyspaceNames(kind))
+    }
+
+    fn drop_kind(&self, name: &str, kind: Kind) -> Result<bool> {
+        self.either(|db| db.drop_kind(name, kind), || Request::DropKeyspace { name: name.into(), kind })
     }
 
     fn side(&self) -> Result<Side> {
@@ -450,6 +501,12 @@ impl Database {
             Side::There(link) => link.ask(there(), &EmbedderChoice::Auto, &Limits::default()),
         }
     }
+}
+
+/// The number of a keyspace in the holder.
+fn id_of(link: &Route, name: &str, kind: Kind, must_exist: bool) -> Result<u32> {
+    let request = Request::OpenKeyspace { name: name.into(), kind, must_exist };
+    link.ask(request, &EmbedderChoice::None, &Limits::default())
 }
 
 fn ask_long<T: serde::de::DeserializeOwned>(

@@ -24,6 +24,8 @@ mod connection;
 mod database;
 mod frame;
 mod given;
+mod graph;
+mod graph_answer;
 #[cfg(unix)]
 mod hello;
 pub(crate) mod identity;
@@ -51,6 +53,7 @@ pub(crate) mod wire;
 use alone::{self as client, self as server, self as socket};
 pub use collection::Collection;
 pub use database::{Database, FolderHolder};
+pub use graph::Graph;
 pub use keyspace::Keyspace;
 pub(crate) use receipt::{Done, Said};
-pub use snapshot::{Snapshot, SnapshotCollection, SnapshotKeyspace};
+pub use snapshot::{Snapshot, SnapshotCollection, SnapshotGraph, SnapshotKeyspace};

@@ -8,7 +8,8 @@ use crate::collection::meta::EmbedderMeta;
 use crate::collection::{EmbedderChoice, WriteSet};
 use crate::database::Erase;
 use crate::durability::Durability;
-use crate::kv::{Entry, KeyScan, KvOp};
+use crate::graph::{Edge, EdgeId, ListNodes, Neighbors, Node, Traverse};
+use crate::kv::{Entry, KeyScan, Kind, KvOp};
 use crate::process::long::{Long, Told};
 use crate::process::snapshot::SnapshotCall;
 use crate::process::wire::{Bytes, OptionsAsk, ScanAsk, SearchAsk, bytes};
@@ -81,20 +82,27 @@ pub(crate) enum Request {
     Receipts,
     Limits,
     Usage,
-    /// `kv` and `existing_keyspace`. Answered with its id.
+    /// `kv`, `graph`, and those of what exists. Answered with its id.
     OpenKeyspace {
         name: String,
+        kind: Kind,
         must_exist: bool,
     },
-    KeyspaceNames,
+    KeyspaceNames(Kind),
     Write(Box<WriteBatch>),
     DropKeyspace {
         name: String,
+        kind: Kind,
     },
     InKeyspace {
         keyspace: Place,
         durability: Durability,
         call: KvCall,
+    },
+    InGraph {
+        graph: Place,
+        durability: Durability,
+        call: GraphCall,
     },
     /// A request of a tenant's handle.
     Of {
@@ -125,7 +133,7 @@ pub(crate) enum Request {
     Long(Long),
 }
 
-/// Which collection or keyspace: the id tells it from one of the same name that was made after it was dropped.
+/// Which collection, keyspace or graph: the id tells it from one of the same name that was made after it was dropped.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub name: String,
@@ -184,6 +192,21 @@ pub(crate) enum KvCall {
     Expire { key: Bytes, expires_in: Option<Duration> },
     Entries(Vec<Bytes>),
     WriteIf { expected: Option<Entry>, op: KvOp },
+}
+
+/// A call on a graph.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum GraphCall {
+    PutNodes(Vec<Node>),
+    PutEdges(Vec<Edge>),
+    DeleteNodes(Vec<String>),
+    DeleteEdges(Vec<EdgeId>),
+    Nodes(Vec<String>),
+    Edge(EdgeId),
+    Neighbors(String, Neighbors),
+    ListNodes(ListNodes),
+    Counts,
+    Traverse(Traverse),
 }
 
 /// [`EmbedderChoice`] without the embedder itself, which stays with the caller.

@@ -23,7 +23,7 @@ pub use keyspace::SnapshotKeyspace;
 use crate::collection::Core;
 use crate::collection::state::State;
 use crate::database::{Database, Shared};
-use crate::kv::Space;
+use crate::kv::{Kind, Space};
 use crate::tenant::Tenant;
 use crate::{Error, ErrorKind, Result};
 
@@ -89,9 +89,9 @@ impl Snapshot {
         Ok(SnapshotCollection { view: self.view.clone(), name: name.to_string() })
     }
 
-    /// The keyspace of that name; an empty one when there was none.
-    pub fn kv(&self, name: &str) -> Result<SnapshotKeyspace> {
-        let space = self.view.with(|held| self.view.space(held, name))?;
+    /// The keyspace of that name and kind; an empty one when there was none.
+    pub fn keyspace(&self, name: &str, kind: Kind) -> Result<SnapshotKeyspace> {
+        let space = self.view.with(|held| self.view.space(held, name, kind))?;
         Ok(SnapshotKeyspace { view: self.view.clone(), space })
     }
 }
@@ -176,11 +176,12 @@ impl View {
     }
 
     /// A keyspace, if there is one or was one when it was first asked for.
-    fn space(&self, held: &Held, name: &str) -> Result<Option<Arc<Space>>> {
+    fn space(&self, held: &Held, name: &str, kind: Kind) -> Result<Option<Arc<Space>>> {
         if let Some(space) = held.keyspaces.lock().get(name) {
+            kind.check(name, space.kind)?;
             return Ok(Some(space.clone()));
         }
-        match self.shared.space(&self.tenant, name, false) {
+        match self.shared.space(&self.tenant, name, kind, false) {
             Ok(space) => Ok(Some(held.keyspaces.lock().entry(name.to_string()).or_insert(space).clone())),
             Err(error) if error.kind == ErrorKind::NotFound => Ok(None), // it may be made yet
             Err(error) => Err(error),

@@ -66,9 +66,7 @@ impl Database {
             for name in self.collection_names()? {
                 self.drop_collection(&name)?;
             }
-            for name in self.keyspace_names()? {
-                self.drop_keyspace(&name)?;
-            }
+            self.drop_keyspaces()?;
         }
         self.remove_orphans()?;
         Ok(shared.truth()?.reclaim(Extent::Everything)?)

@@ -13,7 +13,8 @@ use crate::collection::{Core, WriteSet};
 use crate::database::{Database, Shared};
 use crate::durability::Durability;
 use crate::files::{AddOptions, AddReport, FileEntry, staged};
-use crate::kv::{Counted, KvOp, Space};
+use crate::graph::{GraphChanges, GraphWrites, Live, Resolved};
+use crate::kv::{Counted, Kind, KvOp, Space};
 use crate::process::{Collection, Done, caller};
 use crate::record::Record;
 use crate::snapshot::Snapshot;
@@ -25,6 +26,7 @@ use crate::transaction::Reads;
 pub struct WriteBatch {
     /// Keyspace -> key -> its last change.
     pub(crate) keys: BTreeMap<String, BTreeMap<Vec<u8>, KvOp>>,
+    pub(crate) graphs: BTreeMap<String, GraphChanges>,
     pub(crate) records: BTreeMap<String, RecordChanges>,
     durability: Durability,
 }
@@ -74,6 +76,27 @@ impl WriteBatch {
 
     pub fn delete(&mut self, keyspace: &str, key: impl Into<Vec<u8>>) -> &mut Self {
         self.kv(keyspace, vec![KvOp::Delete { key: key.into() }])
+    }
+
+    /// Changes nodes and edges of a graph, which is made when there is none.
+    pub fn graph(&mut self, graph: &str) -> GraphWrites<'_> {
+        GraphWrites { changes: self.graphs.entry(graph.into()).or_default() }
+    }
+
+    /// Changes rows of a keyspace of that kind.
+    pub(crate) fn change(&mut self, keyspace: &str, kind: Kind, ops: Vec<KvOp>) {
+        match kind {
+            Kind::Plain => drop(self.kv(keyspace, ops)),
+            Kind::Graph => self.graphs.entry(keyspace.into()).or_default().extend(ops),
+        }
+    }
+
+    /// The last change of each row of a keyspace of that kind.
+    pub(crate) fn changed(&self, keyspace: &str, kind: Kind) -> Option<&BTreeMap<Vec<u8>, KvOp>> {
+        match kind {
+            Kind::Plain => self.keys.get(keyspace),
+            Kind::Graph => self.graphs.get(keyspace).map(|changes| &changes.rows),
+        }
     }
 
     /// Inserts or replaces records of a collection, which must exist.
@@ -151,7 +174,9 @@ impl WriteBatch {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.keys.values().all(BTreeMap::is_empty) && self.records.values().all(RecordChanges::is_empty)
+        self.keys.values().all(BTreeMap::is_empty)
+            && self.graphs.values().all(GraphChanges::is_empty)
+            && self.records.values().all(RecordChanges::is_empty)
     }
 }
 
@@ -231,6 +256,7 @@ impl Snapshot {
 struct Prepared {
     tenant: Arc<Tenant>,
     keys: Vec<(Arc<Space>, Vec<KvOp>)>,
+    graphs: Vec<(Arc<Space>, Resolved)>,
     records: Vec<(Arc<Core>, WriteSet)>,
 }
 
@@ -249,9 +275,14 @@ impl Prepared {
         for (name, ops) in batch.keys {
             let ops: Vec<KvOp> = ops.into_values().collect();
             ops.iter().try_for_each(KvOp::check)?;
-            keys.push((shared.space(tenant, &name, true)?, ops));
+            keys.push((shared.space(tenant, &name, Kind::Plain, true)?, ops));
         }
-        Ok(Self { tenant: tenant.clone(), keys, records })
+        let mut graphs = Vec::with_capacity(batch.graphs.len());
+        for (name, changes) in batch.graphs {
+            let changes = Resolved::new(changes)?;
+            graphs.push((shared.space(tenant, &name, Kind::Graph, true)?, changes));
+        }
+        Ok(Self { tenant: tenant.clone(), keys, graphs, records })
     }
 
     /// Writes everything as one batch, if `check` says so once nobody else can write.
@@ -269,6 +300,11 @@ impl Prepared {
             let mut batch = Batch::new();
             let mut delta = Delta::default();
             let mut counted = Vec::new();
+            for (space, changes) in self.graphs {
+                space.check_open()?;
+                let ops = changes.into_ops(&Live { space: &space, reader: &*shared.truth()? })?;
+                keys.push((space, ops));
+            }
             for (space, ops) in &mut keys {
                 space.check_open()?;
                 let staged = space.stage(&mut batch, std::mem::take(ops))?;

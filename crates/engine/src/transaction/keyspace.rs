@@ -6,7 +6,7 @@ use std::time::Duration;
 use nuthatch_truth::{Shard, Table};
 
 use crate::Result;
-use crate::kv::{Entry, KeyPage, KeyScan, KvOp};
+use crate::kv::{Entry, KeyPage, KeyScan, Kind, KvOp};
 use crate::process::SnapshotKeyspace;
 use crate::transaction::{Transaction, Work};
 
@@ -15,6 +15,7 @@ pub struct TransactionKeyspace<'t> {
     pub(crate) transaction: &'t Transaction,
     pub(crate) kept: SnapshotKeyspace,
     pub(crate) name: String,
+    pub(crate) kind: Kind,
     pub(crate) shard: Shard,
 }
 
@@ -37,6 +38,29 @@ impl TransactionKeyspace<'_> {
             Some(entry) => Ok(entry),
             None => Ok(self.kept.entries(&[key])?.pop().flatten()),
         }
+    }
+
+    /// The values of several keys, in their order.
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
+        let mut unwritten = Vec::new();
+        let written = self.transaction.with(|work| {
+            let own = keys.iter().map(|key| {
+                let key = key.as_ref();
+                let written = self.written(work, key);
+                if written.is_none() {
+                    work.reads.key(Table::Kv, self.shard.key(key));
+                    unwritten.push(key);
+                }
+                written
+            });
+            Ok(own.collect::<Vec<_>>())
+        })?;
+        let mut kept = if unwritten.is_empty() { Vec::new() } else { self.kept.multi_get(&unwritten)? }.into_iter();
+        let value = |written: Option<Option<Entry>>| match written {
+            Some(entry) => entry.map(|entry| entry.value),
+            None => kept.next().flatten(),
+        };
+        Ok(written.into_iter().map(value).collect())
     }
 
     /// As if these keys had been read: the commit conflicts when one of them has changed.
@@ -78,7 +102,7 @@ impl TransactionKeyspace<'_> {
             for op in &ops {
                 work.reads.key(Table::Kv, self.shard.key(op.key()));
             }
-            work.batch.kv(&self.name, ops);
+            work.batch.change(&self.name, self.kind, ops);
             Ok(())
         })
     }
@@ -88,7 +112,7 @@ impl TransactionKeyspace<'_> {
         let Some((from, to)) = scan.bounds(self.shard)? else { return Ok(KeyPage::default()) };
         let own = self.transaction.with(|work| {
             work.reads.range(Table::Kv, from.clone(), to.clone());
-            let ops = work.batch.keys.get(&self.name).into_iter().flat_map(BTreeMap::values);
+            let ops = work.batch.changed(&self.name, self.kind).into_iter().flat_map(BTreeMap::values);
             let own: BTreeMap<Vec<u8>, Option<Vec<u8>>> = ops
                 .map(|op| match op {
                     KvOp::Put { key, value, .. } | KvOp::PutUntil { key, value, .. } => {
@@ -142,7 +166,7 @@ impl TransactionKeyspace<'_> {
 
     /// What the transaction has written for a key, if it has.
     fn written(&self, work: &Work, key: &[u8]) -> Option<Option<Entry>> {
-        let (value, expires_at_ms) = match work.batch.keys.get(&self.name)?.get(key)? {
+        let (value, expires_at_ms) = match work.batch.changed(&self.name, self.kind)?.get(key)? {
             KvOp::Put { value, expires_in, .. } => {
                 let now = self.transaction.snapshot.now_ms();
                 (value, expires_in.map(|left| now.saturating_add(left.as_millis() as u64)))

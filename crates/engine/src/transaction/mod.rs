@@ -12,6 +12,7 @@
 
 mod batch;
 mod collection;
+mod graph;
 mod keyspace;
 mod reads;
 
@@ -19,10 +20,12 @@ use parking_lot::Mutex;
 
 pub use batch::WriteBatch;
 pub use collection::TransactionCollection;
+pub use graph::TransactionGraph;
 pub use keyspace::TransactionKeyspace;
 pub(crate) use reads::Reads;
 
 use crate::durability::Durability;
+use crate::kv::Kind;
 use crate::process::Snapshot;
 use crate::{Error, ErrorKind, Result};
 
@@ -52,8 +55,17 @@ impl Transaction {
 
     /// A keyspace, with this transaction's own writes; made when there is none, whatever becomes of the transaction.
     pub fn kv(&self, name: &str) -> Result<TransactionKeyspace<'_>> {
-        let (kept, shard) = self.snapshot.made_keyspace(name)?;
-        Ok(TransactionKeyspace { transaction: self, kept, name: name.into(), shard })
+        self.keyspace(name, Kind::Plain)
+    }
+
+    /// A graph, with this transaction's own writes; made when there is none, whatever becomes of the transaction.
+    pub fn graph(&self, name: &str) -> Result<TransactionGraph<'_>> {
+        Ok(TransactionGraph { rows: self.keyspace(name, Kind::Graph)? })
+    }
+
+    fn keyspace(&self, name: &str, kind: Kind) -> Result<TransactionKeyspace<'_>> {
+        let (kept, shard) = self.snapshot.made_keyspace(name, kind)?;
+        Ok(TransactionKeyspace { transaction: self, kept, name: name.into(), kind, shard })
     }
 
     /// A collection, with this transaction's own writes where they are asked for by id.

@@ -13,7 +13,9 @@ use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
 use crate::collection::{Core, row_of};
 use crate::database::Database;
 use crate::files::FileEntry;
+use crate::kv::{Kind, Listed};
 use crate::record::Row;
+use crate::transfer::graph::export_graph;
 use crate::transfer::key::{FileLine, KeyLine};
 use crate::transfer::manifest::{CollectionEntry, FieldEntry, KeyspaceEntry, Manifest};
 use crate::transfer::record::Line;
@@ -27,7 +29,7 @@ const READ_BYTES: usize = 4 << 20;
 /// What is exported.
 #[derive(Default)]
 pub struct ExportOptions<'a> {
-    /// Only this collection, and no keyspace.
+    /// Only this collection, and no keyspace or graph.
     pub collection: Option<String>,
     pub on_progress: OnProgress<'a>,
     /// Set to end it; what was written stays, and is no export.
@@ -40,9 +42,12 @@ pub struct ExportReport {
     pub folder: PathBuf,
     pub collections: u64,
     pub keyspaces: u64,
+    pub graphs: u64,
     pub records: u64,
     pub files: u64,
     pub keys: u64,
+    pub nodes: u64,
+    pub edges: u64,
     pub bytes: u64,
     pub elapsed: Duration,
 }
@@ -82,16 +87,20 @@ impl Database {
         let snapshot = truth.snapshot();
         let now_ms = shared.options.clock.now_ms();
         let mut report = ExportReport::default();
-        let (mut collections, mut keyspaces) = (Vec::new(), Vec::new());
+        let (mut collections, mut keyspaces, mut graphs) = (Vec::new(), Vec::new(), Vec::new());
         for core in &cores {
             let Some(meta) = meta::read::<Meta>(&*snapshot, &meta_key(tenant.number, &core.name))? else { continue }; // dropped before the moment
             let exporting = Exporting { core, reader: &*snapshot, outlet: &mut *outlet, report: &mut report };
             collections.push(exporting.collection(meta)?);
         }
-        for (number, (name, shard)) in spaces.into_iter().enumerate() {
-            let file = format!("keyspaces/{number:03}-{name}.jsonl");
+        for Listed { name, shard, kind } in spaces {
+            let space = shared.space(tenant, &name, kind, false)?;
+            if kind == Kind::Graph {
+                graphs.push(export_graph(&space, &*snapshot, outlet, &mut report)?);
+                continue;
+            }
+            let file = format!("keyspaces/{:03}-{name}.jsonl", keyspaces.len());
             let mut lines = Lines::begin(outlet, &file)?;
-            let space = shared.space(tenant, &name, false)?;
             let mut keys = 0;
             let mut failed = Ok(());
             snapshot.scan_once(Table::Kv, &shard.prefix(), &shard.end(), &mut |key, stored| {
@@ -109,7 +118,7 @@ impl Database {
             keyspaces.push(KeyspaceEntry { name, file, keys });
         }
         (report.collections, report.keyspaces) = (collections.len() as u64, keyspaces.len() as u64);
-        Ok((report, Manifest::new(collections, keyspaces)))
+        Ok((report, Manifest::new(collections, keyspaces, graphs)))
     }
 }
 
@@ -203,18 +212,18 @@ fn write_rows(
 }
 
 /// A file of lines on its way out.
-struct Lines<'o> {
+pub(super) struct Lines<'o> {
     outlet: &'o mut dyn Outlet,
     bytes: u64,
 }
 
 impl<'o> Lines<'o> {
-    fn begin(outlet: &'o mut dyn Outlet, file: &str) -> Result<Self> {
+    pub fn begin(outlet: &'o mut dyn Outlet, file: &str) -> Result<Self> {
         outlet.begin(file)?;
         Ok(Self { outlet, bytes: 0 })
     }
 
-    fn push(&mut self, line: &impl serde::Serialize) -> Result<()> {
+    pub fn push(&mut self, line: &impl serde::Serialize) -> Result<()> {
         let mut bytes =
             serde_json::to_vec(line).map_err(|error| Error::internal(format!("a line of JSON: {error}")))?;
         bytes.push(b'\n');
@@ -222,12 +231,12 @@ impl<'o> Lines<'o> {
         self.outlet.line(&bytes)
     }
 
-    fn tell(&mut self, name: &str, done: u64, total: u64) -> Result<()> {
+    pub fn tell(&mut self, name: &str, done: u64, total: u64) -> Result<()> {
         self.outlet.tell(TransferProgress { name: name.to_string(), done, total })
     }
 
     /// Its bytes.
-    fn finish(self) -> Result<u64> {
+    pub fn finish(self) -> Result<u64> {
         self.outlet.end()?;
         Ok(self.bytes)
     }

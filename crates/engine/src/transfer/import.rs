@@ -16,6 +16,7 @@ use crate::durability::Durability;
 use crate::folder::FORMAT_OF_FIELDS;
 use crate::kv::KvOp;
 use crate::process::{Collection, Database};
+use crate::transfer::graph::import_graph;
 use crate::transfer::key::{FileLine, KeyLine};
 use crate::transfer::manifest::{CollectionEntry, KeyspaceEntry, Manifest};
 use crate::transfer::record::Line;
@@ -29,9 +30,9 @@ const BATCH_BYTES: usize = 8 << 20;
 /// What is imported.
 #[derive(Default)]
 pub struct ImportOptions<'a> {
-    /// Only this collection, and no keyspace.
+    /// Only this collection, and no keyspace or graph.
     pub collection: Option<String>,
-    /// Import into collections and keyspaces that there are: what has the same id or key is replaced. Without it they are refused.
+    /// Import into collections, keyspaces and graphs that there are: what has the same id or key is replaced. Without it they are refused.
     pub merge: bool,
     pub on_progress: OnProgress<'a>,
     /// Set to end it after a batch; what was imported stays.
@@ -43,9 +44,12 @@ pub struct ImportOptions<'a> {
 pub struct ImportReport {
     pub collections: Vec<String>,
     pub keyspaces: Vec<String>,
+    pub graphs: Vec<String>,
     pub records: u64,
     pub files: u64,
     pub keys: u64,
+    pub nodes: u64,
+    pub edges: u64,
     pub elapsed: Duration,
 }
 
@@ -53,23 +57,25 @@ pub struct ImportReport {
 /// The files are read by this process, whoever holds the data folder; each batch is one call.
 ///
 /// # Errors
-/// `Invalid` when a collection or keyspace is there already (unless `merge`), or a line is not what an export writes: its file and
+/// `Invalid` when a collection, keyspace or graph is there already (unless `merge`), or a line is not what an export writes: its file and
 /// number are named, and what came before stays.
 pub(crate) fn import(db: &Database, folder: &Path, mut options: ImportOptions<'_>) -> Result<ImportReport> {
     let started = Instant::now();
-    let (known, spaces) = (db.collection_names()?, db.keyspace_names()?);
+    let (known, spaces) = (db.collection_names()?, [db.keyspace_names()?, db.graph_names()?].concat());
     let mut manifest = Manifest::read(folder)?;
     if let Some(only) = &options.collection {
         let names: Vec<String> = manifest.collections.iter().map(|entry| entry.name.clone()).collect();
         manifest.collections.retain(|entry| entry.name == *only);
         manifest.keyspaces.clear();
+        manifest.graphs.clear();
         if manifest.collections.is_empty() {
             return Err(Error::not_found(format!("no collection {only:?} in it; there are: {}", names.join(", "))));
         }
     }
     let there = manifest.collections.iter().map(|entry| &entry.name).filter(|name| known.contains(name));
-    let mut there =
-        there.chain(manifest.keyspaces.iter().map(|entry| &entry.name).filter(|name| spaces.contains(name)));
+    let named =
+        manifest.keyspaces.iter().map(|entry| &entry.name).chain(manifest.graphs.iter().map(|entry| &entry.name));
+    let mut there = there.chain(named.filter(|name| spaces.contains(name)));
     if let (Some(name), false) = (there.next(), options.merge) {
         return Err(Error::invalid(format!(
             "{name:?} is there already; import into another data folder, drop it first, or merge (records of the same id are replaced)"
@@ -86,6 +92,10 @@ pub(crate) fn import(db: &Database, folder: &Path, mut options: ImportOptions<'_
     for entry in &manifest.keyspaces {
         report.keys += import_keys(db, &inside(folder, &entry.file)?, entry, &mut options)?;
         report.keyspaces.push(entry.name.clone());
+    }
+    for entry in &manifest.graphs {
+        import_graph(db, &inside(folder, &entry.file)?, entry, &mut options, &mut report)?;
+        report.graphs.push(entry.name.clone());
     }
     db.sync()?;
     report.elapsed = started.elapsed();
@@ -220,9 +230,9 @@ fn import_files(collection: &Collection, path: &Path) -> Result<u64> {
 }
 
 /// Takes lines with their numbers, which begin at 1.
-type ForLines<'v> = dyn FnMut(&[(u64, String)]) -> Result<()> + 'v;
+pub(super) type ForLines<'v> = dyn FnMut(&[(u64, String)]) -> Result<()> + 'v;
 
-fn batches(path: &Path, visit: &mut ForLines<'_>) -> Result<()> {
+pub(super) fn batches(path: &Path, visit: &mut ForLines<'_>) -> Result<()> {
     let io = |error: std::io::Error| Error::io(path, &error);
     let mut source = BufReader::with_capacity(1 << 18, File::open(path).map_err(io)?);
     let (mut lines, mut bytes) = (Vec::new(), 0);
@@ -248,7 +258,7 @@ fn batches(path: &Path, visit: &mut ForLines<'_>) -> Result<()> {
     Ok(())
 }
 
-fn tell(options: &mut ImportOptions<'_>, name: &str, done: u64, total: u64) -> Result<()> {
+pub(super) fn tell(options: &mut ImportOptions<'_>, name: &str, done: u64, total: u64) -> Result<()> {
     refuse_when_cancelled(options.cancel)?;
     if let Some(tell) = &mut options.on_progress {
         tell(&TransferProgress { name: name.to_string(), done, total });

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::collection::VectorFieldOptions;
 use crate::collection::field::Field;
 use crate::collection::meta::{Counters, EmbedderMeta};
-use crate::transfer::{EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION};
+use crate::transfer::{
+    EXPORT_FORMAT_OF_FIELDS, EXPORT_FORMAT_OF_GRAPHS, EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION,
+};
 use crate::{Error, Result};
 
 const FILE: &str = "export.json";
@@ -25,6 +27,8 @@ pub(crate) struct Manifest {
     pub written_by: String,
     pub collections: Vec<CollectionEntry>,
     pub keyspaces: Vec<KeyspaceEntry>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub graphs: Vec<GraphEntry>,
 }
 
 /// A collection's options, as `Database::collection` takes them, and where its records are.
@@ -86,19 +90,31 @@ pub(crate) struct KeyspaceEntry {
     pub keys: u64,
 }
 
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct GraphEntry {
+    pub name: String,
+    /// Relative.
+    pub file: String,
+    pub nodes: u64,
+    pub edges: u64,
+}
+
 impl Manifest {
-    pub fn new(collections: Vec<CollectionEntry>, keyspaces: Vec<KeyspaceEntry>) -> Self {
+    pub fn new(collections: Vec<CollectionEntry>, keyspaces: Vec<KeyspaceEntry>, graphs: Vec<GraphEntry>) -> Self {
+        let has_fields = collections.iter().any(|entry| !entry.vector_fields.is_empty());
         Self {
-            // An earlier program would pass named vectors over.
-            nuthatch_export: match collections.iter().all(|entry| entry.vector_fields.is_empty()) {
-                true => EXPORT_FORMAT_OLDEST_READABLE,
-                false => EXPORT_FORMAT_VERSION,
+            // An earlier program would pass graphs and named vectors over.
+            nuthatch_export: match (graphs.is_empty(), has_fields) {
+                (false, _) => EXPORT_FORMAT_OF_GRAPHS,
+                (true, true) => EXPORT_FORMAT_OF_FIELDS,
+                (true, false) => EXPORT_FORMAT_OLDEST_READABLE,
             },
             format: JSONL.into(),
             created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             written_by: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),
             collections,
             keyspaces,
+            graphs,
         }
     }
 

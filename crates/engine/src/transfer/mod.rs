@@ -4,11 +4,12 @@
 //! Parquet of the same files, and takes it back.
 //! **Not for** backups (`backup` is faster, incremental, and keeps the indexes).
 //!
-//! **Invariant:** importing an export gives equal records, files, keys and options; row ids and change sequences are new. An export
+//! **Invariant:** importing an export gives equal records, files, keys, nodes, edges and options; row ids and change sequences are new. An export
 //! is one moment. A folder without its manifest is no export.
 
 mod export;
 mod folder;
+mod graph;
 mod import;
 mod key;
 mod manifest;
@@ -29,17 +30,20 @@ use serde::{Deserialize, Serialize};
 use crate::backup::is_cancelled;
 use crate::{Error, ErrorKind, Result};
 
-/// Newest version of the layout of exports: from 2 on records may have named vectors. Written only where there are any.
-pub const EXPORT_FORMAT_VERSION: u32 = 2;
+/// Newest version of the layout of exports: from 2 on records may have named vectors, from 3 on there may be graphs. Each is written
+/// only where there are any.
+pub const EXPORT_FORMAT_VERSION: u32 = 3;
+const EXPORT_FORMAT_OF_FIELDS: u32 = 2;
+const EXPORT_FORMAT_OF_GRAPHS: u32 = 3;
 /// Oldest version that is read.
 pub const EXPORT_FORMAT_OLDEST_READABLE: u32 = 1;
 
 /// Where an export or an import stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferProgress {
-    /// The collection or keyspace at hand.
+    /// The collection, keyspace or graph at hand.
     pub name: String,
-    /// Records, files and keys so far, and how many there are.
+    /// Records, files, keys, nodes and edges so far, and how many there are.
     pub done: u64,
     pub total: u64,
 }

@@ -64,6 +64,8 @@ struct Backup {
     collections: Vec<BackedUp>,
     /// The default tenant's.
     keyspaces: Vec<String>,
+    /// The default tenant's.
+    graphs: Vec<String>,
     /// All but the default one.
     tenants: Vec<BackedUpTenant>,
     /// The one tenant that it is of; null: the whole folder.
@@ -92,6 +94,7 @@ struct BackedUp {
 struct BackedUpTenant {
     name: String,
     keyspaces: Vec<String>,
+    graphs: Vec<String>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -143,7 +146,7 @@ impl From<BackupInfo> for Backup {
             vectors,
         };
         let collections = info.collections.into_iter().map(one).collect();
-        let tenant = |EngineTenant { name, keyspaces, .. }| BackedUpTenant { name, keyspaces };
+        let tenant = |EngineTenant { name, keyspaces, graphs, .. }| BackedUpTenant { name, keyspaces, graphs };
         Self {
             id: info.id,
             created: info.created,
@@ -151,6 +154,7 @@ impl From<BackupInfo> for Backup {
             format: info.format,
             collections,
             keyspaces: info.keyspaces,
+            graphs: info.graphs,
             tenants: info.tenants.into_iter().map(tenant).collect(),
             only: info.only,
             files: info.files,

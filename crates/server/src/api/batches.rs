@@ -1,4 +1,4 @@
-//! Batches: writes to several keyspaces and collections that stand or fall together.
+//! Batches: writes to several keyspaces, graphs and collections that stand or fall together.
 
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use crate::api::bytes::Bytes;
 use crate::api::durable::Durably;
 use crate::api::files::splitting;
 use crate::api::keys::Change;
+use crate::api::nodes::{Edge, EdgeId, Node, edges_into_engine, ids_into_engine, nodes_into_engine};
 use crate::api::records::{Record, into_engine};
 use crate::api::reply;
 use crate::caller::Writing;
@@ -31,13 +32,15 @@ struct Batch {
     writes: Vec<Write>,
 }
 
-/// Writes to one keyspace, or to one collection.
+/// Writes to one keyspace, one graph, or one collection.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 #[schema(as = BatchWrite)]
 enum Write {
     /// It is made when there is none.
     Keys(Keys),
+    /// It is made when there is none.
+    Graph(Graph),
     /// It must be there.
     Records(Records),
     /// As of records.
@@ -50,6 +53,25 @@ enum Write {
 pub struct Keys {
     pub keyspace: String,
     pub changes: Vec<Change>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = BatchGraph)]
+pub struct Graph {
+    pub graph: String,
+    /// Ids of nodes to delete, with all edges that they have when it is written; these go first.
+    #[serde(default)]
+    pub delete_nodes: Vec<String>,
+    /// Edges to delete; these go next.
+    #[serde(default)]
+    pub delete_edges: Vec<EdgeId>,
+    /// Nodes to put.
+    #[serde(default)]
+    pub put_nodes: Vec<Node>,
+    /// Edges to put.
+    #[serde(default)]
+    pub put_edges: Vec<Edge>,
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -106,7 +128,7 @@ struct RemovedFile {
     revision: Option<String>,
 }
 
-/// Writes to several keyspaces and collections at once: all of it or nothing.
+/// Writes to several keyspaces, graphs and collections at once: all of it or nothing.
 #[utoipa::path(post, path = "/v1/batches", tag = "batches", security(("key" = ["write"])), params(Durably),
     request_body = Batch, responses((status = 204, description = "Written")))]
 async fn write(
@@ -120,6 +142,14 @@ async fn write(
             match write {
                 Write::Keys(Keys { keyspace, changes }) => {
                     batch.kv(&keyspace, changes.into_iter().map(Into::into).collect());
+                }
+                Write::Graph(Graph { graph, delete_nodes, delete_edges, put_nodes, put_edges }) => {
+                    batch
+                        .graph(&graph)
+                        .delete_nodes(&delete_nodes)?
+                        .delete_edges(&ids_into_engine(delete_edges))?
+                        .put_nodes(&nodes_into_engine(put_nodes)?)?
+                        .put_edges(&edges_into_engine(put_edges)?)?;
                 }
                 Write::Records(Records { collection, upsert, delete }) => {
                     batch.delete_records(&collection, delete);

@@ -9,11 +9,13 @@ mod callers;
 pub mod collections;
 pub mod durable;
 mod files;
+mod graphs;
 mod ingest;
 mod keys;
 mod keyspaces;
 mod maintenance;
 mod moment;
+mod nodes;
 mod process;
 mod records;
 mod reply;
@@ -67,6 +69,7 @@ fn all() -> OpenApiRouter<Arc<Shared>> {
         .merge(files::routes())
         .merge(keyspaces::routes())
         .merge(keys::routes())
+        .merge(graphs::routes())
         .merge(batches::routes())
         .merge(snapshots::routes())
         .merge(transactions::routes())

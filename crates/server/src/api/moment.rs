@@ -5,8 +5,9 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use nuthatch_engine::{
-    Answer, Collection, Database, FileInfo, KeyPage, KeyScan, Keyspace, Page, Result as EngineResult, Scan, Search,
-    Snapshot, SnapshotCollection, SnapshotKeyspace, StoredRecord,
+    Answer, Collection, Database, Edge, EdgeId, FileInfo, Graph, KeyPage, KeyScan, Keyspace, ListNodes, NeighborPage,
+    Neighbors, Node, NodePage, Page, Result as EngineResult, Scan, Search, Snapshot, SnapshotCollection, SnapshotGraph,
+    SnapshotKeyspace, StoredRecord, Traversal, Traverse,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -50,6 +51,12 @@ pub enum Keys {
     Then(SnapshotKeyspace),
 }
 
+/// The nodes and edges of a graph, as they are or were.
+pub enum Nodes {
+    Now(Graph),
+    Then(SnapshotGraph),
+}
+
 impl FromRequestParts<Arc<Shared>> for ReadingAt {
     type Rejection = Problem;
 
@@ -82,6 +89,17 @@ impl Moment {
         match self {
             Self::Now => database.existing_keyspace(keyspace).map(Keys::Now),
             Self::Then(snapshot) => snapshot.kv(keyspace).map(Keys::Then),
+        }
+    }
+
+    /// Of a snapshot, an empty one where there was none.
+    ///
+    /// # Errors
+    /// `NotFound` without such a graph; `Conflict` when the snapshot has ended.
+    pub fn graph(&self, database: &Database, graph: &str) -> EngineResult<Nodes> {
+        match self {
+            Self::Now => database.existing_graph(graph).map(Nodes::Now),
+            Self::Then(snapshot) => snapshot.graph(graph).map(Nodes::Then),
         }
     }
 }
@@ -149,6 +167,43 @@ impl Keys {
         match self {
             Self::Now(keyspace) => keyspace.scan(scan),
             Self::Then(keyspace) => keyspace.scan(scan),
+        }
+    }
+}
+
+impl Nodes {
+    pub fn nodes(&self, ids: &[String]) -> EngineResult<Vec<Option<Node>>> {
+        match self {
+            Self::Now(graph) => graph.nodes(ids),
+            Self::Then(graph) => graph.nodes(ids),
+        }
+    }
+
+    pub fn edge(&self, id: &EdgeId) -> EngineResult<Option<Edge>> {
+        match self {
+            Self::Now(graph) => graph.edge(id),
+            Self::Then(graph) => graph.edge(id),
+        }
+    }
+
+    pub fn neighbors(&self, id: &str, ask: &Neighbors) -> EngineResult<NeighborPage> {
+        match self {
+            Self::Now(graph) => graph.neighbors(id, ask),
+            Self::Then(graph) => graph.neighbors(id, ask),
+        }
+    }
+
+    pub fn list_nodes(&self, ask: &ListNodes) -> EngineResult<NodePage> {
+        match self {
+            Self::Now(graph) => graph.list_nodes(ask),
+            Self::Then(graph) => graph.list_nodes(ask),
+        }
+    }
+
+    pub fn traverse(&self, ask: &Traverse) -> EngineResult<Traversal> {
+        match self {
+            Self::Now(graph) => graph.traverse(ask),
+            Self::Then(graph) => graph.traverse(ask),
         }
     }
 }

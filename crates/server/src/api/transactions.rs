@@ -9,10 +9,12 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::batches::{Keys, Records};
+use crate::api::batches::{Graph, Keys, Records};
 use crate::api::bytes::Bytes;
 use crate::api::durable::Durably;
+use crate::api::graphs::{Around, Listing};
 use crate::api::keyspaces::Scan;
+use crate::api::nodes::{EdgeId, edges_into_engine, ids_into_engine, nodes_into_engine};
 use crate::api::records::into_engine;
 use crate::api::reply;
 use crate::caller::Writing;
@@ -34,23 +36,26 @@ struct Commit {
     writes: Vec<Write>,
 }
 
-/// Writes to one keyspace, or to one collection.
+/// Writes to one keyspace, one graph or one collection.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 #[schema(as = TransactionWrite)]
 enum Write {
     /// It is made when there is none.
     Keys(Keys),
+    /// It is made when there is none.
+    Graph(Graph),
     /// It must be there.
     Records(Records),
 }
 
-/// What the writes depend on, in one keyspace or one collection.
+/// What the writes depend on, in one keyspace, one graph or one collection.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 #[schema(as = TransactionRead)]
 enum Read {
     Keys(ReadKeys),
+    Graph(ReadGraph),
     Records(ReadRecords),
 }
 
@@ -65,6 +70,25 @@ struct ReadKeys {
     /// Pages that were asked for: what lies between where they begin and the end of their range.
     #[serde(default)]
     scans: Vec<Scan>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = TransactionReadGraph)]
+struct ReadGraph {
+    graph: String,
+    /// Nodes that were asked for, whether they were there or not.
+    #[serde(default)]
+    nodes: Vec<String>,
+    /// Edges that were asked for, whether they were there or not.
+    #[serde(default)]
+    edges: Vec<EdgeId>,
+    /// Nodes whose edges were listed, in these directions and of these types: all of them.
+    #[serde(default)]
+    neighbors: Vec<Around>,
+    /// Nodes that were listed: all that are meant.
+    #[serde(default)]
+    lists: Vec<Listing>,
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -110,6 +134,16 @@ fn depend_on(transaction: &Transaction, read: Read) -> EngineResult<()> {
             keyspace.depend_on_keys(&keys.into_iter().map(Bytes::into_vec).collect::<Vec<_>>())?;
             scans.into_iter().try_for_each(|scan| keyspace.depend_on_scan(&KeyScan::from(scan)))
         }
+        Read::Graph(ReadGraph { graph, nodes, edges, neighbors, lists }) => {
+            let graph = transaction.graph(&graph)?;
+            graph.depend_on_nodes(&nodes)?;
+            graph.depend_on_edges(&ids_into_engine(edges))?;
+            neighbors.into_iter().try_for_each(|around| {
+                let id = around.id.clone();
+                graph.depend_on_neighbors(&id, &around.into())
+            })?;
+            lists.into_iter().try_for_each(|listing| graph.depend_on_list(&listing.into()))
+        }
         Read::Records(ReadRecords { collection, ids, all }) => {
             let collection = transaction.collection(&collection)?;
             collection.depend_on_records(&ids)?;
@@ -122,6 +156,13 @@ fn write(transaction: &Transaction, write: Write) -> EngineResult<()> {
     match write {
         Write::Keys(Keys { keyspace, changes }) => {
             transaction.kv(&keyspace)?.multi_put(changes.into_iter().map(KvOp::from).collect())
+        }
+        Write::Graph(Graph { graph, delete_nodes, delete_edges, put_nodes, put_edges }) => {
+            let graph = transaction.graph(&graph)?;
+            graph.delete_nodes(&delete_nodes)?;
+            graph.delete_edges(&ids_into_engine(delete_edges))?;
+            graph.put_nodes(&nodes_into_engine(put_nodes)?)?;
+            graph.put_edges(&edges_into_engine(put_edges)?)
         }
         Write::Records(Records { collection, upsert, delete }) => {
             let collection = transaction.collection(&collection)?;

@@ -10,6 +10,7 @@ const ACTIONS: &[(&str, &str, &str)] = &[
     ("DELETE", "/v1/collections/{collection}", "collection.drop"),
     ("POST", "/v1/collections/{collection}/erase", "collection.erase"),
     ("DELETE", "/v1/keyspaces/{keyspace}", "keyspace.drop"),
+    ("DELETE", "/v1/graphs/{graph}", "graph.drop"),
     ("POST", "/v1/reclaim", "reclaim"),
     ("POST", "/v1/backups", "backup.create"),
     ("GET", "/v1/audit", "audit.read"),

@@ -11,8 +11,10 @@
 //! *lifted* under dot. A row `x` is lifted to `(x, sqrt(M² - |x|²))` with `M` the greatest length, a query to `(q, 0)`: the nearest
 //! lifted row is then the one with the greatest dot product (Bachrach et al., RecSys 2014).
 
+mod among;
 pub mod build;
 mod edge_coder;
+mod filtered;
 mod front;
 mod layout;
 mod pool;
@@ -30,7 +32,7 @@ use self::layout::{GraphHeader, RecordLayout};
 use self::walk::Scratch;
 use crate::{Codes, Element, Result};
 
-pub(crate) use front::Reach;
+pub(crate) use filtered::Reach;
 pub use layout::{GRAPH_FORMAT_OLDEST_READABLE, GRAPH_FORMAT_VERSION};
 pub use walk::WalkStats;
 pub(crate) use walk::{Bounds, Extent};

@@ -40,6 +40,13 @@ impl Pool {
         self.capacity = self.capacity.max(capacity);
     }
 
+    /// Keeps no more than so many.
+    pub(crate) fn shrink(&mut self, capacity: usize) {
+        self.capacity = self.capacity.min(capacity.max(1));
+        self.entries.truncate(self.capacity);
+        self.next = self.next.min(self.entries.len());
+    }
+
     /// What a node must be nearer than to be let in.
     pub(crate) fn bar(&self) -> f32 {
         match self.entries.get(self.capacity - 1) {

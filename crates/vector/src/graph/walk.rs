@@ -9,7 +9,9 @@ use nuthatch_distance::{BLOCK_ROWS, scan_edges};
 use nuthatch_segment::RecordReader;
 
 use super::Graph;
-use super::front::{Beside, Everything, Filtered, Front, Reach};
+use super::among::is_dense;
+use super::filtered::{Beside, Filtered, Reach};
+use super::front::{Everything, Front};
 use super::layout::Own;
 use super::pool::{Pool, Seen};
 use crate::gather::Gather;
@@ -20,6 +22,8 @@ use crate::{Candidate, Exact, Metric, Result, Rows, VectorError};
 
 /// Records read at once when they come from the page cache, or are mapped.
 const BEAM_WARM: usize = 1;
+/// The same where so much is left to be read that the order hardly matters: they arrive together.
+const BEAM_WIDE: usize = 4;
 /// Records read at once when they come from the disk: more waste reads, fewer leave it idle.
 const BEAM_COLD: usize = 8;
 
@@ -69,7 +73,11 @@ pub(crate) struct Bounds<'a> {
     pub(crate) limit: usize,
     pub(crate) extent: Extent,
     pub(crate) stop: &'a dyn Fn() -> bool,
+    pub(crate) sample: &'a Sample<'a>,
 }
+
+/// Gives around so many of the rows asked for, from all over them, with their similarities.
+pub(crate) type Sample<'a> = dyn Fn(u32) -> Result<Vec<(u32, f32)>> + 'a;
 
 /// Memory of one walk, used again by the next.
 pub(crate) struct Scratch {
@@ -134,7 +142,11 @@ impl Graph {
             if (bounds.stop)() {
                 return Err(VectorError::Stopped);
             }
-            let width = if reader.cold() { BEAM_COLD } else { BEAM_WARM };
+            let width = match reader.cold() {
+                true => BEAM_COLD,
+                false if front.is_wide() => BEAM_WIDE,
+                false => BEAM_WARM,
+            };
             let mut taken = 0;
             while taken < width
                 && let Some(node) = front.pop()
@@ -146,9 +158,14 @@ impl Graph {
                 }
             }
             if taken == 0 {
-                break;
+                let Some(wanted) = front.wants_seeds() else { break };
+                let mut seeds = (bounds.sample)(wanted)?;
+                seeds.iter_mut().for_each(|(_, similarity)| *similarity = nearness.of(*similarity));
+                front.seed(&seeds);
+                continue;
             }
             stats.hops += taken;
+            beam[1..taken].iter().for_each(|node| reader.prefetch(*node));
             // The record after these is most likely this one: it arrives while they are looked at.
             if let Some(next) = front.peek() {
                 reader.prefetch(next);
@@ -181,7 +198,27 @@ impl Graph {
         let after = reader.stats();
         stats.rounds = (after.rounds - before.rounds) as usize;
         stats.cold = (after.cold - before.cold) as usize;
-        Ok(Walked { candidates: gather.into_sorted(), stats, is_dependable: front.is_dependable() })
+        let candidates = gather.into_sorted();
+        let mut is_dependable = front.is_dependable();
+        if front.must_be_dense() {
+            let nearest: Vec<u32> = candidates.iter().take(bounds.limit).map(|candidate| candidate.slot).collect();
+            is_dependable &= is_dense(&self.matching_around(front, reader, &nearest)?);
+        }
+        Ok(Walked { candidates, stats, is_dependable })
+    }
+
+    /// How many neighbours of each of `nodes` match.
+    fn matching_around(&self, front: &impl Front, reader: &mut RecordReader, nodes: &[u32]) -> Result<Vec<usize>> {
+        let mut matching = Vec::with_capacity(nodes.len());
+        for nodes in nodes.chunks(BEAM_COLD) {
+            reader.read(nodes, &mut |_, bytes| {
+                let record = self.layout.record(bytes);
+                let neighbours = (0..record.degree()).map(|edge| record.neighbour(edge));
+                matching.push(neighbours.filter(|node| front.matches(*node)).count());
+                Ok::<(), VectorError>(())
+            })?;
+        }
+        Ok(matching)
     }
 }
 

@@ -97,7 +97,8 @@ pub(crate) fn measure(index: &Index) -> Result<Efforts> {
         while target < RECALLS.len() && effort <= EFFORT_TRIED_MAX && !index.scans_rather_than(effort) {
             let mut found = 0;
             for (prepared, query, reach) in &queries {
-                let bounds = Bounds { rows: Rows::All, limit, extent: Extent::Effort(effort), stop: &|| false };
+                let extent = Extent::Effort(effort);
+                let bounds = Bounds { rows: Rows::All, limit, extent, stop: &|| false, sample: &|_| Ok(Vec::new()) };
                 let candidates = graph.walk(query, prepared, &bounds)?.candidates;
                 let slots: Vec<u32> = candidates.iter().map(|candidate| candidate.slot).collect();
                 let similarities = index.compare(query, &slots)?;

@@ -173,7 +173,8 @@ impl Index {
         let prepared = || prepared.get_or_init(|| self.prepare(query));
         let mut walk = WalkStats::default();
         if let (Choice::Walk(extent), Some(graph)) = (choice, &self.graph) {
-            let walked = graph.walk(query, prepared(), &Bounds { rows, limit, extent, stop })?;
+            let sample = |wanted| self.codes.sample(prepared(), rows, wanted);
+            let walked = graph.walk(query, prepared(), &Bounds { rows, limit, extent, stop, sample: &sample })?;
             if walked.is_dependable && walked.stats.matching as u64 >= matching.min(limit as u64) {
                 return found(walked.candidates, Plan::Walk { effort: extent.effort() }, walked.stats);
             }

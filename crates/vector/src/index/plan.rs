@@ -45,6 +45,13 @@ const BEYOND_RANK: f64 = 0.43;
 const BEYOND_MIN: f64 = 40.0;
 /// It gives up after so many times the hops that were expected.
 const BEYOND_MARGIN: f64 = 3.0;
+/// Rows that a walk looks at when what matches lies elsewhere, and what it keeps of them: so much of its effort, in per cent.
+const SEEDS: u32 = 1024;
+const AMONG_PERCENT: usize = 200;
+/// It goes on among them where reading codes instead costs so many times as much: that finds everything.
+const AMONG_MARGIN: f64 = 2.0;
+/// Finding one that matches, of a sample.
+const SEED_NS: f64 = 20.0;
 /// What a hop of a filtered walk costs more.
 const FILTERED_HOP_NS: f64 = 150.0;
 
@@ -95,13 +102,19 @@ impl Shape {
         let (scan, rows) = (self.scan(matching, limit), self.row_codes(matching));
         let codes = scan.min(rows);
         if let Some(effort) = effort {
-            let (extent, hops) = self.extent(matching, limit, effort);
-            let hop = match self.mapped {
+            let (mut extent, hops) = self.extent(matching, limit, effort);
+            let mut hop = match self.mapped {
                 true => 750.0 + dim * 0.75,
                 false => 1750.0 + dim * 0.85 + cold_share * COLD_READ_NS,
             };
-            let filtering = if matches!(extent, Extent::Reach(_)) { FILTERED_HOP_NS } else { 0.0 };
-            if hops * (hop + filtering) <= codes.min(exact) {
+            let instead = codes.min(exact);
+            if let Extent::Reach(reach) = &mut extent {
+                hop += FILTERED_HOP_NS;
+                let seeds = f64::from(SEEDS) * (SEED_NS + self.row_codes(1));
+                let among = seeds + (reach.among as f64 * HOPS_SHARE + HOPS_MIN) * hop;
+                reach.seeds = if among * AMONG_MARGIN <= instead { SEEDS } else { 0 };
+            }
+            if hops * hop <= instead {
                 return Choice::Walk(extent);
             }
         }
@@ -126,7 +139,10 @@ impl Shape {
         let beyond = rank as f64 * BEYOND_RANK / share + BEYOND_MIN;
         let beyond_max = (beyond * BEYOND_MARGIN) as usize;
         let hops = pool_hops.max(beyond) + nearest as f64 * HOPS_SHARE * (1.0 - share);
-        (Extent::Reach(Reach { effort, rank, matching: nearest, enough: limit + limit / 2, beyond_max, share }), hops)
+        let among = effort * AMONG_PERCENT / 100;
+        let enough = limit + limit / 2;
+        let reach = Reach { effort, rank, matching: nearest, enough, beyond_max, share, seeds: 0, among };
+        (Extent::Reach(reach), hops)
     }
 
     /// Scanning the 1-bit codes of the blocks that have a row that matches.
@@ -176,6 +192,16 @@ mod tests {
         }
         assert_eq!(choose(1_000), Choice::RowCodes);
         assert_eq!(shape.choose(1_000, 10, None, 0.0), Choice::RowCodes);
+    }
+
+    #[test]
+    fn a_walk_that_is_lost_goes_on_among_what_matches_where_codes_are_dear() {
+        let seeds = |matching| match shape(1_000_000, 128, true).choose(matching, 10, Some(334), 0.0) {
+            Choice::Walk(Extent::Reach(reach)) => reach.seeds,
+            other => panic!("{matching}: {other:?}"),
+        };
+        assert!(seeds(500_000) > 0 && seeds(200_000) > 0);
+        assert_eq!(seeds(50_000), 0);
     }
 
     #[test]

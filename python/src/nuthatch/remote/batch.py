@@ -13,11 +13,13 @@ from .batch_files import Files, Staged
 from .caller import Caller, address
 from .collection import Collection
 from .durability import checked
+from .graph import edge_id, write_json
 from .keyspace import milliseconds, puts
 from .values import bytes_json
 
 if TYPE_CHECKING:
     from ..batch import Columns
+    from ..nodes import EdgeId, EdgeParts, NodeParts
 
 
 class WriteBatch(OverHttp):
@@ -38,6 +40,20 @@ class WriteBatch(OverHttp):
 
     def _keys(self, keyspace: str, changes: list[dict[str, Any]]) -> None:
         self._add(_json({"keys": {"keyspace": keyspace, "changes": changes}}))
+
+    def put_nodes(self, graph: str, nodes: list[NodeParts]) -> None:
+        self._add(write_json(graph, "put_nodes", _core.nodes_json(nodes)))
+
+    def put_edges(self, graph: str, edges: list[EdgeParts]) -> None:
+        self._add(write_json(graph, "put_edges", _core.edges_json(edges)))
+
+    def delete_nodes(self, graph: str, ids: list[str]) -> None:
+        _core.check_graph_ids(ids, [])
+        self._add(write_json(graph, "delete_nodes", _json(ids)))
+
+    def delete_edges(self, graph: str, edges: list[EdgeId]) -> None:
+        _core.check_graph_ids([], edges)
+        self._add(write_json(graph, "delete_edges", _json([edge_id(edge) for edge in edges])))
 
     def upsert(self, collection: str, columns: Columns) -> None:
         records = _core.records_json(columns)

@@ -12,6 +12,7 @@ from .batch import WriteBatch
 from .caller import Caller, address
 from .collection import Collection, info_parts
 from .durability import checked
+from .graph import Graph
 from .keyspace import Keyspace
 from .problems import not_over_http
 from .snapshot import Snapshot
@@ -102,6 +103,21 @@ class Database(OverHttp):
 
     def drop_keyspace(self, name: str) -> bool:
         return self._drop("keyspace", address("keyspaces", name))
+
+    def graph(self, name: str, create: bool, durability: str | None) -> Graph:
+        durable = checked(durability)
+        if create:
+            self._caller.ask("PUT", address("graphs", name))
+        else:
+            self._caller.read("GET", address("graphs", name, "counts"))
+        return Graph(self._caller, name, durable)
+
+    def graph_names(self) -> list[str]:
+        names: list[str] = self._caller.read("GET", "/v1/graphs")["graphs"]
+        return names
+
+    def drop_graph(self, name: str) -> bool:
+        return self._drop("graph", address("graphs", name))
 
     def tenant(self, name: str) -> Database:
         self.tenant_info(name)
@@ -235,12 +251,16 @@ def _backup(found: dict[str, Any]) -> dict[str, Any]:
         return name if tenant is None else f"{tenant}/{name}"
 
     collections = [of(collection["tenant"], collection["name"]) for collection in found["collections"]]
-    of_tenants = [of(tenant["name"], name) for tenant in found["tenants"] for name in tenant["keyspaces"]]
+
+    def of_tenants(kind: str) -> list[str]:
+        return [of(tenant["name"], name) for tenant in found["tenants"] for name in tenant[kind]]
+
     kept = ("id", "created", "folder", "format", "only", "files", "bytes", "new_bytes", "left_out", "damaged")
     return {
         **{name: found[name] for name in kept},
         "collections": collections,
-        "keyspaces": [*found["keyspaces"], *of_tenants],
+        "keyspaces": [*found["keyspaces"], *of_tenants("keyspaces")],
+        "graphs": [*found["graphs"], *of_tenants("graphs")],
         "tenants": [tenant["name"] for tenant in found["tenants"]],
         "rows": sum(collection["rows"] for collection in found["collections"]),
     }

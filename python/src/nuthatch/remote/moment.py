@@ -77,6 +77,13 @@ class CallerThen(Caller):
             self.read("POST", address("keyspaces", name, "get"), {"keys": []})
             self._known.add(("keyspace", name))
 
+    def check_graph(self, name: str) -> None:
+        """The same of a graph."""
+        self.moment.check_open()
+        if ("graph", name) not in self._known:
+            self.read("POST", address("graphs", name, "nodes", "get"), {"ids": []})
+            self._known.add(("graph", name))
+
     def check_collection(self, name: str) -> None:
         """The same of a collection. Raises NotFoundError when there was none."""
         self.moment.check_open()

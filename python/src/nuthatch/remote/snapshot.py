@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..cores import OverHttp
 from .caller import Caller
+from .graph import GraphReads
 from .moment import CallerThen, Moment
 from .reads import KeyReads, RecordReads
 
@@ -24,6 +25,10 @@ class Snapshot(OverHttp):
     def kv(self, name: str) -> SnapshotKeyspace:
         self._caller.check_keyspace(name)
         return SnapshotKeyspace(self._caller, name)
+
+    def graph(self, name: str) -> GraphReads:
+        self._caller.check_graph(name)
+        return GraphReads(self._caller, name)
 
     def collection(self, name: str) -> SnapshotCollection:
         self._caller.check_collection(name)

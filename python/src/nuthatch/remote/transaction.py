@@ -10,6 +10,7 @@ import threading
 from ..cores import OverHttp
 from .caller import Caller
 from .durability import checked
+from .graph import GraphWork, TransactionGraph
 from .moment import CallerThen, Moment
 from .transaction_collection import RecordWork, TransactionCollection
 from .transaction_keyspace import KeyWork, TransactionKeyspace
@@ -25,6 +26,7 @@ class Transaction(OverHttp):
         self._caller = CallerThen(self._moment)
         self._lock = threading.Lock()
         self._keyspaces: dict[str, KeyWork] = {}
+        self._graphs: dict[str, GraphWork] = {}
         self._collections: dict[str, RecordWork] = {}
 
     def kv(self, name: str) -> TransactionKeyspace:
@@ -32,6 +34,12 @@ class Transaction(OverHttp):
         with self._lock:
             work = self._keyspaces.setdefault(name, KeyWork(self._lock))
         return TransactionKeyspace(self._caller, name, work)
+
+    def graph(self, name: str) -> TransactionGraph:
+        self._caller.check_graph(name)
+        with self._lock:
+            work = self._graphs.setdefault(name, GraphWork(self._lock))
+        return TransactionGraph(self._caller, name, work)
 
     def collection(self, name: str) -> TransactionCollection:
         self._caller.check_collection(name)
@@ -43,7 +51,11 @@ class Transaction(OverHttp):
         durable = checked(durability)
         self._moment.check_open()
         with self._lock:
-            work: list[tuple[str, KeyWork | RecordWork]] = [*self._keyspaces.items(), *self._collections.items()]
+            work: list[tuple[str, KeyWork | GraphWork | RecordWork]] = [
+                *self._keyspaces.items(),
+                *self._graphs.items(),
+                *self._collections.items(),
+            ]
             reads = [read for name, done in work for read in done.reads_json(name)]
             writes = [write for name, done in work for write in done.writes_json(name)]
         if writes:

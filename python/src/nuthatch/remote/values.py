@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..nodes import EdgeParts, NodeParts
     from ..records import RecordParts
     from ..results import AnswerParts, HitParts, LegParts
 
@@ -90,8 +91,18 @@ def _single(score: float) -> float:
     return rounded
 
 
-def _payload(found: dict[str, Any]) -> dict[str, Any]:
-    payload: dict[str, Any] = found["payload"]
+def node(found: dict[str, Any]) -> NodeParts:
+    """A node of a graph."""
+    return found["id"], found["type"], _payload(found, "properties")
+
+
+def edge(found: dict[str, Any]) -> EdgeParts:
+    """An edge of a graph."""
+    return found["source"], found["type"], found["target"], float(found["weight"]), _payload(found, "properties")
+
+
+def _payload(found: dict[str, Any], name: str = "payload") -> dict[str, Any]:
+    payload: dict[str, Any] = found[name]
     for path in found.get("datetimes", ()):
         *parents, last = path.split(".")
         place: Any = payload

@@ -20,12 +20,12 @@ pub(crate) fn answer(answering: &mut Answering<'_>, id: u128, call: SnapshotCall
             let collection = find(answering, id)?.collection(&name)?;
             Encoded::of(&Some(ShardAsk::from(collection.shard()?)))
         }
-        SnapshotCall::Keyspace { name, make } => {
+        SnapshotCall::Keyspace { name, kind, make } => {
             let kept = find(answering, id)?;
             if make {
-                answering.db.kv(&name)?;
+                answering.db.keyspace(&name, kind, false)?;
             }
-            let keyspace = kept.kv(&name)?;
+            let keyspace = kept.keyspace(&name, kind)?;
             Encoded::of(&keyspace.space.map(|space| ShardAsk::from(space.shard)))
         }
         SnapshotCall::In { collection, embedder, call } => {
@@ -33,7 +33,9 @@ pub(crate) fn answer(answering: &mut Answering<'_>, id: u128, call: SnapshotCall
             let embedder = answering.embedder(&embedder);
             answering.served(embedder, |_| in_collection(answering, &collection, call))
         }
-        SnapshotCall::InKeyspace { keyspace, call } => in_keyspace(&find(answering, id)?.kv(&keyspace)?, call),
+        SnapshotCall::InKeyspace { keyspace, kind, call } => {
+            in_keyspace(&find(answering, id)?.keyspace(&keyspace, kind)?, call)
+        }
         SnapshotCall::Commit { reads, batch } => match answering.repeated() {
             Some(_) => answering.once_more(&()),
             None => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use crate::kv::{Entry, KeyPage, KeyScan};
+use crate::kv::{Entry, KeyPage, KeyScan, Kind};
 use crate::process::keyspace::several;
 use crate::process::limits::Limits;
 use crate::process::snapshot::Remote;
@@ -22,7 +22,7 @@ pub struct SnapshotKeyspace {
 #[derive(Clone)]
 enum At {
     Here(LocalKeyspace),
-    There { remote: Arc<Remote>, name: String },
+    There { remote: Arc<Remote>, name: String, kind: Kind },
 }
 
 impl SnapshotKeyspace {
@@ -30,8 +30,8 @@ impl SnapshotKeyspace {
         Self { at: At::Here(local) }
     }
 
-    pub(crate) fn there(remote: Arc<Remote>, name: &str) -> Self {
-        Self { at: At::There { remote, name: name.into() } }
+    pub(crate) fn there(remote: Arc<Remote>, name: &str, kind: Kind) -> Self {
+        Self { at: At::There { remote, name: name.into(), kind } }
     }
 
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
@@ -42,8 +42,8 @@ impl SnapshotKeyspace {
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         match &self.at {
             At::Here(local) => local.multi_get(keys),
-            At::There { remote, name } => {
-                let values: Vec<Option<Bytes>> = ask(remote, name, KeptKvCall::MultiGet(several(keys)))?;
+            At::There { remote, name, kind } => {
+                let values: Vec<Option<Bytes>> = ask(remote, (name, *kind), KeptKvCall::MultiGet(several(keys)))?;
                 Ok(values.into_iter().map(|value| value.map(|value| value.0)).collect())
             }
         }
@@ -53,7 +53,7 @@ impl SnapshotKeyspace {
     pub fn entries<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Entry>>> {
         match &self.at {
             At::Here(local) => local.entries(keys),
-            At::There { remote, name } => ask(remote, name, KeptKvCall::Entries(several(keys))),
+            At::There { remote, name, kind } => ask(remote, (name, *kind), KeptKvCall::Entries(several(keys))),
         }
     }
 
@@ -61,12 +61,12 @@ impl SnapshotKeyspace {
     pub fn scan(&self, scan: &KeyScan) -> Result<KeyPage> {
         match &self.at {
             At::Here(local) => local.scan(scan),
-            At::There { remote, name } => ask(remote, name, KeptKvCall::Scan(scan.clone())),
+            At::There { remote, name, kind } => ask(remote, (name, *kind), KeptKvCall::Scan(scan.clone())),
         }
     }
 }
 
-fn ask<T: DeserializeOwned>(remote: &Remote, keyspace: &str, call: KeptKvCall) -> Result<T> {
-    let call = SnapshotCall::InKeyspace { keyspace: keyspace.into(), call };
+fn ask<T: DeserializeOwned>(remote: &Remote, (keyspace, kind): (&str, Kind), call: KeptKvCall) -> Result<T> {
+    let call = SnapshotCall::InKeyspace { keyspace: keyspace.into(), kind, call };
     remote.ask(call, &EmbedderChoice::None, &Limits::default())
 }

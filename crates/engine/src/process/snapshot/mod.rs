@@ -7,6 +7,7 @@
 
 mod answer;
 mod collection;
+mod graph;
 mod keep;
 mod keyspace;
 mod request;
@@ -22,11 +23,13 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use answer::answer;
 pub use collection::SnapshotCollection;
+pub use graph::SnapshotGraph;
 pub(crate) use keep::{Kept, Tethered};
 pub use keyspace::SnapshotKeyspace;
 pub(crate) use request::SnapshotCall;
 pub(crate) use tether::Tether;
 
+use crate::kv::Kind;
 use crate::process::client::Client;
 use crate::process::limits::Limits;
 use crate::process::meanwhile::Meanwhile;
@@ -60,8 +63,8 @@ pub(crate) struct Remote {
     tether: Mutex<Option<Tether>>,
     ended: OnceLock<Error>,
     /// What has been asked for: a transaction asks for the same ones again and again.
-    collections: Mutex<HashMap<String, Shard>>,
-    keyspaces: Mutex<HashMap<String, Shard>>,
+    collections: Mutex<HashMap<(Kind, String), Shard>>,
+    keyspaces: Mutex<HashMap<(Kind, String), Shard>>,
 }
 
 impl Snapshot {
@@ -121,7 +124,8 @@ impl Snapshot {
         match &self.at {
             At::Here(local) => Ok(SnapshotCollection::here(local.collection(name)?)),
             At::There(remote) => {
-                let shard = remote.shard(&remote.collections, name, || SnapshotCall::Collection(name.into()))?;
+                let shard =
+                    remote.shard(&remote.collections, (Kind::Plain, name), || SnapshotCall::Collection(name.into()))?;
                 let shard = shard.ok_or_else(|| Error::internal("the holder found a collection that is none"))?;
                 Ok(SnapshotCollection::there(remote.clone(), name, shard))
             }
@@ -133,30 +137,42 @@ impl Snapshot {
     /// # Errors
     /// `Closed` or `Conflict` as [`collection`](Self::collection).
     pub fn kv(&self, name: &str) -> Result<SnapshotKeyspace> {
+        self.keyspace(name, Kind::Plain)
+    }
+
+    /// The graph of that name; an empty one when there was none.
+    ///
+    /// # Errors
+    /// `Closed` or `Conflict` as [`collection`](Self::collection).
+    pub fn graph(&self, name: &str) -> Result<SnapshotGraph> {
+        Ok(SnapshotGraph { kept: self.keyspace(name, Kind::Graph)? })
+    }
+
+    fn keyspace(&self, name: &str, kind: Kind) -> Result<SnapshotKeyspace> {
         match &self.at {
-            At::Here(local) => Ok(SnapshotKeyspace::here(local.kv(name)?)),
+            At::Here(local) => Ok(SnapshotKeyspace::here(local.keyspace(name, kind)?)),
             At::There(remote) => {
-                let call = || SnapshotCall::Keyspace { name: name.into(), make: false };
-                remote.shard(&remote.keyspaces, name, call)?;
-                Ok(SnapshotKeyspace::there(remote.clone(), name))
+                let call = || SnapshotCall::Keyspace { name: name.into(), kind, make: false };
+                remote.shard(&remote.keyspaces, (kind, name), call)?;
+                Ok(SnapshotKeyspace::there(remote.clone(), name, kind))
             }
         }
     }
 
-    /// The keyspace of that name, made for later when there was none, and where its keys are.
-    pub(crate) fn made_keyspace(&self, name: &str) -> Result<(SnapshotKeyspace, Shard)> {
+    /// The keyspace of that name and kind, made for later when there was none, and where its keys are.
+    pub(crate) fn made_keyspace(&self, name: &str, kind: Kind) -> Result<(SnapshotKeyspace, Shard)> {
         match &self.at {
             At::Here(local) => {
-                let made = local.view.shared.space(&local.view.tenant, name, true)?;
-                let kept = local.kv(name)?;
+                let made = local.view.shared.space(&local.view.tenant, name, kind, true)?;
+                let kept = local.keyspace(name, kind)?;
                 let shard = kept.space.as_ref().map_or(made.shard, |space| space.shard);
                 Ok((SnapshotKeyspace::here(kept), shard))
             }
             At::There(remote) => {
-                let call = || SnapshotCall::Keyspace { name: name.into(), make: true };
-                let shard = remote.shard(&remote.keyspaces, name, call)?;
+                let call = || SnapshotCall::Keyspace { name: name.into(), kind, make: true };
+                let shard = remote.shard(&remote.keyspaces, (kind, name), call)?;
                 let shard = shard.ok_or_else(|| Error::internal("the holder made a keyspace that is none"))?;
-                Ok((SnapshotKeyspace::there(remote.clone(), name), shard))
+                Ok((SnapshotKeyspace::there(remote.clone(), name, kind), shard))
             }
         }
     }
@@ -216,20 +232,20 @@ impl Remote {
     /// Where the rows of a collection or the keys of a keyspace are; `None` for a keyspace that there is not.
     fn shard(
         &self,
-        known: &Mutex<HashMap<String, Shard>>,
-        name: &str,
+        known: &Mutex<HashMap<(Kind, String), Shard>>,
+        (kind, name): (Kind, &str),
         call: impl FnOnce() -> SnapshotCall,
     ) -> Result<Option<Shard>> {
         if self.ended.get().is_none()
             && self.link.is_served_by(&self.client)
-            && let Some(shard) = known.lock().get(name)
+            && let Some(shard) = known.lock().get(&(kind, name.to_string()))
         {
             return Ok(Some(*shard));
         }
         let shard: Option<ShardAsk> = self.ask(call(), &EmbedderChoice::None, &Limits::default())?;
         let shard = shard.map(Shard::from);
         if let Some(shard) = shard {
-            known.lock().insert(name.into(), shard);
+            known.lock().insert((kind, name.into()), shard);
         }
         Ok(shard)
     }

@@ -3,7 +3,7 @@
 use nuthatch_truth::{Shard, Table};
 use serde::{Deserialize, Serialize};
 
-use crate::kv::KeyScan;
+use crate::kv::{KeyScan, Kind};
 use crate::process::request::Choice;
 use crate::process::wire::{Bytes, ScanAsk, SearchAsk};
 use crate::transaction::{Reads, WriteBatch};
@@ -18,6 +18,7 @@ pub(crate) enum SnapshotCall {
     /// Answered with a [`ShardAsk`], unless there is none and none is to be made.
     Keyspace {
         name: String,
+        kind: Kind,
         make: bool,
     },
     In {
@@ -27,6 +28,7 @@ pub(crate) enum SnapshotCall {
     },
     InKeyspace {
         keyspace: String,
+        kind: Kind,
         call: KeptKvCall,
     },
     /// The end of a transaction that has written something.

@@ -1,0 +1,131 @@
+//! Nodes and edges as JSON: in exports, on the command line, in the actions of Flight.
+
+use nuthatch_filter::{Payload, datetimes_of, make_datetimes, payload_from_json, payload_to_json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::graph::{Edge, Node};
+use crate::{Error, Result};
+
+/// What a JSON object is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NodeOrEdge {
+    Node(Node),
+    Edge(Edge),
+}
+
+/// A node has an `id`; an edge has `source` and `target`.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Line {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weight: Option<f64>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    properties: Map<String, Value>,
+    /// Dotted paths of the properties that are dates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    datetimes: Vec<String>,
+}
+
+impl NodeOrEdge {
+    /// The node or edge that an object is: `{"id", "type"}` or `{"source", "type", "target", "weight"}`, each with `properties`, and
+    /// `datetimes`, which names those of them that are dates.
+    ///
+    /// # Errors
+    /// `Invalid` when it is neither, or cannot be stored.
+    pub fn from_json(json: Value) -> Result<Self> {
+        let line: Line = serde_json::from_value(json)
+            .map_err(|error| Error::invalid(format!("neither a node nor an edge: {error}")))?;
+        line.into_either()
+    }
+}
+
+impl Node {
+    /// As [`NodeOrEdge::from_json`] takes it.
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(Line::of_node(self)).expect("strings, numbers and JSON are JSON")
+    }
+}
+
+impl Edge {
+    /// As [`NodeOrEdge::from_json`] takes it.
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(Line::of_edge(self)).expect("strings, numbers and JSON are JSON")
+    }
+}
+
+impl Line {
+    pub fn of_node(node: &Node) -> Self {
+        Self { id: Some(node.id.clone()), ..Self::of(&node.kind, &node.properties) }
+    }
+
+    pub fn of_edge(edge: &Edge) -> Self {
+        let (source, target) = (Some(edge.source.clone()), Some(edge.target.clone()));
+        Self { source, target, weight: Some(edge.weight), ..Self::of(&edge.kind, &edge.properties) }
+    }
+
+    fn of(kind: &str, properties: &Payload) -> Self {
+        let datetimes = datetimes_of(properties);
+        Self { kind: kind.into(), properties: payload_to_json(properties), datetimes, ..Self::default() }
+    }
+
+    pub fn into_either(self) -> Result<NodeOrEdge> {
+        let mut properties = payload_from_json(Value::Object(self.properties))?;
+        make_datetimes(&mut properties, &self.datetimes)?;
+        let kind = self.kind;
+        match (self.id, self.source, self.target, self.weight) {
+            (Some(id), None, None, None) => {
+                let node = Node { id, kind, properties };
+                node.check().map(|()| NodeOrEdge::Node(node))
+            }
+            (None, Some(source), Some(target), weight) => {
+                let edge = Edge { source, kind, target, weight: weight.unwrap_or(1.0), properties };
+                edge.check().map(|()| NodeOrEdge::Edge(edge))
+            }
+            _ => Err(Error::invalid("it has neither an id alone, as a node, nor a source and a target, as an edge")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nuthatch_filter::Value as Property;
+
+    use super::*;
+
+    #[test]
+    fn nodes_and_edges_come_back() {
+        let properties = Payload::from([("at".into(), Property::Datetime(1)), ("n".into(), Property::Int(7))]);
+        for properties in [Payload::new(), properties] {
+            let node = Node::new("a", "t").properties(properties.clone());
+            assert_eq!(NodeOrEdge::from_json(node.to_json()).unwrap(), NodeOrEdge::Node(node));
+            let edge = Edge::new("a", "t", "b").weight(0.1).properties(properties);
+            assert_eq!(NodeOrEdge::from_json(edge.to_json()).unwrap(), NodeOrEdge::Edge(edge));
+        }
+    }
+
+    #[test]
+    fn what_is_neither_is_refused() {
+        for json in [
+            r#"{"id": "a"}"#,
+            r#"{"type": "t"}"#,
+            r#"{"id": "a", "type": "t", "weight": 1}"#,
+            r#"{"id": "a", "source": "b", "type": "t"}"#,
+            r#"{"source": "b", "type": "t"}"#,
+            r#"{"id": "", "type": "t"}"#,
+            r#"{"id": "a", "type": "t", "colour": "red"}"#,
+            "[]",
+        ] {
+            let error = NodeOrEdge::from_json(serde_json::from_str(json).unwrap()).unwrap_err();
+            assert_eq!(error.kind, crate::ErrorKind::Invalid, "{json}");
+        }
+    }
+}

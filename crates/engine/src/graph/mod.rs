@@ -1,0 +1,51 @@
+//! Graphs: typed nodes and edges, with properties and weights, beside the collections and keyspaces.
+//!
+//! **Useful for** links between documents, calls between functions, whatever is asked by "what is connected to this".
+//! **Not for** searching by content or by properties (collections do that).
+//!
+//! A graph is a keyspace of another kind: its rows are laid out here, and stored, batched, kept by snapshots, and counted
+//! by `kv/`. [RFC 0025](../../../../docs/rfcs/0025-graph.md) has the rows, and what was weighed.
+//!
+//! **Invariant:** an edge is there in both directions or in neither, whoever writes at the same moment.
+
+mod ask;
+mod changes;
+mod delete;
+mod edge;
+mod json;
+mod key;
+mod local;
+mod neighbors;
+mod node;
+mod read;
+mod repair;
+mod rows;
+mod traverse;
+mod value;
+mod write;
+
+pub use ask::{EdgeDirection, GraphCounts, ListNodes, Neighbor, NeighborPage, Neighbors, NodePage, NodesDeleted};
+pub use changes::GraphWrites;
+pub(crate) use changes::{GraphChanges, Resolved};
+pub(crate) use delete::{REMOVED_AT_ONCE, Removal};
+pub use edge::{Edge, EdgeId};
+pub(crate) use json::Line;
+pub use json::NodeOrEdge;
+pub(crate) use key::{Place, edge as key_of_edge, node as key_of_node};
+pub(crate) use neighbors::{neighbors, prefixes};
+pub use node::{Node, PROPERTIES_BYTES_MAX, TYPE_BYTES_MAX};
+pub(crate) use read::{edge, nodes, nodes_listed};
+pub(crate) use repair::looks_like_one;
+pub(crate) use rows::{Live, Rows};
+pub(crate) use traverse::traverse;
+pub use traverse::{Traversal, Traverse, Visited};
+pub(crate) use value::{edge as decode_edge, node as decode_node};
+pub(crate) use write::{edge_keys, edge_ops, node_ops};
+
+use crate::kv::Keyspace;
+
+/// A handle on a graph in the process that holds the folder. Cheap to clone; safe to share between threads.
+#[derive(Clone)]
+pub(crate) struct Graph {
+    pub keyspace: Keyspace,
+}

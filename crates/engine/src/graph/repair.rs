@@ -1,0 +1,121 @@
+//! Making what is left of a graph agree again, after the truth has lost a part.
+
+use std::ops::ControlFlow;
+
+use nuthatch_truth::{Batch, Direction, Reader, Shard, Table};
+
+use crate::Result;
+use crate::database::Shared;
+use crate::durability::Durability;
+use crate::graph::key::{self, Place};
+use crate::graph::value;
+use crate::kv::{inline_value, stored_inline};
+
+/// Rows by which a graph is known whose catalog entry was lost.
+const ROWS_LOOKED_AT: usize = 64;
+/// Changes of one batch.
+const MENDED_AT_ONCE: usize = 10_000;
+
+/// True when the first rows of a shard are those of a graph.
+pub(crate) fn looks_like_one(reader: &dyn Reader, shard: Shard) -> Result<bool> {
+    let (mut rows, mut all) = (0, true);
+    reader.scan(Table::Kv, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, stored| {
+        rows += 1;
+        all &= inline_value(stored).is_some_and(|stored| match Place::of(Shard::suffix(key)) {
+            Some(Place::Node(id)) => value::node(id, stored).is_ok(),
+            Some(Place::Edge(id)) => value::edge(id, stored).is_ok(),
+            Some(Place::Pointer(_)) => stored.is_empty(),
+            None => false,
+        });
+        if all && rows < ROWS_LOOKED_AT { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    Ok(all && rows > 0)
+}
+
+impl Shared {
+    /// Gives edges the pointers that they lack, and removes pointers whose edge was lost. Says how many edges had to go, as far as
+    /// their pointers tell.
+    pub(crate) fn mend_graph(&self, shard: Shard) -> Result<u64> {
+        let (mut batch, mut lost, mut failed) = (Batch::new(), 0, Ok(()));
+        self.scan(Table::Kv, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, _| {
+            failed = self.mend_row(shard, key, &mut batch, &mut lost);
+            if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        failed?;
+        let position = self.write(batch)?;
+        self.make_durable(position, Durability::Commit)?;
+        Ok(lost)
+    }
+
+    /// Notes in `batch` what one row of a graph lacks, and writes it when it is full.
+    fn mend_row(&self, shard: Shard, key: &[u8], batch: &mut Batch, lost: &mut u64) -> Result<()> {
+        match Place::of(Shard::suffix(key)) {
+            Some(Place::Edge(id)) => {
+                let pointer = shard.key(&key::pointer(&id));
+                if self.get(Table::Kv, &pointer)?.is_none() {
+                    batch.put(Table::Kv, pointer, stored_inline(Vec::new()));
+                }
+            }
+            Some(Place::Pointer(id)) if self.get(Table::Kv, &shard.key(&key::edge(&id)))?.is_none() => {
+                batch.delete(Table::Kv, key.to_vec());
+                *lost += 1;
+            }
+            _ => {}
+        }
+        match batch.len() < MENDED_AT_ONCE {
+            true => Ok(()),
+            false => self.write(std::mem::take(batch)).map(drop),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use crate::database::Database;
+    use crate::graph::{Edge, EdgeDirection, EdgeId, GraphCounts, Neighbors, Node};
+    use crate::kv::KvOp;
+
+    #[test]
+    fn half_edges_become_whole_or_go() {
+        let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
+        let graph = db.graph("g").unwrap();
+        graph.put_nodes(&[Node::new("a", "t")]).unwrap();
+        graph.put_edges(&[Edge::new("a", "x", "b").weight(2.0), Edge::new("a", "x", "c")]).unwrap();
+        let keys = [key::pointer(&EdgeId::new("a", "x", "b")), key::edge(&EdgeId::new("a", "x", "c"))];
+        graph.keyspace.delete(&keys).unwrap();
+        let shard = graph.keyspace.space.shard;
+        assert_eq!(db.inner.shared.mend_graph(shard).unwrap(), 1);
+        let incoming = Neighbors { direction: EdgeDirection::In, ..Neighbors::default() };
+        assert_eq!(graph.neighbors("b", &incoming).unwrap().neighbors[0].edge.weight, 2.0);
+        assert!(graph.neighbors("c", &incoming).unwrap().neighbors.is_empty());
+        assert_eq!(graph.counts().unwrap(), GraphCounts { nodes: 1, edges: 1, exact: true });
+        assert_eq!(db.inner.shared.mend_graph(shard).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_graph_is_known_by_its_rows() {
+        let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
+        let graph = db.graph("g").unwrap();
+        graph.put_edges(&[Edge::new("a", "x", "b")]).unwrap();
+        let known = |shard| looks_like_one(&*db.inner.shared, shard).unwrap();
+        assert!(known(graph.keyspace.space.shard));
+        let plain = db.kv("plain").unwrap();
+        assert!(!known(plain.space.shard), "nothing tells");
+        for key in ["name", "edges", "id"] {
+            plain.multi_put(vec![KvOp::Put { key: key.into(), value: "hello".into(), expires_in: None }]).unwrap();
+            assert!(!known(plain.space.shard), "{key}");
+        }
+        // A repair that finds rows without an entry makes one of their kind.
+        let mut batch = Batch::new();
+        for name in ["g", "plain"] {
+            batch.delete(Table::Catalog, crate::kv::meta_key(0, name));
+        }
+        db.inner.shared.write(batch).unwrap();
+        db.inner.shared.spaces.lock().clear();
+        db.inner.shared.restore_keyspaces().unwrap();
+        let kinds: Vec<_> = db.inner.shared.keyspaces(0).unwrap().iter().map(|it| it.kind.word()).collect();
+        assert_eq!(kinds, ["graph", "keyspace"]);
+    }
+}

@@ -1,0 +1,45 @@
+//! What a keyspace's rows are: whatever its callers put there, or a graph.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// Kept in the catalog. An entry without one is plain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    #[default]
+    Plain,
+    /// Its rows are nodes and edges, and are written by `graph/` alone.
+    Graph,
+}
+
+impl Kind {
+    pub fn is_plain(&self) -> bool {
+        *self == Self::Plain
+    }
+
+    /// What callers call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Plain => "keyspace",
+            Self::Graph => "graph",
+        }
+    }
+
+    /// Refuses one of another kind under the name.
+    ///
+    /// # Errors
+    /// `Invalid`, with how it is opened.
+    pub fn check(self, name: &str, found: Self) -> Result<()> {
+        match (self, found) {
+            (Self::Plain, Self::Graph) => Err(Error::invalid(format!(
+                "{name:?} is a graph, not a keyspace; open it as a graph, or give the keyspace another name"
+            ))),
+            (Self::Graph, Self::Plain) => Err(Error::invalid(format!(
+                "{name:?} is a keyspace, not a graph; open it as a keyspace, or give the graph another name"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! Graphs: making, listing and dropping them, writing and reading their nodes and edges.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use nuthatch_engine::{EdgeDirection, Error, ListNodes, Neighbors, Traverse};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::api::durable::Durably;
+use crate::api::moment::{AsOf, ReadingAt};
+use crate::api::nodes::{Edge, EdgeId, Node, edges_into_engine, ids_into_engine, nodes_into_engine};
+use crate::api::reply;
+use crate::caller::{Reading, Writing};
+use crate::extract::{Json, Parameters, Segments};
+use crate::problem::Problem;
+use crate::shared::Shared;
+
+pub fn routes() -> OpenApiRouter<Arc<Shared>> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(create, remove))
+        .routes(routes!(counts))
+        .routes(routes!(put_nodes))
+        .routes(routes!(get_nodes))
+        .routes(routes!(list_nodes))
+        .routes(routes!(delete_nodes))
+        .routes(routes!(put_edges))
+        .routes(routes!(get_edges))
+        .routes(routes!(delete_edges))
+        .routes(routes!(neighbors))
+        .routes(routes!(traverse))
+}
+
+#[derive(Serialize, ToSchema)]
+struct Graphs {
+    graphs: Vec<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Graph {
+    name: String,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = GraphCounts)]
+struct Counts {
+    /// That were put.
+    nodes: u64,
+    edges: u64,
+    /// False: there are over 10,000, and they are estimated from the sizes of files.
+    exact: bool,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct PutNodes {
+    nodes: Vec<Node>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NodeIds {
+    ids: Vec<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct GotNodes {
+    /// In the order of the ids; null for one that was never put.
+    nodes: Vec<Option<Node>>,
+}
+
+/// Which nodes to list.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ListNodes)]
+pub struct Listing {
+    /// Only nodes of this type.
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    /// Only nodes whose ids begin with this.
+    #[serde(default)]
+    prefix: String,
+    /// Nodes of one page.
+    #[serde(default = "page_default")]
+    #[schema(minimum = 1, maximum = 10000)]
+    limit: usize,
+    /// Continue after the page that gave this cursor.
+    cursor: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct NodePage {
+    nodes: Vec<Node>,
+    /// Where to go on; null at the end.
+    cursor: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct NodesDeleted {
+    nodes: u64,
+    edges: u64,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct PutEdges {
+    edges: Vec<Edge>,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct EdgeIds {
+    edges: Vec<EdgeId>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct GotEdges {
+    /// In the order that was asked for; null where there is none.
+    edges: Vec<Option<Edge>>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct EdgesDeleted {
+    deleted: u64,
+}
+
+/// Which edges of a node.
+#[derive(Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = EdgeDirection)]
+enum Direction {
+    /// Those that it is the source of.
+    #[default]
+    Out,
+    /// Those that it is the target of.
+    In,
+    Both,
+}
+
+/// Which of a node's edges, and how many at a time.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Neighbors)]
+pub struct Around {
+    pub id: String,
+    #[serde(default)]
+    direction: Direction,
+    /// Only edges of these types; left out, of all.
+    #[serde(default)]
+    types: Vec<String>,
+    /// Edges of one page.
+    #[serde(default = "page_default")]
+    #[schema(minimum = 1, maximum = 10000)]
+    limit: usize,
+    /// Continue after the page that gave this cursor.
+    cursor: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Neighbor {
+    /// Of the node at the other end.
+    id: String,
+    edge: Edge,
+}
+
+#[derive(Serialize, ToSchema)]
+struct NeighborPage {
+    /// Those that go out before those that come in, by type, then by id.
+    neighbors: Vec<Neighbor>,
+    /// Where to go on; null at the end.
+    cursor: Option<String>,
+}
+
+/// Where to begin, and how far to go.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Traverse)]
+struct Walk {
+    #[schema(min_items = 1, max_items = 1000)]
+    start: Vec<String>,
+    #[serde(default)]
+    direction: Direction,
+    /// Only along edges of these types; left out, of all.
+    #[serde(default)]
+    types: Vec<String>,
+    /// Edges from the start.
+    #[serde(default = "depth_default")]
+    #[schema(minimum = 1, maximum = 64)]
+    max_depth: u32,
+    /// Nodes of the answer, those of the start included.
+    #[serde(default = "page_default")]
+    #[schema(minimum = 1, maximum = 10000)]
+    limit: usize,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Visited {
+    id: String,
+    /// Edges on the shortest way from the start.
+    depth: u32,
+    /// The first edge that led there; null for those of the start.
+    via: Option<Edge>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Traversal {
+    /// Each once, by depth.
+    nodes: Vec<Visited>,
+    /// There are, or may be, more within that depth.
+    truncated: bool,
+}
+
+fn page_default() -> usize {
+    1000
+}
+
+fn depth_default() -> u32 {
+    2
+}
+
+impl From<Direction> for EdgeDirection {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Out => Self::Out,
+            Direction::In => Self::In,
+            Direction::Both => Self::Both,
+        }
+    }
+}
+
+impl From<Listing> for ListNodes {
+    fn from(Listing { kind, prefix, limit, cursor }: Listing) -> Self {
+        Self { kind, prefix, limit, cursor }
+    }
+}
+
+impl From<Around> for Neighbors {
+    fn from(Around { direction, types, limit, cursor, .. }: Around) -> Self {
+        Self { direction: direction.into(), kinds: types, limit, cursor }
+    }
+}
+
+/// All graphs.
+#[utoipa::path(get, path = "/v1/graphs", tag = "graphs", security(("key" = ["read"])),
+    responses((status = 200, body = Graphs)))]
+async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
+    let graphs = caller.run(|database| database.graph_names()).await?;
+    Ok(reply::json(&Graphs { graphs }))
+}
+
+/// Makes a graph, unless it is there. Putting nodes or edges does so, too.
+#[utoipa::path(put, path = "/v1/graphs/{graph}", tag = "graphs", security(("key" = ["write"])),
+    params(("graph" = String, Path)),
+    responses((status = 201, description = "Made", body = Graph), (status = 200, description = "It was there", body = Graph)))]
+async fn create(Writing(caller): Writing, Segments(name): Segments<String>) -> Result<Response, Problem> {
+    let (is_new, name) = caller
+        .run(move |database| {
+            let is_new = !database.graph_names()?.contains(&name);
+            database.graph(&name)?;
+            Ok((is_new, name))
+        })
+        .await?;
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok(reply::json_with(status, &Graph { name }))
+}
+
+/// Drops a graph with everything in it.
+#[utoipa::path(delete, path = "/v1/graphs/{graph}", tag = "graphs", security(("key" = ["write"])),
+    params(("graph" = String, Path)), responses((status = 204, description = "Dropped")))]
+async fn remove(Writing(caller): Writing, Segments(name): Segments<String>) -> Result<Response, Problem> {
+    let dropped = caller
+        .run(move |database| match database.drop_graph(&name)? {
+            true => Ok(()),
+            false => Err(Error::not_found(format!("no graph {name:?}"))),
+        })
+        .await;
+    dropped.map(|()| reply::nothing())
+}
+
+/// How many nodes and edges there are.
+#[utoipa::path(get, path = "/v1/graphs/{graph}/counts", tag = "graphs", security(("key" = ["read"])),
+    params(("graph" = String, Path)), responses((status = 200, body = Counts)))]
+async fn counts(Reading(caller): Reading, Segments(name): Segments<String>) -> Result<Response, Problem> {
+    let counts = caller.run(move |database| database.existing_graph(&name)?.counts()).await?;
+    Ok(reply::json(&Counts { nodes: counts.nodes, edges: counts.edges, exact: counts.exact }))
+}
+
+/// Puts nodes, all or nothing; one that is there is replaced, and its edges stay.
+#[utoipa::path(post, path = "/v1/graphs/{graph}/nodes", tag = "graphs", security(("key" = ["write"])),
+    params(("graph" = String, Path), Durably), request_body = PutNodes, responses((status = 204, description = "Put")))]
+async fn put_nodes(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Durably>,
+    Json { value, held }: Json<PutNodes>,
+) -> Result<Response, Problem> {
+    let put = caller.run(move |database| {
+        let nodes = nodes_into_engine(value.nodes)?;
+        let put = database.graph(&name)?.with_durability(how.durability.into()).put_nodes(nodes);
+        drop(held);
+        put
+    });
+    put.await.map(|()| reply::nothing())
+}
+
+/// Nodes by id, as of one moment.
+#[utoipa::path(post, path = "/v1/graphs/{graph}/nodes/get", tag = "graphs", security(("key" = ["read"])),
+    params(("graph" = String, Path), AsOf), request_body = NodeIds, responses((status = 200, body = GotNodes)))]
+async fn get_nodes(
+    ReadingAt { caller, moment }: ReadingAt,
+    Segments(name): Segments<String>,
+    Json { value, .. }: Json<NodeIds>,
+) -> Result<Response, Problem> {
+    let found = caller.run(move |database| moment.graph(database, &name)?.nodes(&value.ids)).await?;
+    Ok(reply::json(&GotNodes { nodes: found.into_iter().map(|node| node.map(Into::into)).collect() }))
+}
+
+/// One page of nodes by id. Those of one type are found by going through all: a page may have fewer than were asked for, even
+/// none, and a cursor.
+#[utoipa::path(post, path = "/v1/graphs/{graph}/nodes/list", tag = "graphs", security(("key" = ["read"])),
+    params(("graph" = String, Path), AsOf), request_body = Listing, responses((status = 200, body = NodePage)))]
+async fn list_nodes(
+    ReadingAt { caller, moment }: ReadingAt,
+    Segments(name): Segments<String>,
+    Json { value, .. }: Json<Listing>,
+) -> Result<Response, Problem> {
+    let ask = ListNodes::from(value);
+    let page = caller.run(move |database| moment.graph(database, &name)?.list_nodes(&ask)).await?;
+    Ok(reply::json(&NodePage { nodes: page.nodes.into_iter().map(Into::into).collect(), cursor: page.cursor }))
+}
+
+/// Deletes nodes with all their edges in both directions. Up to 100,000 edges are one batch.
+#[utoipa::path(post, path = "/v1/graphs/{graph}/nodes/delete", tag = "graphs", security(("key" = ["write"])),
+    params(("graph" = String, Path), Durably), request_body = NodeIds, responses((status = 200, body = NodesDeleted)))]
+async fn delete_nodes(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Durably>,
+    Json { value, .. }: Json<NodeIds>,
+) -> Result<Response, Problem> {
+    let gone = caller.run(move |database| {
+        database.existing_graph(&name)?.with_durability(how.durability.into()).delete_nodes(&value.ids)
+    });
+    let gone = gone.await?;
+    Ok(reply::json(&NodesDeleted { nodes: gone.nodes, edges: gone.edges }))
+}
+
+/// Puts edges, all or nothing; one of the same ends and type is replaced. Neither end need have been put.
+#[utoipa::path(post, path = "/v1/graphs/{graph}/edges", tag = "graphs", security(("key" = ["write"])),
+    params(("graph" = String, Path), Durably), request_body = PutEdges, responses((status = 204, description = "Put")))]
+async fn put_edges(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Durably>,
+    Json { value, held }: Json<PutEdges>,
+) -> Result<Response, Problem> {
+    let put = caller.run(move |database| {
+        let edges = edges_into_engine(value.edges)?;
+        let put = database.graph(&name)?.with_durability(how.durability.into()).put_edges(edges);
+        drop(held);
+        put
+    });
+    put.await.map(|()| reply::nothing())
+}
+
+/// Edges by their ends and type.
+#[utoipa::path(post, path = "/v1/graphs/{graph}/edges/get", tag = "graphs", security(("key" = ["read"])),
+    params(("graph" = String, Path), AsOf), request_body = EdgeIds, responses((status = 200, body = GotEdges)))]
+async fn get_edges(
+    ReadingAt { caller, moment }: ReadingAt,
+    Segments(name): Segments<String>,
+    Json { value, .. }: Json<EdgeIds>,
+) -> Result<Response, Problem> {
+    let ids = ids_into_engine(value.edges);
+    let found = caller.run(move |database| {
+        let graph = moment.graph(database, &name)?;
+        ids.iter().map(|id| graph.edge(id)).collect::<Result<Vec<_>, Error>>()
+    });
+    Ok(reply::json(&GotEdges { edges: found.await?.into_iter().map(|edge| edge.map(Into::into)).collect() }))
+}
+
+/// Deletes edges, all or nothing.
+#[utoipa::path(post, path = "/v1/graphs/{graph}/edges/delete", tag = "graphs", security(("key" = ["write"])),
+    params(("graph" = String, Path), Durably), request_body = EdgeIds, responses((status = 200, body = EdgesDeleted)))]
+async fn delete_edges(
+    Writing(caller): Writing,
+    Segments(name): Segments<String>,
+    Parameters(how): Parameters<Durably>,
+    Json { value, .. }: Json<EdgeIds>,
+) -> Result<Response, Problem> {
+    let ids = ids_into_engine(value.edges);
+    let deleted = caller
+        .run(move |database| database.existing_graph(&name)?.with_durability(how.durability.into()).delete_edges(&ids));
+    Ok(reply::json(&EdgesDeleted { deleted: deleted.await? }))
+}
+
+/// One page of a node's edges, as of one moment.
+#[utoipa::path(post, path = "/v1/graphs/{graph}/neighbors", tag = "graphs", security(("key" = ["read"])),
+    params(("graph" = String, Path), AsOf), request_body = Around, responses((status = 200, body = NeighborPage)))]
+async fn neighbors(
+    ReadingAt { caller, moment }: ReadingAt,
+    Segments(name): Segments<String>,
+    Json { value, .. }: Json<Around>,
+) -> Result<Response, Problem> {
+    let id = value.id.clone();
+    let ask = Neighbors::from(value);
+    let page = caller.run(move |database| moment.graph(database, &name)?.neighbors(&id, &ask)).await?;
+    let neighbors = page.neighbors.into_iter().map(|it| Neighbor { id: it.id, edge: it.edge.into() });
+    Ok(reply::json(&NeighborPage { neighbors: neighbors.collect(), cursor: page.cursor }))
+}
+
+/// What is connected to some nodes: breadth first, each node once, with the first edge that led there.
+#[utoipa::path(post, path = "/v1/graphs/{graph}/traverse", tag = "graphs", security(("key" = ["read"])),
+    params(("graph" = String, Path), AsOf), request_body = Walk, responses((status = 200, body = Traversal)))]
+async fn traverse(
+    ReadingAt { caller, moment }: ReadingAt,
+    Segments(name): Segments<String>,
+    Json { value, .. }: Json<Walk>,
+) -> Result<Response, Problem> {
+    let Walk { start, direction, types, max_depth, limit } = value;
+    let ask = Traverse { start, direction: direction.into(), kinds: types, max_depth, limit };
+    let found = caller.run(move |database| moment.graph(database, &name)?.traverse(&ask)).await?;
+    let visited = |it: nuthatch_engine::Visited| Visited { id: it.id, depth: it.depth, via: it.via.map(Into::into) };
+    Ok(reply::json(&Traversal { nodes: found.nodes.into_iter().map(visited).collect(), truncated: found.truncated }))
+}

@@ -1,0 +1,351 @@
+"""Graphs: typed nodes and edges, beside collections and keyspaces.
+
+What it is: ``Database.graph`` gives a ``Graph``, for links between documents, calls between functions, whatever is asked by
+"what is connected to this".
+What it is not: a way to search by content or by properties; collections do that.
+Invariant: every write is one atomic batch; an edge is there in both directions or in neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from . import arguments, nodes
+from .arguments import Durability
+from .nodes import (
+    Direction,
+    Edge,
+    EdgeId,
+    GraphCounts,
+    Neighbor,
+    NeighborPage,
+    Node,
+    NodePage,
+    NodesDeleted,
+    Traversal,
+    Visited,
+    edge_of,
+)
+
+if TYPE_CHECKING:
+    from .cores import BatchCore, GraphCore
+
+#: What an iteration reads at once.
+_PAGE = 1000
+
+
+class GraphReads:
+    """Reading nodes and edges: the common part of ``Graph``, ``SnapshotGraph`` and ``TransactionGraph``."""
+
+    __slots__ = ("_core",)
+
+    _core: GraphCore
+
+    def __init__(self, core: GraphCore) -> None:
+        self._core = core
+
+    @property
+    def name(self) -> str:
+        """The graph's name."""
+        return self._core.name
+
+    def get(self, id: str) -> Node | None:
+        """The node of that id; None when it was never put, even if it has edges."""
+        return self.get_many([id])[0]
+
+    def get_many(self, ids: Iterable[str]) -> list[Node | None]:
+        """Nodes by id, in the order of the ids; None where there is none."""
+        found = self._core.get_nodes(arguments.ids(ids))
+        return [None if parts is None else Node(*parts) for parts in found]
+
+    def edge(self, source: str, type: str, target: str) -> Edge | None:
+        """The edge of that type from one node to another; None when there is none."""
+        [asked] = nodes.edge_ids([(source, type, target)])
+        parts = self._core.get_edge(asked)
+        return None if parts is None else edge_of(parts)
+
+    def neighbors(
+        self,
+        id: str,
+        *,
+        direction: Direction = "out",
+        types: str | Iterable[str] | None = None,
+        limit: int = _PAGE,
+        cursor: str | None = None,
+    ) -> NeighborPage:
+        """One page of a node's edges, as of one moment; ``NeighborPage.cursor`` asks for the next.
+
+        Those that go out come before those that come in, by type, then by the id at the other end. ``types`` are the only types
+        that are meant; ``limit`` is 1 to 10,000. An edge from a node to itself is listed once.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     web = db.graph("web")
+        ...     web.put_edge("home", "links", "about")
+        ...     web.put_edge("blog", "links", "home", weight=3)
+        ...     [(found.id, found.edge.weight) for found in web.neighbors("home", direction="both")]
+        [('about', 1.0), ('blog', 3.0)]
+        """
+        found, next_cursor = self._core.neighbors(
+            arguments.text("id", id),
+            {
+                "direction": arguments.text("direction", direction),
+                "types": nodes.types(types),
+                "limit": arguments.whole("limit", limit),
+                "cursor": arguments.optional_text("cursor", cursor),
+            },
+        )
+        return NeighborPage([Neighbor(other, edge_of(parts)) for other, parts in found], next_cursor)
+
+    def edges(
+        self, id: str, *, direction: Direction = "out", types: str | Iterable[str] | None = None
+    ) -> Iterator[Neighbor]:
+        """All of a node's edges, read page by page; the arguments of ``neighbors``."""
+        asked = nodes.types(types) or None
+
+        def rest(page: NeighborPage) -> Iterator[Neighbor]:
+            yield from page
+            while page.cursor is not None:
+                page = self.neighbors(id, direction=direction, types=asked, cursor=page.cursor)
+                yield from page
+
+        return rest(self.neighbors(id, direction=direction, types=asked))
+
+    def list_nodes(
+        self, *, type: str | None = None, prefix: str = "", limit: int = _PAGE, cursor: str | None = None
+    ) -> NodePage:
+        """One page of nodes by id; ``NodePage.cursor`` asks for the next. Those of one type are found by going through all."""
+        found, next_cursor = self._core.list_nodes(
+            arguments.optional_text("type", type),
+            arguments.text("prefix", prefix),
+            arguments.whole("limit", limit),
+            arguments.optional_text("cursor", cursor),
+        )
+        return NodePage([Node(*parts) for parts in found], next_cursor)
+
+    def nodes(self, *, type: str | None = None, prefix: str = "") -> Iterator[Node]:
+        """All nodes that were put, read page by page; the arguments of ``list_nodes``."""
+
+        def rest(page: NodePage) -> Iterator[Node]:
+            yield from page
+            while page.cursor is not None:
+                page = self.list_nodes(type=type, prefix=prefix, cursor=page.cursor)
+                yield from page
+
+        return rest(self.list_nodes(type=type, prefix=prefix))
+
+    def traverse(
+        self,
+        start: str | Iterable[str],
+        *,
+        direction: Direction = "out",
+        types: str | Iterable[str] | None = None,
+        max_depth: int = 2,
+        limit: int = _PAGE,
+    ) -> Traversal:
+        """What is connected to some nodes: breadth first, each node once, with the first edge that led there.
+
+        From 1 to 1,000 nodes, along up to ``max_depth`` (1 to 64) edges, up to ``limit`` (1 to 10,000) nodes, those of the start
+        included. ``Traversal.truncated`` says that there are, or may be, more.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     code = db.graph("code")
+        ...     code.put_edges([{"source": "main", "type": "calls", "target": "parse"},
+        ...                     {"source": "parse", "type": "calls", "target": "next_token"}])
+        ...     [(found.id, found.depth) for found in code.traverse("main")]
+        [('main', 0), ('parse', 1), ('next_token', 2)]
+        """
+        found, truncated = self._core.traverse(
+            {
+                "start": arguments.ids(start),
+                "direction": arguments.text("direction", direction),
+                "types": nodes.types(types),
+                "max_depth": min(arguments.whole("max_depth", max_depth), 1 << 31),
+                "limit": arguments.whole("limit", limit),
+            }
+        )
+        reached = [Visited(id, depth, None if via is None else edge_of(via)) for id, depth, via in found]
+        return Traversal(reached, truncated)
+
+    def __contains__(self, id: object) -> bool:
+        return self.get(arguments.text("id", id)) is not None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled or copied: it belongs to the process that opened it; "
+            "send the folder's path and the name, and connect there"
+        )
+
+
+class Graph(GraphReads):
+    """Typed nodes and edges. Made by ``Database.graph``; safe to share between threads.
+
+    An edge may name a node that was never put. Ids have up to 1,024 bytes, types 255, properties 32 KiB. Writes take
+    ``durability`` as those of a ``Keyspace`` do; each call is one atomic batch.
+
+    >>> import nuthatch
+    >>> with nuthatch.connect(":memory:") as db:
+    ...     people = db.graph("people")
+    ...     people.put_node("anna", "person", {"born": 1980})
+    ...     people.put_edge("anna", "knows", "ben", weight=0.5)
+    ...     people.get("anna").properties, people.get("ben"), people.edge("anna", "knows", "ben").weight
+    ({'born': 1980}, None, 0.5)
+    """
+
+    __slots__ = ()
+
+    def put_node(
+        self,
+        id: str,
+        type: str,
+        properties: Mapping[str, Any] | None = None,
+        *,
+        durability: Durability | None = None,
+    ) -> None:
+        """Puts a node; one that is there is replaced, and its edges stay."""
+        self.put_nodes([Node(id, type, dict(properties or {}))], durability=durability)
+
+    def put_nodes(self, nodes: Iterable[Node | Mapping[str, Any]], *, durability: Durability | None = None) -> None:
+        """Puts nodes, or dicts of ``id``, ``type`` and ``properties``, all or nothing."""
+        self._core.put_nodes(_node_parts(nodes), arguments.durability(durability))
+
+    def put_edge(
+        self,
+        source: str,
+        type: str,
+        target: str,
+        *,
+        weight: float = 1.0,
+        properties: Mapping[str, Any] | None = None,
+        durability: Durability | None = None,
+    ) -> None:
+        """Puts an edge; one of the same ends and type is replaced."""
+        self.put_edges([Edge(source, type, target, weight, dict(properties or {}))], durability=durability)
+
+    def put_edges(self, edges: Iterable[Edge | Mapping[str, Any]], *, durability: Durability | None = None) -> None:
+        """Puts edges, or dicts of ``source``, ``type``, ``target``, ``weight`` and ``properties``, all or nothing."""
+        self._core.put_edges(nodes.edge_parts(edges), arguments.durability(durability))
+
+    def delete_nodes(self, ids: str | Iterable[str], *, durability: Durability | None = None) -> NodesDeleted:
+        """Deletes nodes with all their edges in both directions; says how many of both were there.
+
+        Up to 100,000 edges are one batch; what has more loses its edges in batches of so many, and goes with the last.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     web = db.graph("web")
+        ...     web.put_edge("home", "links", "about")
+        ...     web.put_edge("blog", "links", "home")
+        ...     web.delete_nodes("home"), web.counts().edges
+        (NodesDeleted(nodes=0, edges=2), 0)
+        """
+        return NodesDeleted(*self._core.delete_nodes(arguments.ids(ids), arguments.durability(durability)))
+
+    def delete_edges(self, edges: Iterable[Edge | EdgeId], *, durability: Durability | None = None) -> int:
+        """Deletes edges, each given as an ``Edge`` or as source, type and target; says how many of them were there."""
+        return self._core.delete_edges(nodes.edge_ids(edges), arguments.durability(durability))
+
+    def counts(self) -> GraphCounts:
+        """How many nodes were put, and how many edges: exact up to 10,000, estimated from the sizes of files beyond."""
+        return GraphCounts(*self._core.counts())
+
+
+class SnapshotGraph(GraphReads):
+    """A graph as it was."""
+
+    __slots__ = ()
+
+
+class _Puts:
+    """What batches and transactions write, one at a time."""
+
+    __slots__ = ()
+
+    def put_node(self, id: str, type: str, properties: Mapping[str, Any] | None = None) -> None:
+        """Puts a node; one that is there is replaced, and its edges stay."""
+        self.put_nodes([Node(id, type, dict(properties or {}))])
+
+    def put_nodes(self, nodes: Iterable[Node | Mapping[str, Any]]) -> None:
+        """Puts nodes, or dicts of them."""
+        raise NotImplementedError
+
+    def put_edge(
+        self,
+        source: str,
+        type: str,
+        target: str,
+        *,
+        weight: float = 1.0,
+        properties: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Puts an edge; one of the same ends and type is replaced."""
+        self.put_edges([Edge(source, type, target, weight, dict(properties or {}))])
+
+    def put_edges(self, edges: Iterable[Edge | Mapping[str, Any]]) -> None:
+        """Puts edges, or dicts of them."""
+        raise NotImplementedError
+
+
+class TransactionGraph(_Puts, GraphReads):
+    """A graph in a transaction: as it was when that began, with what the transaction has written.
+
+    What it lists is noted with what is not in it: the commit conflicts when somebody else has put an edge there.
+    """
+
+    __slots__ = ()
+
+    def put_nodes(self, nodes: Iterable[Node | Mapping[str, Any]]) -> None:
+        """Puts nodes, or dicts of them; none when one of them cannot be."""
+        self._core.put_nodes(_node_parts(nodes), None)
+
+    def put_edges(self, edges: Iterable[Edge | Mapping[str, Any]]) -> None:
+        """Puts edges, or dicts of them; none when one of them cannot be."""
+        self._core.put_edges(nodes.edge_parts(edges), None)
+
+    def delete_nodes(self, ids: str | Iterable[str]) -> None:
+        """Deletes nodes with all their edges in both directions; the commit conflicts when they got another one meanwhile."""
+        self._core.delete_nodes(arguments.ids(ids), None)
+
+    def delete_edges(self, edges: Iterable[Edge | EdgeId]) -> None:
+        """Deletes edges; those that are not there are passed over."""
+        self._core.delete_edges(nodes.edge_ids(edges), None)
+
+
+class BatchGraph(_Puts):
+    """The nodes and edges of one graph that a batch writes."""
+
+    __slots__ = ("_core", "_name")
+
+    def __init__(self, core: BatchCore, name: str) -> None:
+        self._core = core
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The graph's name."""
+        return self._name
+
+    def put_nodes(self, nodes: Iterable[Node | Mapping[str, Any]]) -> None:
+        """Puts nodes, or dicts of them; none when one of them cannot be."""
+        self._core.put_nodes(self._name, _node_parts(nodes))
+
+    def put_edges(self, edges: Iterable[Edge | Mapping[str, Any]]) -> None:
+        """Puts edges, or dicts of them; none when one of them cannot be."""
+        self._core.put_edges(self._name, nodes.edge_parts(edges))
+
+    def delete_nodes(self, ids: str | Iterable[str]) -> None:
+        """Deletes nodes with all edges that they have when the batch is written, and that it has put before this."""
+        self._core.delete_nodes(self._name, arguments.ids(ids))
+
+    def delete_edges(self, edges: Iterable[Edge | EdgeId]) -> None:
+        """Deletes edges; those that are not there are passed over."""
+        self._core.delete_edges(self._name, nodes.edge_ids(edges))
+
+
+def _node_parts(given: Iterable[Node | Mapping[str, Any]]) -> list[nodes.NodeParts]:
+    return nodes.node_parts(given)
