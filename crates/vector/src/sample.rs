@@ -29,7 +29,7 @@ fn one_of_each(rows: Rows<'_>, count: u32, stretches: u32) -> Vec<u32> {
     // Not always the first: what matches may lie as regularly as the stretches do.
     let from = |stretch: u32| {
         let (from, to) = (begin(stretch), begin(stretch + 1));
-        from + (u64::from(stretch.wrapping_mul(0x9E37_79B1)) * u64::from(to - from) >> 32) as u32
+        from + ((u64::from(stretch.wrapping_mul(0x9E37_79B1)) * u64::from(to - from)) >> 32) as u32
     };
     let of = |slot: u32| (u64::from(slot) * u64::from(stretches) / u64::from(count)) as u32;
     let mut taken = Vec::new();
