@@ -96,7 +96,7 @@ enum Stage {
     GivenUp,
 }
 
-/// Best first among everything, as [`Everything`] does; and beside it among the rows that match.
+/// Best first among everything, as `Everything` does; and beside it among the rows that match.
 pub(super) struct Filtered<'a> {
     pool: &'a mut Pool,
     own: &'a mut Pool,
