@@ -136,7 +136,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Writes to several keyspaces and collections at once: all of it or nothing. */
+        /** Writes to several keyspaces, graphs and collections at once: all of it or nothing. */
         post: operations["post_batches"];
         delete?: never;
         options?: never;
@@ -443,6 +443,214 @@ export interface paths {
         put?: never;
         /** Reads every byte of the data folder and checks it against its checksums. Changes nothing. */
         post: operations["post_doctor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All graphs. */
+        get: operations["get_graphs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs/{graph}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Makes a graph, unless it is there. Putting nodes or edges does so, too. */
+        put: operations["put_graphs_graph"];
+        post?: never;
+        /** Drops a graph with everything in it. */
+        delete: operations["delete_graphs_graph"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs/{graph}/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How many nodes and edges there are. */
+        get: operations["get_graphs_graph_counts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs/{graph}/edges": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Puts edges, all or nothing; one of the same ends and type is replaced. Neither end need have been put. */
+        post: operations["post_graphs_graph_edges"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs/{graph}/edges/delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Deletes edges, all or nothing. */
+        post: operations["post_graphs_graph_edges_delete"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs/{graph}/edges/get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Edges by their ends and type. */
+        post: operations["post_graphs_graph_edges_get"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs/{graph}/neighbors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** One page of a node's edges, as of one moment. */
+        post: operations["post_graphs_graph_neighbors"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs/{graph}/nodes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Puts nodes, all or nothing; one that is there is replaced, and its edges stay. */
+        post: operations["post_graphs_graph_nodes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs/{graph}/nodes/delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Deletes nodes with all their edges in both directions. Up to 100,000 edges are one batch. */
+        post: operations["post_graphs_graph_nodes_delete"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs/{graph}/nodes/get": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Nodes by id, as of one moment. */
+        post: operations["post_graphs_graph_nodes_get"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs/{graph}/nodes/list": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * One page of nodes by id. Those of one type are found by going through all: a page may have fewer than were asked for, even
+         *     none, and a cursor.
+         */
+        post: operations["post_graphs_graph_nodes_list"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/graphs/{graph}/traverse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What is connected to some nodes: breadth first, each node once, with the first edge that led there. */
+        post: operations["post_graphs_graph_traverse"];
         delete?: never;
         options?: never;
         head?: never;
@@ -875,6 +1083,7 @@ export interface components {
             vectors: number;
         };
         BackedUpTenant: {
+            graphs: string[];
             keyspaces: string[];
             name: string;
         };
@@ -893,6 +1102,8 @@ export interface components {
             folder: string;
             /** Format: int32 */
             format: number;
+            /** @description The default tenant's. */
+            graphs: string[];
             id: string;
             /** @description The default tenant's. */
             keyspaces: string[];
@@ -957,6 +1168,17 @@ export interface components {
             collection: string;
             remove?: components["schemas"]["BatchRemovedFile"][];
         };
+        BatchGraph: {
+            /** @description Edges to delete; these go next. */
+            delete_edges?: components["schemas"]["EdgeId"][];
+            /** @description Ids of nodes to delete, with all edges that they have when it is written; these go first. */
+            delete_nodes?: string[];
+            graph: string;
+            /** @description Edges to put. */
+            put_edges?: components["schemas"]["Edge"][];
+            /** @description Nodes to put. */
+            put_nodes?: components["schemas"]["Node"][];
+        };
         BatchKeys: {
             changes: components["schemas"]["KeyChange"][];
             keyspace: string;
@@ -974,10 +1196,13 @@ export interface components {
             /** @description Of the file in a listing: 409 when something else is stored of it by now. */
             revision?: string | null;
         };
-        /** @description Writes to one keyspace, or to one collection. */
+        /** @description Writes to one keyspace, one graph, or one collection. */
         BatchWrite: {
             /** @description It is made when there is none. */
             keys: components["schemas"]["BatchKeys"];
+        } | {
+            /** @description It is made when there is none. */
+            graph: components["schemas"]["BatchGraph"];
         } | {
             /** @description It must be there. */
             records: components["schemas"]["BatchRecords"];
@@ -1113,6 +1338,37 @@ export interface components {
         };
         /** @enum {string} */
         Durable: "commit" | "interval" | "os";
+        /** @description From one node to another. There is one of each type between two nodes; neither need have been put. */
+        Edge: {
+            /** @description Which strings of the properties are datetimes, as dotted paths; absent when none is. */
+            datetimes?: string[];
+            /** @description Named values, as those of a record's payload; up to 32 KiB. */
+            properties?: Record<string, unknown>;
+            source: string;
+            target: string;
+            /** @description What it says. */
+            type: string;
+            /** Format: double */
+            weight?: number;
+        };
+        /**
+         * @description Which edges of a node.
+         * @enum {string}
+         */
+        EdgeDirection: "out" | "in" | "both";
+        /** @description Which edge. */
+        EdgeId: {
+            source: string;
+            target: string;
+            type: string;
+        };
+        EdgeIds: {
+            edges: components["schemas"]["EdgeId"][];
+        };
+        EdgesDeleted: {
+            /** Format: int64 */
+            deleted: number;
+        };
         /** @enum {string} */
         ElementsName: "f32" | "f16" | "int8" | "uint8" | "binary";
         /** @enum {string} */
@@ -1200,13 +1456,24 @@ export interface components {
             vector_format?: components["schemas"]["VectorFormat"];
             vectors?: boolean;
         };
+        GotEdges: {
+            /** @description In the order that was asked for; null where there is none. */
+            edges: (components["schemas"]["Edge"] | null)[];
+        };
         GotKeys: {
             /** @description In the order of the keys; null for those that are not there. */
             values: (components["schemas"]["Bytes"] | null)[];
         };
+        GotNodes: {
+            /** @description In the order of the ids; null for one that was never put. */
+            nodes: (components["schemas"]["Node"] | null)[];
+        };
         GotRecords: {
             /** @description In the order of the ids; null for those that are not there. */
             records: (components["schemas"]["StoredRecord"] | null)[];
+        };
+        Graph: {
+            name: string;
         };
         /** @description How far the building of a graph is. */
         GraphBeingBuilt: {
@@ -1218,6 +1485,20 @@ export interface components {
             seconds_left?: number | null;
             /** Format: int64 */
             total: number;
+        };
+        GraphCounts: {
+            /** Format: int64 */
+            edges: number;
+            /** @description False: there are over 10,000, and they are estimated from the sizes of files. */
+            exact: boolean;
+            /**
+             * Format: int64
+             * @description That were put.
+             */
+            nodes: number;
+        };
+        Graphs: {
+            graphs: string[];
         };
         Health: {
             /** @description `ok` */
@@ -1321,10 +1602,43 @@ export interface components {
             /** Format: int64 */
             bytes: number;
         };
+        /** @description Which nodes to list. */
+        ListNodes: {
+            /** @description Continue after the page that gave this cursor. */
+            cursor?: string | null;
+            /** @description Nodes of one page. */
+            limit?: number;
+            /** @description Only nodes whose ids begin with this. */
+            prefix?: string;
+            /** @description Only nodes of this type. */
+            type?: string | null;
+        };
         /** @enum {string} */
         MetricName: "cosine" | "dot" | "l2" | "hamming";
         /** @enum {string} */
         ModeName: "hybrid" | "text" | "vector";
+        Neighbor: {
+            edge: components["schemas"]["Edge"];
+            /** @description Of the node at the other end. */
+            id: string;
+        };
+        NeighborPage: {
+            /** @description Where to go on; null at the end. */
+            cursor?: string | null;
+            /** @description Those that go out before those that come in, by type, then by id. */
+            neighbors: components["schemas"]["Neighbor"][];
+        };
+        /** @description Which of a node's edges, and how many at a time. */
+        Neighbors: {
+            /** @description Continue after the page that gave this cursor. */
+            cursor?: string | null;
+            direction?: components["schemas"]["EdgeDirection"];
+            id: string;
+            /** @description Edges of one page. */
+            limit?: number;
+            /** @description Only edges of these types; left out, of all. */
+            types?: string[];
+        };
         /** @description How a collection is made. What is left out keeps what is stored, or takes the default. */
         NewCollection: {
             /** @description Components of the vectors; left out, the embedder's or those of the first vector. */
@@ -1344,6 +1658,30 @@ export interface components {
             dim?: number | null;
             elements?: components["schemas"]["ElementsName"] | null;
             metric?: components["schemas"]["MetricName"] | null;
+        };
+        /** @description What edges lead to and from. */
+        Node: {
+            /** @description Which strings of the properties are datetimes, as dotted paths; absent when none is. */
+            datetimes?: string[];
+            id: string;
+            /** @description Named values, as those of a record's payload; up to 32 KiB. */
+            properties?: Record<string, unknown>;
+            /** @description What it is. */
+            type: string;
+        };
+        NodeIds: {
+            ids: string[];
+        };
+        NodePage: {
+            /** @description Where to go on; null at the end. */
+            cursor?: string | null;
+            nodes: components["schemas"]["Node"][];
+        };
+        NodesDeleted: {
+            /** Format: int64 */
+            edges: number;
+            /** Format: int64 */
+            nodes: number;
         };
         Optimize: {
             /**
@@ -1375,11 +1713,17 @@ export interface components {
             /** @description The name of the status. */
             title: string;
         };
+        PutEdges: {
+            edges: components["schemas"]["Edge"][];
+        };
         PutKey: {
             /** Format: int64 */
             expires_in_ms?: number | null;
             key: components["schemas"]["Bytes"];
             value: components["schemas"]["Bytes"];
+        };
+        PutNodes: {
+            nodes: components["schemas"]["Node"][];
         };
         Receipts: {
             /** @description Oldest first. */
@@ -1612,11 +1956,24 @@ export interface components {
         TimeToLiveOf: {
             key: components["schemas"]["Bytes"];
         };
-        /** @description What the writes depend on, in one keyspace or one collection. */
+        /** @description What the writes depend on, in one keyspace, one graph or one collection. */
         TransactionRead: {
             keys: components["schemas"]["TransactionReadKeys"];
         } | {
+            graph: components["schemas"]["TransactionReadGraph"];
+        } | {
             records: components["schemas"]["TransactionReadRecords"];
+        };
+        TransactionReadGraph: {
+            /** @description Edges that were asked for, whether they were there or not. */
+            edges?: components["schemas"]["EdgeId"][];
+            graph: string;
+            /** @description Nodes that were listed: all that are meant. */
+            lists?: components["schemas"]["ListNodes"][];
+            /** @description Nodes whose edges were listed, in these directions and of these types: all of them. */
+            neighbors?: components["schemas"]["Neighbors"][];
+            /** @description Nodes that were asked for, whether they were there or not. */
+            nodes?: string[];
         };
         TransactionReadKeys: {
             /** @description Keys that were asked for, whether they were there or not. */
@@ -1632,13 +1989,36 @@ export interface components {
             /** @description Records that were asked for, whether they were there or not. */
             ids?: string[];
         };
-        /** @description Writes to one keyspace, or to one collection. */
+        /** @description Writes to one keyspace, one graph or one collection. */
         TransactionWrite: {
             /** @description It is made when there is none. */
             keys: components["schemas"]["BatchKeys"];
         } | {
+            /** @description It is made when there is none. */
+            graph: components["schemas"]["BatchGraph"];
+        } | {
             /** @description It must be there. */
             records: components["schemas"]["BatchRecords"];
+        };
+        Traversal: {
+            /** @description Each once, by depth. */
+            nodes: components["schemas"]["Visited"][];
+            /** @description There are, or may be, more within that depth. */
+            truncated: boolean;
+        };
+        /** @description Where to begin, and how far to go. */
+        Traverse: {
+            direction?: components["schemas"]["EdgeDirection"];
+            /** @description Nodes of the answer, those of the start included. */
+            limit?: number;
+            /**
+             * Format: int32
+             * @description Edges from the start.
+             */
+            max_depth?: number;
+            start: string[];
+            /** @description Only along edges of these types; left out, of all. */
+            types?: string[];
         };
         Upsert: {
             records: components["schemas"]["Record"][];
@@ -1681,6 +2061,15 @@ export interface components {
         VerifyBackups: {
             /** @description Left out: all. */
             ids?: string[];
+        };
+        Visited: {
+            /**
+             * Format: int32
+             * @description Edges on the shortest way from the start.
+             */
+            depth: number;
+            id: string;
+            via?: components["schemas"]["Edge"] | null;
         };
         WaitUntilIndexed: {
             /**
@@ -2791,6 +3180,464 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Doctor"];
+                };
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_graphs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Graphs"];
+                };
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_graphs_graph: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was there */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Graph"];
+                };
+            };
+            /** @description Made */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Graph"];
+                };
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_graphs_graph: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Dropped */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_graphs_graph_counts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GraphCounts"];
+                };
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_graphs_graph_edges: {
+        parameters: {
+            query?: {
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                durability?: components["schemas"]["Durable"];
+            };
+            header?: never;
+            path: {
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PutEdges"];
+            };
+        };
+        responses: {
+            /** @description Put */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_graphs_graph_edges_delete: {
+        parameters: {
+            query?: {
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                durability?: components["schemas"]["Durable"];
+            };
+            header?: never;
+            path: {
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EdgeIds"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EdgesDeleted"];
+                };
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_graphs_graph_edges_get: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EdgeIds"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GotEdges"];
+                };
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_graphs_graph_neighbors: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Neighbors"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NeighborPage"];
+                };
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_graphs_graph_nodes: {
+        parameters: {
+            query?: {
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                durability?: components["schemas"]["Durable"];
+            };
+            header?: never;
+            path: {
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PutNodes"];
+            };
+        };
+        responses: {
+            /** @description Put */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_graphs_graph_nodes_delete: {
+        parameters: {
+            query?: {
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                durability?: components["schemas"]["Durable"];
+            };
+            header?: never;
+            path: {
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NodeIds"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodesDeleted"];
+                };
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_graphs_graph_nodes_get: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NodeIds"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GotNodes"];
+                };
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_graphs_graph_nodes_list: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ListNodes"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodePage"];
+                };
+            };
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_graphs_graph_traverse: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                graph: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Traverse"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Traversal"];
                 };
             };
             /** @description It could not be done; the document says why and what to do */
