@@ -65,19 +65,20 @@ fn open_text_indexes_are_accounted_for_under_the_least_budget() {
 /// One tenant searches a collection whose codes are larger than the cache, again and again; another has asked its few questions.
 #[test]
 fn a_tenant_that_reads_everything_does_not_empty_the_cache_of_another() {
-    const LARGE_DIM: usize = 768;
+    // A bit a dimension: 1-bit codes alone are larger than the cache, which is what a scan reads by blocks.
+    const LARGE_DIM: usize = 4096;
     let folder = tempfile::tempdir().unwrap();
     let db = Database::open(folder.path(), options()).unwrap();
-    let collection =
-        |tenant: &Database| tenant.collection("notes", no_embedder()).unwrap().with_durability(Durability::Os);
     let (quiet, noisy) = (db.create_tenant("quiet").unwrap(), db.create_tenant("noisy").unwrap());
-    let (mine, theirs) = (collection(&quiet), collection(&noisy));
+    let mine = quiet.collection("notes", no_embedder()).unwrap().with_durability(Durability::Os);
+    let bits = CollectionOptions { metric: Some(Metric::Hamming), element: Some(Element::Binary), ..no_embedder() };
+    let theirs = noisy.collection("bits", bits).unwrap().with_durability(Durability::Os);
     mine.upsert(texts(2000, 7)).unwrap();
     mine.wait_until_indexed(None).unwrap();
     let mut dice = fastrand::Rng::with_seed(1);
-    let mut vector = || -> Vec<f32> { (0..LARGE_DIM).map(|_| dice.f32() - 0.5).collect() };
-    for batch in 0..22 {
-        let records = (0..1000).map(|n| Record::new(format!("{batch}-{n}")).vector(vector()));
+    let mut vector = || -> Vec<f32> { (0..LARGE_DIM).map(|_| f32::from(u8::from(dice.bool()))).collect() };
+    for batch in 0..220 {
+        let records = (0..100).map(|n| Record::new(format!("{batch}-{n}")).vector(vector()));
         theirs.upsert(records.collect()).unwrap();
     }
     theirs.wait_until_indexed(None).unwrap();
