@@ -99,11 +99,6 @@ pub(crate) enum Request {
         durability: Durability,
         call: KvCall,
     },
-    InGraph {
-        graph: Place,
-        durability: Durability,
-        call: GraphCall,
-    },
     /// A request of a tenant's handle.
     Of {
         tenant: TenantPlace,
@@ -131,6 +126,11 @@ pub(crate) enum Request {
         call: SnapshotCall,
     },
     Long(Long),
+    InGraph {
+        graph: Place,
+        durability: Durability,
+        call: GraphCall,
+    },
 }
 
 /// Which collection, keyspace or graph: the id tells it from one of the same name that was made after it was dropped.
