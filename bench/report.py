@@ -43,6 +43,27 @@ Question: at which recall does one core answer how many queries, and what does i
 - **Machine:** {machine}
 - **Command:** `make bench-vector`; the tables alone, from `bench/results/*.jsonl`: `python -m bench.report`.
 """
+LIMITS = """## Where a goal is missed, and what limits
+
+- **1,024 dimensions, memory to spare.** A profile of `lsa100k`, mapped, effort 96 (`perf record`, 66 hops, 94 µs a
+  search): a hop reads a record of 4 KiB, 64 cache lines that no earlier hop has touched. A core of this machine fetches
+  some ten lines at once, so a record takes about 0.4 µs whatever is done with it: most of the samples in the walk
+  itself, a fifth of all, wait right behind the prefetches; estimating the neighbours takes 11 %, the pool 15 %,
+  rotating the question and making its table 11 %. SymphonyQG's records are twice as large and hold the vector itself,
+  so that nothing is compared again afterwards (8 % here). What would move it: fewer hops (filled lists brought a
+  quarter, [RFC 0008](../rfcs/0008-vector-graph.md); a second pass over the rows some hundredths more, for twice the
+  building), or records of which a search touches only a part. Larger records were tried: fewer hops, the same time.
+- **Little memory.** Reading instead of mapping costs a system call a record, 1.3 µs and a copy, more than the work on
+  it: the price of memory that is bounded and counted. Where everything is cached, Qdrant Edge and skeg map what they
+  search and have it resident (the columns of RAM). Where it is not, codes are scanned in place of a graph that cannot be
+  cached: in 96 MB as quick as Qdrant Edge at the median, with more recall and a sixth of its p99; in 256 MB, which
+  its whole index fits into, it is twice as quick.
+- **The whole engine** adds 50 to 100 µs of processor time to a search of its index: a Python call, ten objects, ten ids from the
+  store. It scans codes up to 65,536 rows, with recall 1.000, whatever recall is asked for.
+- **Filters** whose rows lie elsewhere, and **searches while rows arrive**, are in [large.md](large.md), with what
+  limits them.
+- **Several processors** and `lsa1m` beside its peers were not measured: SymphonyQG wants 13 GB there.
+"""
 LOW_MEMORY = """In a control group that counts everything, page cache included; one effort each, the cheapest that reaches .95 without a
 limit. The index is evicted first: the first round over the queries starts cold, the others find what fits. A peer's limit
 includes some 35 MB of Python and numpy.
@@ -98,6 +119,7 @@ def main() -> None:
         parts.extend(low_memory(name))
         for peer, rows in results.beside(name).items():
             parts.extend(beside(name, peer, rows))
+    parts.append(LIMITS)
     parts.append(absent())
     (paths.REPORTS / "vector.md").write_text("\n".join(parts))
 
