@@ -57,7 +57,8 @@ What limits, by a profile of A with 64 clients (`perf record`): 43 % of the samp
 threads to sleep and waking them. A client is a thread here and a goroutine in Pebble's program; both processors are busy (CPU
 time a call times calls a second), with 20 to 30 writes an fsync, so fewer wake-ups would move it and a faster disk would not.
 With 8 clients 5 writes share an fsync and the disk is waited for. Reads: indexes and filters are partitioned and lie in the
-cache, inside the budget, so a get looks up four blocks where RocksDB, with whole ones on its heap, looks up one; with 1,024 MB of cache, where nothing else is waited for, that is what C shows.
+cache, inside the budget, so a get looks up four blocks where RocksDB, with whole ones on its heap, looks up one;
+with 1,024 MB of cache, where nothing else is waited for, that is what C shows.
 """
 GOALS = (
     ("load", None, None, 1.0),
