@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
 
 from . import arguments, records, results
+from .paging import all_of
 from .queries import Fusion, Mode, query, several
 from .records import Page, Record, RecordParts
 from .results import AnswerParts, Results
@@ -222,11 +223,7 @@ class CollectionReads:
         return Page([records.of_parts(parts, text, payload) for parts in found], next_cursor)
 
     def __iter__(self) -> Iterator[Record]:
-        page = self.scan()
-        yield from page
-        while page.cursor is not None:
-            page = self.scan(cursor=page.cursor)
-            yield from page
+        yield from all_of(self.scan(), lambda cursor: self.scan(cursor=cursor))
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

@@ -26,10 +26,13 @@ from .nodes import (
     Traversal,
     Visited,
     edge_of,
+    node_parts,
 )
+from .paging import all_of
+from .pending import BatchPart
 
 if TYPE_CHECKING:
-    from .cores import BatchCore, GraphCore
+    from .cores import GraphCore
 
 #: What an iteration reads at once.
 _PAGE = 1000
@@ -104,13 +107,10 @@ class GraphReads:
         """All of a node's edges, read page by page; the arguments of ``neighbors``."""
         asked = nodes.types(types) or None
 
-        def rest(page: NeighborPage) -> Iterator[Neighbor]:
-            yield from page
-            while page.cursor is not None:
-                page = self.neighbors(id, direction=direction, types=asked, cursor=page.cursor)
-                yield from page
+        def page(cursor: str | None) -> NeighborPage:
+            return self.neighbors(id, direction=direction, types=asked, cursor=cursor)
 
-        return rest(self.neighbors(id, direction=direction, types=asked))
+        return all_of(page(None), page)
 
     def list_nodes(
         self, *, type: str | None = None, prefix: str = "", limit: int = _PAGE, cursor: str | None = None
@@ -127,13 +127,10 @@ class GraphReads:
     def nodes(self, *, type: str | None = None, prefix: str = "") -> Iterator[Node]:
         """All nodes that were put, read page by page; the arguments of ``list_nodes``."""
 
-        def rest(page: NodePage) -> Iterator[Node]:
-            yield from page
-            while page.cursor is not None:
-                page = self.list_nodes(type=type, prefix=prefix, cursor=page.cursor)
-                yield from page
+        def page(cursor: str | None) -> NodePage:
+            return self.list_nodes(type=type, prefix=prefix, cursor=cursor)
 
-        return rest(self.list_nodes(type=type, prefix=prefix))
+        return all_of(page(None), page)
 
     def traverse(
         self,
@@ -212,7 +209,7 @@ class Graph(GraphReads):
 
     def put_nodes(self, nodes: Iterable[Node | Mapping[str, Any]], *, durability: Durability | None = None) -> None:
         """Puts nodes, or dicts of ``id``, ``type`` and ``properties``, all or nothing."""
-        self._core.put_nodes(_node_parts(nodes), arguments.durability(durability))
+        self._core.put_nodes(node_parts(nodes), arguments.durability(durability))
 
     def put_edge(
         self,
@@ -301,7 +298,7 @@ class TransactionGraph(_Puts, GraphReads):
 
     def put_nodes(self, nodes: Iterable[Node | Mapping[str, Any]]) -> None:
         """Puts nodes, or dicts of them; none when one of them cannot be."""
-        self._core.put_nodes(_node_parts(nodes), None)
+        self._core.put_nodes(node_parts(nodes), None)
 
     def put_edges(self, edges: Iterable[Edge | Mapping[str, Any]]) -> None:
         """Puts edges, or dicts of them; none when one of them cannot be."""
@@ -316,23 +313,14 @@ class TransactionGraph(_Puts, GraphReads):
         self._core.delete_edges(nodes.edge_ids(edges), None)
 
 
-class BatchGraph(_Puts):
+class BatchGraph(_Puts, BatchPart):
     """The nodes and edges of one graph that a batch writes."""
 
-    __slots__ = ("_core", "_name")
-
-    def __init__(self, core: BatchCore, name: str) -> None:
-        self._core = core
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        """The graph's name."""
-        return self._name
+    __slots__ = ()
 
     def put_nodes(self, nodes: Iterable[Node | Mapping[str, Any]]) -> None:
         """Puts nodes, or dicts of them; none when one of them cannot be."""
-        self._core.put_nodes(self._name, _node_parts(nodes))
+        self._core.put_nodes(self._name, node_parts(nodes))
 
     def put_edges(self, edges: Iterable[Edge | Mapping[str, Any]]) -> None:
         """Puts edges, or dicts of them; none when one of them cannot be."""
@@ -345,7 +333,3 @@ class BatchGraph(_Puts):
     def delete_edges(self, edges: Iterable[Edge | EdgeId]) -> None:
         """Deletes edges; those that are not there are passed over."""
         self._core.delete_edges(self._name, nodes.edge_ids(edges))
-
-
-def _node_parts(given: Iterable[Node | Mapping[str, Any]]) -> list[nodes.NodeParts]:
-    return nodes.node_parts(given)

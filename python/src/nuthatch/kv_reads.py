@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar, overload
 from . import arguments
 from .errors import MissingKeyError
 from .kv_entries import Bytes, as_bytes, several_keys
+from .paging import all_of
 
 if TYPE_CHECKING:
     from . import _core as extension
@@ -192,13 +193,7 @@ def entries_of(
     def page(cursor: str | None) -> KeyPage:
         return space.scan(prefix=prefix, start=start, stop=stop, reverse=reverse, cursor=cursor, keys_only=keys_only)
 
-    def rest(found: KeyPage) -> Iterator[tuple[bytes, bytes]]:
-        yield from found
-        while found.cursor is not None:
-            found = page(found.cursor)
-            yield from found
-
-    return rest(page(None))
+    return all_of(page(None), page)
 
 
 def scan_arguments(

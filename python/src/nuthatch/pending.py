@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from . import arguments
 from .arguments import Durability
+
+if TYPE_CHECKING:
+    from .cores import BatchCore
 
 P = TypeVar("P", bound="Pending")
 
@@ -49,3 +52,18 @@ class Pending:
             self.commit()
         else:
             self.rollback()
+
+
+class BatchPart:
+    """What a batch writes to one keyspace, collection or graph."""
+
+    __slots__ = ("_core", "_name")
+
+    def __init__(self, core: BatchCore, name: str) -> None:
+        self._core = core
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """What the keyspace, collection or graph is called."""
+        return self._name

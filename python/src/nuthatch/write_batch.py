@@ -13,7 +13,7 @@ from .cores import OverHttp
 from .errors import InvalidError
 from .graph import BatchGraph
 from .kv_entries import Bytes, Entries, TimeToLive, as_bytes, one_or_several_keys, pairs
-from .pending import Pending
+from .pending import BatchPart, Pending
 from .reports import AddReport
 from .vectors import VectorsByField
 
@@ -99,19 +99,10 @@ def _another(collection: Collection) -> InvalidError:
     return InvalidError(f"collection {collection.name!r} is of a server, and the batch of another database")
 
 
-class BatchKeyspace:
+class BatchKeyspace(BatchPart):
     """The keys of one keyspace that a batch writes."""
 
-    __slots__ = ("_core", "_name")
-
-    def __init__(self, core: BatchCore, name: str) -> None:
-        self._core = core
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        """The keyspace's name."""
-        return self._name
+    __slots__ = ()
 
     def put(self, key: Bytes, value: Bytes, *, ttl: TimeToLive | None = None) -> None:
         """Sets a key, for ever or for ``ttl`` (seconds, or a timedelta) from the commit on."""
@@ -133,19 +124,10 @@ class BatchKeyspace:
         self.delete([key])
 
 
-class BatchCollection:
+class BatchCollection(BatchPart):
     """The records of one collection that a batch writes."""
 
-    __slots__ = ("_core", "_name")
-
-    def __init__(self, core: BatchCore, name: str) -> None:
-        self._core = core
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        """The collection's name."""
-        return self._name
+    __slots__ = ()
 
     def upsert(
         self,

@@ -31,7 +31,7 @@ pub(crate) use delete::{REMOVED_AT_ONCE, Removal};
 pub use edge::{Edge, EdgeId};
 pub(crate) use json::Line;
 pub use json::NodeOrEdge;
-pub(crate) use key::{Place, edge as key_of_edge, node as key_of_node};
+pub(crate) use key::{Place, edge as key_of_edge, edges as keys_of_edges, node as key_of_node, nodes as keys_of_nodes};
 pub(crate) use neighbors::{neighbors, prefixes};
 pub use node::{Node, PROPERTIES_BYTES_MAX, TYPE_BYTES_MAX};
 pub(crate) use read::{edge, nodes, nodes_listed};

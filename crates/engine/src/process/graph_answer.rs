@@ -11,19 +11,16 @@ pub(crate) fn answer(answering: &Answering<'_>, graph: &Graph, call: GraphCall) 
         (GraphCall::PutNodes(_) | GraphCall::PutEdges(_), Some(_)) => answering.once_more(&()),
         // Two rows an edge.
         (GraphCall::DeleteEdges(_), Some(Done { deleted, .. })) => answering.once_more(&(deleted / 2)),
-        // It may be several batches; the rest of them is done now.
-        (GraphCall::DeleteNodes(ids), _) => {
-            answering.served(EmbedderChoice::None, |before| Encoded::of(&graph.delete_nodes(&ids)?.after(before)))
-        }
-        (call, _) => answering.served(EmbedderChoice::None, |_| one(graph, call)),
+        (call, _) => answering.served(EmbedderChoice::None, |before| one(graph, call, before)),
     }
 }
 
-fn one(graph: &Graph, call: GraphCall) -> Result<Encoded> {
+fn one(graph: &Graph, call: GraphCall, before: Done) -> Result<Encoded> {
     match call {
         GraphCall::PutNodes(nodes) => Encoded::of(&graph.put_nodes(&nodes)?),
         GraphCall::PutEdges(edges) => Encoded::of(&graph.put_edges(&edges)?),
-        GraphCall::DeleteNodes(ids) => Encoded::of(&graph.delete_nodes(&ids)?),
+        // It may be several batches; the rest of them is done now.
+        GraphCall::DeleteNodes(ids) => Encoded::of(&graph.delete_nodes(&ids)?.after(before)),
         GraphCall::DeleteEdges(edges) => Encoded::of(&graph.delete_edges(&edges)?),
         GraphCall::Nodes(ids) => Encoded::of(&graph.nodes(&ids)?),
         GraphCall::Edge(id) => Encoded::of(&graph.edge(&id)?),

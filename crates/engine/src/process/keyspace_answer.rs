@@ -16,14 +16,11 @@ pub(crate) fn answer(answering: &Answering<'_>, keyspace: &Keyspace, call: KvCal
         }
         (KvCall::Increment { .. }, Some(Done { said, .. })) => answering.once_more(&said),
         (KvCall::Append { .. }, Some(Done { said, .. })) => answering.once_more(&(said as u64)),
-        // Several batches; the rest of them is done now.
-        (KvCall::DeletePrefix(prefix), _) => answering
-            .served(EmbedderChoice::None, |before| Encoded::of(&(before.deleted + keyspace.delete_prefix(prefix)?))),
-        (call, _) => answering.served(EmbedderChoice::None, |_| one(keyspace, call)),
+        (call, _) => answering.served(EmbedderChoice::None, |before| one(keyspace, call, before)),
     }
 }
 
-fn one(keyspace: &Keyspace, call: KvCall) -> Result<Encoded> {
+fn one(keyspace: &Keyspace, call: KvCall, before: Done) -> Result<Encoded> {
     match call {
         KvCall::Get(key) => Encoded::of(&keyspace.get(key)?.map(Bytes)),
         KvCall::MultiGet(keys) => {
@@ -36,7 +33,8 @@ fn one(keyspace: &Keyspace, call: KvCall) -> Result<Encoded> {
         KvCall::CountEstimate(prefix) => Encoded::of(&keyspace.count_estimate(prefix)?),
         KvCall::MultiPut(ops) => Encoded::of(&keyspace.multi_put(ops)?),
         KvCall::Delete(keys) => Encoded::of(&keyspace.delete(&keys)?),
-        KvCall::DeletePrefix(prefix) => Encoded::of(&keyspace.delete_prefix(prefix)?),
+        // Several batches; the rest of them is done now.
+        KvCall::DeletePrefix(prefix) => Encoded::of(&(before.deleted + keyspace.delete_prefix(prefix)?)),
         KvCall::CompareAndSet { key, expected, new, expires_in } => {
             let (expected, new) = (expected.as_ref().map(AsRef::as_ref), new.as_ref().map(AsRef::as_ref));
             Encoded::of(&keyspace.compare_and_set(key, expected, new, expires_in)?)

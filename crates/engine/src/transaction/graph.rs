@@ -90,6 +90,6 @@ impl TransactionGraph<'_> {
 
     /// As if all nodes that are meant had been listed.
     pub fn depend_on_list(&self, ask: &ListNodes) -> Result<()> {
-        self.rows.depend_on_scan(&KeyScan::prefix(graph::key_of_node(&ask.prefix)))
+        self.rows.depend_on_scan(&KeyScan::prefix(graph::keys_of_nodes(&ask.prefix)))
     }
 }

@@ -7,8 +7,8 @@ use nuthatch_truth::{Reader, Shard, Table};
 
 use crate::Result;
 use crate::durability::Durability;
-use crate::graph::{Line, NodeOrEdge, Place, decode_edge, decode_node};
-use crate::kv::Space;
+use crate::graph::{Line, NodeOrEdge, Place, decode_edge, decode_node, keys_of_edges, keys_of_nodes};
+use crate::kv::{Space, after_prefix};
 use crate::process::Database;
 use crate::transfer::export::Lines;
 use crate::transfer::import::{batches, tell};
@@ -45,9 +45,9 @@ pub(super) fn export_graph(
     };
     let mut failed = Ok(());
     // Nodes come after edges in the order of keys, and before them in the file, where they are looked for.
-    for first in [b'n', b'e'] {
-        let from = space.shard.key(&[first]);
-        let to = space.shard.key(&[first + 1]);
+    for first in [keys_of_nodes(""), keys_of_edges()] {
+        let from = space.shard.key(&first);
+        let to = after_prefix(&from);
         reader.scan_once(Table::Kv, &from, &to, &mut |key, stored| {
             failed = write(key, stored);
             if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

@@ -1,0 +1,28 @@
+"""Going on from one page of an answer to the next.
+
+What it is: the loop behind every iteration over keys, records, nodes and edges.
+What it is not: for awaited pages, whose loop awaits each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol, TypeVar
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Page(Protocol[T_co]):
+    """Some of what there is; ``cursor`` continues it, and is None at the end."""
+
+    cursor: str | None
+
+    def __iter__(self) -> Iterator[T_co]: ...
+
+
+def all_of(page: Page[T_co], further: Callable[[str], Page[T_co]]) -> Iterator[T_co]:
+    """What ``page`` holds, and what the pages after it do; ``further`` asks for the one at a cursor."""
+    yield from page
+    while page.cursor is not None:
+        page = further(page.cursor)
+        yield from page
