@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from .arguments import Durability
@@ -19,6 +19,7 @@ from .nodes import (
     NodesDeleted,
     Traversal,
 )
+from .paging import all_awaited
 from .threads import in_thread
 
 
@@ -58,19 +59,16 @@ class AsyncGraphReads:
         """As ``Graph.neighbors``."""
         return await in_thread(self.sync.neighbors, id, direction=direction, types=types, limit=limit, cursor=cursor)
 
-    async def edges(
+    def edges(
         self, id: str, *, direction: Direction = "out", types: str | Iterable[str] | None = None
     ) -> AsyncIterator[Neighbor]:
         """As ``Graph.edges``."""
         kept = types if types is None or isinstance(types, str) else list(types)
-        cursor: str | None = None
-        while True:
-            page = await self.neighbors(id, direction=direction, types=kept, cursor=cursor)
-            for neighbor in page:
-                yield neighbor
-            cursor = page.cursor
-            if cursor is None:
-                return
+
+        def page(cursor: str | None) -> Awaitable[NeighborPage]:
+            return self.neighbors(id, direction=direction, types=kept, cursor=cursor)
+
+        return all_awaited(page)
 
     async def list_nodes(
         self, *, type: str | None = None, prefix: str = "", limit: int = _PAGE, cursor: str | None = None
@@ -78,16 +76,13 @@ class AsyncGraphReads:
         """As ``Graph.list_nodes``."""
         return await in_thread(self.sync.list_nodes, type=type, prefix=prefix, limit=limit, cursor=cursor)
 
-    async def nodes(self, *, type: str | None = None, prefix: str = "") -> AsyncIterator[Node]:
+    def nodes(self, *, type: str | None = None, prefix: str = "") -> AsyncIterator[Node]:
         """As ``Graph.nodes``."""
-        cursor: str | None = None
-        while True:
-            page = await self.list_nodes(type=type, prefix=prefix, cursor=cursor)
-            for node in page:
-                yield node
-            cursor = page.cursor
-            if cursor is None:
-                return
+
+        def page(cursor: str | None) -> Awaitable[NodePage]:
+            return self.list_nodes(type=type, prefix=prefix, cursor=cursor)
+
+        return all_awaited(page)
 
     async def traverse(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from typing import NoReturn, TypeVar, overload
 
 from . import _core
@@ -10,6 +10,7 @@ from .collection_reads import _PAGE as _RECORDS
 from .collection_reads import CollectionReads
 from .kv_entries import Bytes
 from .kv_reads import _PAGE, KeyPage, KeyReads
+from .paging import all_awaited
 from .queries import Fusion, Mode, query
 from .records import Page, Record
 from .results import Results
@@ -66,7 +67,7 @@ class AsyncKeyReads:
             keys_only=keys_only,
         )
 
-    async def items(
+    def items(
         self,
         *,
         prefix: Bytes | None = None,
@@ -75,9 +76,7 @@ class AsyncKeyReads:
         reverse: bool = False,
     ) -> AsyncIterator[tuple[bytes, bytes]]:
         """As ``Keyspace.items``."""
-        async for page in self._pages(prefix, start, stop, reverse, keys_only=False):
-            for entry in page:
-                yield entry
+        return self._all(prefix, start, stop, reverse, keys_only=False)
 
     async def keys(
         self,
@@ -88,9 +87,8 @@ class AsyncKeyReads:
         reverse: bool = False,
     ) -> AsyncIterator[bytes]:
         """As ``Keyspace.keys``."""
-        async for page in self._pages(prefix, start, stop, reverse, keys_only=True):
-            for key, _ in page:
-                yield key
+        async for key, _ in self._all(prefix, start, stop, reverse, keys_only=True):
+            yield key
 
     async def values(
         self,
@@ -101,21 +99,16 @@ class AsyncKeyReads:
         reverse: bool = False,
     ) -> AsyncIterator[bytes]:
         """As ``Keyspace.values``."""
-        async for page in self._pages(prefix, start, stop, reverse, keys_only=False):
-            for _, value in page:
-                yield value
+        async for _, value in self._all(prefix, start, stop, reverse, keys_only=False):
+            yield value
 
-    async def _pages(
+    def _all(
         self, prefix: Bytes | None, start: Bytes | None, stop: Bytes | None, reverse: bool, *, keys_only: bool
-    ) -> AsyncIterator[KeyPage]:
-        cursor = None
-        while True:
-            page = await self.scan(
-                prefix=prefix, start=start, stop=stop, reverse=reverse, cursor=cursor, keys_only=keys_only
-            )
-            yield page
-            if (cursor := page.cursor) is None:
-                return
+    ) -> AsyncIterator[tuple[bytes, bytes]]:
+        def page(cursor: str | None) -> Awaitable[KeyPage]:
+            return self.scan(prefix=prefix, start=start, stop=stop, reverse=reverse, cursor=cursor, keys_only=keys_only)
+
+        return all_awaited(page)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self.keys()
@@ -256,14 +249,8 @@ class AsyncCollectionReads:
         """As ``Collection.scan``."""
         return await in_thread(self.sync.scan, where=where, limit=limit, cursor=cursor, include=include)
 
-    async def __aiter__(self) -> AsyncIterator[Record]:
-        page = await self.scan()
-        while True:
-            for record in page:
-                yield record
-            if page.cursor is None:
-                return
-            page = await self.scan(cursor=page.cursor)
+    def __aiter__(self) -> AsyncIterator[Record]:
+        return all_awaited(lambda cursor: self.scan(cursor=cursor))
 
     def __repr__(self) -> str:
         return f"Async{self.sync!r}"

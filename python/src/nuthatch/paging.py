@@ -1,12 +1,12 @@
 """Going on from one page of an answer to the next.
 
-What it is: the loop behind every iteration over keys, records, nodes and edges.
-What it is not: for awaited pages, whose loop awaits each.
+What it is: the loop behind every iteration over keys, records, nodes and edges, and the same for pages that are awaited.
+What it is not: for listings whose pages say more than what they hold and where to go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Protocol, TypeVar
 
 T_co = TypeVar("T_co", covariant=True)
@@ -26,3 +26,14 @@ def all_of(page: Page[T_co], further: Callable[[str], Page[T_co]]) -> Iterator[T
     while page.cursor is not None:
         page = further(page.cursor)
         yield from page
+
+
+async def all_awaited(page: Callable[[str | None], Awaitable[Page[T_co]]]) -> AsyncIterator[T_co]:
+    """What all pages hold, each awaited when the one before is through; ``page`` asks for the one at a cursor, None: the first."""
+    cursor: str | None = None
+    while True:
+        held = await page(cursor)
+        for one in held:
+            yield one
+        if (cursor := held.cursor) is None:
+            return
