@@ -1,11 +1,11 @@
 //! The proof of many processes: four write and four search one folder while whoever holds it is killed again and again. Nothing
-//! acknowledged is lost, nothing is done twice, and no call fails.
+//! acknowledged is lost, nothing is done twice, and no call fails. Records, keys and a graph.
 //!
 //! Fifteen seconds with a kill every two, or five minutes with one every twenty (`NUTHATCH_LONG=1`). Beside it the same of
 //! transactions: processes move amounts between accounts, others look whether a snapshot ever shows another sum.
 #![cfg(unix)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -20,7 +20,7 @@ fn is_long() -> bool {
     std::env::var_os("NUTHATCH_LONG").is_some()
 }
 
-fn open(folder: &Path) -> (Database, Collection, Keyspace) {
+fn open(folder: &Path) -> (Database, Collection, Keyspace, Graph) {
     let db = Database::open(folder, Options { fresh_rows_max: 500, ..Options::default() }).unwrap();
     let options = CollectionOptions {
         dim: Some(4),
@@ -29,8 +29,29 @@ fn open(folder: &Path) -> (Database, Collection, Keyspace) {
         ..CollectionOptions::default()
     };
     let notes = db.collection("notes", options).unwrap();
-    let counts = db.kv("counts").unwrap();
-    (db, notes, counts)
+    let (counts, links) = (db.kv("counts").unwrap(), db.graph("links").unwrap());
+    (db, notes, counts, links)
+}
+
+/// How many writes a writer's edges are kept for.
+const LINKED: u64 = 3;
+
+/// A node for a write, and edges from there to its records and, from all writers, to one place.
+fn node_of(worker: &str, n: u64) -> Node {
+    Node::new(format!("{worker}-{n}"), "write")
+}
+
+fn edges(worker: &str, n: u64) -> Vec<Edge> {
+    let source = format!("{worker}-{n}");
+    let parts = (0..PARTS).map(|part| Edge::new(&source, "wrote", format!("{source}-{part}")));
+    parts.chain([Edge::new(&source, "is a", "write")]).map(|edge| edge.weight(n as f64)).collect()
+}
+
+/// The edges of some nodes, in one direction.
+fn all_edges(links: &Graph, ids: impl Iterator<Item = String>, direction: EdgeDirection) -> BTreeMap<EdgeId, Edge> {
+    let ask = Neighbors { direction, limit: 10_000, ..Neighbors::default() };
+    let found = ids.flat_map(|id| links.neighbors(&id, &ask).unwrap().neighbors);
+    found.map(|neighbor| (neighbor.edge.id(), neighbor.edge)).collect()
 }
 
 /// What a write stores, all of whose parts say the same.
@@ -65,12 +86,18 @@ fn timed<T>(call: impl FnOnce() -> T) -> T {
 #[ignore = "run by the proof in processes of its own"]
 fn child_writes() {
     let (folder, worker) = arguments();
-    let (db, notes, counts) = open(Path::new(&folder));
+    let (db, notes, counts, links) = open(Path::new(&folder));
     let stop = at_end_of_input();
     let mut n = 0;
     while !stop.try_lock().is_ok_and(|stop| *stop) {
         n += 1;
         say(format!("? {n}"));
+        timed(|| links.put_nodes(vec![node_of(&worker, n)])).unwrap();
+        timed(|| links.put_edges(edges(&worker, n))).unwrap();
+        if n > LINKED {
+            let gone = timed(|| links.delete_nodes(&[node_of(&worker, n - LINKED).id])).unwrap();
+            assert_eq!(gone, NodesDeleted { nodes: 1, edges: PARTS as u64 + 1 }, "lost or done twice");
+        }
         let done = timed(|| notes.upsert(records(&worker, n))).unwrap();
         assert_eq!(done, Upserted { inserted: PARTS as u64, replaced: 0 }, "done twice");
         let sum = timed(|| counts.increment(&worker, 1)).unwrap();
@@ -87,7 +114,7 @@ fn child_writes() {
 #[ignore = "run by the proof in processes of its own"]
 fn child_searches() {
     let (folder, _) = arguments();
-    let (db, notes, counts) = open(Path::new(&folder));
+    let (db, notes, counts, links) = open(Path::new(&folder));
     let stop = at_end_of_input();
     let (mut searches, mut seen) = (0u64, 0);
     while !stop.try_lock().is_ok_and(|stop| *stop) {
@@ -97,6 +124,11 @@ fn child_searches() {
         for hit in answer.hits.iter().chain(&words.hits) {
             let number = hit.id.split('-').nth(1).and_then(|n| n.parse().ok()).map(Value::Int);
             assert_eq!(hit.payload.get("n"), number.as_ref(), "half a record");
+        }
+        let ask = Neighbors { direction: EdgeDirection::In, ..Neighbors::default() };
+        for Neighbor { id, edge } in timed(|| links.neighbors("write", &ask)).unwrap().neighbors {
+            let (worker, n) = id.rsplit_once('-').unwrap();
+            assert!(edges(worker, n.parse().unwrap()).contains(&edge), "half an edge: {edge:?}");
         }
         let now = timed(|| counts.get("all")).unwrap();
         let now: i64 = now.map_or(0, |bytes| String::from_utf8(bytes).unwrap().parse().unwrap());
@@ -133,6 +165,10 @@ fn child_transfers() {
         let (from, to, amount) = (dice.u64(..ACCOUNTS), dice.u64(..ACCOUNTS), dice.i64(1..50));
         let transfer = |transaction: &Transaction| {
             let (accounts, counts) = (transaction.kv("accounts")?, transaction.kv("counts")?);
+            let links = transaction.graph("links")?;
+            let way = EdgeId::new(from.to_string(), "paid", to.to_string());
+            let before = links.edge(&way)?.map_or(0.0, |edge| edge.weight);
+            links.put_edges(&[Edge::new(way.source, way.kind, way.target).weight(before + 1.0)])?;
             let done = number(counts.get(&worker)?);
             assert_eq!(done, n as i64 - 1, "lost or done twice");
             counts.put(worker.as_str(), n.to_string())?;
@@ -169,6 +205,16 @@ fn child_adds_up() {
                 let counted: i64 = counts.into_iter().map(|(_, value)| number(Some(value))).sum();
                 let ledger = snapshot.collection("notes")?.count(None)?;
                 assert_eq!(ledger, counted as u64 * PARTS as u64, "half a transaction");
+                let links = snapshot.graph("links")?;
+                for direction in [EdgeDirection::Out, EdgeDirection::In] {
+                    let mut paid = 0.0;
+                    for account in 0..ACCOUNTS {
+                        let ask = Neighbors { direction, ..Neighbors::default() };
+                        let page = links.neighbors(&account.to_string(), &ask)?;
+                        paid += page.neighbors.iter().map(|neighbor| neighbor.edge.weight).sum::<f64>();
+                    }
+                    assert_eq!(paid, counted as f64, "half a transaction, or half an edge");
+                }
             }
             Ok(())
         };
@@ -311,8 +357,9 @@ fn eight_processes_outlive_holder_after_holder() {
         }
     }
 
-    let (db, notes, counts) = open(folder.path());
+    let (db, notes, counts, links) = open(folder.path());
     assert!(db.holder().unwrap().is_this);
+    every_edge_is_whole(&links, &written);
     let read = |key: &str| -> u64 {
         counts.get(key).unwrap().map_or(0, |bytes| String::from_utf8(bytes).unwrap().parse().unwrap())
     };
@@ -352,6 +399,34 @@ fn eight_processes_outlive_holder_after_holder() {
     );
     assert!(kills >= 3, "{kills} kills");
     assert!(writes > 0 && searches > 0);
+}
+
+/// Each writer's last writes are linked: those whose end it was told, and of the last one as much as had happened. `written`: how many
+/// were acknowledged, and begun, by writer.
+fn every_edge_is_whole(links: &Graph, written: &BTreeMap<String, (u64, u64)>) {
+    let mut linked = Vec::new();
+    for (name, (_, begun)) in written {
+        linked.extend((begun.saturating_sub(LINKED).max(1)..=*begun).map(|n| (name, n)));
+    }
+    let sources = linked.iter().map(|(name, n)| node_of(name, *n).id);
+    let out = all_edges(links, sources, EdgeDirection::Out);
+    let targets: BTreeSet<String> =
+        linked.iter().flat_map(|(name, n)| edges(name, *n)).map(|edge| edge.target).collect();
+    assert_eq!(out, all_edges(links, targets.into_iter(), EdgeDirection::In), "half an edge");
+    let told = links.counts().unwrap();
+    assert!(told.exact && told.edges as usize == out.len(), "{told:?}, {} edges found", out.len());
+    for (name, n) in linked {
+        let (acknowledged, begun) = written[name];
+        let wanted = edges(name, n);
+        let there = wanted.iter().filter(|edge| out.get(&edge.id()) == Some(edge)).count();
+        let is_whole = there == wanted.len();
+        match n {
+            n if n + LINKED <= acknowledged => assert_eq!(there, 0, "{name} has deleted {n}"),
+            n if n <= acknowledged && n + LINKED > begun => assert!(is_whole, "{name} {n}: {there} edges"),
+            n => assert!(is_whole || there == 0, "{name} {n}: {there} edges, some are missing"),
+        }
+    }
+    println!("{} edges at the end, each found from both ends", out.len());
 }
 
 #[test]
@@ -400,7 +475,7 @@ fn transactions_of_many_processes_outlive_holder_after_holder() {
         assert!(worker.child.wait().unwrap().success(), "{} failed", worker.name);
     }
 
-    let (db, notes, counts) = open(folder.path());
+    let (db, notes, counts, links) = open(folder.path());
     let (mut transfers, mut snapshots, mut slow) = (0, 0, Vec::new());
     for worker in workers.into_iter().chain(gone) {
         worker.reader.join().unwrap();
@@ -417,6 +492,10 @@ fn transactions_of_many_processes_outlive_holder_after_holder() {
         transfers += count;
         snapshots += heard.searches;
         slow.extend(&heard.slow_ms);
+    }
+    for direction in [EdgeDirection::Out, EdgeDirection::In] {
+        let ways = all_edges(&links, (0..ACCOUNTS).map(|account| account.to_string()), direction);
+        assert_eq!(ways.values().map(|edge| edge.weight).sum::<f64>(), transfers as f64, "{direction:?}");
     }
     let entries = db.kv("accounts").unwrap().scan(&KeyScan::default()).unwrap().entries;
     assert_eq!(entries.into_iter().map(|(_, value)| number(Some(value))).sum::<i64>(), ACCOUNTS as i64 * EACH);

@@ -13,7 +13,10 @@ use std::time::Duration;
 
 use nuthatch_engine::*;
 
-/// Key -> version. Keys begin with `r` (records), `k` (keyspace) or `f` (files), then the writer.
+#[path = "linked.rs"]
+mod linked;
+
+/// Key -> version. Keys begin with `r` (records), `k` (keyspace), `f` (files), `n` (nodes) or `e` (edges), then the writer.
 pub type Model = BTreeMap<String, u64>;
 
 /// A writer that is not done after this long hangs.
@@ -37,26 +40,21 @@ pub fn write() {
     let say = |line: &str| {
         socket.send(line.as_bytes()).expect("the parent listens");
     };
-    let opened = Database::open(&folder, Options { fresh_rows_max: 60, ..Options::default() })
-        .and_then(|db| Ok((db.collection("notes", options())?, db.collection("docs", options())?, db.kv("keys")?, db)));
-    let (notes, docs, keys, db) = match opened {
-        Ok(opened) => opened,
+    let store = match Store::open(&folder) {
+        Ok(store) => store,
         Err(error) => return say(&format!("! {error}")),
     };
     std::thread::scope(|scope| {
         for writer in 0..writers {
-            let (notes, docs, keys, db, say, folder) = (&notes, &docs, &keys, &db, &say, &folder);
+            let (store, say) = (&store, &say);
             let mut dice = fastrand::Rng::with_seed(seed ^ writer << 32);
             scope.spawn(move || {
-                // Beside the folder, so that the next victim replaces the same files.
-                let scratch = folder.with_file_name("files");
-                std::fs::create_dir_all(&scratch).ok();
                 for number in 0..calls {
                     let version = seed % 1_000_000 * 1_000_000 + number * 100 + writer;
                     let (kind, call) = choose(&mut dice, writer, version);
                     let line = encode(writer, &call);
                     say(&format!("?{line}"));
-                    match perform(kind, &call, notes, docs, keys, db, &scratch) {
+                    match store.perform(kind, &call) {
                         Ok(()) => say(&line),
                         Err(error) => return say(&format!("! {error}")),
                     }
@@ -64,7 +62,7 @@ pub fn write() {
             });
         }
     });
-    match db.close() {
+    match store.db.close() {
         Ok(()) => say("."),
         Err(error) => say(&format!("! {error}")),
     }
@@ -79,95 +77,150 @@ fn options() -> CollectionOptions {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Records,
     Keys,
+    Nodes,
+    Edges,
     Batch,
     Transaction,
     File,
 }
 
 fn choose(dice: &mut fastrand::Rng, writer: u64, version: u64) -> (Kind, Call) {
-    let kind = [Kind::Records, Kind::Keys, Kind::Batch, Kind::Transaction, Kind::File][dice.usize(..5)];
-    let mut keys: Vec<String> = (0..dice.usize(1..6))
-        .map(|_| match kind {
-            Kind::Records => format!("r{writer}-{}", dice.u8(..40)),
-            Kind::Keys => format!("k{writer}-{}", dice.u8(..40)),
-            Kind::Batch | Kind::Transaction => format!("{}{writer}-{}", ["r", "k"][dice.usize(..2)], dice.u8(..40)),
-            Kind::File => format!("f{writer}-0"),
+    let kinds = [Kind::Records, Kind::Keys, Kind::Nodes, Kind::Edges, Kind::Batch, Kind::Transaction, Kind::File];
+    let kind = kinds[dice.usize(..kinds.len())];
+    let sorts: &[char] = match kind {
+        Kind::Records => &['r'],
+        Kind::Keys => &['k'],
+        Kind::Nodes => &['n'],
+        Kind::Edges => &['e'],
+        Kind::File => &['f'],
+        Kind::Transaction => &['r', 'k', 'n', 'e'],
+        Kind::Batch => &['r', 'k', 'n', 'e', 'e', 'f'],
+    };
+    let most = if matches!(kind, Kind::Batch | Kind::Transaction) { 10 } else { 6 };
+    let mut keys: Vec<String> = (0..dice.usize(1..most))
+        .map(|_| match sorts[dice.usize(..sorts.len())] {
+            'n' => linked::choose_node(dice, writer),
+            'e' => linked::choose_edge(dice, writer),
+            'f' => format!("f{writer}-0"),
+            sort => format!("{sort}{writer}-{}", dice.u8(..40)),
         })
         .collect();
     keys.sort_unstable();
     keys.dedup();
-    let deletes_all = matches!(kind, Kind::Records) && dice.u8(..4) == 0;
+    // A node that is deleted takes edges along that were put before, and none that come after.
+    dice.shuffle(&mut keys);
+    let deletes_all = matches!(kind, Kind::Records | Kind::Nodes | Kind::Edges) && dice.u8(..4) == 0;
     let each = |key: String, dice: &mut fastrand::Rng| {
-        let deleted = deletes_all || !matches!(kind, Kind::Records | Kind::File) && dice.u8(..4) == 0;
+        let is_mixed = matches!(kind, Kind::Keys | Kind::Batch | Kind::Transaction) && !key.starts_with('f');
+        let deleted = deletes_all || is_mixed && dice.u8(..4) == 0;
         (key, (!deleted).then_some(version))
     };
     (kind, keys.into_iter().map(|key| each(key, dice)).collect())
 }
 
-fn perform(
-    kind: Kind,
-    call: &Call,
-    notes: &Collection,
-    docs: &Collection,
-    keys: &Keyspace,
-    db: &Database,
-    scratch: &Path,
-) -> Result<()> {
-    match kind {
-        Kind::Records => match call[0].1 {
-            Some(_) => {
-                notes.upsert(call.iter().map(|(key, version)| record(key, version.unwrap())).collect()).map(drop)
+/// What the writers write to.
+struct Store {
+    notes: Collection,
+    docs: Collection,
+    keys: Keyspace,
+    links: Graph,
+    db: Database,
+    /// Beside the folder, so that the next victim replaces the same files.
+    scratch: PathBuf,
+}
+
+impl Store {
+    fn open(folder: &Path) -> Result<Self> {
+        let db = Database::open(folder, Options { fresh_rows_max: 60, ..Options::default() })?;
+        let scratch = folder.with_file_name("files");
+        std::fs::create_dir_all(&scratch).ok();
+        Ok(Self {
+            notes: db.collection("notes", options())?,
+            docs: db.collection("docs", options())?,
+            keys: db.kv("keys")?,
+            links: db.graph(linked::GRAPH)?,
+            db,
+            scratch,
+        })
+    }
+
+    fn perform(&self, kind: Kind, call: &Call) -> Result<()> {
+        match kind {
+            Kind::Records => match call[0].1 {
+                Some(_) => {
+                    let records = call.iter().map(|(key, version)| record(key, version.unwrap())).collect();
+                    self.notes.upsert(records).map(drop)
+                }
+                None => self.notes.delete(&call.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>()).map(drop),
+            },
+            Kind::Keys => self.keys.multi_put(
+                call.iter()
+                    .map(|(key, version)| match version {
+                        Some(version) => {
+                            KvOp::Put { key: key.clone().into(), value: value(key, *version), expires_in: None }
+                        }
+                        None => KvOp::Delete { key: key.clone().into() },
+                    })
+                    .collect(),
+            ),
+            Kind::Nodes | Kind::Edges => linked::write(&self.links, call),
+            Kind::Batch => self.write_batch(call),
+            Kind::Transaction => self.transact(call),
+            Kind::File => {
+                let (key, version) = &call[0];
+                self.docs.add(&[self.file(key, *version)?], AddOptions::default()).map(drop)
             }
-            None => notes.delete(&call.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>()).map(drop),
-        },
-        Kind::Keys => keys.multi_put(
-            call.iter()
-                .map(|(key, version)| match version {
-                    Some(version) => {
-                        KvOp::Put { key: key.clone().into(), value: value(key, *version), expires_in: None }
-                    }
-                    None => KvOp::Delete { key: key.clone().into() },
-                })
-                .collect(),
-        ),
-        Kind::Batch => {
-            let mut batch = WriteBatch::new();
-            for (key, version) in call {
-                match (key.starts_with('k'), version) {
-                    (true, Some(version)) => batch.put("keys", key.clone(), value(key, *version)),
-                    (true, None) => batch.delete("keys", key.clone()),
-                    (false, Some(version)) => batch.upsert("notes", vec![record(key, *version)]),
-                    (false, None) => batch.delete_records("notes", vec![key.clone()]),
-                };
-            }
-            db.write(batch)
         }
-        Kind::Transaction => db.transact(1000, |transaction| {
+    }
+
+    fn write_batch(&self, call: &Call) -> Result<()> {
+        let mut batch = WriteBatch::new();
+        for (key, version) in call {
+            match (key.as_bytes()[0], version) {
+                (b'n' | b'e', version) => linked::stage(&mut batch.graph(linked::GRAPH), key, *version)?,
+                (b'f', version) => {
+                    let path = self.file(key, *version)?;
+                    batch.add_files(&self.docs, &[path], AddOptions::default()).map(drop)?;
+                }
+                (b'k', Some(version)) => drop(batch.put("keys", key.clone(), value(key, *version))),
+                (b'k', None) => drop(batch.delete("keys", key.clone())),
+                (_, Some(version)) => drop(batch.upsert("notes", vec![record(key, *version)])),
+                (_, None) => drop(batch.delete_records("notes", vec![key.clone()])),
+            }
+        }
+        self.db.write(batch)
+    }
+
+    fn transact(&self, call: &Call) -> Result<()> {
+        self.db.transact(1000, |transaction| {
             let (keys, notes) = (transaction.kv("keys")?, transaction.collection("notes")?);
+            let links = transaction.graph(linked::GRAPH)?;
             for (key, version) in call {
-                match (key.starts_with('k'), version) {
-                    (true, Some(version)) => {
+                match (key.as_bytes()[0], version) {
+                    (b'n' | b'e', version) => linked::change(&links, key, *version)?,
+                    (b'k', Some(version)) => {
                         keys.get(key)?;
                         keys.put(key.clone(), value(key, *version))?;
                     }
-                    (true, None) => keys.delete(key.clone())?,
-                    (false, Some(version)) => notes.upsert(vec![record(key, *version)])?,
-                    (false, None) => notes.delete(&[key])?,
+                    (b'k', None) => keys.delete(key.clone())?,
+                    (_, Some(version)) => notes.upsert(vec![record(key, *version)])?,
+                    (_, None) => notes.delete(&[key])?,
                 }
             }
             Ok(())
-        }),
-        Kind::File => {
-            let (key, version) = &call[0];
-            let path = scratch.join(format!("{key}.txt"));
-            std::fs::write(&path, format!("{key} version{}", version.unwrap()))
-                .map_err(|error| Error::io(&path, &error))?;
-            docs.add(&[path], AddOptions::default()).map(drop)
-        }
+        })
+    }
+
+    /// A file of that version, as somebody would have written it.
+    fn file(&self, key: &str, version: Option<u64>) -> Result<PathBuf> {
+        let path = self.scratch.join(format!("{key}.txt"));
+        let version = version.expect("files are put");
+        std::fs::write(&path, format!("{key} version{version}")).map_err(|error| Error::io(&path, &error))?;
+        Ok(path)
     }
 }
 
@@ -309,7 +362,12 @@ fn apply(model: &mut Model, line: &str) {
     for word in line.split(' ').skip(1) {
         match word.split_once(':') {
             Some((key, version)) => drop(model.insert(key.to_string(), version.parse().unwrap())),
-            None => drop(model.remove(word)),
+            None => {
+                model.remove(word);
+                if linked::is_node(word) {
+                    linked::remove_edges(model, word);
+                }
+            }
         }
     }
 }
@@ -393,5 +451,6 @@ fn stored(db: &Database, note: &str) -> Model {
             found.insert(key, version);
         }
     }
+    linked::read(db, &mut found, note);
     found
 }
