@@ -1,7 +1,7 @@
 //! Payloads: the bytes that are stored, and JSON.
 
 use nuthatch_filter::{
-    Payload, Schema, datetimes_of, decode, encode, make_datetimes, payload_from_json, payload_to_json, validate,
+    Payload, Schema, datetimes_of, decode, encode, payload_from_json, payload_to_json, payload_with_datetimes, validate,
 };
 
 use crate::Run;
@@ -31,9 +31,8 @@ fn comes_back(payload: &Payload) {
     let json = serde_json::Value::Object(payload_to_json(payload));
     let text = serde_json::to_string(&json).expect("it is JSON");
     let read = serde_json::from_str(&text).expect("JSON of our own");
-    let mut back = payload_from_json(read).expect("a payload's own JSON is a payload");
-    make_datetimes(&mut back, &datetimes_of(payload)).expect("they are where they were");
-    assert_eq!(back, *payload);
+    let back = payload_with_datetimes(read, &datetimes_of(payload));
+    assert_eq!(back.expect("a payload's own JSON, and where its datetimes are, is a payload"), *payload);
 }
 
 pub fn schema() -> Run {

@@ -64,7 +64,8 @@ pub use kv::{Entry, KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, VALUE_BYTES_MAX};
 pub use nuthatch_embed as embed;
 pub use nuthatch_extract::{PassageOptions, WalkOptions, walk};
 pub use nuthatch_filter::{
-    Payload, Value, datetimes_of, format_datetime, make_datetimes, parse_datetime, payload_from_json, payload_to_json,
+    Payload, Value, datetimes_of, format_datetime, parse_datetime, payload_from_json, payload_to_json,
+    payload_with_datetimes,
 };
 pub use nuthatch_text::snippet as text_snippet;
 pub use nuthatch_truth::Damage;

@@ -3,7 +3,9 @@
 //! **Useful for** JSON without loss: datetimes go out as RFC 3339 strings, a list of dotted paths (`events.0.at`) says which strings
 //! they are, and from both they come back as what they were.
 
-use crate::{FilterError, Payload, Value, parse_datetime};
+use serde_json::{Map, Value as Json};
+
+use crate::{FilterError, Payload, Value, parse_datetime, payload_from_json};
 
 /// Paths of all datetimes, in the order of the payload.
 pub fn datetimes_of(payload: &Payload) -> Vec<String> {
@@ -14,12 +16,14 @@ pub fn datetimes_of(payload: &Payload) -> Vec<String> {
     found
 }
 
-/// Makes datetimes of what stands at these paths, in a payload that was read from JSON.
+/// The payload of a JSON object in which these paths lead to datetimes.
 ///
 /// # Errors
-/// [`FilterError::InvalidPayload`] for a path where no datetime can be.
-pub fn make_datetimes(payload: &mut Payload, paths: &[String]) -> Result<(), FilterError> {
-    paths.iter().try_for_each(|path| make(payload, path))
+/// As those of [`payload_from_json`], and [`FilterError::InvalidPayload`] for a path where no datetime can be.
+pub fn payload_with_datetimes(json: Map<String, Json>, paths: &[String]) -> Result<Payload, FilterError> {
+    let mut payload = payload_from_json(Json::Object(json))?;
+    paths.iter().try_for_each(|path| make(&mut payload, path))?;
+    Ok(payload)
 }
 
 fn find(path: &str, value: &Value, found: &mut Vec<String>) {
@@ -65,10 +69,10 @@ fn make(payload: &mut Payload, path: &str) -> Result<(), FilterError> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value as Json, json};
+    use serde_json::json;
 
     use super::*;
-    use crate::{payload_from_json, payload_to_json};
+    use crate::payload_to_json;
 
     #[test]
     fn datetimes_come_back_as_what_they_were() {
@@ -81,16 +85,14 @@ mod tests {
         ]);
         let paths = datetimes_of(&payload);
         assert_eq!(paths, ["events.0.at", "never", "when"]);
-        let mut back = payload_from_json(Json::Object(payload_to_json(&payload))).unwrap();
-        make_datetimes(&mut back, &paths).unwrap();
-        assert_eq!(back, payload);
+        assert_eq!(payload_with_datetimes(payload_to_json(&payload), &paths).unwrap(), payload);
     }
 
     #[test]
     fn a_path_to_no_datetime_is_refused() {
-        let mut payload = payload_from_json(json!({"a": "soon", "b": [true], "c": {"d": 1.5}})).unwrap();
+        let Json::Object(payload) = json!({"a": "soon", "b": [true], "c": {"d": 1.5}}) else { unreachable!() };
         for path in ["a", "b.0", "b.1", "c.d", "c.x", "nothing", ""] {
-            let error = make_datetimes(&mut payload, &[path.to_string()]).unwrap_err().to_string();
+            let error = payload_with_datetimes(payload.clone(), &[path.to_string()]).unwrap_err().to_string();
             assert!(error.contains("datetimes"), "{error}");
         }
     }

@@ -51,7 +51,7 @@ mod value;
 pub use ast::{CompareOp, Filter};
 pub use codec::{CODEC_VERSION, decode, encode};
 pub use columns::{COLUMNS_VERSION, Columns, ColumnsWriter};
-pub use datetimes::{datetimes_of, make_datetimes};
+pub use datetimes::{datetimes_of, payload_with_datetimes};
 pub use error::{FilterError, SyntaxError};
 pub use json::{payload_from_json, payload_to_json};
 pub use parse::{NESTING_MAX, TEXT_BYTES_MAX, parse};

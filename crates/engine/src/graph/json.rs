@@ -1,6 +1,6 @@
 //! Nodes and edges as JSON: in exports, on the command line, in the actions of Flight.
 
-use nuthatch_filter::{Payload, datetimes_of, make_datetimes, payload_from_json, payload_to_json};
+use nuthatch_filter::{Payload, datetimes_of, payload_to_json, payload_with_datetimes};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -78,8 +78,7 @@ impl Line {
     }
 
     pub fn into_either(self) -> Result<NodeOrEdge> {
-        let mut properties = payload_from_json(Value::Object(self.properties))?;
-        make_datetimes(&mut properties, &self.datetimes)?;
+        let properties = payload_with_datetimes(self.properties, &self.datetimes)?;
         let kind = self.kind;
         match (self.id, self.source, self.target, self.weight) {
             (Some(id), None, None, None) => {

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use nuthatch_filter::{datetimes_of, make_datetimes, payload_from_json};
+use nuthatch_filter::{datetimes_of, payload_with_datetimes};
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
@@ -50,8 +50,7 @@ impl<'l> Line<'l> {
     }
 
     pub fn into_record(self) -> Result<Record> {
-        let mut payload = payload_from_json(serde_json::Value::Object(self.payload))?;
-        make_datetimes(&mut payload, &self.datetimes)?;
+        let payload = payload_with_datetimes(self.payload, &self.datetimes)?;
         Ok(Record {
             id: self.id.into_owned(),
             text: self.text.map(Cow::into_owned),

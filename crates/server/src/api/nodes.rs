@@ -2,7 +2,7 @@
 
 use nuthatch_engine::{
     Edge as EngineEdge, EdgeId as EngineEdgeId, Error, Node as EngineNode, Payload, Result as EngineResult,
-    datetimes_of, make_datetimes, payload_from_json, payload_to_json,
+    datetimes_of, payload_to_json, payload_with_datetimes,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -115,9 +115,5 @@ impl From<EngineEdge> for Edge {
 }
 
 fn payload(name: impl Fn() -> String, properties: Map<String, Value>, datetimes: &[String]) -> EngineResult<Payload> {
-    let payload = payload_from_json(Value::Object(properties)).and_then(|mut payload| {
-        make_datetimes(&mut payload, datetimes)?;
-        Ok(payload)
-    });
-    payload.map_err(|error| Error::invalid(format!("{}: {error}", name())))
+    payload_with_datetimes(properties, datetimes).map_err(|error| Error::invalid(format!("{}: {error}", name())))
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use nuthatch_engine::{
-    Error, Record as EngineRecord, Result as EngineResult, Scan, StoredRecord, datetimes_of, make_datetimes,
-    payload_from_json, payload_to_json,
+    Error, Record as EngineRecord, Result as EngineResult, Scan, StoredRecord, datetimes_of, payload_to_json,
+    payload_with_datetimes,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -192,10 +192,7 @@ fn page_default() -> usize {
 impl Record {
     pub fn into_engine(self) -> EngineResult<EngineRecord> {
         let Self { id, text, vector, vectors, payload, datetimes, context, code } = self;
-        let payload = payload_from_json(Value::Object(payload)).and_then(|mut payload| {
-            make_datetimes(&mut payload, &datetimes)?;
-            Ok(payload)
-        });
+        let payload = payload_with_datetimes(payload, &datetimes);
         let payload = payload.map_err(|error| Error::invalid(format!("record {id:?}: {error}")))?;
         let (vector, vectors) = (vector.map(Vector::into_engine), vectors::into_engine(vectors));
         Ok(EngineRecord { id, text, vector, vectors, payload, context, code })
