@@ -116,7 +116,20 @@ pub(crate) struct Budget {
     pub rest_bytes: u64,
 }
 
+/// The cache of index blocks keeps at least one part in so many of its share, and lends answers that are being made as much.
+const CACHE_KEPT_ONE_IN: u64 = 4;
+
 impl Budget {
+    /// What large answers may hold together while they are made: the cache of index blocks lends it.
+    pub fn answer_bytes(&self) -> u64 {
+        self.block_cache_bytes / CACHE_KEPT_ONE_IN
+    }
+
+    /// What the cache does without when others need it.
+    pub fn lendable_bytes(&self) -> u64 {
+        self.block_cache_bytes - self.block_cache_bytes / CACHE_KEPT_ONE_IN
+    }
+
     pub fn split(total: u64) -> Self {
         let work_bytes = (total / 4).max(15_500_000);
         let rest = total - work_bytes;

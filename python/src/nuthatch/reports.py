@@ -134,6 +134,8 @@ class MemoryStats:
     truth_table_reader_bytes: int
     block_cache_bytes: int
     fresh_bytes: int
+    #: Searches, listings and reads under way: what they are reckoned to hold.
+    answer_bytes: int
     text_index_bytes: int
     #: Row ids and dead rows of open segments.
     segment_bytes: int
@@ -142,7 +144,7 @@ class MemoryStats:
     #: Embedding models, beside the budget.
     embedder_bytes: int
     engine_bytes: int
-    #: In use by none of the parts above: calls under way, and the program that the engine is in.
+    #: In use by none of the parts above: writes under way, and the program that the engine is in.
     heap_other_bytes: int
     #: Freed, and kept by the allocator.
     heap_free_bytes: int

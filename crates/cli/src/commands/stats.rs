@@ -94,6 +94,7 @@ fn show(out: &mut Out, stats: &nuthatch_engine::Stats) -> Result<(), Failure> {
     part(out, "its tables' indexes", memory.truth_table_reader_bytes)?;
     part(out, "cache of index blocks", memory.block_cache_bytes)?;
     part(out, "records not in an index yet", memory.fresh_bytes)?;
+    part(out, "answers under way", memory.answer_bytes)?;
     part(out, "text index", memory.text_index_bytes)?;
     part(out, "row ids of segments", memory.segment_bytes)?;
     part(out, "together", memory.engine_bytes)?;

@@ -116,13 +116,14 @@ pub fn print_memory(when: &str, memory: &MemoryStats) {
         (memory.accounted_bytes as f64 / system as f64 - 1.0) * 100.0
     );
     println!(
-        "  truth cache {} (of it write buffers {}), table readers {}, block cache {}, fresh {}, text {}, segments {}, build {}, other heap {}, \
+        "  truth cache {} (of it write buffers {}), table readers {}, block cache {}, fresh {}, answers {}, text {}, segments {}, build {}, other heap {}, \
          free heap {}, stacks {}, program {}",
         mib(memory.truth_cache_bytes),
         mib(memory.truth_write_buffer_bytes),
         mib(memory.truth_table_reader_bytes),
         mib(memory.block_cache_bytes),
         mib(memory.fresh_bytes),
+        mib(memory.answer_bytes),
         mib(memory.text_index_bytes),
         mib(memory.segment_bytes),
         mib(memory.build_bytes),

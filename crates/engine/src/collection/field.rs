@@ -252,6 +252,11 @@ impl Fields {
         Ok(found)
     }
 
+    /// What one vector of each field takes in memory, as it is read.
+    pub fn components_bytes(&self) -> usize {
+        self.all.iter().map(|field| field.dim.unwrap_or(0) * size_of::<f32>()).sum()
+    }
+
     /// The unnamed vector, and the others by name.
     pub fn split(&self, vectors: FieldVectors) -> (Option<Vec<f32>>, NamedVectors) {
         let (mut unnamed, mut named) = (None, NamedVectors::new());

@@ -61,7 +61,7 @@ pub use write::{Deleted, Upserted};
 use crate::collection::field::{Field, Fields};
 use crate::collection::meta::{Counters, Meta, meta_key};
 use crate::collection::state::State;
-use crate::database::Shared;
+use crate::database::{RowLength, Shared};
 use crate::durability::Durability;
 use crate::tenant::Tenant;
 use crate::{Error, Result};
@@ -132,6 +132,7 @@ pub(crate) struct Core {
     pub dropped: std::sync::atomic::AtomicBool,
     /// Somebody called since it was last looked at whether it may be let go.
     pub used: std::sync::atomic::AtomicBool,
+    pub row_length: RowLength,
 }
 
 /// What only the writer changes.

@@ -17,7 +17,7 @@ use crate::collection::pace::Pace;
 use crate::collection::segment::Segment;
 use crate::collection::state::{Health, SegmentView, State};
 use crate::collection::{Core, EmbedderChoice, Writer};
-use crate::database::Shared;
+use crate::database::{RowLength, Shared};
 use crate::record::Row;
 use crate::tenant::Tenant;
 use crate::{Error, Result};
@@ -66,6 +66,7 @@ impl Core {
             dropped: false.into(),
             used: true.into(),
             flush_wanted: false.into(),
+            row_length: RowLength::default(),
         };
         let mut state = core.load(&counters)?;
         core.replay(&mut state, &counters)?;

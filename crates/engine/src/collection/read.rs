@@ -3,13 +3,14 @@
 use nuthatch_filter::Filter;
 use nuthatch_truth::{Reader, Table, Truth};
 
-use crate::Result;
 use crate::collection::field::{Field, FieldVectors, Fields};
 use crate::collection::pace::Pace;
 use crate::collection::visit::{Passing, PassingVector, Visitor, Wanted};
 use crate::collection::write::row_from;
 use crate::collection::{Collection, Core, NamedVectors};
+use crate::database::{Room, in_memory, in_the_end};
 use crate::record::{Row, StoredRecord};
+use crate::{Error, Result};
 
 /// A listing.
 #[derive(Clone, Debug, Default)]
@@ -124,32 +125,64 @@ impl Core {
         vectors: bool,
     ) -> Result<Vec<Option<StoredRecord>>> {
         let fields = self.fields();
-        let there: Vec<u64> = rows.iter().flatten().copied().collect();
-        let keys: Vec<Vec<u8>> = there.iter().map(|row| self.shard.number_key(*row)).collect();
-        let mut stored = reader.multi_get(Table::Records, &keys)?.into_iter();
-        let mut found = match vectors {
-            true => fields.vectors_of(reader, self.shard, &there)?,
-            false => vec![FieldVectors::new(); keys.len()],
+        let there = rows.iter().enumerate().filter_map(|(at, row)| row.map(|row| (at, row)));
+        let (places, there): (Vec<usize>, Vec<u64>) = there.unzip();
+        let mut records = vec![None; rows.len()];
+        let mut room = self.shared.room();
+        self.read_each(reader, &there, vectors, &mut room, &mut |at, found| {
+            let Some((stored, vectors)) = found else { return Ok(()) };
+            let (vector, vectors) = fields.split(vectors);
+            records[places[at]] = Some(StoredRecord {
+                payload: stored.payload()?,
+                id: stored.id,
+                text: stored.text,
+                context: stored.context,
+                vector,
+                vectors,
+            });
+            Ok(())
+        })?;
+        Ok(records)
+    }
+
+    /// Reads rows, some at a time, so that what is stored is not held beside what is made of it. Shows each with its place, `None` where
+    /// it is not there.
+    pub(crate) fn read_each(
+        &self,
+        reader: &dyn Reader,
+        rows: &[u64],
+        vectors: bool,
+        room: &mut Room<'_>,
+        show: &mut dyn FnMut(usize, Option<(Row, FieldVectors)>) -> Result<()>,
+    ) -> Result<()> {
+        let fields = self.fields();
+        let vector_bytes = if vectors { fields.components_bytes() } else { 0 };
+        let (mut pace, mut at, mut held) = (Pace::default(), 0, 0);
+        while at < rows.len() {
+            let some = &rows[at..rows.len().min(at + pace.rows())];
+            let keys: Vec<Vec<u8>> = some.iter().map(|row| self.shard.number_key(*row)).collect();
+            let stored = reader.multi_get(Table::Records, &keys)?;
+            let bytes: usize = stored.iter().flatten().map(Vec::len).sum();
+            pace.learn(bytes + some.len() * vector_bytes);
+            self.row_length.learn(some.len(), bytes as u64);
+            held += in_memory(some.len(), bytes as u64) + (some.len() * vector_bytes) as u64;
+            room.holds(held, in_the_end(rows.len(), at + some.len(), held))?;
+            let vectors = match vectors {
+                true => fields.vectors_of(reader, self.shard, some)?,
+                false => vec![FieldVectors::new(); some.len()],
+            };
+            for (stored, vectors) in stored.into_iter().zip(vectors) {
+                show(at, stored.map(|stored| Ok::<_, Error>((Row::decode(&stored)?, vectors))).transpose()?)?;
+                at += 1;
+            }
         }
-        .into_iter();
-        rows.iter()
-            .map(|row| {
-                let Some(stored) = row.and_then(|_| stored.next().zip(found.next())) else {
-                    return Ok(None);
-                };
-                let (Some(stored), vectors) = stored else { return Ok(None) };
-                let stored = Row::decode(&stored)?;
-                let (vector, vectors) = fields.split(vectors);
-                Ok(Some(StoredRecord {
-                    payload: stored.payload()?,
-                    id: stored.id,
-                    text: stored.text,
-                    context: stored.context,
-                    vector,
-                    vectors,
-                }))
-            })
-            .collect()
+        Ok(())
+    }
+
+    /// What so many records are reckoned to hold.
+    pub(crate) fn reckon_records(&self, records: usize, vectors: bool) -> u64 {
+        let vector_bytes = if vectors { self.fields().components_bytes() * records } else { 0 };
+        self.row_length.reckon(records) + vector_bytes as u64
     }
 }
 

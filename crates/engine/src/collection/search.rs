@@ -5,24 +5,26 @@ use std::time::Instant;
 
 use nuthatch_filter::Filter;
 use nuthatch_text::RowFilter;
-use nuthatch_truth::{Reader, Table};
+use nuthatch_truth::Reader;
 use nuthatch_vector::VectorError;
 use roaring::RoaringTreemap;
 
 use crate::collection::explain::{Explain, TextPlan, VectorPlan};
-use crate::collection::field::{Field, FieldVectors, Fields};
+use crate::collection::field::{Field, Fields};
 use crate::collection::fusion::{Found, LegKind};
 use crate::collection::place::Place;
 use crate::collection::request::{Answer, Hit, Leg, Legs, Mode, Search};
 use crate::collection::state::{Health, Matching, SegmentView};
 use crate::collection::vector_leg::Ask;
 use crate::collection::{Collection, Core, EmbedderChoice};
+use crate::database::{Room, SMALL_BYTES_MAX};
 use crate::process::caller;
-use crate::record::Row;
 use crate::{Error, Result};
 
 /// Candidates per leg of a hybrid search at least: ranks below that hardly move a fused score.
 const HYBRID_DEPTH_MIN: usize = 100;
+/// What a candidate of one leg takes on its way through comparing and ranking.
+const CANDIDATE_BYTES: usize = 128;
 /// Times a search is begun anew when a row vanished under it, before it answers with what is left.
 const RETRIES_MAX: u32 = 5;
 
@@ -87,9 +89,11 @@ impl Core {
             return Err(VectorError::Stopped.into()); // before a text is embedded for nothing
         }
         let query = self.query(place, search, &fields)?;
+        let is_over = || search.is_over(deadline);
+        let mut room = self.shared.room_for(self.reckon(place, search, &query), &is_over)?;
         let mut retries = 0;
         loop {
-            match self.search_once(place, search, &query, deadline) {
+            match self.search_once(place, search, &query, deadline, &mut room) {
                 Ok((answer, complete)) if complete || retries >= RETRIES_MAX => {
                     return Ok(Answer { explain: Explain { retries, ..answer.explain }, ..answer });
                 }
@@ -189,6 +193,20 @@ impl Core {
         Ok(self.embedder()?.map(|embedder| embedder.embed_query(text)).transpose()?)
     }
 
+    /// What a search may come to hold: candidates, and hits with what they carry.
+    fn reckon(&self, place: Place<'_>, search: &Search, query: &Query<'_>) -> u64 {
+        let of = |rows: usize| {
+            let depth = search.depth().max(HYBRID_DEPTH_MIN).min(rows);
+            let candidates = depth * (query.legs.len() + 1) * CANDIDATE_BYTES;
+            self.reckon_records(search.limit.min(rows), search.include.vector) + candidates as u64
+        };
+        match of(usize::MAX) {
+            small if small <= SMALL_BYTES_MAX => small,
+            // A small collection has no large answers, whatever the limit.
+            _ => of(usize::try_from(place.state.read().rows_max()).unwrap_or(usize::MAX)),
+        }
+    }
+
     /// One pass. False when a row that was found could not be read any more.
     fn search_once(
         &self,
@@ -196,6 +214,7 @@ impl Core {
         search: &Search,
         query: &Query<'_>,
         deadline: Option<Instant>,
+        room: &mut Room<'_>,
     ) -> std::result::Result<(Answer, bool), Trouble> {
         let leg_depth = match query.mode == Mode::Hybrid || query.legs.len() > 1 {
             true => search.depth().max(HYBRID_DEPTH_MIN),
@@ -314,7 +333,7 @@ impl Core {
         let next_offset = (ranked.len() >= search.depth() && search.depth() < crate::collection::request::LIMIT_MAX)
             .then_some(search.depth());
         let ranked: Vec<_> = ranked.into_iter().skip(search.offset).take(search.limit).collect();
-        let (hits, all_there) = self.read_hits(place.reader, ranked, search)?;
+        let (hits, all_there) = self.read_hits(place.reader, ranked, search, room)?;
         Ok((Answer { hits, degraded, next_offset, explain }, complete && all_there))
     }
 
@@ -324,20 +343,14 @@ impl Core {
         reader: &dyn Reader,
         ranked: Vec<(u64, f32, Legs)>,
         search: &Search,
+        room: &mut Room<'_>,
     ) -> Result<(Vec<Hit>, bool)> {
         let fields = self.fields();
         let rows: Vec<u64> = ranked.iter().map(|(row, ..)| *row).collect();
-        let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.shard.number_key(*row)).collect();
-        let stored = reader.multi_get(Table::Records, &keys)?;
-        let vectors = match search.include.vector {
-            true => fields.vectors_of(reader, self.shard, &rows)?,
-            false => vec![FieldVectors::new(); keys.len()],
-        };
         let mut hits = Vec::with_capacity(ranked.len());
-        let wanted = ranked.len();
-        for (((_, score, legs), stored), vectors) in ranked.into_iter().zip(stored).zip(vectors) {
-            let Some(stored) = stored else { continue };
-            let stored = Row::decode(&stored)?;
+        let (wanted, mut ranked) = (ranked.len(), ranked.into_iter());
+        self.read_each(reader, &rows, search.include.vector, room, &mut |_, found| {
+            let (Some((_, score, legs)), Some((stored, vectors))) = (ranked.next(), found) else { return Ok(()) };
             let (vector, vectors) = fields.split(vectors);
             hits.push(Hit {
                 score,
@@ -352,7 +365,8 @@ impl Core {
                 legs,
                 id: stored.id,
             });
-        }
+            Ok(())
+        })?;
         let all_there = hits.len() == wanted;
         Ok((hits, all_there))
     }

@@ -161,6 +161,14 @@ impl State {
         (self.active.len() + self.frozen.as_ref().map_or(0, |f| f.rows.len())).max(self.tail.len())
     }
 
+    /// Rows that there are at most; nobody knows while an index is damaged.
+    pub fn rows_max(&self) -> u64 {
+        match self.segments_health {
+            Health::Sound => self.segments.iter().map(SegmentView::live).sum::<u64>() + self.fresh_rows() as u64,
+            Health::Broken(_) => u64::MAX,
+        }
+    }
+
     /// Bytes of memory that stay with the open segments and with the removed rows, whatever is asked.
     pub fn segment_bytes(&self) -> u64 {
         let of_view = |view: &SegmentView| view.segment.resident_bytes() + view.dead.serialized_size() as u64;

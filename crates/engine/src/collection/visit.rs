@@ -13,6 +13,7 @@ use nuthatch_truth::{Direction, Reader, Table};
 use crate::collection::exact::row_of;
 use crate::collection::field::{Field, Fields};
 use crate::collection::{Core, Scan};
+use crate::database::{in_memory, in_the_end};
 use crate::record::{RowParts, StoredRecord};
 use crate::{Error, Result};
 
@@ -93,6 +94,7 @@ impl Core {
         let vector_bytes: usize = vector_fields.iter().map(|field| field.row_bytes()).sum();
         let reads_payload = wanted.payload || scan.filter.is_some();
         let (mut rows, mut page_bytes, mut failed) = (Vec::new(), 0, None);
+        let mut room = self.shared.room();
         let start = self.shard.number_key(from);
         snapshot.scan(Table::Records, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
             let mut one = || -> Result<bool> {
@@ -110,6 +112,9 @@ impl Core {
                 Ok(true) => {
                     rows.push(row_of(key));
                     page_bytes += bytes.len() + vector_bytes;
+                    let held = in_memory(rows.len(), page_bytes as u64);
+                    let most = in_memory(scan.limit, PAGE_BYTES_MAX as u64);
+                    failed = room.holds(held, in_the_end(scan.limit, rows.len(), held).min(most)).err();
                 }
                 Ok(false) => {}
                 Err(error) => failed = Some(error),

@@ -1,5 +1,6 @@
 //! The database: one folder, its collections, what they share.
 
+mod answers;
 mod borrowed;
 mod collections;
 mod doctor;
@@ -22,6 +23,7 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 
+pub(crate) use answers::{Answers, Room, RowLength, SMALL_BYTES_MAX, in_memory, in_the_end};
 pub(crate) use collections::check_name;
 pub use doctor::{Doctor, Finding};
 pub(crate) use maintenance::yield_to_others;

@@ -1,4 +1,5 @@
-//! What stays in memory of open indexes, kept inside the budget: norms, dictionaries, row ids, readers.
+//! What stays in memory of open indexes, kept inside the budget: norms, dictionaries, row ids, readers; and the cache of index
+//! blocks, which gives way to that and to [answers](super::answers).
 //!
 //! It has a share, `rest`. When open collections hold more, those that nobody called lately are closed; what the others hold beyond
 //! it is taken from the block cache, down to a quarter of that; and what is more still is closed as soon as nobody holds it, the
@@ -13,27 +14,30 @@ use std::sync::atomic::Ordering;
 use crate::collection::Core;
 use crate::database::Shared;
 
-/// The cache keeps at least one part in so many of its share.
-const CACHE_KEPT_ONE_IN: u64 = 4;
-
 impl Shared {
     /// Brings what open collections hold back into the budget. To be called when it may have grown.
     pub(crate) fn fit(&self) {
-        self.fit_into(self.budget.rest_bytes, self.budget.block_cache_bytes);
+        self.fit_into(self.budget.rest_bytes, self.budget.lendable_bytes());
+        self.fit_cache();
     }
 
-    fn fit_into(&self, share: u64, cache: u64) {
+    /// Gives the cache what others do not have of it.
+    pub(crate) fn fit_cache(&self) {
+        let over = self.residents_over_bytes.load(Ordering::Relaxed).saturating_add(self.answers.lent_bytes());
+        self.cache.set_capacity(self.budget.block_cache_bytes - over.min(self.budget.lendable_bytes()));
+    }
+
+    fn fit_into(&self, share: u64, lendable: u64) {
         let mut over = self.resident_bytes().saturating_sub(share);
         if over > 0 {
             self.close_while(|core| !core.used.load(Ordering::Relaxed), 0);
             over = self.resident_bytes().saturating_sub(share);
         }
-        let lendable = cache - cache / CACHE_KEPT_ONE_IN;
         if over > lendable {
             self.close_while(|_| true, share + lendable);
             over = self.resident_bytes().saturating_sub(share);
         }
-        self.cache.set_capacity(cache - over.min(lendable));
+        self.residents_over_bytes.store(over, Ordering::Relaxed);
     }
 
     /// Bytes that the indexes of open collections hold, outside of the caches.
@@ -67,6 +71,7 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use super::Ordering;
     use crate::database::Database;
     use crate::*;
 
@@ -84,16 +89,20 @@ mod tests {
         let held = db.existing_collection("b").unwrap();
         let bytes = shared.resident_bytes();
         assert!(bytes > 0);
-        shared.fit_into(bytes, 8 * bytes);
-        assert_eq!(shared.cache.capacity_bytes(), 8 * bytes);
-        shared.fit_into(bytes / 2, 8 * bytes);
-        assert_eq!(
-            (shared.open_collections().len(), shared.cache.capacity_bytes()),
-            (3, 8 * bytes - bytes.div_ceil(2))
-        );
-        shared.fit_into(0, 1000);
+        let cache = shared.budget.block_cache_bytes;
+        let fit_into = |share, lendable| {
+            shared.fit_into(share, lendable);
+            shared.fit_cache();
+            cache - shared.cache.capacity_bytes()
+        };
+        assert_eq!(fit_into(bytes, bytes), 0);
+        assert_eq!((fit_into(bytes / 2, bytes), shared.open_collections().len()), (bytes.div_ceil(2), 3));
+        let left = fit_into(0, 750);
         let open: Vec<String> = shared.open_collections().iter().map(|core| core.name.clone()).collect();
-        assert_eq!((open, shared.cache.capacity_bytes()), (vec!["b".to_string()], 250));
+        assert_eq!((open, left), (vec!["b".to_string()], shared.resident_bytes()));
+        shared.residents_over_bytes.store(2 * cache, Ordering::Relaxed);
+        shared.fit_cache();
+        assert_eq!(shared.cache.capacity_bytes(), cache / 4, "it keeps a quarter");
         assert_eq!(held.len().unwrap(), 20);
         assert_eq!(db.existing_collection("a").unwrap().len().unwrap(), 20);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard
 
 use crate::collection::Core;
 use crate::collection::meta::EmbedderMeta;
+use crate::database::Answers;
 use crate::database::opened::Opened;
 use crate::database::pressure::Gauge;
 use crate::database::syncer::Syncer;
@@ -71,6 +72,9 @@ pub(crate) struct Shared {
     /// Held by whoever uses the share of the budget for work: a text commit or merge, the columns of a segment. Nothing is asked for while
     /// it is held.
     pub working: Mutex<()>,
+    pub answers: Answers,
+    /// By how much open indexes are over their share.
+    pub residents_over_bytes: AtomicU64,
     /// One backup at a time.
     pub backing_up: Mutex<()>,
     /// While above 0, no change is trimmed from any log: a backup needs those that its copies of the indexes lack.
@@ -155,6 +159,8 @@ impl Shared {
             snapshots: Snapshots::default(),
             lock: Mutex::new(Some(lock)),
             working: Mutex::new(()),
+            answers: Answers::new(budget.answer_bytes()),
+            residents_over_bytes: AtomicU64::new(0),
             backing_up: Mutex::new(()),
             log_pins: AtomicUsize::new(0),
         })

@@ -44,6 +44,8 @@ pub struct MemoryStats {
     pub block_cache_bytes: u64,
     /// Rows that wait outside the indexes.
     pub fresh_bytes: u64,
+    /// Searches, listings and reads under way: what they are reckoned to hold.
+    pub answer_bytes: u64,
     pub text_index_bytes: u64,
     /// Row ids and dead rows of open segments.
     pub segment_bytes: u64,
@@ -53,7 +55,7 @@ pub struct MemoryStats {
     pub embedder_bytes: u64,
     /// Sum of the parts that the budget covers.
     pub engine_bytes: u64,
-    /// In use, but by none of the parts above: calls under way, text writers, and the program that the engine is in.
+    /// In use, but by none of the parts above: writes under way, text writers, and the program that the engine is in.
     pub heap_other_bytes: u64,
     /// Freed, and kept by the allocator for the next that asks.
     pub heap_free_bytes: u64,
@@ -99,6 +101,7 @@ impl Database {
             truth_write_buffer_bytes: truth.write_buffer_bytes,
             truth_table_reader_bytes: truth.table_reader_bytes,
             block_cache_bytes: shared.cache.resident_bytes(),
+            answer_bytes: shared.answers.held_bytes(),
             embedder_bytes: shared.embedder_bytes(),
             ..MemoryStats::of(&shared.open_collections())
         };
@@ -106,6 +109,7 @@ impl Database {
             + memory.truth_table_reader_bytes
             + memory.block_cache_bytes
             + memory.fresh_bytes
+            + memory.answer_bytes
             + memory.text_index_bytes
             + memory.segment_bytes;
         memory.account_for_the_rest();

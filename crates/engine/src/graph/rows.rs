@@ -15,7 +15,7 @@ pub(crate) trait Rows {
     fn page(&self, scan: &KeyScan) -> Result<KeyPage>;
 }
 
-/// Those of a keyspace, as `reader` has them.
+/// Those of a keyspace, as `reader` has them. No page waits for room: who deletes nodes holds the commit lock.
 pub(crate) struct Live<'r> {
     pub space: &'r Space,
     pub reader: &'r dyn Reader,
@@ -23,11 +23,11 @@ pub(crate) struct Live<'r> {
 
 impl Rows for Live<'_> {
     fn values(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.space.multi_get(self.reader, keys, self.space.now_ms())
+        self.space.multi_get(self.reader, keys, self.space.now_ms(), &mut self.space.shared.room_at_once())
     }
 
     fn page(&self, scan: &KeyScan) -> Result<KeyPage> {
-        self.space.page(self.reader, scan, self.space.now_ms())
+        self.space.page(self.reader, scan, self.space.now_ms(), &mut self.space.shared.room_at_once())
     }
 }
 

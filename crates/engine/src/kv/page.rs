@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use nuthatch_truth::{Direction, Reader, Shard, Table};
 
+use crate::database::{Room, in_memory, in_the_end};
 use crate::kv::Space;
 use crate::kv::value::{Body, Layout};
 use crate::{Error, Result};
@@ -111,7 +112,13 @@ const PAGE_BYTES_MAX: u64 = 64 << 20;
 const ENTRIES_EXPECTED_MAX: usize = 256;
 
 impl Space {
-    pub(crate) fn page(&self, reader: &dyn Reader, scan: &KeyScan, now_ms: u64) -> Result<KeyPage> {
+    pub(crate) fn page(
+        &self,
+        reader: &dyn Reader,
+        scan: &KeyScan,
+        now_ms: u64,
+        room: &mut Room<'_>,
+    ) -> Result<KeyPage> {
         if scan.limit == 0 || scan.limit > 10_000 {
             return Err(Error::invalid(format!("a page of {} keys; ask for 1 to 10,000", scan.limit)));
         }
@@ -119,6 +126,7 @@ impl Space {
         let direction = if scan.reverse { Direction::Reverse } else { Direction::Forward };
         let mut entries: Vec<(Vec<u8>, Vec<u8>)> = Vec::with_capacity(scan.limit.min(ENTRIES_EXPECTED_MAX));
         let (mut large, mut failed, mut more, mut bytes) = (Vec::new(), None, false, 0);
+        let mut key_bytes = 0;
         reader.scan(Table::Kv, &from, &to, direction, &mut |key, value| {
             let layout = match Layout::of(value) {
                 Ok(layout) => layout,
@@ -141,7 +149,16 @@ impl Space {
                 large.push((entries.len(), Body::Large { number, bytes: length }));
             }
             entries.push((Shard::suffix(key).to_vec(), value[..shown].to_vec()));
-            ControlFlow::Continue(())
+            key_bytes += key.len() as u64;
+            let held = in_memory(entries.len(), key_bytes) + bytes;
+            let most = in_memory(scan.limit, 0) + PAGE_BYTES_MAX;
+            match room.holds(held, in_the_end(scan.limit, entries.len(), held).min(most)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
         })?;
         if let Some(error) = failed {
             return Err(error);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use nuthatch_truth::{Direction, Reader, Table, Truth};
 
+use crate::database::{Room, in_memory, in_the_end};
 use crate::kv::page::{KeyPage, KeyScan};
 use crate::kv::value::{Body, Stored};
 use crate::kv::{Entry, Keyspace, Space};
@@ -12,6 +13,8 @@ use crate::{Error, Result};
 
 /// Keys up to which [`Keyspace::count_estimate`] counts instead of estimating.
 pub(crate) const COUNTED_KEYS: u64 = 10_000;
+/// Values that are read together: what is read has its room when it is looked at.
+const READ_AT_ONCE: usize = 256;
 
 impl Keyspace {
     /// The value of a key; `None` when there is none, or it has expired.
@@ -24,7 +27,7 @@ impl Keyspace {
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         self.space.check_open()?;
         let truth = self.space.shared.truth()?;
-        self.space.multi_get(&*truth.snapshot(), keys, self.space.now_ms())
+        self.space.multi_get(&*truth.snapshot(), keys, self.space.now_ms(), &mut self.space.shared.room())
     }
 
     /// The values of several keys with when they expire, in their order, as of one moment.
@@ -38,7 +41,7 @@ impl Keyspace {
                 found => return Ok(vec![found.map(|stored| self.space.entry_of(&*truth, stored)).transpose()?]),
             }
         }
-        self.space.entries(&*truth.snapshot(), keys, self.space.now_ms())
+        self.space.entries(&*truth.snapshot(), keys, self.space.now_ms(), &mut self.space.shared.room())
     }
 
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
@@ -62,7 +65,7 @@ impl Keyspace {
     pub fn scan(&self, scan: &KeyScan) -> Result<KeyPage> {
         self.space.check_open()?;
         let truth = self.space.shared.truth()?;
-        self.space.page(&*truth.snapshot(), scan, self.space.now_ms())
+        self.space.page(&*truth.snapshot(), scan, self.space.now_ms(), &mut self.space.shared.room())
     }
 
     /// About how many keys begin with `prefix`: exact up to 10,000, from the sizes of files beyond. Keys that have expired and
@@ -107,8 +110,10 @@ impl Space {
             // Its bytes lie elsewhere, and may be replaced between two reads: both as of one moment.
             Some(_) => {
                 let snapshot = truth.snapshot();
-                let stored = self.stored(&*snapshot, key, self.now_ms())?;
-                stored.map(|stored| self.whole(&*snapshot, stored.body)).transpose()
+                let Some(stored) = self.stored(&*snapshot, key, self.now_ms())? else { return Ok(None) };
+                let mut room = self.shared.room();
+                room.holds(stored.body.bytes(), stored.body.bytes())?;
+                self.whole(&*snapshot, stored.body).map(Some)
             }
         }
     }
@@ -124,8 +129,9 @@ impl Space {
         reader: &dyn Reader,
         keys: &[K],
         now_ms: u64,
+        room: &mut Room<'_>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
-        let found = self.entries(reader, keys, now_ms)?;
+        let found = self.entries(reader, keys, now_ms, room)?;
         Ok(found.into_iter().map(|entry| entry.map(|entry| entry.value)).collect())
     }
 
@@ -134,17 +140,21 @@ impl Space {
         reader: &dyn Reader,
         keys: &[K],
         now_ms: u64,
+        room: &mut Room<'_>,
     ) -> Result<Vec<Option<Entry>>> {
-        let keys: Vec<Vec<u8>> = keys.iter().map(|key| self.shard.key(key.as_ref())).collect();
-        let found = reader.multi_get(Table::Kv, &keys)?.into_iter().map(|bytes| {
-            let Some(bytes) = bytes else { return Ok(None) };
-            let stored = Stored::decode(bytes)?;
-            match stored.is_expired(now_ms) {
-                true => Ok(None),
-                false => self.entry_of(reader, stored).map(Some),
+        let mut entries = Vec::with_capacity(keys.len());
+        let mut held = 0;
+        for some in keys.chunks(READ_AT_ONCE) {
+            let some: Vec<Vec<u8>> = some.iter().map(|key| self.shard.key(key.as_ref())).collect();
+            for bytes in reader.multi_get(Table::Kv, &some)? {
+                let stored = bytes.map(Stored::decode).transpose()?.filter(|stored| !stored.is_expired(now_ms));
+                let bytes = stored.as_ref().map_or(0, |stored| stored.body.bytes());
+                held += in_memory(1, 0) + bytes;
+                room.holds(held, in_the_end(keys.len(), entries.len() + 1, held))?;
+                entries.push(stored.map(|stored| self.entry_of(reader, stored)).transpose()?);
             }
-        });
-        found.collect()
+        }
+        Ok(entries)
     }
 
     /// What is stored as others may have it; `reader` must be the one that gave it.

@@ -20,6 +20,16 @@ pub(crate) enum Body {
     Large { number: u64, bytes: u64 },
 }
 
+impl Body {
+    /// Of the value, wherever it is.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Inline(value) => value.len() as u64,
+            Self::Large { bytes, .. } => *bytes,
+        }
+    }
+}
+
 /// What is stored for a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stored {
@@ -55,11 +65,7 @@ impl Stored {
 
     /// Bytes that a limit counts for it and its key.
     pub fn counted_bytes(&self, key_bytes: usize) -> u64 {
-        let value = match &self.body {
-            Body::Inline(value) => value.len() as u64,
-            Body::Large { bytes, .. } => *bytes,
-        };
-        key_bytes as u64 + value
+        key_bytes as u64 + self.body.bytes()
     }
 
     pub fn is_expired(&self, now_ms: u64) -> bool {

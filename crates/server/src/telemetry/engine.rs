@@ -55,6 +55,7 @@ fn told(stats: &Stats) -> Vec<Told> {
                 part("truth_table_readers", memory.truth_table_reader_bytes),
                 part("block_cache", memory.block_cache_bytes),
                 part("fresh_rows", memory.fresh_bytes),
+                part("answers", memory.answer_bytes),
                 part("text_index", memory.text_index_bytes),
                 part("segments", memory.segment_bytes),
                 part("build", memory.build_bytes),

@@ -1,0 +1,302 @@
+//! Room for answers while they are made: what searches, listings and reads hold until they hand it out.
+//!
+//! **Useful for** many large answers at once: each waits until there is room for it, so that together they hold no more than a share of
+//! the budget. **Not for** what callers do with answers: once handed out, they are theirs.
+//!
+//! The share is a quarter of the cache of index blocks, which lends it while it is used ([`Shared::fit`]). Answers of up to
+//! [`SMALL_BYTES_MAX`] are counted, and never wait.
+//!
+//! **Invariant:** large answers together are reckoned to no more than the share, or one is made alone. Whoever waits has nothing of
+//! the share, so nobody waits for somebody who waits.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use nuthatch_vector::VectorError;
+use parking_lot::{Condvar, Mutex};
+
+use crate::database::Shared;
+use crate::{Error, Result};
+
+/// An answer of so many bytes is not worth waiting for.
+pub(crate) const SMALL_BYTES_MAX: u64 = 64 << 10;
+/// How often somebody who waits looks whether the call was given up.
+const LOOK: Duration = Duration::from_millis(50);
+/// What is lent and not used goes back by halves; what is less than this at once.
+const LENT_BYTES_MIN: u64 = 1 << 20;
+/// A record, hit or entry in memory, beside its bytes.
+const ROW_OVERHEAD_BYTES: u64 = 320;
+/// A row as it is reckoned when none was read yet.
+const ROW_BYTES_FIRST: u32 = 512;
+
+/// What the answers hold that are being made.
+pub(crate) struct Answers {
+    share_bytes: u64,
+    /// Of all, small ones included.
+    held_bytes: AtomicU64,
+    /// What the cache does without.
+    lent_bytes: AtomicU64,
+    large: Mutex<Large>,
+    freed: Condvar,
+}
+
+#[derive(Default)]
+struct Large {
+    bytes: u64,
+    next_ticket: u64,
+    /// In their order: the first is served first.
+    waiting: BTreeSet<u64>,
+}
+
+impl Answers {
+    pub fn new(share_bytes: u64) -> Self {
+        Self {
+            share_bytes,
+            held_bytes: AtomicU64::new(0),
+            lent_bytes: AtomicU64::new(0),
+            large: Mutex::default(),
+            freed: Condvar::new(),
+        }
+    }
+
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes.load(Ordering::Relaxed)
+    }
+
+    pub fn lent_bytes(&self) -> u64 {
+        self.lent_bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// Room for one answer, until it is dropped.
+pub(crate) struct Room<'s> {
+    shared: &'s Shared,
+    /// Whether the call was given up.
+    is_over: &'s dyn Fn() -> bool,
+    bytes: u64,
+    is_large: bool,
+    /// False: it is counted, and taken at once.
+    waits: bool,
+}
+
+impl Shared {
+    /// Takes room for an answer that is reckoned to so many bytes, and waits for it where that is a large one.
+    ///
+    /// # Errors
+    /// `Unavailable` when `is_over` says that the call was given up, `Closed` when the database was closed meanwhile.
+    pub fn room_for<'s>(&'s self, bytes: u64, is_over: &'s dyn Fn() -> bool) -> Result<Room<'s>> {
+        let mut room = Room { is_over, ..self.room() };
+        room.holds(bytes, bytes)?;
+        Ok(room)
+    }
+
+    /// Room for an answer of which nothing is known yet.
+    pub fn room(&self) -> Room<'_> {
+        Room { shared: self, is_over: &|| false, bytes: 0, is_large: false, waits: true }
+    }
+
+    /// The same for who must not wait: it may hold what others wait for.
+    pub fn room_at_once(&self) -> Room<'_> {
+        Room { waits: false, ..self.room() }
+    }
+
+    fn wait_for_answers(&self, bytes: u64, is_over: &dyn Fn() -> bool) -> Result<()> {
+        let mut large = self.answers.large.lock();
+        let ticket = large.next_ticket;
+        large.next_ticket += 1;
+        large.waiting.insert(ticket);
+        let outcome = loop {
+            let fits = large.bytes == 0 || large.bytes.saturating_add(bytes) <= self.answers.share_bytes;
+            if fits && large.waiting.first() == Some(&ticket) {
+                large.bytes += bytes;
+                break Ok(());
+            }
+            if let Err(closed) = self.check_open() {
+                break Err(closed);
+            }
+            if is_over() {
+                break Err(Error::from(VectorError::Stopped));
+            }
+            self.answers.freed.wait_for(&mut large, LOOK);
+        };
+        large.waiting.remove(&ticket);
+        drop(large);
+        self.answers.freed.notify_all(); // there may be room for the next one, too
+        outcome
+    }
+
+    /// What large answers hold is taken from the cache.
+    fn lend_to_answers(&self) {
+        let held = self.answers.large.lock().bytes;
+        if held > self.answers.lent_bytes.fetch_max(held, Ordering::Relaxed) {
+            self.fit_cache();
+        }
+    }
+
+    /// Gives the cache back what answers have not used lately.
+    pub fn return_what_was_lent(&self) {
+        let lent = self.answers.lent_bytes();
+        if lent > 0 {
+            let halved = if lent < LENT_BYTES_MIN { 0 } else { lent / 2 };
+            let kept = halved.max(self.answers.large.lock().bytes);
+            self.answers.lent_bytes.store(kept, Ordering::Relaxed);
+            self.fit_cache();
+        }
+    }
+}
+
+impl Room<'_> {
+    /// What the answer holds now, and what it is reckoned to hold in the end. One that turns out to be large waits, once; more than was
+    /// reckoned then is taken without waiting.
+    ///
+    /// # Errors
+    /// As those of [`Shared::room_for`].
+    pub fn holds(&mut self, bytes: u64, reckoned: u64) -> Result<()> {
+        let held = match self.is_large || bytes <= SMALL_BYTES_MAX {
+            true => bytes,
+            false => bytes.max(reckoned),
+        };
+        let more = held.saturating_sub(self.bytes);
+        if more == 0 {
+            return Ok(());
+        }
+        if self.is_large {
+            self.shared.answers.large.lock().bytes += more;
+            self.shared.lend_to_answers();
+        } else if held > SMALL_BYTES_MAX {
+            match self.waits {
+                true => self.shared.wait_for_answers(held, self.is_over)?,
+                false => self.shared.answers.large.lock().bytes += held,
+            }
+            self.is_large = true;
+            self.shared.lend_to_answers();
+        }
+        self.bytes = held;
+        self.shared.answers.held_bytes.fetch_add(more, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        let answers = &self.shared.answers;
+        answers.held_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        if self.is_large {
+            answers.large.lock().bytes -= self.bytes;
+            answers.freed.notify_all();
+        }
+    }
+}
+
+/// How long the rows of one collection or keyspace are, as it has learned from those that were read.
+pub(crate) struct RowLength(AtomicU32);
+
+impl Default for RowLength {
+    fn default() -> Self {
+        Self(AtomicU32::new(ROW_BYTES_FIRST))
+    }
+}
+
+impl RowLength {
+    /// What so many rows are reckoned to hold.
+    pub fn reckon(&self, rows: usize) -> u64 {
+        in_memory(rows, u64::from(self.0.load(Ordering::Relaxed)) * rows as u64)
+    }
+
+    /// So many rows had so many bytes, as they are stored.
+    pub fn learn(&self, rows: usize, bytes: u64) {
+        if rows > 0 {
+            let now = u32::try_from(bytes / rows as u64).unwrap_or(u32::MAX);
+            let before = self.0.load(Ordering::Relaxed);
+            // Another thread may have learned at the same time: either is as good.
+            self.0.store(before - before / 4 + now / 4, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What rows of so many stored bytes hold: themselves, and what is made of them.
+pub(crate) fn in_memory(rows: usize, stored_bytes: u64) -> u64 {
+    rows as u64 * ROW_OVERHEAD_BYTES + stored_bytes * 2
+}
+
+/// What an answer of `wanted` rows will hold, when `rows` of them hold so much.
+pub(crate) fn in_the_end(wanted: usize, rows: usize, held: u64) -> u64 {
+    held / rows.max(1) as u64 * wanted as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::Options;
+    use crate::database::Database;
+
+    fn memory() -> Database {
+        Database::in_memory(Options { background: false, ..Options::default() }).unwrap()
+    }
+
+    #[test]
+    fn large_answers_wait_for_each_other_and_small_ones_for_nobody() {
+        let db = memory();
+        let shared = &*db.inner.shared;
+        let (share, cache) = (shared.answers.share_bytes, shared.budget.block_cache_bytes);
+        let never = || false;
+        let first = shared.room_for(share * 3, &never).unwrap();
+        assert_eq!(shared.cache.capacity_bytes(), cache - cache / 4 * 3, "one alone may be larger than the share");
+        let small = shared.room_for(SMALL_BYTES_MAX, &never).unwrap();
+        assert_eq!(shared.answers.held_bytes(), share * 3 + SMALL_BYTES_MAX);
+        let begun = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let room = shared.room_for(share / 2, &never).unwrap();
+                    begun.fetch_add(1, Ordering::SeqCst);
+                    assert!(shared.answers.held_bytes() <= share + SMALL_BYTES_MAX, "two at a time");
+                    drop(room);
+                });
+            }
+            while shared.answers.large.lock().waiting.len() < 8 {
+                std::thread::yield_now();
+            }
+            assert_eq!(begun.load(Ordering::SeqCst), 0);
+            drop(first);
+        });
+        assert_eq!(begun.load(Ordering::SeqCst), 8);
+        drop(small);
+        assert_eq!((shared.answers.held_bytes(), shared.answers.large.lock().bytes), (0, 0));
+        while shared.answers.lent_bytes() > 0 {
+            shared.return_what_was_lent();
+        }
+        assert_eq!(shared.cache.capacity_bytes(), cache);
+    }
+
+    #[test]
+    fn who_waits_can_be_called_off_and_who_grows_does_not_wait() {
+        let db = memory();
+        let shared = &*db.inner.shared;
+        let share = shared.answers.share_bytes;
+        let mut first = shared.room_for(10, &|| false).unwrap();
+        first.holds(share / 2, share).unwrap(); // it turns out longer
+        first.holds(20, share).unwrap();
+        assert_eq!(shared.answers.large.lock().bytes, share);
+        let until = Instant::now() + LOOK;
+        let error = shared.room_for(share, &|| Instant::now() > until).err().unwrap();
+        assert_eq!(error.kind, crate::ErrorKind::Unavailable);
+        assert!(shared.answers.large.lock().waiting.is_empty());
+        drop(first);
+        drop(shared.room_for(share, &|| true).unwrap());
+    }
+
+    #[test]
+    fn rows_are_reckoned_as_long_as_they_were() {
+        let length = RowLength::default();
+        (0..40).for_each(|_| length.learn(10, 40_000));
+        let reckoned = length.reckon(100);
+        assert!((700_000..=in_memory(100, 400_000)).contains(&reckoned), "{reckoned}");
+        length.learn(0, 0);
+        assert_eq!(length.reckon(100), reckoned);
+    }
+}
