@@ -98,7 +98,7 @@ fn large_answers_that_many_ask_for_at_once_stay_within_their_share() {
         });
     });
     println!(
-        "{threads} threads asked for {rows} rows each: answers held {} KiB at most, one alone {} KiB; the process {} MiB, with one at a time {} MiB",
+        "proof: {threads} threads asked for {rows} rows each: answers held {} KiB at most, one alone {} KiB; the process {} MiB, with one at a time {} MiB",
         together >> 10,
         alone >> 10,
         anonymous.load(Ordering::SeqCst) >> 20,

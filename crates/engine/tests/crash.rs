@@ -204,7 +204,7 @@ fn every_acknowledged_write_survives_kill_9_and_none_is_half_there() {
         db.close().unwrap();
     }
     println!(
-        "{} rounds, {acknowledged} acknowledged calls, {cut_short} cut short, {} records at the end",
+        "proof: {} times kill -9 under one writer and background work: {acknowledged} acknowledged calls, {cut_short} cut short, {} records at the end",
         rounds(),
         model.len()
     );

@@ -31,6 +31,7 @@ fn the_parts_sum_to_what_the_system_measures() {
         let memory = db.stats().unwrap().memory;
         let system = memory.process_anonymous_bytes + memory.process_file_bytes;
         let off = memory.accounted_bytes.abs_diff(system);
+        println!("proof: {when}, the parts sum to {} bytes, the system says {system}", memory.accounted_bytes);
         assert!(off * 20 <= system, "{when}: {off} of {system} bytes off: {memory:?}");
         // No part is there to hide what nobody knows.
         assert!(memory.heap_other_bytes < 24 << 20, "{when}: {memory:?}");

@@ -135,6 +135,13 @@ fn erased_everywhere(element: Element, background: bool) {
 
     let receipt = db.reclaim(None).unwrap();
     assert_eq!(grep(folder.path(), &needles), vec![]);
+    println!(
+        "proof: {} ids, texts, payloads and vectors stood in {} places, and in none of {} files after {} had been written anew",
+        needles.len(),
+        found.len(),
+        files(folder.path()).len(),
+        receipt.written.len()
+    );
     assert!(receipt.is_genuine() && !receipt.removed.is_empty() && !receipt.written.is_empty());
     // RocksDB may have removed table files by itself in between.
     for (path, _) in found.iter().filter(|(path, _)| path.starts_with(folder.path().join("indexes"))) {

@@ -385,12 +385,12 @@ fn eight_processes_outlive_holder_after_holder() {
     slow.sort_unstable();
     taken_ms.sort_unstable();
     println!(
-        "milliseconds from a kill until another process holds the folder and serves: median {}, longest {}",
+        "proof: milliseconds from a kill until another process holds the folder and serves: median {}, longest {}",
         taken_ms.get(taken_ms.len() / 2).unwrap_or(&0),
         taken_ms.last().unwrap_or(&0)
     );
     println!(
-        "{kills} holders killed in {} s; {writes} writes of {PARTS} records and 2 increments, {searches} rounds of searches; \
+        "proof: 8 processes, {kills} holders killed in {} s; {writes} writes of {PARTS} records and 2 increments, {searches} rounds of searches; \
          {} calls over 200 ms, median of these {} ms, longest {} ms",
         started.elapsed().as_secs(),
         slow.len(),
@@ -426,7 +426,7 @@ fn every_edge_is_whole(links: &Graph, written: &BTreeMap<String, (u64, u64)>) {
             n => assert!(is_whole || there == 0, "{name} {n}: {there} edges, some are missing"),
         }
     }
-    println!("{} edges at the end, each found from both ends", out.len());
+    println!("proof: {} edges at the end, each found from both ends", out.len());
 }
 
 #[test]
@@ -503,7 +503,7 @@ fn transactions_of_many_processes_outlive_holder_after_holder() {
     assert!(db.doctor().unwrap().is_well());
     slow.sort_unstable();
     println!(
-        "{kills} holders killed in {} s; {transfers} transactions, {snapshots} snapshots; {} calls over 200 ms, median of these {} ms, longest {} ms",
+        "proof: 4 processes, {kills} holders killed in {} s; {transfers} transactions, {snapshots} snapshots; {} calls over 200 ms, median of these {} ms, longest {} ms",
         started.elapsed().as_secs(),
         slow.len(),
         slow.get(slow.len() / 2).unwrap_or(&0),

@@ -134,7 +134,9 @@ fn damage_anywhere_in_a_synced_recycled_log_is_refused_or_only_the_last_batch() 
             }
         }
     }
-    println!("seed {seed}: {refused} refused, {cut} lost the last batch");
+    println!(
+        "proof: seed {seed}, a flipped bit of the log: {refused} times refused with its place, {cut} times the last batch was cut off"
+    );
     assert!(refused > 30);
 }
 

@@ -72,16 +72,21 @@ fn ask(accuracy: Accuracy, filter: impl Fn(&[f32]) -> (bool, RoaringBitmap)) -> 
 
 #[test]
 fn any_share_of_the_rows_is_searched_as_well_as_all() {
+    let mut lowest: f64 = 1.0;
     for per_ten_thousand in [5000, 1000, 100, 10, 1] {
         let bitmap = random(per_ten_thousand);
         for only in [true, false] {
             for accuracy in [Accuracy::Effort(48), Accuracy::Recall(0.98), Accuracy::default(), Accuracy::Exact] {
                 let outcome = ask(accuracy, |_| (only, bitmap.clone()));
+                lowest = lowest.min(outcome.recall);
                 let at_least = if accuracy == Accuracy::Exact { 1.0 - 1e-9 } else { 0.98 };
                 assert!(outcome.recall >= at_least, "{per_ten_thousand} {only} {accuracy:?}: {outcome:?}");
             }
         }
     }
+    println!(
+        "proof: filters that pass 0.01 to 99.99 % of {ROWS} rows: every limit filled, the lowest recall {lowest:.3}"
+    );
 }
 
 #[test]

@@ -361,9 +361,8 @@ impl Graph {
             return Ok(());
         }
         for node in nodes {
-            let properties = &node.to_json()["properties"];
-            let properties = if properties.is_null() { String::new() } else { format!("  {properties}") };
-            writeln!(out, "{BOLD}{}{BOLD:#}  {}{}", plain(&node.id), plain(&node.kind), plain(&properties))?;
+            let properties = properties_of(&node.to_json());
+            writeln!(out, "{BOLD}{}{BOLD:#}  {}{properties}", plain(&node.id), plain(&node.kind))?;
         }
         note_more(page.flatten());
         Ok(())
@@ -383,8 +382,14 @@ fn note_more(cursor: Option<&str>) {
 /// An edge on one line.
 fn shown(edge: &Edge) -> String {
     let weight = if edge.weight == 1.0 { String::new() } else { format!("  {}", edge.weight) };
-    let properties = &edge.to_json()["properties"];
-    let properties = if properties.is_null() { String::new() } else { format!("  {properties}") };
     let (source, kind, target) = (plain(&edge.source), plain(&edge.kind), plain(&edge.target));
-    format!("{source} -{kind}-> {target}{weight}{}", plain(&properties))
+    format!("{source} -{kind}-> {target}{weight}{}", properties_of(&edge.to_json()))
+}
+
+/// What a line says of the properties of a node or edge; nothing where there are none.
+fn properties_of(json: &Value) -> String {
+    match &json["properties"] {
+        Value::Null => String::new(),
+        properties => plain(&format!("  {properties}")),
+    }
 }

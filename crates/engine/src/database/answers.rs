@@ -25,6 +25,8 @@ pub(crate) const SMALL_BYTES_MAX: u64 = 64 << 10;
 const LOOK: Duration = Duration::from_millis(50);
 /// What is lent and not used goes back by halves; what is less than this at once.
 const LENT_BYTES_MIN: u64 = 1 << 20;
+/// After answers that come to so many times the share, freed memory goes back to the system: making them took longer than that does.
+const GIVE_BACK_AFTER_SHARES: u64 = 4;
 /// A record, hit or entry in memory, beside its bytes.
 const ROW_OVERHEAD_BYTES: u64 = 320;
 /// A row as it is reckoned when none was read yet.
@@ -37,6 +39,8 @@ pub(crate) struct Answers {
     held_bytes: AtomicU64,
     /// What the cache does without.
     lent_bytes: AtomicU64,
+    /// Of large ones, since freed memory was last given back.
+    made_bytes: AtomicU64,
     large: Mutex<Large>,
     freed: Condvar,
 }
@@ -55,6 +59,7 @@ impl Answers {
             share_bytes,
             held_bytes: AtomicU64::new(0),
             lent_bytes: AtomicU64::new(0),
+            made_bytes: AtomicU64::new(0),
             large: Mutex::default(),
             freed: Condvar::new(),
         }
@@ -66,6 +71,15 @@ impl Answers {
 
     pub fn lent_bytes(&self) -> u64 {
         self.lent_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The allocator keeps what was freed for the thread that had it, so that as many answers would stay as there are threads.
+    fn give_back_before(&self, bytes: u64) {
+        let made = self.made_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if made >= GIVE_BACK_AFTER_SHARES * self.share_bytes {
+            self.made_bytes.store(0, Ordering::Relaxed);
+            nuthatch_heap::give_back();
+        }
     }
 }
 
@@ -171,6 +185,7 @@ impl Room<'_> {
             }
             self.is_large = true;
             self.shared.lend_to_answers();
+            self.shared.answers.give_back_before(held);
         }
         self.bytes = held;
         self.shared.answers.held_bytes.fetch_add(more, Ordering::Relaxed);
