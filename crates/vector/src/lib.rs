@@ -43,7 +43,7 @@ mod writer;
 pub use bounds::retain_reaching;
 pub use centroid::Centroid;
 pub use codes::Codes;
-pub use delta::{Delta, DeltaCandidate};
+pub use delta::{Delta, DeltaCandidate, DeltaSearch};
 pub use element::{Element, Exact};
 pub use error::{Result, VectorError};
 pub use graph::build::{BuildCodes, BuildParameters, Edges, GraphBuilder, Progress};

@@ -8,11 +8,10 @@ use nuthatch_text::TextRow;
 use nuthatch_truth::{Batch, Reader, Table, trim_changes};
 use roaring::{RoaringBitmap, RoaringTreemap};
 
-use crate::collection::manifest::{Manifest, SegmentEntry};
 use crate::collection::open::is_damage;
 use crate::collection::pace::Pace;
 use crate::collection::segment::{Build, FLAT_ROWS_MAX, Segment, remove_checkpoints, rows_max};
-use crate::collection::state::{Frozen, Health, SegmentView, State};
+use crate::collection::state::{Frozen, Health, SegmentView};
 use crate::collection::{Building, Core};
 use crate::database::Breather;
 use crate::record::Row;
@@ -39,7 +38,7 @@ impl Core {
             if state.frozen.is_none() {
                 let rows = std::mem::take(&mut state.active);
                 state.frozen = Some(Arc::new(Frozen { rows, upto: state.sequence }));
-                state.removed_while_sealing = Some(RoaringTreemap::new());
+                state.removed_while_sealing = Some(Arc::default());
             }
             // Otherwise one was left by a flush that failed: that one goes first.
             state.frozen.clone().expect("frozen just now")
@@ -61,41 +60,18 @@ impl Core {
             }
         };
         self.shared.crash_point("seal");
-        self.shared.truth()?.sync_all()?; // writing the manifest has little left to sync then, and writers wait less
-        let mut state = self.state.write();
-        let removed = state.removed_while_sealing.take().unwrap_or_default();
-        if let Some(segment) = segment
-            && !segment.rows().is_empty()
-        {
-            let dead = Arc::new(dead_in(&segment, &removed));
-            state.segments.push(SegmentView { segment, dead });
-        }
-        state.frozen = None;
-        if sound {
-            self.write_manifest(&mut state, frozen.upto)?;
-        }
-        Ok(())
-    }
-
-    /// Writes what the segments are now. Everything up to `applied` must be in them or in the dead rows.
-    ///
-    /// No index may be durable before what it shows is, and it shows more than `applied`: what was removed until now is dead, or was
-    /// not there any more when its segment was built. After a power cut the truth might have it again.
-    pub(crate) fn write_manifest(&self, state: &mut State, applied: u64) -> Result<()> {
-        self.shared.truth()?.sync_all()?;
-        let manifest = Manifest {
-            version: 0,
-            applied,
-            next_segment: state.next_segment,
-            segments: state
-                .segments
-                .iter()
-                .map(|view| SegmentEntry::new(view.segment.id, view.segment.rows().len(), &view.dead))
-                .collect(),
-        };
-        manifest.write(&self.segments_folder())?;
-        state.segments_applied = applied;
-        Ok(())
+        let swapped = self.swap_segments(|state| {
+            let removed = state.removed_while_sealing.take().unwrap_or_default();
+            if let Some(segment) = segment
+                && !segment.rows().is_empty()
+            {
+                let dead = Arc::new(dead_in(&segment, &removed));
+                state.segments.push(SegmentView { segment, dead });
+            }
+            state.frozen = None;
+            sound.then_some(frozen.upto)
+        });
+        swapped.map(drop)
     }
 
     pub(crate) fn take_segment_id(&self) -> u64 {
@@ -291,27 +267,31 @@ impl Core {
             }
         };
         self.shared.crash_point("merge");
-        {
-            let mut state = self.state.write();
+        let swapped = self.swap_segments(|state| {
             let removed = state.removed_while_merging.take().unwrap_or_default();
             // Sealing adds segments behind the chosen ones; damage noticed meanwhile is for a rebuild to mend.
             let first = chosen.first().map_or(0, |view| view.segment.id);
             let at = state.segments.iter().position(|view| view.segment.id == first);
-            let Some(at) = at.filter(|_| state.segments_health == Health::Sound) else { return Ok(false) };
+            let at = at.filter(|_| state.segments_health == Health::Sound)?;
             let merged = merged.filter(|segment| !segment.rows().is_empty()).map(|segment| {
                 let dead = Arc::new(dead_in(&segment, &removed));
                 SegmentView { segment, dead }
             });
             state.segments.splice(at..at + chosen.len(), merged);
-            let applied = state.segments_applied;
-            self.write_manifest(&mut state, applied)?;
+            Some(state.segments_applied)
+        })?;
+        if !swapped {
+            return Ok(false);
         }
         remove_checkpoints(&self.segments_folder(), &self.fields()).ok(); // one that stays is overwritten by the next
-        for view in chosen {
-            let folder = self.segments_folder().join(view.segment.id.to_string());
+        let chosen: Vec<Arc<Segment>> = chosen.into_iter().map(|view| view.segment).collect();
+        let removed = chosen.iter().try_for_each(|segment| {
+            let folder = self.segments_folder().join(segment.id.to_string());
             // Open handles keep reading; the names go now.
-            std::fs::remove_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
-        }
+            std::fs::remove_dir_all(&folder).map_err(|error| Error::io(&folder, &error))
+        });
+        self.retire(chosen);
+        removed?;
         self.shared.fit();
         nuthatch_heap::give_back();
         Ok(true)

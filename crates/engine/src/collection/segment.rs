@@ -42,6 +42,8 @@ pub(crate) struct Segment {
     pub id: u64,
     folder: PathBuf,
     rows: RoaringTreemap,
+    /// The first one, if each is one more than the one before, as they are where nothing was replaced.
+    rows_from: Option<u64>,
     /// Of the fields that any row has a vector of.
     indexes: BTreeMap<FieldId, FieldIndex>,
     columns: Columns,
@@ -148,7 +150,8 @@ impl Segment {
         if u64::from(columns.rows()) != rows.len() {
             return Err(strange());
         }
-        Ok(Arc::new(Self { id, folder: folder.to_path_buf(), rows, indexes, columns, columns_file }))
+        let rows_from = rows.min().filter(|first| rows.max().is_some_and(|last| last - first + 1 == rows.len()));
+        Ok(Arc::new(Self { id, folder: folder.to_path_buf(), rows, rows_from, indexes, columns, columns_file }))
     }
 
     pub fn rows(&self) -> &RoaringTreemap {
@@ -218,7 +221,10 @@ impl Segment {
 
     /// The row in a slot of the index of a field.
     pub fn row_in_slot(&self, field: FieldId, slot: u32) -> Option<u64> {
-        self.with_vector(field).select(u64::from(slot))
+        match (self.some_rows(field), self.rows_from) {
+            (None, Some(first)) => (u64::from(slot) < self.rows.len()).then(|| first + u64::from(slot)),
+            (some, _) => some.unwrap_or(&self.rows).select(u64::from(slot)),
+        }
     }
 
     /// Every damaged file.

@@ -123,6 +123,7 @@ fn seal(shared: &Shared, core: &Core) -> Result<()> {
 }
 
 fn merge(shared: &Shared, core: &Core) -> Result<()> {
+    core.close_retired();
     loop {
         let wanted = core.optimize_wanted.load(Ordering::SeqCst);
         let eagerness = match wanted {
