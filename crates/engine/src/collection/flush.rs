@@ -10,7 +10,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 
 use crate::collection::open::is_damage;
 use crate::collection::pace::Pace;
-use crate::collection::segment::{Build, FLAT_ROWS_MAX, Segment, remove_checkpoints, rows_max};
+use crate::collection::segment::{Build, FLAT_ROWS_MAX, Segment, build_bytes, remove_checkpoints, rows_max};
 use crate::collection::state::{Frozen, Health, SegmentView};
 use crate::collection::{Building, Core};
 use crate::database::Breather;
@@ -56,7 +56,7 @@ impl Core {
             true => None,
             false => {
                 let id = self.take_segment_id();
-                Some(self.build(id, &frozen.rows.rows(), None)?)
+                Some(self.build(id, &frozen.rows.rows(), None, false)?)
             }
         };
         self.shared.crash_point("seal");
@@ -80,8 +80,14 @@ impl Core {
         state.next_segment
     }
 
-    /// Builds a segment; on top of the graph of `previous`, if that has one.
-    pub(crate) fn build(&self, id: u64, rows: &RoaringTreemap, previous: Option<&Segment>) -> Result<Arc<Segment>> {
+    /// Builds a segment; on top of the graph of `previous`, if that has one. `at_leisure`: see [`Build`].
+    pub(crate) fn build(
+        &self,
+        id: u64,
+        rows: &RoaringTreemap,
+        previous: Option<&Segment>,
+        at_leisure: bool,
+    ) -> Result<Arc<Segment>> {
         let fields = self.fields();
         let truth = self.shared.truth()?;
         let mut told = false;
@@ -104,6 +110,7 @@ impl Core {
             working: &self.shared.working,
             access: self.shared.options.access(),
             threads: self.shared.options.build_threads,
+            at_leisure,
             previous,
             // Of merges alone: whatever else is built is begun anew when it is interrupted.
             checkpoints: previous.map(|_| self.segments_folder()),
@@ -236,19 +243,38 @@ impl Core {
         Ok(())
     }
 
+    /// Reads the graphs that were there before this process into the page cache, if there is memory for them: until then most
+    /// searches of a cold graph scan codes instead of waiting for the disk.
+    pub(crate) fn read_graphs_ahead(&self) -> Result<()> {
+        let view = self.state.read().view();
+        let mut breather = Breather::default();
+        let go_on = &mut || {
+            breather.breathe(&self.shared, &|| false);
+            !self.shared.is_stopping() && !self.is_dropped() && !self.optimize_wanted.load(Ordering::SeqCst)
+        };
+        match view.segments.iter().try_for_each(|view| view.segment.read_ahead(go_on)) {
+            // A search that comes by notes the damage.
+            Err(error) if error.is_corrupt() => Ok(()),
+            read => read,
+        }
+    }
+
     /// Merges once, if there is something worth merging. True when it did. Sealing goes on meanwhile.
     pub(crate) fn merge(&self, eagerness: Eagerness) -> Result<bool> {
         let _merging = self.merging.lock();
         if self.is_dropped() {
             return Ok(false);
         }
-        let rows_max = rows_max(self.fields().dim_max(), self.shared.options.build_memory_bytes);
+        let memory_bytes = self.shared.options.build_memory_bytes;
+        let rows_max = rows_max(self.fields().dim_max(), memory_bytes);
         let (chosen, rows) = {
             let mut state = self.state.write();
             if state.segments_health != Health::Sound {
                 return Ok(false);
             }
-            let Some(range) = choose_merge(&state.segments, rows_max, eagerness) else { return Ok(false) };
+            let range = choose_merge(&state.segments, rows_max, eagerness)
+                .or_else(|| choose_graphless(&state.segments, memory_bytes, eagerness));
+            let Some(range) = range else { return Ok(false) };
             state.removed_while_merging = Some(RoaringTreemap::new());
             let views = state.segments[range].to_vec();
             let rows = views.iter().fold(RoaringTreemap::new(), |all, view| {
@@ -262,7 +288,10 @@ impl Core {
             true => None,
             false => {
                 let largest = chosen.iter().max_by_key(|view| view.live()).map(|view| &*view.segment);
-                let built = self.build(id, &rows, largest);
+                // What had a graph keeps it: it is the better part of the work.
+                let at_leisure = (eagerness.is_leisurely() || largest.is_some_and(Segment::has_graph))
+                    && build_bytes(self.fields().dim_max(), rows.len()) <= memory_bytes;
+                let built = self.build(id, &rows, largest, at_leisure);
                 Some(built.inspect_err(|_| self.state.write().removed_while_merging = None)?)
             }
         };
@@ -317,6 +346,11 @@ pub(crate) enum Eagerness {
 }
 
 impl Eagerness {
+    /// Nobody is kept waiting, and it will not be done again soon.
+    fn is_leisurely(self) -> bool {
+        matches!(self, Self::Idle | Self::All)
+    }
+
     /// What the others must be of the largest, in percent, to be merged into it.
     fn growth_percent_min(self) -> u64 {
         match self {
@@ -325,6 +359,17 @@ impl Eagerness {
             Self::All | Self::Dead { .. } => 0,
         }
     }
+}
+
+/// A segment that is to be written anew, with a graph.
+fn choose_graphless(
+    segments: &[SegmentView],
+    memory_bytes: u64,
+    eagerness: Eagerness,
+) -> Option<std::ops::Range<usize>> {
+    let wants = |view: &SegmentView| view.segment.wants_graph(view.live(), memory_bytes);
+    let at = segments.iter().position(wants).filter(|_| eagerness.is_leisurely())?;
+    Some(at..at + 1)
 }
 
 /// A segment with too many dead rows, or the longest run of neighbours that is worth merging and no larger than `rows_max`.

@@ -60,7 +60,7 @@ impl Core {
                 break;
             }
             self.shared.check_open()?;
-            let segment = self.build(self.take_segment_id(), &part, None).inspect_err(|_| {
+            let segment = self.build(self.take_segment_id(), &part, None, false).inspect_err(|_| {
                 std::fs::remove_dir_all(&folder).ok();
             })?;
             if !segment.rows().is_empty() {
