@@ -24,8 +24,9 @@ use crate::{Candidate, Exact, Metric, Result, Rows, VectorError};
 const BEAM_WARM: usize = 1;
 /// The same where so much is left to be read that the order hardly matters: they arrive together.
 const BEAM_WIDE: usize = 4;
-/// Records read at once when they come from the disk: more waste reads, fewer leave it idle.
-const BEAM_COLD: usize = 8;
+/// Records read at once when they come from the disk. What a wider beam reads too much also finds more, and a smaller pool then
+/// finds as much; fewer leave the disk idle.
+const BEAM_COLD: usize = 32;
 
 /// What one walk did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
