@@ -18,7 +18,7 @@ use crate::collection::state::{Health, Matching, SegmentView};
 use crate::collection::vector_leg::Ask;
 use crate::collection::{Collection, Core, EmbedderChoice};
 use crate::process::caller;
-use crate::record::Row;
+use crate::record::RowParts;
 use crate::{Error, Result};
 
 /// Candidates per leg of a hybrid search at least: ranks below that hardly move a fused score.
@@ -327,20 +327,21 @@ impl Core {
         let wanted = ranked.len();
         for (((_, score, legs), stored), vectors) in ranked.into_iter().zip(stored).zip(vectors) {
             let Some(stored) = stored else { continue };
-            let stored = Row::decode(&stored)?;
+            // Only what is wanted is copied: texts may be long.
+            let stored = RowParts::decode(&stored)?;
             let (vector, vectors) = fields.split(vectors);
             hits.push(Hit {
                 score,
                 payload: match search.include.payload {
-                    true => stored.payload()?,
+                    true => nuthatch_filter::decode(stored.payload)?,
                     false => Default::default(),
                 },
-                text: stored.text.filter(|_| search.include.text),
-                context: stored.context.filter(|_| search.include.text),
+                text: stored.text.filter(|_| search.include.text).map(str::to_string),
+                context: stored.context.filter(|_| search.include.text).map(str::to_string),
                 vector,
                 vectors,
                 legs,
-                id: stored.id,
+                id: stored.id.into(),
             });
         }
         let all_there = hits.len() == wanted;
