@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use nuthatch_segment::Access;
 use nuthatch_text::TextRow;
 use nuthatch_truth::{Batch, Reader, Table, trim_changes};
 use roaring::{RoaringBitmap, RoaringTreemap};
@@ -267,13 +268,15 @@ impl Core {
         }
         let memory_bytes = self.shared.options.build_memory_bytes;
         let rows_max = rows_max(self.fields().dim_max(), memory_bytes);
+        // A hop that is read costs what two cost that are mapped: so small a graph saves too little then.
+        let at_leisure = eagerness.is_leisurely() && self.shared.options.access() == Access::Mapped;
         let (chosen, rows) = {
             let mut state = self.state.write();
             if state.segments_health != Health::Sound {
                 return Ok(false);
             }
             let range = choose_merge(&state.segments, rows_max, eagerness)
-                .or_else(|| choose_graphless(&state.segments, memory_bytes, eagerness));
+                .or_else(|| choose_graphless(&state.segments, memory_bytes).filter(|_| at_leisure));
             let Some(range) = range else { return Ok(false) };
             state.removed_while_merging = Some(RoaringTreemap::new());
             let views = state.segments[range].to_vec();
@@ -289,7 +292,7 @@ impl Core {
             false => {
                 let largest = chosen.iter().max_by_key(|view| view.live()).map(|view| &*view.segment);
                 // What had a graph keeps it: it is the better part of the work.
-                let at_leisure = (eagerness.is_leisurely() || largest.is_some_and(Segment::has_graph))
+                let at_leisure = (at_leisure || largest.is_some_and(Segment::has_graph))
                     && build_bytes(self.fields().dim_max(), rows.len()) <= memory_bytes;
                 let built = self.build(id, &rows, largest, at_leisure);
                 Some(built.inspect_err(|_| self.state.write().removed_while_merging = None)?)
@@ -362,13 +365,8 @@ impl Eagerness {
 }
 
 /// A segment that is to be written anew, with a graph.
-fn choose_graphless(
-    segments: &[SegmentView],
-    memory_bytes: u64,
-    eagerness: Eagerness,
-) -> Option<std::ops::Range<usize>> {
-    let wants = |view: &SegmentView| view.segment.wants_graph(view.live(), memory_bytes);
-    let at = segments.iter().position(wants).filter(|_| eagerness.is_leisurely())?;
+fn choose_graphless(segments: &[SegmentView], memory_bytes: u64) -> Option<std::ops::Range<usize>> {
+    let at = segments.iter().position(|view| view.segment.wants_graph(view.live(), memory_bytes))?;
     Some(at..at + 1)
 }
 

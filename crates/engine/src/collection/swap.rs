@@ -56,7 +56,6 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    use super::*;
     use crate::collection::{Collection, CollectionOptions, EmbedderChoice, Search};
     use crate::database::Database;
     use crate::{Options, Record};
