@@ -177,7 +177,7 @@ fn every_acknowledged_write_survives_kill_9_and_none_is_half_there() {
         let note = format!("seed {seed} round {round}");
         let life = Duration::from_millis(dice.u64(50..900));
         // Some rounds linger between the steps of background work, so that the kill hits there.
-        let pause = ["", "seal=60", "text=60", "merge=80", "flush=30,merge=30"][dice.usize(..5)];
+        let pause = ["", "seal=60", "manifest=60", "text=60", "merge=80", "flush=30,merge=30"][dice.usize(..6)];
         let (done, under_way) = run_and_kill(folder.path(), dice.u64(..), life, pause);
         acknowledged += done.len();
         cut_short += usize::from(under_way.is_some());

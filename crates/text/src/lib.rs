@@ -36,5 +36,5 @@ pub use hits::{RowFilter, TextHit};
 pub use index::{TextIndex, TextView};
 pub use scan::{RowsError, scan};
 pub use snippet::{Snippet, snippet};
-pub use tail::Tail;
+pub use tail::{RowWords, Tail};
 pub use verify::DamagedFile;

@@ -35,6 +35,26 @@ struct Postings {
     live_rows: u32,
 }
 
+/// The words of a row, and how often it has each.
+pub struct RowWords {
+    frequencies: HashMap<Box<str>, u32>,
+    row_words: u32,
+}
+
+impl RowWords {
+    pub fn of(text: &str, code: bool, analyzer: &Analyzer) -> Self {
+        let mut words = Self { frequencies: HashMap::new(), row_words: 0 };
+        analyzer.passage_words(text, code, |token| {
+            words.row_words = words.row_words.saturating_add(1);
+            match words.frequencies.get_mut(token.text.as_str()) {
+                Some(frequency) => *frequency += 1,
+                None => drop(words.frequencies.insert(token.text.as_str().into(), 1)),
+            }
+        });
+        words
+    }
+}
+
 impl Tail {
     pub fn new() -> Self {
         Self::default()
@@ -42,33 +62,34 @@ impl Tail {
 
     /// Adds a row, or replaces it.
     pub fn insert(&mut self, row_id: u64, text: &str, code: bool, analyzer: &Analyzer) {
+        self.insert_words(row_id, RowWords::of(text, code, analyzer));
+    }
+
+    /// The same with its words: finding them is what takes long.
+    pub fn insert_words(&mut self, row_id: u64, RowWords { frequencies, row_words }: RowWords) {
         self.remove(row_id);
         let slot = self.slots.len() as u32;
-        let mut frequencies: HashMap<u32, u32> = HashMap::new();
-        let mut row_words = 0u32;
-        analyzer.passage_words(text, code, |token| {
-            row_words = row_words.saturating_add(1);
-            let number = match self.words.get(token.text.as_str()) {
+        self.posting_count += frequencies.len();
+        let mut words = Vec::with_capacity(frequencies.len());
+        for (word, frequency) in frequencies {
+            let number = match self.words.get(&word) {
                 Some(&number) => number,
                 None => {
                     let number = self.postings.len() as u32;
-                    self.word_bytes += token.text.len();
-                    self.words.insert(token.text.as_str().into(), number);
+                    self.word_bytes += word.len();
+                    self.words.insert(word, number);
                     self.postings.push(Postings::default());
                     number
                 }
             };
-            *frequencies.entry(number).or_default() += 1;
-        });
-        for (&number, &frequency) in &frequencies {
             let postings = &mut self.postings[number as usize];
             postings.list.push((slot, frequency));
             postings.live_rows += 1;
+            words.push(number);
         }
-        self.posting_count += frequencies.len();
         self.total_words += u64::from(row_words);
         self.rows.insert(row_id, slot);
-        self.slots.push(Some(TailRow { row_id, row_words, words: frequencies.into_keys().collect() }));
+        self.slots.push(Some(TailRow { row_id, row_words, words: words.into() }));
     }
 
     /// Forgets a row: deleted, or in the index by now. False when it was not here.

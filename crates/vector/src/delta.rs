@@ -7,6 +7,7 @@
 
 use nuthatch_distance::{I16_QUERY_MAX, dot_i8_i16};
 
+use crate::best::Best;
 use crate::bounds::retain_reaching;
 use crate::validate::{norm, validate_dim};
 use crate::{Metric, Result, validate};
@@ -69,6 +70,16 @@ impl Delta {
         Ok(())
     }
 
+    /// Adds the live rows of another delta of the same field, whose ids all lie behind those that are here.
+    pub fn append(&mut self, other: &Delta) {
+        let rows = other.row_ids.iter().zip(&other.rows).zip(other.codes.chunks_exact(other.dim));
+        for ((row_id, row), codes) in rows.filter(|((_, row), _)| row.live) {
+            self.row_ids.push(*row_id);
+            self.rows.push(*row);
+            self.codes.extend_from_slice(codes);
+        }
+    }
+
     /// Forgets a row; false when it is not there.
     pub fn remove(&mut self, row_id: u64) -> bool {
         let Ok(at) = self.row_ids.binary_search(&row_id) else {
@@ -116,22 +127,17 @@ impl Delta {
     /// Every row passing `keep` whose upper bound reaches the `limit`-th best lower bound, highest upper bound first (then the
     /// lowest id): the exact `limit` best are among them. All that pass when they are no more than `limit`.
     pub fn search(&self, query: &[f32], keep: impl Fn(u64) -> bool, limit: usize) -> Result<Vec<DeltaCandidate>> {
-        validate(query, self.dim, self.metric)?;
-        if limit == 0 {
-            return Ok(Vec::new());
+        let mut search = DeltaSearch::new(query, self.dim, self.metric, limit)?;
+        search.look_at(self, keep);
+        Ok(search.finish())
+    }
+
+    /// Forgets the rows that do not pass `keep`, and gives their memory back.
+    pub fn retain(&mut self, mut keep: impl FnMut(u64) -> bool) {
+        for (row_id, row) in self.row_ids.iter().zip(&mut self.rows) {
+            row.live &= keep(*row_id);
         }
-        let query = Query::new(query, self.metric);
-        let mut candidates: Vec<DeltaCandidate> = Vec::new();
-        for (at, (row_id, row)) in self.row_ids.iter().zip(&self.rows).enumerate() {
-            if row.live && keep(*row_id) {
-                let codes = &self.codes[at * self.dim..(at + 1) * self.dim];
-                let (lower, upper) = query.bounds(row, codes);
-                candidates.push(DeltaCandidate { row_id: *row_id, lower, upper });
-            }
-        }
-        retain_reaching(&mut candidates, limit, |candidate| (candidate.lower, candidate.upper));
-        candidates.sort_unstable_by(|a, b| b.upper.total_cmp(&a.upper).then(a.row_id.cmp(&b.row_id)));
-        Ok(candidates)
+        self.compact();
     }
 
     fn compact(&mut self) {
@@ -151,6 +157,48 @@ impl Delta {
         self.row_ids.shrink_to_fit();
         self.rows.shrink_to_fit();
         self.removed = 0;
+    }
+}
+
+/// One search of several deltas of the same field, as if they were one: see [`Delta::search`].
+pub struct DeltaSearch {
+    query: Query,
+    limit: usize,
+    lowers: Best,
+    candidates: Vec<DeltaCandidate>,
+}
+
+impl DeltaSearch {
+    pub fn new(query: &[f32], dim: usize, metric: Metric, limit: usize) -> Result<Self> {
+        validate(query, dim, metric)?;
+        let query = Query::new(query, metric);
+        Ok(Self { query, limit, lowers: Best::new(limit), candidates: Vec::new() })
+    }
+
+    /// Takes what can be among the best so far of the rows passing `keep`, which is asked in their order.
+    pub fn look_at(&mut self, delta: &Delta, mut keep: impl FnMut(u64) -> bool) {
+        if self.limit == 0 {
+            return;
+        }
+        let rows = delta.row_ids.iter().zip(&delta.rows).zip(delta.codes.chunks_exact(delta.dim));
+        for ((row_id, row), codes) in rows {
+            if row.live && keep(*row_id) {
+                let (lower, upper) = self.query.bounds(row, codes);
+                if upper >= self.lowers.threshold() {
+                    // Which row it is does not matter here: the bar is what is wanted.
+                    self.lowers.push(0, lower);
+                    self.candidates.push(DeltaCandidate { row_id: *row_id, lower, upper });
+                }
+            }
+        }
+    }
+
+    /// As [`Delta::search`].
+    pub fn finish(self) -> Vec<DeltaCandidate> {
+        let mut candidates = self.candidates;
+        retain_reaching(&mut candidates, self.limit, |candidate| (candidate.lower, candidate.upper));
+        candidates.sort_unstable_by(|a, b| b.upper.total_cmp(&a.upper).then(a.row_id.cmp(&b.row_id)));
+        candidates
     }
 }
 

@@ -43,14 +43,14 @@ mod writer;
 pub use bounds::retain_reaching;
 pub use centroid::Centroid;
 pub use codes::Codes;
-pub use delta::{Delta, DeltaCandidate};
+pub use delta::{Delta, DeltaCandidate, DeltaSearch};
 pub use element::{Element, Exact};
 pub use error::{Result, VectorError};
 pub use graph::build::{BuildCodes, BuildParameters, Edges, GraphBuilder, Progress};
 pub use graph::{GRAPH_FORMAT_OLDEST_READABLE, GRAPH_FORMAT_VERSION, WalkStats};
 pub use index::{
     Accuracy, BuildOptions, EFFORT_MAX, EFFORT_MIN, Found, Index, IndexOptions, IndexWriter, Plan, RECALL_DEFAULT,
-    RECALL_MAX, RECALL_MIN, graph_rows_min,
+    RECALL_MAX, RECALL_MIN, graph_rows_at_leisure, graph_rows_min,
 };
 pub use layout::{CODES_FORMAT_OLDEST_READABLE, CODES_FORMAT_VERSION};
 pub use metric::Metric;

@@ -116,3 +116,36 @@ fn wrong_vectors_are_refused_and_change_nothing() {
     assert!(delta.search(&[1.0, 1.0], |_| true, 0).unwrap().is_empty());
     assert!(matches!(Delta::new(1, Metric::L2), Err(VectorError::UnsupportedDimension { dim: 1 })));
 }
+
+#[test]
+fn several_deltas_are_searched_as_if_they_were_one() {
+    const DIM: usize = 24;
+    for metric in [Metric::Cosine, Metric::Dot, Metric::L2] {
+        let mut numbers = Numbers(11);
+        let (mut whole, mut parts) = (Delta::new(DIM, metric).unwrap(), Vec::new());
+        for part in 0..5u64 {
+            let mut delta = Delta::new(DIM, metric).unwrap();
+            for row_id in part * 100..part * 100 + 60 {
+                let row = nasty(&mut numbers, DIM);
+                delta.push(row_id, &row).unwrap();
+                whole.push(row_id, &row).unwrap();
+            }
+            parts.push(delta);
+        }
+        let gone = |row_id: u64| row_id.is_multiple_of(7);
+        parts[3].retain(|row_id| !gone(row_id));
+        whole.retain(|row_id| row_id / 100 != 3 || !gone(row_id));
+        // Two of them as one: what was removed does not come back.
+        assert!(parts[4].remove(401) && whole.remove(401));
+        let last = parts.pop().unwrap();
+        parts[3].append(&last);
+        assert!(parts[3].rows().eq(whole.rows().filter(|row_id| *row_id >= 300)));
+        let odd = |row_id: u64| row_id % 2 == 1;
+        for limit in [0, 1, 10, 1000] {
+            let query = nasty(&mut numbers, DIM);
+            let mut search = DeltaSearch::new(&query, DIM, metric, limit).unwrap();
+            parts.iter().for_each(|delta| search.look_at(delta, odd));
+            assert_eq!(search.finish(), whole.search(&query, odd, limit).unwrap());
+        }
+    }
+}

@@ -199,7 +199,7 @@ fn link_indexes(
     indexes: &mut Vec<CapturedIndex>,
     left_out: &mut Vec<String>,
 ) -> Result<()> {
-    // Held: nothing is sealed, committed or rebuilt meanwhile. Merging goes on; what it swaps, the state's lock guards.
+    // Held: nothing is sealed, committed or rebuilt meanwhile. Merging goes on; what it swaps, the manifest's lock guards.
     let Some(_work) = core.work.try_lock_for(WORK_WAIT_MAX) else {
         left_out.push(format!("the indexes of collection {:?} are being rebuilt", core.name));
         return Ok(());
@@ -209,14 +209,18 @@ fn link_indexes(
     }
     let inside = format!("indexes/{}/{}", core.shard.tenant, core.shard.collection);
     link(&core.index_folder().join("COLLECTION"), &folder.join(&inside).join("COLLECTION"))?;
-    let state = core.state.read();
+    let _manifest = core.manifest.lock();
+    let (segments_health, views, text, text_health) = {
+        let state = core.state.read();
+        (state.segments_health.clone(), state.segments.clone(), state.text.clone(), state.text_health.clone())
+    };
     let mut files: Vec<(bool, PathBuf)> = Vec::new();
-    match state.segments_health.broken() {
+    match segments_health.broken() {
         Some(why) => left_out.push(format!("the segments of collection {:?} are out of use: {why}", core.name)),
         None => {
             let segments = core.segments_folder();
             files.push((true, segments.join("MANIFEST")));
-            for view in &state.segments {
+            for view in &views {
                 let place = segments.join(view.segment.id.to_string());
                 let mut inside = Vec::new();
                 list(&place, &place, &mut inside)?;
@@ -224,7 +228,7 @@ fn link_indexes(
             }
         }
     }
-    match (&state.text, state.text_health.broken()) {
+    match (&text, text_health.broken()) {
         (Some(text), None) => files.extend(text.files()?.into_iter().map(|path| (false, path))),
         (_, why) => left_out.push(format!(
             "the text index of collection {:?} is out of use: {}",
@@ -237,7 +241,6 @@ fn link_indexes(
         let name = path.strip_prefix(&root).unwrap_or(path);
         link(path, &folder.join(&inside).join(name))?;
     }
-    drop(state);
     for (is_segments, kind) in [(true, "segments"), (false, "text")] {
         if files.iter().any(|(of_segments, _)| *of_segments == is_segments) {
             indexes.push(CapturedIndex { core: core.clone(), path: format!("{inside}/{kind}"), is_segments });

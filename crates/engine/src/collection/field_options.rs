@@ -1,13 +1,12 @@
 //! Making vector fields, and holding what is asked for against what is stored.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use nuthatch_truth::{Batch, Table};
 use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
 
 use crate::collection::Core;
-use crate::collection::field::{FieldId, Fields};
+use crate::collection::field::FieldId;
 use crate::collection::meta::{self, FieldMeta, meta_key};
 use crate::database::check_name;
 use crate::durability::Durability;
@@ -40,18 +39,19 @@ impl Core {
         }
         let mut writer = self.writer.lock();
         self.check_open()?; // a dropped collection must not write itself back
-        let new = new_fields(&self.name, &writer.meta.fields, wanted)?;
+        let new = new_fields(&self.name, &self.known().meta.fields, wanted)?;
         if new.is_empty() {
             return Ok(());
         }
-        let mut meta = writer.meta.clone();
+        let known = self.known();
+        let mut meta = known.meta.clone();
         meta.fields.extend(new);
-        let fields = Arc::new(Fields::of(&meta)?);
+        let known = known.with_meta(meta.clone())?;
         self.shared.folder.raise_format(FORMAT_OF_FIELDS)?;
         let mut batch = Batch::new();
         batch.put(Table::Catalog, meta_key(self.shard.tenant, &meta.name), meta::encode(&meta));
         let position = self.shared.write(batch)?;
-        (writer.meta, writer.fields) = (meta.clone(), fields);
+        self.learn(&mut writer, known);
         drop(writer);
         self.shared.make_durable(position, Durability::Commit)?;
         meta.write_copy(&self.index_folder())
@@ -59,7 +59,7 @@ impl Core {
 
     /// Refuses what contradicts the fields that there are, and fields that cannot be made.
     pub(crate) fn check_fields(&self, wanted: &Wanted) -> Result<()> {
-        new_fields(&self.name, &self.writer.lock().meta.fields, wanted).map(drop)
+        new_fields(&self.name, &self.known().meta.fields, wanted).map(drop)
     }
 }
 

@@ -4,15 +4,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use nuthatch_segment::Access;
 use nuthatch_text::TextRow;
 use nuthatch_truth::{Batch, Reader, Table, trim_changes};
 use roaring::{RoaringBitmap, RoaringTreemap};
 
-use crate::collection::manifest::{Manifest, SegmentEntry};
 use crate::collection::open::is_damage;
 use crate::collection::pace::Pace;
-use crate::collection::segment::{Build, FLAT_ROWS_MAX, Segment, remove_checkpoints, rows_max};
-use crate::collection::state::{Frozen, Health, SegmentView, State};
+use crate::collection::segment::{Build, FLAT_ROWS_MAX, Segment, build_bytes, remove_checkpoints, rows_max};
+use crate::collection::state::{Frozen, Health, SegmentView};
 use crate::collection::{Building, Core};
 use crate::database::Breather;
 use crate::record::Row;
@@ -39,7 +39,7 @@ impl Core {
             if state.frozen.is_none() {
                 let rows = std::mem::take(&mut state.active);
                 state.frozen = Some(Arc::new(Frozen { rows, upto: state.sequence }));
-                state.removed_while_sealing = Some(RoaringTreemap::new());
+                state.removed_while_sealing = Some(Arc::default());
             }
             // Otherwise one was left by a flush that failed: that one goes first.
             state.frozen.clone().expect("frozen just now")
@@ -57,45 +57,22 @@ impl Core {
             true => None,
             false => {
                 let id = self.take_segment_id();
-                Some(self.build(id, &frozen.rows.rows(), None)?)
+                Some(self.build(id, &frozen.rows.rows(), None, false)?)
             }
         };
         self.shared.crash_point("seal");
-        self.shared.truth()?.sync_all()?; // writing the manifest has little left to sync then, and writers wait less
-        let mut state = self.state.write();
-        let removed = state.removed_while_sealing.take().unwrap_or_default();
-        if let Some(segment) = segment
-            && !segment.rows().is_empty()
-        {
-            let dead = Arc::new(dead_in(&segment, &removed));
-            state.segments.push(SegmentView { segment, dead });
-        }
-        state.frozen = None;
-        if sound {
-            self.write_manifest(&mut state, frozen.upto)?;
-        }
-        Ok(())
-    }
-
-    /// Writes what the segments are now. Everything up to `applied` must be in them or in the dead rows.
-    ///
-    /// No index may be durable before what it shows is, and it shows more than `applied`: what was removed until now is dead, or was
-    /// not there any more when its segment was built. After a power cut the truth might have it again.
-    pub(crate) fn write_manifest(&self, state: &mut State, applied: u64) -> Result<()> {
-        self.shared.truth()?.sync_all()?;
-        let manifest = Manifest {
-            version: 0,
-            applied,
-            next_segment: state.next_segment,
-            segments: state
-                .segments
-                .iter()
-                .map(|view| SegmentEntry::new(view.segment.id, view.segment.rows().len(), &view.dead))
-                .collect(),
-        };
-        manifest.write(&self.segments_folder())?;
-        state.segments_applied = applied;
-        Ok(())
+        let swapped = self.swap_segments(|state| {
+            let removed = state.removed_while_sealing.take().unwrap_or_default();
+            if let Some(segment) = segment
+                && !segment.rows().is_empty()
+            {
+                let dead = Arc::new(dead_in(&segment, &removed));
+                state.segments.push(SegmentView { segment, dead });
+            }
+            state.frozen = None;
+            sound.then_some(frozen.upto)
+        });
+        swapped.map(drop)
     }
 
     pub(crate) fn take_segment_id(&self) -> u64 {
@@ -104,8 +81,14 @@ impl Core {
         state.next_segment
     }
 
-    /// Builds a segment; on top of the graph of `previous`, if that has one.
-    pub(crate) fn build(&self, id: u64, rows: &RoaringTreemap, previous: Option<&Segment>) -> Result<Arc<Segment>> {
+    /// Builds a segment; on top of the graph of `previous`, if that has one. `at_leisure`: see [`Build`].
+    pub(crate) fn build(
+        &self,
+        id: u64,
+        rows: &RoaringTreemap,
+        previous: Option<&Segment>,
+        at_leisure: bool,
+    ) -> Result<Arc<Segment>> {
         let fields = self.fields();
         let truth = self.shared.truth()?;
         let mut told = false;
@@ -128,6 +111,7 @@ impl Core {
             working: &self.shared.working,
             access: self.shared.options.access(),
             threads: self.shared.options.build_threads,
+            at_leisure,
             previous,
             // Of merges alone: whatever else is built is begun anew when it is interrupted.
             checkpoints: previous.map(|_| self.segments_folder()),
@@ -260,19 +244,40 @@ impl Core {
         Ok(())
     }
 
+    /// Reads the graphs that were there before this process into the page cache, if there is memory for them: until then most
+    /// searches of a cold graph scan codes instead of waiting for the disk.
+    pub(crate) fn read_graphs_ahead(&self) -> Result<()> {
+        let view = self.state.read().view();
+        let mut breather = Breather::default();
+        let go_on = &mut || {
+            breather.breathe(&self.shared, &|| false);
+            !self.shared.is_stopping() && !self.is_dropped() && !self.optimize_wanted.load(Ordering::SeqCst)
+        };
+        match view.segments.iter().try_for_each(|view| view.segment.read_ahead(go_on)) {
+            // A search that comes by notes the damage.
+            Err(error) if error.is_corrupt() => Ok(()),
+            read => read,
+        }
+    }
+
     /// Merges once, if there is something worth merging. True when it did. Sealing goes on meanwhile.
     pub(crate) fn merge(&self, eagerness: Eagerness) -> Result<bool> {
         let _merging = self.merging.lock();
         if self.is_dropped() {
             return Ok(false);
         }
-        let rows_max = rows_max(self.fields().dim_max(), self.shared.options.build_memory_bytes);
+        let memory_bytes = self.shared.options.build_memory_bytes;
+        let rows_max = rows_max(self.fields().dim_max(), memory_bytes);
+        // A hop that is read costs what two cost that are mapped: so small a graph saves too little then.
+        let at_leisure = eagerness.is_leisurely() && self.shared.options.access() == Access::Mapped;
         let (chosen, rows) = {
             let mut state = self.state.write();
             if state.segments_health != Health::Sound {
                 return Ok(false);
             }
-            let Some(range) = choose_merge(&state.segments, rows_max, eagerness) else { return Ok(false) };
+            let range = choose_merge(&state.segments, rows_max, eagerness)
+                .or_else(|| choose_graphless(&state.segments, memory_bytes).filter(|_| at_leisure));
+            let Some(range) = range else { return Ok(false) };
             state.removed_while_merging = Some(RoaringTreemap::new());
             let views = state.segments[range].to_vec();
             let rows = views.iter().fold(RoaringTreemap::new(), |all, view| {
@@ -286,32 +291,39 @@ impl Core {
             true => None,
             false => {
                 let largest = chosen.iter().max_by_key(|view| view.live()).map(|view| &*view.segment);
-                let built = self.build(id, &rows, largest);
+                // What had a graph keeps it: it is the better part of the work.
+                let at_leisure = (at_leisure || largest.is_some_and(Segment::has_graph))
+                    && build_bytes(self.fields().dim_max(), rows.len()) <= memory_bytes;
+                let built = self.build(id, &rows, largest, at_leisure);
                 Some(built.inspect_err(|_| self.state.write().removed_while_merging = None)?)
             }
         };
         self.shared.crash_point("merge");
-        {
-            let mut state = self.state.write();
+        let swapped = self.swap_segments(|state| {
             let removed = state.removed_while_merging.take().unwrap_or_default();
             // Sealing adds segments behind the chosen ones; damage noticed meanwhile is for a rebuild to mend.
             let first = chosen.first().map_or(0, |view| view.segment.id);
             let at = state.segments.iter().position(|view| view.segment.id == first);
-            let Some(at) = at.filter(|_| state.segments_health == Health::Sound) else { return Ok(false) };
+            let at = at.filter(|_| state.segments_health == Health::Sound)?;
             let merged = merged.filter(|segment| !segment.rows().is_empty()).map(|segment| {
                 let dead = Arc::new(dead_in(&segment, &removed));
                 SegmentView { segment, dead }
             });
             state.segments.splice(at..at + chosen.len(), merged);
-            let applied = state.segments_applied;
-            self.write_manifest(&mut state, applied)?;
+            Some(state.segments_applied)
+        })?;
+        if !swapped {
+            return Ok(false);
         }
         remove_checkpoints(&self.segments_folder(), &self.fields()).ok(); // one that stays is overwritten by the next
-        for view in chosen {
-            let folder = self.segments_folder().join(view.segment.id.to_string());
+        let chosen: Vec<Arc<Segment>> = chosen.into_iter().map(|view| view.segment).collect();
+        let removed = chosen.iter().try_for_each(|segment| {
+            let folder = self.segments_folder().join(segment.id.to_string());
             // Open handles keep reading; the names go now.
-            std::fs::remove_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
-        }
+            std::fs::remove_dir_all(&folder).map_err(|error| Error::io(&folder, &error))
+        });
+        self.retire(chosen);
+        removed?;
         self.shared.fit();
         nuthatch_heap::give_back();
         Ok(true)
@@ -337,6 +349,11 @@ pub(crate) enum Eagerness {
 }
 
 impl Eagerness {
+    /// Nobody is kept waiting, and it will not be done again soon.
+    fn is_leisurely(self) -> bool {
+        matches!(self, Self::Idle | Self::All)
+    }
+
     /// What the others must be of the largest, in percent, to be merged into it.
     fn growth_percent_min(self) -> u64 {
         match self {
@@ -345,6 +362,12 @@ impl Eagerness {
             Self::All | Self::Dead { .. } => 0,
         }
     }
+}
+
+/// A segment that is to be written anew, with a graph.
+fn choose_graphless(segments: &[SegmentView], memory_bytes: u64) -> Option<std::ops::Range<usize>> {
+    let at = segments.iter().position(|view| view.segment.wants_graph(view.live(), memory_bytes))?;
+    Some(at..at + 1)
 }
 
 /// A segment with too many dead rows, or the longest run of neighbours that is worth merging and no larger than `rows_max`.

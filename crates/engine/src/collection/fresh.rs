@@ -1,84 +1,315 @@
 //! Rows that no segment holds yet: their vectors' codes and their payloads, in memory.
+//!
+//! They lie in parts of some tens of kilobytes, each shared with the searches that look at it: a write copies the part that it changes,
+//! if somebody looks at it just then, so that neither waits for the other. A row that is removed leaves its part's codes as they are.
+//!
+//! **Useful for** taking writes while searches go on; a clone is as cheap as a list of its parts. **Not for** ids: rows are numbers.
+//!
+//! **Invariant:** rows ascend, from part to part and inside each.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::sync::Arc;
 
 use nuthatch_filter::Filter;
-use nuthatch_vector::Delta;
+use nuthatch_vector::{Delta, DeltaSearch};
 use roaring::RoaringTreemap;
 
 use crate::Result;
 use crate::collection::field::{FieldId, FieldVectors, Fields};
 
+/// A part takes no more rows when it has so many, or its codes so many bytes: what a write copies at most.
+const PART_ROWS_MAX: usize = 256;
+const PART_BYTES_MAX: u64 = 32 << 10;
+/// What a row costs besides its payload and codes.
+const ROW_OVERHEAD_BYTES: u64 = 48;
+
 #[derive(Clone, Default)]
 pub(crate) struct Fresh {
-    payloads: BTreeMap<u64, Box<[u8]>>,
-    payload_bytes: u64,
+    parts: Vec<Part>,
+    len: usize,
+    bytes: u64,
+}
+
+#[derive(Clone, Default)]
+struct Part {
+    rows: Arc<Rows>,
+    /// By place among the rows.
+    removed: [u64; PART_ROWS_MAX / 64],
+    live: usize,
+}
+
+/// What a part holds; removed rows included.
+#[derive(Clone, Default)]
+struct Rows {
+    ids: Vec<u64>,
+    payloads: Vec<Arc<[u8]>>,
     vectors: BTreeMap<FieldId, Delta>,
 }
 
-/// What a map entry costs besides its payload.
-const ROW_OVERHEAD_BYTES: u64 = 48;
-
 impl Fresh {
+    /// Adds a row behind all others.
     pub fn insert(&mut self, row: u64, payload: &[u8], vectors: &FieldVectors, fields: &Fields) -> Result<()> {
+        let mut rows = Rows::default();
         for (id, vector) in vectors {
             let Some(field) = fields.get(*id) else { continue };
-            let delta = match self.vectors.entry(*id) {
-                Entry::Occupied(delta) => delta.into_mut(),
-                Entry::Vacant(none) => none.insert(Delta::new(vector.len(), field.metric)?),
-            };
+            let mut delta = Delta::new(vector.len(), field.metric)?;
             delta.push(row, vector)?;
+            rows.vectors.insert(*id, delta);
         }
-        self.payload_bytes += payload.len() as u64 + ROW_OVERHEAD_BYTES;
-        self.payloads.insert(row, payload.into());
+        rows.ids.push(row);
+        rows.payloads.push(payload.into());
+        self.add(Part::of(rows));
         Ok(())
+    }
+
+    /// Adds rows that all lie behind those that are here: what took long was making them.
+    pub fn append(&mut self, later: Fresh) {
+        later.parts.into_iter().for_each(|part| self.add(part));
+    }
+
+    fn add(&mut self, mut part: Part) {
+        if part.live < part.rows.ids.len() {
+            part.compact();
+        }
+        debug_assert!(self.parts.last().is_none_or(|last| last.rows.ids.last() < part.rows.ids.first()), "rows ascend");
+        self.len += part.live;
+        self.bytes += part.bytes();
+        match self.parts.last_mut() {
+            Some(last) if last.has_room_for(&part) => {
+                self.bytes -= last.bytes() + part.bytes();
+                last.take(&part);
+                self.bytes += last.bytes();
+            }
+            _ => self.parts.push(part),
+        }
     }
 
     /// False when the row is not here.
     pub fn remove(&mut self, row: u64) -> bool {
-        let Some(payload) = self.payloads.remove(&row) else {
-            return false;
-        };
-        self.payload_bytes -= payload.len() as u64 + ROW_OVERHEAD_BYTES;
-        for delta in self.vectors.values_mut() {
-            delta.remove(row);
+        let Some((at, place)) = self.find(row) else { return false };
+        let part = &mut self.parts[at];
+        part.removed[place / 64] |= 1 << (place % 64);
+        part.live -= 1;
+        self.len -= 1;
+        if part.live == 0 {
+            self.bytes -= part.bytes();
+            self.parts.remove(at);
+        } else if part.live * 2 < part.rows.ids.len() {
+            // Each copy is paid for by as many removals.
+            self.bytes -= part.bytes();
+            part.compact();
+            self.bytes += part.bytes();
         }
         true
     }
 
     pub fn contains(&self, row: u64) -> bool {
-        self.payloads.contains_key(&row)
+        self.find(row).is_some()
     }
 
     pub fn len(&self) -> usize {
-        self.payloads.len()
+        self.len
     }
 
     pub fn is_empty(&self) -> bool {
-        self.payloads.is_empty()
+        self.len == 0
     }
 
     pub fn bytes(&self) -> u64 {
-        self.payload_bytes + self.vectors.values().map(Delta::bytes).sum::<u64>()
+        self.bytes
     }
 
-    pub fn vectors(&self, field: FieldId) -> Option<&Delta> {
-        self.vectors.get(&field)
+    /// Adds the rows that can be among the best by their vectors of a field, of those passing `keep`.
+    pub fn search(&self, field: FieldId, search: &mut DeltaSearch, keep: impl Fn(u64) -> bool) {
+        for part in &self.parts {
+            let Some(delta) = part.rows.vectors.get(&field) else { continue };
+            match part.live == part.rows.ids.len() {
+                true => search.look_at(delta, &keep),
+                false => {
+                    let mut places = part.rows.ids.iter().zip(0..);
+                    search.look_at(delta, |row| {
+                        // Both sides ascend.
+                        let place = places.find(|(id, _)| **id == row).map(|(_, place)| place);
+                        place.is_some_and(|place| !part.is_removed(place)) && keep(row)
+                    });
+                }
+            }
+        }
     }
 
     pub fn rows(&self) -> RoaringTreemap {
-        RoaringTreemap::from_sorted_iter(self.payloads.keys().copied()).expect("a BTreeMap's keys ascend")
+        self.live().map(|(row, _)| row).collect()
     }
 
     /// Rows whose payload passes the filter.
     pub fn matching(&self, filter: &Filter) -> Result<RoaringTreemap> {
         let mut rows = RoaringTreemap::new();
-        for (row, payload) in &self.payloads {
+        for (row, payload) in self.live() {
             if filter.matches(&nuthatch_filter::decode(payload)?) {
-                rows.insert(*row);
+                rows.insert(row);
             }
         }
         Ok(rows)
+    }
+
+    fn live(&self) -> impl Iterator<Item = (u64, &Arc<[u8]>)> {
+        self.parts.iter().flat_map(Part::live)
+    }
+
+    /// The part of a live row, and its place there.
+    fn find(&self, row: u64) -> Option<(usize, usize)> {
+        let at = self.parts.partition_point(|part| part.rows.ids.last().is_some_and(|last| *last < row));
+        let part = self.parts.get(at)?;
+        let place = part.rows.ids.binary_search(&row).ok()?;
+        (!part.is_removed(place)).then_some((at, place))
+    }
+}
+
+impl Part {
+    fn of(rows: Rows) -> Self {
+        Self { live: rows.ids.len(), rows: Arc::new(rows), removed: Default::default() }
+    }
+
+    fn is_removed(&self, place: usize) -> bool {
+        self.removed[place / 64] >> (place % 64) & 1 == 1
+    }
+
+    fn live(&self) -> impl Iterator<Item = (u64, &Arc<[u8]>)> {
+        let rows = self.rows.ids.iter().zip(&self.rows.payloads).enumerate();
+        rows.filter(|(place, _)| !self.is_removed(*place)).map(|(_, (row, payload))| (*row, payload))
+    }
+
+    fn bytes(&self) -> u64 {
+        let payloads: usize = self.rows.payloads.iter().map(|payload| payload.len()).sum();
+        payloads as u64 + self.rows.ids.len() as u64 * ROW_OVERHEAD_BYTES + self.rows.code_bytes()
+    }
+
+    fn has_room_for(&self, other: &Part) -> bool {
+        self.rows.ids.len() + other.live <= PART_ROWS_MAX
+            && self.rows.code_bytes() + other.rows.code_bytes() <= PART_BYTES_MAX
+    }
+
+    /// Adds the rows of another part, of which none was removed.
+    fn take(&mut self, other: &Part) {
+        let rows = Arc::make_mut(&mut self.rows);
+        rows.ids.extend(&other.rows.ids);
+        rows.payloads.extend(other.rows.payloads.iter().cloned());
+        for (field, delta) in &other.rows.vectors {
+            match rows.vectors.entry(*field) {
+                Entry::Occupied(mut entry) => entry.get_mut().append(delta),
+                Entry::Vacant(none) => drop(none.insert(delta.clone())),
+            }
+        }
+        self.live += other.live;
+    }
+
+    /// Leaves out what was removed.
+    fn compact(&mut self) {
+        let (ids, payloads): (Vec<u64>, Vec<Arc<[u8]>>) =
+            self.live().map(|(row, payload)| (row, payload.clone())).unzip();
+        let mut vectors = self.rows.vectors.clone();
+        vectors.values_mut().for_each(|delta| delta.retain(|row| ids.binary_search(&row).is_ok()));
+        *self = Self::of(Rows { ids, payloads, vectors });
+    }
+}
+
+impl Rows {
+    fn code_bytes(&self) -> u64 {
+        self.vectors.values().map(Delta::bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nuthatch_vector::Metric;
+
+    use super::*;
+    use crate::collection::field::UNNAMED;
+    use crate::collection::meta::Meta;
+
+    const DIM: usize = 8;
+
+    fn fields() -> Fields {
+        let meta = serde_json::json!({
+            "id": 1, "name": "notes", "dim": DIM, "metric": "l2", "language": "none", "embeds": false, "embedder": null, "created": "",
+        });
+        Fields::of(&serde_json::from_value::<Meta>(meta).unwrap()).unwrap()
+    }
+
+    /// A row's vector; one row in five has none.
+    fn vectors(row: u64) -> FieldVectors {
+        let vector = (0..DIM as u64).map(|at| ((row + 1) * (at + 3) % 101) as f32).collect();
+        if row.is_multiple_of(5) { FieldVectors::new() } else { vec![(UNNAMED, vector)] }
+    }
+
+    fn payload(row: u64) -> Vec<u8> {
+        nuthatch_filter::encode(&[("n".to_string(), nuthatch_filter::Value::Int(row as i64))].into())
+    }
+
+    /// Everything that can be asked of `fresh` is as the rows say that there are.
+    fn assert_holds(fresh: &Fresh, rows: &[u64]) {
+        assert_eq!(fresh.rows().iter().collect::<Vec<_>>(), rows);
+        assert_eq!(fresh.len(), rows.len());
+        assert_eq!(fresh.bytes(), fresh.parts.iter().map(Part::bytes).sum::<u64>());
+        let odd = |row: &&u64| **row % 3 == 1;
+        let filter = nuthatch_filter::parse("n >= 40").unwrap();
+        assert!(fresh.matching(&filter).unwrap().iter().eq(rows.iter().copied().filter(|row| *row >= 40)));
+        let query = vectors(7).remove(0).1;
+        let mut search = DeltaSearch::new(&query, DIM, Metric::L2, rows.len().max(1)).unwrap();
+        fresh.search(UNNAMED, &mut search, |row| odd(&&row));
+        let mut found: Vec<u64> = search.finish().into_iter().map(|found| found.row_id).collect();
+        found.sort_unstable();
+        assert!(found.iter().eq(rows.iter().filter(odd).filter(|row| **row % 5 != 0)));
+    }
+
+    #[test]
+    fn rows_come_and_go_and_whoever_looks_sees_one_moment() {
+        let fields = fields();
+        let mut dice = fastrand::Rng::with_seed(7);
+        let (mut fresh, mut rows, mut next) = (Fresh::default(), Vec::new(), 0u64);
+        let mut seen: Vec<(Fresh, Vec<u64>)> = Vec::new();
+        for step in 0..1500 {
+            match dice.u8(..8) {
+                0..3 => {
+                    let mut later = Fresh::default();
+                    for _ in 0..dice.u64(1..80) {
+                        later.insert(next, &payload(next), &vectors(next), &fields).unwrap();
+                        rows.push(next);
+                        next += dice.u64(1..3);
+                    }
+                    fresh.append(later);
+                }
+                3 => {
+                    fresh.insert(next, &payload(next), &vectors(next), &fields).unwrap();
+                    rows.push(next);
+                    next += 1;
+                }
+                _ => {
+                    for _ in 0..dice.usize(..40).min(rows.len()) {
+                        let row = rows.remove(dice.usize(..rows.len()));
+                        assert!(fresh.contains(row) && fresh.remove(row));
+                        assert!(!fresh.contains(row) && !fresh.remove(row));
+                    }
+                }
+            }
+            if step % 100 == 0 {
+                seen.push((fresh.clone(), rows.clone()));
+                seen.iter().for_each(|(fresh, rows)| assert_holds(fresh, rows));
+            }
+        }
+        assert!(fresh.parts.len() > 3, "several parts: {}", fresh.parts.len());
+        assert!(!fresh.remove(next));
+    }
+
+    #[test]
+    fn parts_stay_small_whatever_their_rows_are() {
+        let fields = fields();
+        let mut fresh = Fresh::default();
+        for row in 0..2000 {
+            fresh.insert(row, &payload(row), &vectors(row), &fields).unwrap();
+        }
+        assert!(fresh.parts.iter().all(|part| part.rows.ids.len() <= PART_ROWS_MAX));
+        assert!(fresh.parts.len() <= 2000 / PART_ROWS_MAX + 1, "and are filled: {}", fresh.parts.len());
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod field_options;
 mod flush;
 mod fresh;
 mod fusion;
+pub(crate) mod known;
 mod manifest;
 pub(crate) mod meta;
 mod open;
@@ -26,6 +27,7 @@ mod request;
 mod search;
 pub(crate) mod segment;
 pub(crate) mod state;
+mod swap;
 mod vector_leg;
 pub(crate) mod visit;
 mod write;
@@ -36,7 +38,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use nuthatch_embed::Embedder;
-use nuthatch_filter::Schema;
 use nuthatch_segment::BlockCache;
 use nuthatch_truth::{Batch, Shard, Table};
 use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
@@ -58,8 +59,10 @@ pub use visit::{Passing, PassingVector, Visitor, Wanted};
 pub(crate) use write::{BATCH_BYTES_MAX, WriteSet, record_bytes};
 pub use write::{Deleted, Upserted};
 
-use crate::collection::field::{Field, Fields};
+use crate::collection::field::Field;
+use crate::collection::known::Known;
 use crate::collection::meta::{Counters, Meta, meta_key};
+use crate::collection::segment::Segment;
 use crate::collection::state::State;
 use crate::database::{RowLength, Shared};
 use crate::durability::Durability;
@@ -114,11 +117,17 @@ pub(crate) struct Core {
     pub language: String,
     /// One writer at a time decides row ids and order.
     pub writer: Mutex<Writer>,
+    /// Changed while holding the writer.
+    pub known: RwLock<Arc<Known>>,
     pub state: RwLock<State>,
     /// One seal or rebuild at a time.
     pub work: Mutex<()>,
     /// One merge at a time, and none during a rebuild. Taken before `work`.
     pub merging: Mutex<()>,
+    /// One change of the segments at a time, with its manifest. Taken after these two, and before `state`.
+    pub manifest: Mutex<()>,
+    /// Segments that are replaced, until nobody reads them any more.
+    pub retired: Mutex<Vec<Arc<Segment>>>,
     /// The graph that is being built.
     pub building: Mutex<Option<Building>>,
     pub embedder: RwLock<EmbedderChoice>,
@@ -137,11 +146,7 @@ pub(crate) struct Core {
 
 /// What only the writer changes.
 pub(crate) struct Writer {
-    pub meta: Meta,
-    /// What `meta` says of the vectors.
-    pub fields: Arc<Fields>,
     pub counters: Counters,
-    pub schema: Schema,
 }
 
 /// What a collection is, for listings.
@@ -288,15 +293,15 @@ impl Collection {
     }
 
     pub fn info(&self) -> CollectionInfo {
-        let (meta, vector_fields, counters, fields) = {
+        let (known, counters) = {
             let writer = self.core.writer.lock();
-            let fields = writer
-                .schema
-                .fields()
-                .map(|(field, kinds)| (field.to_string(), kinds.iter().map(|kind| kind.name().to_string()).collect()))
-                .collect();
-            (writer.meta.clone(), writer.fields.clone(), writer.counters.clone(), fields)
+            (self.core.known(), writer.counters.clone())
         };
+        let Known { meta, fields: vector_fields, schema } = Known::clone(&known);
+        let fields = schema
+            .fields()
+            .map(|(field, kinds)| (field.to_string(), kinds.iter().map(|kind| kind.name().to_string()).collect()))
+            .collect();
         let unnamed = vector_fields.unnamed();
         let of_field = |field: &Field| VectorFieldInfo {
             name: field.name.clone(),
@@ -380,11 +385,6 @@ impl Core {
         segment::build_bytes(self.fields().dim_max(), rows)
     }
 
-    /// The vector fields as they are now. Not while holding the writer, who has them.
-    pub(crate) fn fields(&self) -> Arc<Fields> {
-        self.writer.lock().fields.clone()
-    }
-
     /// The last change that both indexes show; 0 while one of them is broken.
     fn indexed_upto(&self) -> u64 {
         let state = self.state.read();
@@ -401,12 +401,12 @@ impl Core {
         }
         let mut writer = self.writer.lock();
         self.check_open()?; // a dropped collection must not write itself back
-        let meta = Meta { dim: Some(dim), ..writer.meta.clone() };
-        let fields = Arc::new(Fields::of(&meta)?);
+        let known = self.known();
+        let known = known.with_meta(Meta { dim: Some(dim), ..known.meta.clone() })?;
         let mut batch = Batch::new();
-        batch.put(Table::Catalog, meta_key(self.shard.tenant, &meta.name), meta::encode(&meta));
+        batch.put(Table::Catalog, meta_key(self.shard.tenant, &self.name), meta::encode(&known.meta));
         let position = self.shared.write(batch)?;
-        (writer.meta, writer.fields) = (meta, fields);
+        self.learn(&mut writer, known);
         drop(writer);
         self.shared.make_durable(position, Durability::Commit)
     }

@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use nuthatch_filter::Schema;
-use nuthatch_text::TextIndex;
+use nuthatch_text::{RowWords, TextIndex};
 use nuthatch_truth::{Direction, Reader, Shard, Table, changes_after};
 use parking_lot::{Mutex, RwLock};
 
 use crate::collection::change::Change;
-use crate::collection::field::Fields;
+use crate::collection::known::Known;
 use crate::collection::manifest::Manifest;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, SCHEMA};
 use crate::collection::pace::Pace;
@@ -50,15 +50,13 @@ impl Core {
             shard,
             name: meta.name.clone(),
             language: meta.language.clone(),
-            writer: Mutex::new(Writer {
-                fields: Arc::new(Fields::of(&meta)?),
-                meta,
-                counters: counters.clone(),
-                schema,
-            }),
+            writer: Mutex::new(Writer { counters: counters.clone() }),
+            known: RwLock::new(Arc::new(Known::of(meta, schema)?)),
             state: RwLock::new(State::default()),
             work: Mutex::new(()),
             merging: Mutex::new(()),
+            manifest: Mutex::new(()),
+            retired: Mutex::default(),
             building: Mutex::new(None),
             optimize_wanted: false.into(),
             sequence_seen: u64::MAX.into(),
@@ -189,7 +187,7 @@ impl Core {
                     Arc::make_mut(&mut state.active).insert(*row, &stored.payload, &vectors, &fields)?;
                 }
                 if *sequence > text_applied {
-                    self.insert_text(state, *row, &stored);
+                    state.insert_text_of(*row, &stored);
                 }
             }
         }
@@ -216,13 +214,12 @@ impl Core {
         )?;
         failed.map_or(Ok(()), Err)
     }
+}
 
-    pub(crate) fn insert_text(&self, state: &mut State, row: u64, stored: &Row) {
-        if let (Some(text), Some(index)) = (stored.searchable(), state.text.clone()) {
-            Arc::make_mut(&mut state.tail).insert(row, &text, stored.code, index.analyzer());
-            state.tail_rows.insert(row);
-        }
-    }
+/// The words of a row's text, if it has one and there is an index to analyse them for.
+pub(crate) fn words_of(stored: &Row, index: Option<&TextIndex>) -> Option<RowWords> {
+    let (text, index) = (stored.searchable()?, index?);
+    Some(RowWords::of(&text, stored.code, index.analyzer()))
 }
 
 /// A derived file is damaged or gone: rebuild it. Anything else (permissions, too many open files) is the caller's to see.

@@ -9,7 +9,7 @@ use crate::collection::visit::{Passing, PassingVector, Visitor, Wanted};
 use crate::collection::write::row_from;
 use crate::collection::{Collection, Core, NamedVectors};
 use crate::database::{Room, in_memory, in_the_end};
-use crate::record::{Row, StoredRecord};
+use crate::record::{Row, RowParts, StoredRecord};
 use crate::{Error, Result};
 
 /// A listing.
@@ -133,10 +133,10 @@ impl Core {
             let Some((stored, vectors)) = found else { return Ok(()) };
             let (vector, vectors) = fields.split(vectors);
             records[places[at]] = Some(StoredRecord {
-                payload: stored.payload()?,
-                id: stored.id,
-                text: stored.text,
-                context: stored.context,
+                payload: nuthatch_filter::decode(stored.payload)?,
+                id: stored.id.into(),
+                text: stored.text.map(str::to_string),
+                context: stored.context.map(str::to_string),
                 vector,
                 vectors,
             });
@@ -153,7 +153,7 @@ impl Core {
         rows: &[u64],
         vectors: bool,
         room: &mut Room<'_>,
-        show: &mut dyn FnMut(usize, Option<(Row, FieldVectors)>) -> Result<()>,
+        show: &mut dyn FnMut(usize, Option<(RowParts<'_>, FieldVectors)>) -> Result<()>,
     ) -> Result<()> {
         let fields = self.fields();
         let vector_bytes = if vectors { fields.components_bytes() } else { 0 };
@@ -172,7 +172,8 @@ impl Core {
                 false => vec![FieldVectors::new(); some.len()],
             };
             for (stored, vectors) in stored.into_iter().zip(vectors) {
-                show(at, stored.map(|stored| Ok::<_, Error>((Row::decode(&stored)?, vectors))).transpose()?)?;
+                let parts = stored.as_deref().map(RowParts::decode).transpose()?;
+                show(at, parts.map(|parts| (parts, vectors)))?;
                 at += 1;
             }
         }

@@ -8,7 +8,7 @@ use roaring::RoaringTreemap;
 
 use crate::collection::Core;
 use crate::collection::flush::dead_in;
-use crate::collection::segment::rows_max;
+use crate::collection::segment::{Segment, rows_max};
 use crate::collection::state::{Health, SegmentView};
 use crate::record::Row;
 use crate::{Error, Result};
@@ -48,7 +48,7 @@ impl Core {
             state.segments.clear();
             state.active = Arc::default();
             state.frozen = None;
-            state.removed_while_sealing = Some(RoaringTreemap::new());
+            state.removed_while_sealing = Some(Arc::default());
             (rows, writer.counters.sequence)
         };
         let mut built = Vec::new();
@@ -60,24 +60,24 @@ impl Core {
                 break;
             }
             self.shared.check_open()?;
-            let segment = self.build(self.take_segment_id(), &part, None).inspect_err(|_| {
+            let segment = self.build(self.take_segment_id(), &part, None, false).inspect_err(|_| {
                 std::fs::remove_dir_all(&folder).ok();
             })?;
             if !segment.rows().is_empty() {
                 built.push(segment);
             }
         }
-        let mut state = self.state.write();
-        let removed = state.removed_while_sealing.take().unwrap_or_default();
-        state.segments = built
-            .into_iter()
-            .map(|segment| {
+        // The health stays broken, so that searches go by them when the manifest is written.
+        self.swap_segments(|state| {
+            let removed = state.removed_while_sealing.take().unwrap_or_default();
+            let view = |segment: Arc<Segment>| {
                 let dead = dead_in(&segment, &removed);
                 SegmentView { segment, dead: Arc::new(dead) }
-            })
-            .collect();
-        self.write_manifest(&mut state, upto)?;
-        state.segments_health = Health::Sound;
+            };
+            state.segments = built.into_iter().map(view).collect();
+            Some(upto)
+        })?;
+        self.state.write().segments_health = Health::Sound;
         Ok(())
     }
 
@@ -121,7 +121,7 @@ impl Core {
         state.text = Some(text);
         state.text_health = Health::Sound;
         for (row, stored) in later {
-            self.insert_text(&mut state, row, &stored);
+            state.insert_text_of(row, &stored);
         }
         Ok(())
     }

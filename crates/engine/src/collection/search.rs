@@ -78,17 +78,14 @@ impl Core {
         let deadline = search.time_limit.and_then(|limit| Instant::now().checked_add(limit));
         self.check_open_for(place)?;
         search.check()?;
-        let fields = {
-            let writer = self.writer.lock();
-            if let Some(filter) = &search.filter {
-                filter.check(&writer.schema)?;
-            }
-            writer.fields.clone()
-        };
+        let known = self.known();
+        if let Some(filter) = &search.filter {
+            filter.check(&known.schema)?;
+        }
         if search.is_over(deadline) {
             return Err(VectorError::Stopped.into()); // before a text is embedded for nothing
         }
-        let query = self.query(place, search, &fields)?;
+        let query = self.query(place, search, &known.fields)?;
         let is_over = || search.is_over(deadline);
         let mut room = self.shared.room_for(self.reckon(place, search, &query), &is_over)?;
         let mut retries = 0;
@@ -176,14 +173,14 @@ impl Core {
 
     /// True when a text query can have a vector leg: there are vectors to compare with, and someone to embed.
     fn embeds_queries(&self) -> bool {
-        let writer = self.writer.lock();
-        if !writer.meta.embeds || writer.meta.dim.is_none() {
+        let known = self.known();
+        if !known.meta.embeds || known.meta.dim.is_none() {
             return false;
         }
         let choice = caller::embedder().unwrap_or_else(|| self.embedder.read().clone());
         let given = !matches!(choice, EmbedderChoice::None);
         // Vectors that callers brought are only compared with embedded texts if the caller has said by whom.
-        given && writer.meta.embedder.is_some()
+        given && known.meta.embedder.is_some()
     }
 
     fn embed_query(&self, text: &str) -> Result<Option<Vec<f32>>> {
@@ -228,42 +225,23 @@ impl Core {
         let text = search.text.as_deref().filter(|_| query.mode != Mode::Vector);
 
         let state = place.state.read();
-        explain.sequence = state.sequence;
+        // From here on rows are looked at as they are now, whatever becomes of them.
+        let view = state.view();
         let degraded = state.degraded();
-        let matching = match (&search.filter, &state.segments_health) {
+        // Texts are another matter: what is searched of them must be of the same moment, and their tail changes in place.
+        let texts = text.map(|text| (text, state));
+        explain.sequence = view.sequence;
+        let matching = match (&search.filter, &view.segments_health) {
             (None, _) => Filtered::Everything,
-            (Some(filter), Health::Sound) => Filtered::Indexed(state.matching(filter).map_err(Trouble::segments)?),
+            (Some(filter), Health::Sound) => Filtered::Indexed(view.matching(filter).map_err(Trouble::segments)?),
             (Some(filter), Health::Broken(_)) => Filtered::Scanned(self.rows_matching_exactly(place.reader, filter)?),
         };
-        // From here on the segments are looked at as they are now, whatever becomes of them.
-        let views = state.segments.clone();
-        let allowed = matching.rows(&views, text.is_some() || state.segments_health != Health::Sound);
+        let scan_vectors = view.segments_health != Health::Sound;
+        let allowed = matching.rows(&view.segments, text.is_some() || scan_vectors);
         explain.filter_matches = matching.count();
-
-        let scan_vectors = state.segments_health != Health::Sound;
-        let mut vector_asks = Vec::with_capacity(query.legs.len());
-        for leg in &query.legs {
-            let ask =
-                Ask { field: leg.field, query: &leg.vector, depth: leg_depth, accuracy: search.accuracy, stop: &stop };
-            let mut plan = VectorPlan {
-                metric: leg.field.metric.to_string(),
-                using: (!leg.field.name.is_empty()).then(|| leg.field.name.clone()),
-                embedded: leg.embedded,
-                segments: views.len(),
-                segment_rows: views.iter().map(SegmentView::live).sum(),
-                fresh_rows: (state.active.len() + state.frozen.as_ref().map_or(0, |f| f.rows.len())) as u64,
-                ..VectorPlan::default()
-            };
-            let mut fresh = Vec::new();
-            match scan_vectors {
-                true => (plan.plan, plan.exact) = ("exact scan of the stored vectors".into(), true),
-                false => fresh = self.fresh_candidates(&state, &ask, &matching)?,
-            }
-            vector_asks.push((leg.kind, ask, plan, fresh));
-        }
         let mut text_found = Vec::new();
         let mut text_scan = false;
-        if let Some(text) = text {
+        if let Some((text, state)) = texts {
             match state.text_view() {
                 Some(index) => {
                     let rows = match &allowed {
@@ -283,7 +261,6 @@ impl Core {
                 None => text_scan = true,
             }
         }
-        drop(state);
 
         if text_scan && let Some(text) = text {
             text_found = self.scan_texts(place.reader, text, leg_depth, allowed.as_ref())?;
@@ -300,21 +277,34 @@ impl Core {
             .map(|hit| Found { row: hit.row_id, similarity: hit.score, shown: hit.score })
             .collect();
         let mut complete = true;
-        let mut legs: Vec<(LegKind<'_>, Vec<Found>)> = Vec::with_capacity(1 + vector_asks.len());
+        let mut legs: Vec<(LegKind<'_>, Vec<Found>)> = Vec::with_capacity(1 + query.legs.len());
         if query.mode != Mode::Vector {
             legs.push((LegKind::Text, text_leg));
         }
-        for (kind, ask, mut plan, fresh) in vector_asks {
+        for QueryLeg { kind, field, vector, embedded } in &query.legs {
+            let ask = Ask { field, query: vector, depth: leg_depth, accuracy: search.accuracy, stop: &stop };
+            let mut plan = VectorPlan {
+                metric: field.metric.to_string(),
+                using: (!field.name.is_empty()).then(|| field.name.clone()),
+                embedded: *embedded,
+                segments: view.segments.len(),
+                segment_rows: view.segments.iter().map(SegmentView::live).sum(),
+                fresh_rows: view.fresh_rows() as u64,
+                ..VectorPlan::default()
+            };
             let mut leg = match scan_vectors {
-                true => self.scan_vectors(place.reader, ask.field, ask.query, leg_depth, allowed.as_ref())?,
+                true => {
+                    (plan.plan, plan.exact) = ("exact scan of the stored vectors".into(), true);
+                    self.scan_vectors(place.reader, field, vector, leg_depth, allowed.as_ref())?
+                }
                 false => {
-                    let (leg, all_there) = self.vector_leg(place.reader, &views, fresh, &ask, &matching, &mut plan)?;
+                    let (leg, all_there) = self.vector_leg(place.reader, &view, &ask, &matching, &mut plan)?;
                     complete &= all_there;
                     leg
                 }
             };
             leg.retain(|found| other(found.row));
-            legs.push((kind, leg));
+            legs.push((*kind, leg));
             match kind {
                 LegKind::Named(field) => drop(explain.vectors.insert(field.to_string(), plan)),
                 LegKind::Vector | LegKind::Text => explain.vector = Some(plan),
@@ -350,20 +340,21 @@ impl Core {
         let mut hits = Vec::with_capacity(ranked.len());
         let (wanted, mut ranked) = (ranked.len(), ranked.into_iter());
         self.read_each(reader, &rows, search.include.vector, room, &mut |_, found| {
+            // Only what is wanted is copied: texts may be long.
             let (Some((_, score, legs)), Some((stored, vectors))) = (ranked.next(), found) else { return Ok(()) };
             let (vector, vectors) = fields.split(vectors);
             hits.push(Hit {
                 score,
                 payload: match search.include.payload {
-                    true => stored.payload()?,
+                    true => nuthatch_filter::decode(stored.payload)?,
                     false => Default::default(),
                 },
-                text: stored.text.filter(|_| search.include.text),
-                context: stored.context.filter(|_| search.include.text),
+                text: stored.text.filter(|_| search.include.text).map(str::to_string),
+                context: stored.context.filter(|_| search.include.text).map(str::to_string),
                 vector,
                 vectors,
                 legs,
-                id: stored.id,
+                id: stored.id.into(),
             });
             Ok(())
         })?;
@@ -374,17 +365,12 @@ impl Core {
     /// The rows that pass a filter, for counting and deleting.
     pub(crate) fn rows_matching(&self, place: Place<'_>, filter: &Filter) -> Result<RoaringTreemap> {
         self.check_filter(filter)?;
-        {
-            let state = place.state.read();
-            if state.segments_health == Health::Sound {
-                match state.matching(filter) {
-                    Ok(matching) => return Ok(matching.rows(&state.segments)),
-                    Err(error) if error.is_corrupt() => {
-                        drop(state);
-                        self.note_damage_in(place, &error, true);
-                    }
-                    Err(error) => return Err(error),
-                }
+        let view = place.state.read().view();
+        if view.segments_health == Health::Sound {
+            match view.matching(filter) {
+                Ok(matching) => return Ok(matching.rows(&view.segments)),
+                Err(error) if error.is_corrupt() => self.note_damage_in(place, &error, true),
+                Err(error) => return Err(error),
             }
         }
         self.rows_matching_exactly(place.reader, filter)
@@ -392,13 +378,11 @@ impl Core {
 
     pub(crate) fn count_matching(&self, place: Place<'_>, filter: &Filter) -> Result<u64> {
         self.check_filter(filter)?;
+        let view = place.state.read().view();
+        if view.segments_health == Health::Sound
+            && let Ok(matching) = view.matching(filter)
         {
-            let state = place.state.read();
-            if state.segments_health == Health::Sound
-                && let Ok(matching) = state.matching(filter)
-            {
-                return Ok(matching.count());
-            }
+            return Ok(matching.count());
         }
         Ok(self.rows_matching(place, filter)?.len())
     }

@@ -8,13 +8,16 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nuthatch_filter::{Columns, ColumnsWriter, Filter};
 use nuthatch_segment::{
-    Access, BlockCache, BlockFile, BlockFileWriter, SegmentError, read_sealed, sync_folder, write_sealed,
+    Access, BlockCache, BlockFile, BlockFileWriter, ReadAhead, SegmentError, read_sealed, sync_folder, write_sealed,
 };
 use nuthatch_truth::{Reader, Shard, Table};
-use nuthatch_vector::{BuildOptions, Centroid, Index, IndexOptions, IndexWriter, Progress, graph_rows_min};
+use nuthatch_vector::{
+    BuildOptions, Centroid, Index, IndexOptions, IndexWriter, Progress, graph_rows_at_leisure, graph_rows_min,
+};
 use parking_lot::{Mutex, MutexGuard};
 use roaring::{RoaringBitmap, RoaringTreemap};
 
@@ -23,7 +26,7 @@ use crate::collection::pace::Pace;
 use crate::record::Row;
 use crate::{Error, Result};
 
-/// Rows from which on a segment has a graph; sealed segments are smaller.
+/// Rows from which on a segment has a graph, whatever else there is to do; sealed segments are smaller.
 pub(crate) const FLAT_ROWS_MAX: u64 = 65_536;
 /// Bytes of memory that building a graph takes per row besides its codes: lists with their slack, and for a while the lists of
 /// the graph that it begins with.
@@ -42,10 +45,16 @@ pub(crate) struct Segment {
     pub id: u64,
     folder: PathBuf,
     rows: RoaringTreemap,
+    /// The first one, if each is one more than the one before, as they are where nothing was replaced.
+    rows_from: Option<u64>,
     /// Of the fields that any row has a vector of.
     indexes: BTreeMap<FieldId, FieldIndex>,
     columns: Columns,
     columns_file: Arc<BlockFile>,
+    /// It has the graphs that it is worth, since it was built by this process with time to spare.
+    built_at_leisure: bool,
+    /// Its graphs were on the disk before this process was there, and have not been read ahead yet.
+    may_be_cold: AtomicBool,
 }
 
 /// The vectors of one field.
@@ -66,6 +75,8 @@ pub(crate) struct Build<'a> {
     pub access: Access,
     /// Of the graph, if there is one.
     pub threads: usize,
+    /// There is nothing else to do, so that smaller segments get a graph, too.
+    pub at_leisure: bool,
     /// The segment that most of the rows come from.
     pub previous: Option<&'a Segment>,
     /// The folder where unfinished graphs are kept, in case that the process ends.
@@ -124,10 +135,16 @@ impl Segment {
         write_sealed(&folder.join(ROWS_FILE), &rows_bytes(&kept, &with_vector))?;
         sync_folder(folder)?;
         sync_folder(folder.parent().unwrap_or(folder))?;
-        Self::open(folder, id, build.cache, build.access)
+        let built_at_leisure = build.at_leisure;
+        let read = Self::read(folder, id, build.cache, build.access)?;
+        Ok(Arc::new(Self { built_at_leisure, may_be_cold: false.into(), ..read }))
     }
 
     pub fn open(folder: &Path, id: u64, cache: &Arc<BlockCache>, access: Access) -> Result<Arc<Self>> {
+        Self::read(folder, id, cache, access).map(Arc::new)
+    }
+
+    fn read(folder: &Path, id: u64, cache: &Arc<BlockCache>, access: Access) -> Result<Self> {
         let rows_path = folder.join(ROWS_FILE);
         let bytes = read_sealed(&rows_path)?.ok_or_else(|| missing(&rows_path))?;
         let (rows, with_vector) = rows_from(&rows_path, &bytes)?;
@@ -148,7 +165,10 @@ impl Segment {
         if u64::from(columns.rows()) != rows.len() {
             return Err(strange());
         }
-        Ok(Arc::new(Self { id, folder: folder.to_path_buf(), rows, indexes, columns, columns_file }))
+        let rows_from = rows.min().filter(|first| rows.max().is_some_and(|last| last - first + 1 == rows.len()));
+        let folder = folder.to_path_buf();
+        let may_be_cold = true.into();
+        Ok(Self { id, folder, rows, rows_from, indexes, columns, columns_file, built_at_leisure: false, may_be_cold })
     }
 
     pub fn rows(&self) -> &RoaringTreemap {
@@ -168,6 +188,31 @@ impl Segment {
 
     pub fn has_graph(&self) -> bool {
         self.indexes.values().any(|of_field| of_field.index.has_graph())
+    }
+
+    /// It would answer sooner with a graph that it does not have, which can be built in `memory_bytes`. By a quarter more rows than that
+    /// takes, because how many have a vector is only estimated before a build.
+    pub fn wants_graph(&self, live: u64, memory_bytes: u64) -> bool {
+        let wants = |index: &Index| {
+            let rows = live.min(index.rows().into());
+            let is_worth = rows * 4 > graph_rows_at_leisure(index.dim()) * 5;
+            !index.has_graph() && is_worth && build_bytes(index.dim(), rows) <= memory_bytes
+        };
+        !self.built_at_leisure && self.indexes.values().any(|of_field| wants(&of_field.index))
+    }
+
+    /// Reads its graphs into the page cache, once, if there is free memory for them; goes on the next time where `go_on` said no.
+    pub fn read_ahead(&self, go_on: &mut dyn FnMut() -> bool) -> Result<()> {
+        if !self.may_be_cold.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        for of_field in self.indexes.values() {
+            if of_field.index.read_ahead(go_on)? == ReadAhead::Stopped {
+                return Ok(());
+            }
+        }
+        self.may_be_cold.store(false, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Its columns are readable, but of an earlier version than what is written now.
@@ -218,7 +263,10 @@ impl Segment {
 
     /// The row in a slot of the index of a field.
     pub fn row_in_slot(&self, field: FieldId, slot: u32) -> Option<u64> {
-        self.with_vector(field).select(u64::from(slot))
+        match (self.some_rows(field), self.rows_from) {
+            (None, Some(first)) => (u64::from(slot) < self.rows.len()).then(|| first + u64::from(slot)),
+            (some, _) => some.unwrap_or(&self.rows).select(u64::from(slot)),
+        }
     }
 
     /// Every damaged file.
@@ -242,7 +290,7 @@ fn build_index(folder: &Path, field: &Field, rows: &RoaringTreemap, build: &mut 
         element: field.element,
         seed: ROTATION_SEED,
         centroid,
-        graph: expected > graph_rows_min(dim),
+        graph: expected > if build.at_leisure { graph_rows_at_leisure(dim) } else { graph_rows_min(dim) },
     };
     let mut index = None;
     let stored = |rows: &[u64]| field.stored(build.truth, build.shard, rows);

@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use nuthatch_filter::Filter;
-use nuthatch_text::{Tail, TextIndex, TextView};
+use nuthatch_text::{RowWords, Tail, TextIndex, TextView};
+use nuthatch_vector::DeltaSearch;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use crate::Result;
+use crate::collection::field::FieldId;
 use crate::collection::fresh::Fresh;
+use crate::collection::open::words_of;
 use crate::collection::segment::Segment;
+use crate::record::Row;
 
 /// A segment and the ordinals of its rows that were deleted since.
 #[derive(Clone)]
@@ -55,7 +59,49 @@ pub(crate) struct Frozen {
     pub upto: u64,
 }
 
-/// What may be large is shared with snapshots, and copied by the first change after one was taken.
+/// What a search looks at of the rows, as it was at one moment: taken under the lock, looked at without it.
+#[derive(Clone)]
+pub(crate) struct View {
+    pub sequence: u64,
+    pub segments: Vec<SegmentView>,
+    pub segments_health: Health,
+    active: Arc<Fresh>,
+    frozen: Option<Arc<Frozen>>,
+    removed_while_sealing: Option<Arc<RoaringTreemap>>,
+}
+
+impl View {
+    /// Rows that no segment holds.
+    pub fn fresh_rows(&self) -> usize {
+        self.active.len() + self.frozen.as_ref().map_or(0, |frozen| frozen.rows.len())
+    }
+
+    /// Adds the fresh rows that can be among the best by their vectors of a field, of those passing `keep`.
+    pub fn search_fresh(&self, field: FieldId, search: &mut DeltaSearch, keep: impl Fn(u64) -> bool) {
+        self.active.search(field, search, &keep);
+        if let Some(frozen) = &self.frozen {
+            frozen.rows.search(field, search, |row| !self.removed_from_frozen(row) && keep(row));
+        }
+    }
+
+    /// The rows whose payload passes the filter, by where they are. Only while the segments are sound.
+    pub fn matching(&self, filter: &Filter) -> Result<Matching> {
+        let segments = self.segments.iter().map(|view| view.matching(filter)).collect::<Result<_>>()?;
+        let mut fresh = self.active.matching(filter)?;
+        if let Some(frozen) = &self.frozen {
+            let frozen = frozen.rows.matching(filter)?;
+            fresh.extend(frozen.into_iter().filter(|row| !self.removed_from_frozen(*row)));
+        }
+        Ok(Matching { segments, fresh })
+    }
+
+    /// True when a frozen row has been removed since.
+    fn removed_from_frozen(&self, row: u64) -> bool {
+        self.removed_while_sealing.as_ref().is_some_and(|removed| removed.contains(row))
+    }
+}
+
+/// What may be large is shared with searches and snapshots, and copied by the first change after one has taken it.
 #[derive(Clone, Default)]
 pub(crate) struct State {
     /// The last change that everything below shows.
@@ -70,7 +116,7 @@ pub(crate) struct State {
     /// Being sealed.
     pub frozen: Option<Arc<Frozen>>,
     /// Rows removed while the frozen ones are being sealed, or everything is rebuilt: dead in the new segments from the start.
-    pub removed_while_sealing: Option<RoaringTreemap>,
+    pub removed_while_sealing: Option<Arc<RoaringTreemap>>,
     /// The same for a merge, which takes long and is no reason not to seal meanwhile.
     pub removed_while_merging: Option<RoaringTreemap>,
     pub text: Option<Arc<TextIndex>>,
@@ -89,7 +135,10 @@ pub(crate) struct State {
 impl State {
     /// Forgets a row everywhere.
     pub fn remove(&mut self, row: u64) {
-        for removed in [&mut self.removed_while_sealing, &mut self.removed_while_merging].into_iter().flatten() {
+        if let Some(removed) = &mut self.removed_while_sealing {
+            Arc::make_mut(removed).insert(row);
+        }
+        if let Some(removed) = &mut self.removed_while_merging {
             removed.insert(row);
         }
         if !(self.active.contains(row) && Arc::make_mut(&mut self.active).remove(row)) {
@@ -105,6 +154,19 @@ impl State {
         self.tail_rows.remove(row);
         if !in_tail || row <= self.committing_upto {
             self.gone.insert(row);
+        }
+    }
+
+    /// A row whose text the index does not hold yet.
+    pub fn insert_text(&mut self, row: u64, words: RowWords) {
+        Arc::make_mut(&mut self.tail).insert_words(row, words);
+        self.tail_rows.insert(row);
+    }
+
+    /// The same, if it has one and there is an index.
+    pub fn insert_text_of(&mut self, row: u64, stored: &Row) {
+        if let Some(words) = words_of(stored, self.text.as_deref()) {
+            self.insert_text(row, words);
         }
     }
 
@@ -136,24 +198,16 @@ impl State {
         self.pinned_text.clone().or_else(|| self.text.as_ref().map(TextIndex::view))
     }
 
-    /// True when a frozen row has been removed since.
-    pub fn removed_from_frozen(&self, row: u64) -> bool {
-        self.removed_while_sealing.as_ref().is_some_and(|removed| removed.contains(row))
-    }
-
-    /// The rows whose payload passes the filter, by where they are. Only while the segments are sound.
-    pub fn matching(&self, filter: &Filter) -> Result<Matching> {
-        let segments = self.segments.iter().map(|view| view.matching(filter)).collect::<Result<_>>()?;
-        let mut fresh = self.active.matching(filter)?;
-        if let Some(frozen) = &self.frozen {
-            fresh |= frozen
-                .rows
-                .matching(filter)?
-                .iter()
-                .filter(|row| !self.removed_from_frozen(*row))
-                .collect::<RoaringTreemap>();
+    /// What searches look at, as it is now.
+    pub fn view(&self) -> View {
+        View {
+            sequence: self.sequence,
+            segments: self.segments.clone(),
+            segments_health: self.segments_health.clone(),
+            active: self.active.clone(),
+            frozen: self.frozen.clone(),
+            removed_while_sealing: self.removed_while_sealing.clone(),
         }
-        Ok(Matching { segments, fresh })
     }
 
     /// Rows that wait outside the indexes.

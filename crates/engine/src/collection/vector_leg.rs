@@ -1,7 +1,7 @@
 //! The vector leg of a search: candidates from every segment and the fresh rows, compared exactly.
 
 use nuthatch_truth::Reader;
-use nuthatch_vector::{Accuracy, Plan, Rows, retain_reaching};
+use nuthatch_vector::{Accuracy, DeltaCandidate, DeltaSearch, Plan, Rows, retain_reaching};
 
 use crate::Result;
 use crate::collection::Core;
@@ -9,13 +9,13 @@ use crate::collection::explain::VectorPlan;
 use crate::collection::field::Field;
 use crate::collection::fusion::Found;
 use crate::collection::search::{Filtered, Trouble, best};
-use crate::collection::state::{SegmentView, State};
+use crate::collection::state::{SegmentView, View};
 
 /// Exact vectors read from the truth at a time.
 const COMPARE_ROWS: usize = 256;
 
 /// A row that may be among the best.
-pub(crate) struct Bounded {
+struct Bounded {
     place: Place,
     lower: f32,
     upper: f32,
@@ -44,36 +44,32 @@ pub(crate) struct Ask<'a> {
 
 impl Core {
     /// The fresh rows that may be among the best. Always right, whatever accuracy is asked for.
-    pub(crate) fn fresh_candidates(&self, state: &State, ask: &Ask<'_>, matching: &Filtered) -> Result<Vec<Bounded>> {
-        let passes = |row: u64| match matching {
+    fn fresh_candidates(view: &View, ask: &Ask<'_>, matching: &Filtered) -> Result<Vec<Bounded>> {
+        let Some(dim) = ask.field.dim.filter(|_| view.fresh_rows() > 0) else { return Ok(Vec::new()) };
+        let mut search = DeltaSearch::new(ask.query, dim, ask.field.metric, ask.depth)?;
+        view.search_fresh(ask.field.id, &mut search, |row| match matching {
             Filtered::Indexed(matching) => matching.fresh.contains(row),
             _ => true,
+        });
+        let bounded = |found: DeltaCandidate| {
+            let (place, lower, upper) = (Place::Fresh { row: found.row_id }, found.lower, found.upper);
+            Bounded { place, lower, upper }
         };
-        let mut candidates = Vec::new();
-        let fresh = [Some(&*state.active), state.frozen.as_deref().map(|frozen| &*frozen.rows)];
-        for delta in fresh.into_iter().flatten().filter_map(|fresh| fresh.vectors(ask.field.id)) {
-            let found = delta.search(ask.query, |row| passes(row) && !state.removed_from_frozen(row), ask.depth)?;
-            candidates.extend(found.into_iter().map(|found| Bounded {
-                place: Place::Fresh { row: found.row_id },
-                lower: found.lower,
-                upper: found.upper,
-            }));
-        }
-        Ok(candidates)
+        Ok(search.finish().into_iter().map(bounded).collect())
     }
 
-    /// Searches the segments, and ranks what they and the fresh rows gave by exact vectors. No lock is held: views are as of the
-    /// moment that `fresh` is of. False when a fresh row is no longer there.
+    /// Searches the segments and the fresh rows, and ranks what they gave by exact vectors. No lock is held. False when a fresh row
+    /// is no longer there.
     pub(crate) fn vector_leg(
         &self,
         reader: &dyn Reader,
-        views: &[SegmentView],
-        fresh: Vec<Bounded>,
+        view: &View,
         ask: &Ask<'_>,
         matching: &Filtered,
         explain: &mut VectorPlan,
     ) -> std::result::Result<(Vec<Found>, bool), Trouble> {
-        let mut candidates = fresh;
+        let mut candidates = Self::fresh_candidates(view, ask, matching)?;
+        let views = &view.segments[..];
         let mut plans: Vec<&'static str> = Vec::new();
         for (at, view) in views.iter().enumerate() {
             let Some(index) = view.segment.index(ask.field.id) else { continue };

@@ -4,14 +4,17 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use nuthatch_embed::Embedder;
-use nuthatch_filter::Schema;
+use nuthatch_text::RowWords;
 use nuthatch_truth::{Batch, Reader, Table, append_change};
 use nuthatch_vector::{DIM_MAX, DIM_MIN};
 use serde::{Deserialize, Serialize};
 
 use crate::collection::change::Change;
 use crate::collection::field::{Field, FieldVectors, Fields};
+use crate::collection::fresh::Fresh;
+use crate::collection::known::Known;
 use crate::collection::meta::{self, COUNTERS, Counters, EmbedderMeta, Meta, SCHEMA, meta_key};
+use crate::collection::open::words_of;
 use crate::collection::{Collection, Core, EmbedderChoice, Writer};
 use crate::durability::Durability;
 use crate::files::FileEntry;
@@ -56,11 +59,12 @@ pub(crate) struct WriteSet {
 /// A write set that is laid out in a batch, and what becomes of the collection when that is written.
 pub(crate) struct Planned {
     change: Change,
-    fresh: Vec<(u64, Row, FieldVectors)>,
+    /// With their codes: whoever makes them takes long, and searches would wait.
+    fresh: Fresh,
+    texts: Vec<(u64, RowWords)>,
     counters: Counters,
-    schema: Schema,
-    meta: Meta,
-    fields: Arc<Fields>,
+    /// If it is another by then.
+    known: Option<Known>,
     outcome: (Upserted, Deleted),
 }
 
@@ -149,16 +153,18 @@ impl Core {
     /// writer is let go.
     pub(crate) fn plan(&self, writer: &Writer, set: WriteSet, batch: &mut Batch) -> Result<Planned> {
         let before = batch.len();
-        let mut meta = writer.meta.clone();
-        let mut schema = writer.schema.clone();
+        let known = self.known();
+        let mut schema = known.schema.clone();
         let mut counters = writer.counters.clone();
+        let mut dim = known.meta.dim;
         for record in &set.upserts {
-            check_vectors(record, &writer.fields, &mut meta.dim)?;
+            check_vectors(record, &known.fields, &mut dim)?;
         }
-        let fields = match meta.dim == writer.meta.dim {
-            true => writer.fields.clone(),
-            false => Arc::new(Fields::of(&meta)?),
+        let settled = match dim == known.meta.dim {
+            true => None,
+            false => Some(known.with_meta(Meta { dim, ..known.meta.clone() })?),
         };
+        let fields = settled.as_ref().map_or(&known.fields, |settled| &settled.fields).clone();
         self.check_files(&set)?;
         let old = self.rows_of_ids(&set)?;
         let mut change = Change::default();
@@ -213,7 +219,9 @@ impl Core {
             schema_changed |= schema.observe(&record.payload);
             rows.push(record);
         }
-        let mut fresh = Vec::with_capacity(rows.len());
+        let mut fresh = Fresh::default();
+        let mut texts = Vec::new();
+        let index = self.state.read().text.clone();
         for record in rows {
             let row = counters.next_row;
             counters.next_row += 1;
@@ -246,7 +254,8 @@ impl Core {
                 // What is searched is what is stored: components that were rounded are rounded here, too.
                 vectors.push((field.id, field.as_stored(vector)?));
             }
-            fresh.push((row, stored, vectors));
+            fresh.insert(row, &stored.payload, &vectors, &fields)?;
+            texts.extend(words_of(&stored, index.as_deref()).map(|words| (row, words)));
         }
         let files = set.files.iter().filter(|(_, value)| value.is_none()).count() as u64;
         let mut staged: HashMap<String, usize> = HashMap::new();
@@ -267,7 +276,7 @@ impl Core {
         }
         let outcome = (upserted, deleted);
         if batch.len() == before {
-            return Ok(Planned { change, fresh, counters, schema, meta, fields, outcome });
+            return Ok(Planned { change, fresh, texts, counters, known: None, outcome });
         }
         let Upserted { inserted, replaced } = upserted;
         caller::sign(batch, Done { inserted, replaced, deleted: deleted.deleted, files, ..Done::default() });
@@ -280,25 +289,32 @@ impl Core {
         if schema_changed {
             batch.put(Table::Catalog, self.shard.key(SCHEMA), schema.to_bytes());
         }
-        if meta.dim != writer.meta.dim {
-            batch.put(Table::Catalog, meta_key(self.shard.tenant, &meta.name), meta::encode(&meta));
+        if let Some(settled) = &settled {
+            batch.put(Table::Catalog, meta_key(self.shard.tenant, &self.name), meta::encode(&settled.meta));
         }
-        Ok(Planned { change, fresh, counters, schema, meta, fields, outcome })
+        let known = match (settled, schema_changed) {
+            (None, false) => None,
+            (settled, _) => Some(Known { schema, ..settled.unwrap_or_else(|| Known::clone(&known)) }),
+        };
+        Ok(Planned { change, fresh, texts, counters, known, outcome })
     }
 
     /// Makes searches see what has been written.
     pub(crate) fn show(&self, writer: &mut Writer, planned: Planned) -> Result<(Upserted, Deleted)> {
-        let Planned { change, fresh, counters, schema, meta, fields, outcome } = planned;
+        let Planned { change, fresh, texts, counters, known, outcome } = planned;
         let sequence = counters.sequence;
         // Written: from here on nothing may fail before the state shows it.
-        (writer.meta, writer.fields, writer.counters, writer.schema) = (meta, fields.clone(), counters, schema);
+        writer.counters = counters;
+        if let Some(known) = known {
+            self.learn(writer, known);
+        }
         let mut state = self.state.write();
         for row in change.removed {
             state.remove(row);
         }
-        for (row, stored, vectors) in fresh {
-            Arc::make_mut(&mut state.active).insert(row, &stored.payload, &vectors, &fields)?;
-            self.insert_text(&mut state, row, &stored);
+        Arc::make_mut(&mut state.active).append(fresh);
+        for (row, words) in texts {
+            state.insert_text(row, words);
         }
         state.sequence = sequence;
         Ok(outcome)
@@ -361,11 +377,9 @@ impl Core {
 
     /// The collection's embedder, or the one it would have; `None` when it does not embed.
     pub(crate) fn embedder(&self) -> Result<Option<Arc<dyn Embedder>>> {
-        let (embeds, stored, dim) = {
-            let writer = self.writer.lock();
-            (writer.meta.embeds, writer.meta.embedder.clone(), writer.meta.dim)
-        };
-        if !embeds {
+        let known = self.known();
+        let (stored, dim) = (known.meta.embedder.as_ref(), known.meta.dim);
+        if !known.meta.embeds {
             return Ok(None);
         }
         let choice = caller::embedder().unwrap_or_else(|| self.embedder.read().clone());
@@ -373,7 +387,7 @@ impl Core {
             EmbedderChoice::Given(embedder) => embedder,
             EmbedderChoice::None => return Ok(None),
             EmbedderChoice::BuiltIn => self.shared.default_embedder()?,
-            EmbedderChoice::Auto => self.shared.stored_embedder(stored.as_ref())?,
+            EmbedderChoice::Auto => self.shared.stored_embedder(stored)?,
         };
         if let Some(dim) = dim.filter(|dim| *dim != embedder.dim()) {
             return Err(Error::invalid(format!(
@@ -395,11 +409,12 @@ impl Core {
         };
         let mut writer = self.writer.lock();
         self.check_open()?; // a dropped collection must not write itself back
-        match &writer.meta.embedder {
+        let known = self.known();
+        match &known.meta.embedder {
             Some(stored) if *stored == given => Ok(()),
             Some(stored) => Err(embedder_mismatch(&self.name, stored, &given)),
             None => {
-                if let Some(dim) = writer.meta.dim.filter(|dim| *dim != given.dim) {
+                if let Some(dim) = known.meta.dim.filter(|dim| *dim != given.dim) {
                     return Err(Error::invalid(format!(
                         "collection {:?} has {dim} dimensions, the embedder {:?} gives {}; pass one of {dim} dimensions",
                         self.name, given.name, given.dim
@@ -411,14 +426,14 @@ impl Core {
                         given.name, given.dim
                     )));
                 }
-                let mut meta = writer.meta.clone();
+                let mut meta = known.meta.clone();
                 meta.embedder = Some(given.clone());
                 meta.dim = meta.dim.or(Some(given.dim));
                 let mut batch = Batch::new();
                 batch.put(Table::Catalog, meta_key(self.shard.tenant, &meta.name), meta::encode(&meta));
-                let fields = Arc::new(Fields::of(&meta)?);
+                let known = known.with_meta(meta)?;
                 let position = self.shared.write(batch)?;
-                (writer.meta, writer.fields) = (meta, fields);
+                self.learn(&mut writer, known);
                 drop(writer);
                 self.shared.make_durable(position, Durability::Commit)
             }

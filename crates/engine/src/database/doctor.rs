@@ -167,8 +167,7 @@ fn rebuild_if_damaged(core: &Core) -> Result<bool> {
     for error in index_damage(core)? {
         if let ErrorKind::Corrupt { path } = &error.kind {
             if path.parent() == Some(&core.index_folder()) {
-                let meta = core.writer.lock().meta.clone();
-                meta.write_copy(&core.index_folder())?;
+                core.known().meta.write_copy(&core.index_folder())?;
                 continue;
             }
             let segments = path.starts_with(core.segments_folder());

@@ -124,6 +124,8 @@ fn seal(shared: &Shared, core: &Core) -> Result<()> {
 }
 
 fn merge(shared: &Shared, core: &Core) -> Result<()> {
+    core.close_retired();
+    core.read_graphs_ahead()?;
     loop {
         let wanted = core.optimize_wanted.load(Ordering::SeqCst);
         let eagerness = match wanted {

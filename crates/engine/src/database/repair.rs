@@ -9,6 +9,7 @@ use nuthatch_vector::{Element, Metric};
 
 use crate::collection::change::Change;
 use crate::collection::field::{Field, UNNAMED};
+use crate::collection::known::Known;
 use crate::collection::meta::{self, COUNTERS, Counters, FieldMeta, Meta, SCHEMA, meta_key};
 use crate::collection::{Core, row_of};
 use crate::database::Database;
@@ -180,9 +181,10 @@ fn mend_collection(core: &Core) -> Result<u64> {
     // The row of each id, and what its tenant's limit counts for it.
     let mut newest: HashMap<String, (u64, u64)> = HashMap::new();
     let mut without_their_vector = HashSet::new();
-    let mut schema = writer.schema.clone();
+    let known = core.known();
+    let mut schema = known.schema.clone();
     let mut batch = Batch::new();
-    let fields = writer.fields.clone();
+    let fields = &known.fields;
     let mut counted = Counters { next_row: writer.counters.next_row, ..Counters::default() };
     core.each_row(&*core.shared.truth()?, Table::Records, &mut |row, bytes| {
         counted.next_row = counted.next_row.max(row + 1);
@@ -245,7 +247,7 @@ fn mend_collection(core: &Core) -> Result<u64> {
     batch.put(Table::Catalog, shard.key(SCHEMA), schema.to_bytes());
     let position = truth.write(batch)?;
     truth.sync(position)?;
-    writer.schema = schema;
+    core.learn(&mut writer, Known { schema, ..Known::clone(&known) });
     core.state.write().sequence = counters.sequence;
     let lost = before.saturating_sub(counters.rows);
     writer.counters = counters;

@@ -31,6 +31,7 @@
 //! through the page cache. Inside a memory limit of 32 MiB, for the 2 GiB file, it stays so (µs a batch of 8: advice 178, io_uring
 //! 186), and of records in frequent use 99 in 100 are found cached. `examples/records.rs` measures what is here.
 
+mod ahead;
 mod batch;
 mod buffer;
 mod file;
@@ -42,6 +43,7 @@ mod threads;
 mod trailer;
 mod writer;
 
+pub use ahead::ReadAhead;
 pub use file::RecordFile;
 pub use reader::{ReadStats, RecordReader, Visit};
 pub(crate) use trailer::Trailer as RecordTrailer;

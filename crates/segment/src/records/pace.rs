@@ -26,6 +26,11 @@ impl Pace {
         }
     }
 
+    /// Forgets what was: the records have been read since.
+    pub fn begin_anew(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
     pub fn share(&self) -> f64 {
         f64::from(self.0.load(Ordering::Relaxed)) / f64::from(ONE)
     }

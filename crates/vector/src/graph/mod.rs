@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use nuthatch_distance::BLOCK_ROWS;
-use nuthatch_segment::{Access, RecordFile, SegmentError};
+use nuthatch_segment::{Access, ReadAhead, RecordFile, SegmentError};
 
 use self::layout::{GraphHeader, RecordLayout};
 use self::walk::Scratch;
@@ -74,6 +74,11 @@ impl Graph {
     /// Reads the whole file and checks every checksum.
     pub(crate) fn verify(&self) -> Result<()> {
         Ok(self.file.verify()?)
+    }
+
+    /// See [`RecordFile::read_ahead`].
+    pub(crate) fn read_ahead(&self, go_on: &mut dyn FnMut() -> bool) -> Result<ReadAhead> {
+        Ok(self.file.read_ahead(go_on)?)
     }
 
     /// The share of records that come from the disk, of late. Now and then it says none: who never looks never learns that

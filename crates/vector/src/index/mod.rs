@@ -14,7 +14,7 @@ use std::cell::OnceCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use nuthatch_segment::{Access, BLOCK_BYTES, BlockCache, SegmentError};
+use nuthatch_segment::{Access, BLOCK_BYTES, BlockCache, ReadAhead, SegmentError};
 
 use self::efforts::Efforts;
 use self::plan::{Choice, Shape};
@@ -25,7 +25,7 @@ use crate::vectors::Vectors;
 use crate::{Candidate, Codes, Element, Metric, Result, Rows, VectorError, WalkStats, validate};
 
 pub use plan::Plan;
-pub use writer::{BuildOptions, IndexOptions, IndexWriter, graph_rows_min};
+pub use writer::{BuildOptions, IndexOptions, IndexWriter, graph_rows_at_leisure, graph_rows_min};
 
 /// Smallest and greatest size of a walk's pool that can be asked for.
 pub const EFFORT_MIN: usize = 1;
@@ -198,6 +198,11 @@ impl Index {
     /// Calls `visit` with the stored vector of each of `slots`, in their order.
     pub fn read_stored(&self, slots: &[u32], visit: &mut dyn FnMut(u32, &[u8]) -> Result<()>) -> Result<()> {
         self.vectors.read(slots, visit)
+    }
+
+    /// Reads the graph ahead, if there is one: see [`RecordFile::read_ahead`](nuthatch_segment::RecordFile::read_ahead).
+    pub fn read_ahead(&self, go_on: &mut dyn FnMut() -> bool) -> Result<ReadAhead> {
+        self.graph.as_ref().map_or(Ok(ReadAhead::Done), |graph| graph.read_ahead(go_on))
     }
 
     /// Reads every file from end to end and checks every checksum.

@@ -13,9 +13,15 @@ use crate::rotation::padded_dim;
 use crate::vectors::{Vectors, VectorsWriter};
 use crate::{Codes, CodesWriter, Element, Metric, Result, VectorError};
 
-/// Rows from which a graph beats scanning codes: where both cost some 0.2 to 0.3 ms.
+/// Rows from which a graph is worth building although more rows come, after which it is built anew: where a scan of the codes takes
+/// some 0.2 to 0.3 ms.
 pub fn graph_rows_min(dim: usize) -> u64 {
     if dim > 512 { 32_768 } else { 65_536 }
+}
+
+/// Rows from which a graph answers sooner than a scan of the codes, by enough to be built when there is nothing else to do.
+pub fn graph_rows_at_leisure(dim: usize) -> u64 {
+    if dim > 256 { 16_384 } else { 32_768 }
 }
 
 /// A build saves what it has after so many parts of it.

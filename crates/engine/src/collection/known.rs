@@ -1,0 +1,50 @@
+//! What is settled about a collection: its options, vector fields, and the payload fields seen.
+//!
+//! **Useful for** whoever checks a request or decides how to answer it: reading it waits for no writer, who may be reading the disk
+//! while it decides what it is going to write. **Not for** counters, which change with every batch.
+//!
+//! **Invariant:** it is replaced as a whole, by whoever holds the writer.
+
+use std::sync::Arc;
+
+use nuthatch_filter::Schema;
+
+use crate::Result;
+use crate::collection::field::Fields;
+use crate::collection::meta::Meta;
+use crate::collection::{Core, Writer};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub meta: Meta,
+    /// What `meta` says of the vectors.
+    pub fields: Arc<Fields>,
+    pub schema: Schema,
+}
+
+impl Known {
+    pub fn of(meta: Meta, schema: Schema) -> Result<Self> {
+        Ok(Self { fields: Arc::new(Fields::of(&meta)?), meta, schema })
+    }
+
+    /// The same with other options.
+    pub fn with_meta(&self, meta: Meta) -> Result<Self> {
+        Self::of(meta, self.schema.clone())
+    }
+}
+
+impl Core {
+    pub(crate) fn known(&self) -> Arc<Known> {
+        self.known.read().clone()
+    }
+
+    /// The vector fields as they are now.
+    pub(crate) fn fields(&self) -> Arc<Fields> {
+        self.known.read().fields.clone()
+    }
+
+    /// Replaces what is known; the writer is held so that nobody decides by what was known before.
+    pub(crate) fn learn(&self, _writer: &mut Writer, known: Known) {
+        *self.known.write() = Arc::new(known);
+    }
+}

@@ -1,0 +1,110 @@
+//! Changing which segments there are: in memory at once, on disk afterwards.
+//!
+//! **Useful for** sealing, merging and rebuilding. Searches wait for the swap of a few pointers; the manifest is written, synced and
+//! renamed while they go on. **Not for** rows that die, which are in the log until the next manifest.
+//!
+//! **Invariant:** manifests are written one at a time, in the order of the swaps that they tell of; what the state calls applied is in
+//! one. Between a swap and its manifest the disk is merely behind, as it is between two swaps: opening replays the log.
+
+use std::sync::Arc;
+
+use crate::Result;
+use crate::collection::Core;
+use crate::collection::manifest::{Manifest, SegmentEntry};
+use crate::collection::segment::Segment;
+use crate::collection::state::{SegmentView, State};
+
+impl Core {
+    /// Changes the segments, and writes down what they are then. `change` gives the last change that they account for together with
+    /// the dead rows; `None`: nothing is to be written, and false comes back.
+    ///
+    /// No index may be durable before what it shows is, and it shows more than that: what was removed until now is dead, or was not
+    /// there any more when its segment was built. After a power cut the truth might have it again. So the truth is synced first.
+    pub(crate) fn swap_segments(&self, change: impl FnOnce(&mut State) -> Option<u64>) -> Result<bool> {
+        let _manifest = self.manifest.lock();
+        let (applied, next_segment, views) = {
+            let mut state = self.state.write();
+            let Some(applied) = change(&mut state) else { return Ok(false) };
+            (applied, state.next_segment, state.segments.clone())
+        };
+        self.shared.crash_point("manifest");
+        self.shared.truth()?.sync_all()?;
+        let entry = |view: &SegmentView| SegmentEntry::new(view.segment.id, view.segment.rows().len(), &view.dead);
+        let segments = views.iter().map(entry).collect();
+        Manifest { version: 0, applied, next_segment, segments }.write(&self.segments_folder())?;
+        self.state.write().segments_applied = applied;
+        Ok(true)
+    }
+
+    /// Takes segments that are in the state no more. Whoever lets go of one last closes its files, whose bytes are freed then if their
+    /// names are gone, and that takes as long as they are many: it is not to be a search.
+    pub(crate) fn retire(&self, segments: impl IntoIterator<Item = Arc<Segment>>) {
+        self.retired.lock().extend(segments);
+        self.close_retired();
+    }
+
+    /// Closes those that no search and no snapshot reads any more.
+    pub(crate) fn close_retired(&self) {
+        // Nobody finds one in the state, so a count of one is final.
+        let unread: Vec<_> = self.retired.lock().extract_if(.., |segment| Arc::strong_count(segment) == 1).collect();
+        drop(unread);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use crate::collection::{Collection, CollectionOptions, EmbedderChoice, Search};
+    use crate::database::Database;
+    use crate::{Options, Record};
+
+    fn notes(db: &Database) -> Collection {
+        let options = CollectionOptions { embedder: EmbedderChoice::None, ..Default::default() };
+        let notes = db.collection("notes", options).unwrap();
+        write(&notes, 0..20);
+        notes.wait_until_indexed(None).unwrap();
+        notes
+    }
+
+    fn write(notes: &Collection, ids: std::ops::Range<usize>) {
+        notes.upsert(ids.map(|id| Record::new(id.to_string()).vector(vec![1.0, id as f32])).collect()).unwrap();
+    }
+
+    /// Runs a search elsewhere, and is done when it is: a search that waits for the caller fails after a long time.
+    fn search(notes: &Collection) -> usize {
+        let (notes, (done, hits)) = (notes.clone(), channel());
+        std::thread::spawn(move || {
+            done.send(notes.search(&Search::vector(vec![1.0, 3.0]).limit(40)).unwrap().hits.len())
+        });
+        hits.recv_timeout(Duration::from_secs(60)).expect("a search waits")
+    }
+
+    #[test]
+    fn a_search_waits_neither_for_the_writer_nor_for_a_manifest() {
+        let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
+        let notes = notes(&db);
+        {
+            let _writer = notes.core.writer.lock();
+            assert_eq!(search(&notes), 20);
+        }
+        let _manifest = notes.core.manifest.lock();
+        write(&notes, 20..30);
+        assert_eq!(search(&notes), 30);
+    }
+
+    #[test]
+    fn a_replaced_segment_is_closed_when_its_last_reader_is_gone() {
+        let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
+        let notes = notes(&db);
+        let core = &notes.core;
+        let reader = core.state.read().view();
+        write(&notes, 20..30);
+        assert!(notes.optimize(None).unwrap());
+        assert_eq!(core.retired.lock().len(), 1, "the one that somebody reads");
+        drop(reader);
+        core.close_retired();
+        assert!(core.retired.lock().is_empty());
+    }
+}
