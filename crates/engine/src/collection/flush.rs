@@ -74,6 +74,9 @@ impl Core {
         if sound {
             self.write_manifest(&mut state, frozen.upto)?;
         }
+        drop(state);
+        // Writers have room from here on; texts, and tidying up, are nothing to wait for.
+        self.shared.relieved.notify_all();
         Ok(())
     }
 

@@ -26,9 +26,11 @@ mod request;
 mod search;
 pub(crate) mod segment;
 pub(crate) mod state;
+mod through;
 mod vector_leg;
 pub(crate) mod visit;
 mod write;
+mod written;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,6 +59,7 @@ pub(crate) use search::at_once;
 pub use visit::{Passing, PassingVector, Visitor, Wanted};
 pub(crate) use write::{BATCH_BYTES_MAX, WriteSet, record_bytes};
 pub use write::{Deleted, Upserted};
+pub use written::Written;
 
 use crate::collection::field::{Field, Fields};
 use crate::collection::meta::{Counters, Meta, meta_key};
@@ -353,6 +356,7 @@ impl Core {
         !self.shared.options.background
             || self.flush_wanted.load(Ordering::SeqCst)
             || self.optimize_wanted.load(Ordering::SeqCst)
+            || self.shared.hurry.is_wanted()
             || self.shared.fresh_bytes() * 2 > self.shared.budget.fresh_bytes
     }
 

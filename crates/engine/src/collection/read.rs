@@ -88,10 +88,38 @@ impl Core {
         ids: &[I],
         vectors: bool,
     ) -> Result<Vec<Option<StoredRecord>>> {
+        self.get_with(snapshot, &self.fields(), ids, vectors)
+    }
+
+    /// The same where it is in memory and nobody is writing; `None` where it is not.
+    pub(crate) fn get_at_hand<I: AsRef<str>>(
+        &self,
+        ids: &[I],
+        vectors: bool,
+    ) -> Result<Option<Vec<Option<StoredRecord>>>> {
+        self.check_open()?;
+        // Whoever writes has the lock for as long as laying out a large batch takes.
+        let Some(fields) = self.writer.try_lock().map(|writer| writer.fields.clone()) else { return Ok(None) };
+        let truth = self.shared.truth()?;
+        let reader = truth.at_hand_as_of_now();
+        match self.get_with(&reader, &fields, ids, vectors) {
+            Ok(found) => Ok(Some(found)),
+            Err(_) if reader.has_missed() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn get_with<I: AsRef<str>>(
+        &self,
+        snapshot: &dyn Reader,
+        fields: &Fields,
+        ids: &[I],
+        vectors: bool,
+    ) -> Result<Vec<Option<StoredRecord>>> {
         let keys: Vec<Vec<u8>> = ids.iter().map(|id| self.shard.key(id.as_ref().as_bytes())).collect();
         let rows: Vec<Option<u64>> =
             snapshot.multi_get(Table::Ids, &keys)?.into_iter().map(|row| row_from(row?.as_slice())).collect();
-        self.read_rows(snapshot, &rows, vectors)
+        self.read_rows(snapshot, fields, &rows, vectors)
     }
 
     pub(crate) fn page(&self, snapshot: &dyn Reader, scan: &Scan) -> Result<Page> {
@@ -117,13 +145,13 @@ impl Core {
         Ok(Some((row, vector.as_deref().map(|bytes| field.decode(bytes)))))
     }
 
-    pub(crate) fn read_rows(
+    fn read_rows(
         &self,
         reader: &dyn Reader,
+        fields: &Fields,
         rows: &[Option<u64>],
         vectors: bool,
     ) -> Result<Vec<Option<StoredRecord>>> {
-        let fields = self.fields();
         let there: Vec<u64> = rows.iter().flatten().copied().collect();
         let keys: Vec<Vec<u8>> = there.iter().map(|row| self.shard.number_key(*row)).collect();
         let mut stored = reader.multi_get(Table::Records, &keys)?.into_iter();

@@ -3,6 +3,7 @@
 mod borrowed;
 mod collections;
 mod doctor;
+mod hurry;
 mod idle;
 mod maintenance;
 mod memory;
