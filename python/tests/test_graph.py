@@ -244,7 +244,6 @@ def test_what_a_transaction_has_read_of_a_graph_must_hold(db, graph):
     assert ids(graph.neighbors("b", direction="both")) == ["far", "counted"]
 
 
-@pytest.mark.not_over("http", "what a transaction has written to a graph is not seen there")
 def test_a_transaction_sees_what_it_has_written(db, graph):
     graph.put_edge("a", "x", "b")
     with db.transaction() as transaction:

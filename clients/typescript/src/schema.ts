@@ -1448,8 +1448,23 @@ export interface components {
         };
         /** @enum {string} */
         FusionName: "rrf" | "weighted" | "normalised";
+        /** @description The edges to read, and what is seen of them. */
+        GetEdges: {
+            edges: components["schemas"]["EdgeId"][];
+            /** @description As of nodes. */
+            with?: components["schemas"]["BatchGraph"][];
+        };
         GetKeys: {
             keys: components["schemas"]["Bytes"][];
+        };
+        /** @description The nodes to read, and what is seen of them. */
+        GetNodes: {
+            ids: string[];
+            /**
+             * @description What a transaction is going to write to this graph, in its order: seen as if it were written. Wants the transaction's snapshot in
+             *     the header, and the scope `write`.
+             */
+            with?: components["schemas"]["BatchGraph"][];
         };
         GetRecords: {
             ids: string[];
@@ -1612,6 +1627,8 @@ export interface components {
             prefix?: string;
             /** @description Only nodes of this type. */
             type?: string | null;
+            /** @description As of nodes that are read by id; without meaning where a transaction names what it has read. */
+            with?: components["schemas"]["BatchGraph"][];
         };
         /** @enum {string} */
         MetricName: "cosine" | "dot" | "l2" | "hamming";
@@ -1638,6 +1655,8 @@ export interface components {
             limit?: number;
             /** @description Only edges of these types; left out, of all. */
             types?: string[];
+            /** @description As of nodes that are read by id; without meaning where a transaction names what it has read. */
+            with?: components["schemas"]["BatchGraph"][];
         };
         /** @description How a collection is made. What is left out keeps what is stored, or takes the default. */
         NewCollection: {
@@ -2019,6 +2038,8 @@ export interface components {
             start: string[];
             /** @description Only along edges of these types; left out, of all. */
             types?: string[];
+            /** @description As of nodes that are read by id. */
+            with?: components["schemas"]["BatchGraph"][];
         };
         Upsert: {
             records: components["schemas"]["Record"][];
@@ -3407,7 +3428,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["EdgeIds"];
+                "application/json": components["schemas"]["GetEdges"];
             };
         };
         responses: {
@@ -3554,7 +3575,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NodeIds"];
+                "application/json": components["schemas"]["GetNodes"];
             };
         };
         responses: {

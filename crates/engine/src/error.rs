@@ -130,6 +130,7 @@ impl From<TruthError> for Error {
             TruthError::Stopped(_) => ErrorKind::Closed,
             TruthError::Closed => return Self::closed(),
             TruthError::Io { .. } => ErrorKind::Internal,
+            TruthError::NotAtHand => ErrorKind::Unavailable,
             TruthError::Held(_) => ErrorKind::Conflict,
         };
         Self::new(kind, error.to_string())

@@ -2,18 +2,17 @@
 //!
 //! **Invariant:** all batches of a scan show one moment, whatever is written meanwhile; no more than two of them wait for the client.
 
-use arrow_flight::FlightData;
 use nuthatch_engine::{Include, Result as EngineResult, Scan, SnapshotCollection, Wanted};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::timeout;
-use tokio_stream::Stream;
-use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
 use crate::caller::{Asked, Begun, Caller};
 use crate::columns::Shape;
 use crate::incoming::IDLE_MAX;
-use crate::message::Encoder;
+use crate::message;
+use crate::outgoing::{Answer, Encoder, Message};
 use crate::snapshots::Snapshots;
 use crate::ticket::Ticket;
 
@@ -22,33 +21,31 @@ const BATCH_BYTES: usize = 768 << 10;
 const BATCH_ROWS_MAX: usize = 10_000;
 /// Rows of the first batch: how large they are is not known yet.
 const BATCH_ROWS_FIRST: usize = 64;
+/// Batches that are made in one turn, at most: others have theirs.
+const BATCHES_AT_ONCE: usize = 16;
 /// Hits of one batch.
 const SEARCH_ROWS: usize = 1000;
 
-pub type Answer = Result<FlightData, Status>;
+type Sent = Result<Message, Status>;
 
 /// Answers a ticket.
 ///
 /// # Errors
 /// `NOT_FOUND` without such a collection, `INVALID_ARGUMENT` for columns, conditions or searches that cannot be.
-pub async fn get<C: Caller>(
-    caller: C,
-    ticket: Ticket,
-    snapshots: &Snapshots,
-) -> Result<impl Stream<Item = Answer> + Send + use<C>, Status> {
-    let (send, answer) = mpsc::channel(1);
+pub async fn get<C: Caller>(caller: C, ticket: Ticket, snapshots: &Snapshots) -> Result<Answer, Status> {
+    let (send, messages) = mpsc::channel(1);
     match ticket.search {
         Some(_) => search(caller, ticket, snapshots, send).await?,
         None => scan(caller, ticket, snapshots, send).await?,
     }
-    Ok(ReceiverStream::new(answer))
+    Ok(Answer::new(messages))
 }
 
 async fn scan<C: Caller>(
     caller: C,
     ticket: Ticket,
     snapshots: &Snapshots,
-    send: mpsc::Sender<Answer>,
+    send: mpsc::Sender<Sent>,
 ) -> Result<(), Status> {
     let rows_max = ticket.batch_rows.unwrap_or(BATCH_ROWS_MAX);
     if !(1..=BATCH_ROWS_MAX).contains(&rows_max) {
@@ -66,20 +63,30 @@ async fn scan<C: Caller>(
         let (scan, wanted) =
             (Scan { limit: rows_max.min(BATCH_ROWS_FIRST), filter, ..Scan::default() }, shape.wanted());
         let left = ticket.limit.unwrap_or(u64::MAX);
-        Ok(Scanning { collection, shape, scan, wanted, rows_max, left, encoder: Encoder::new(), has_ended: false })
+        let encoder = Encoder::new(&shape.schema)?;
+        Ok(Scanning { collection, shape, scan, wanted, rows_max, left, encoder, has_ended: false })
     });
     let mut scanning = opened.await?;
     tokio::spawn(async move {
         let _turn = turn;
-        let mut message = scanning.encoder.schema(&scanning.shape.schema);
-        while is_taken(&send, Ok(message)).await {
+        let mut message = Ok(message::Encoder::new().schema(&scanning.shape.schema).into());
+        while is_taken(&send, message).await {
+            let ready = send.clone();
             let step = caller.step(move || {
-                let message = scanning.step()?;
-                Ok((scanning, message))
+                // As long as they are taken as fast as they are made, nobody has to be woken between two.
+                for _ in 1..BATCHES_AT_ONCE {
+                    let Some(message) = scanning.step()? else { return Ok(None) };
+                    match ready.try_send(Ok(message)) {
+                        Ok(()) => {}
+                        Err(TrySendError::Full(message)) => return Ok(Some((scanning, message))),
+                        Err(TrySendError::Closed(_)) => return Ok(None),
+                    }
+                }
+                Ok(scanning.step()?.map(|message| (scanning, Ok(message))))
             });
             (scanning, message) = match step.await {
-                Ok((scanning, Some(message))) => (scanning, message),
-                Ok((_, None)) => return,
+                Ok(Some(next)) => next,
+                Ok(None) => return,
                 Err(status) => {
                     is_taken(&send, Err(status)).await;
                     return;
@@ -91,7 +98,7 @@ async fn scan<C: Caller>(
 }
 
 /// False when nobody takes the answer any more, or has not for too long.
-async fn is_taken(send: &mpsc::Sender<Answer>, answer: Answer) -> bool {
+async fn is_taken(send: &mpsc::Sender<Sent>, answer: Sent) -> bool {
     matches!(timeout(IDLE_MAX, send.send(answer)).await, Ok(Ok(())))
 }
 
@@ -110,7 +117,7 @@ struct Scanning {
 
 impl Scanning {
     /// The next batch; `None` at the end.
-    fn step(&mut self) -> EngineResult<Option<FlightData>> {
+    fn step(&mut self) -> EngineResult<Option<Message>> {
         if self.has_ended || self.left == 0 {
             return Ok(None);
         }
@@ -125,7 +132,7 @@ impl Scanning {
         self.left = self.left.saturating_sub(rows as u64);
         let message = self.encoder.batch(&batch.finish()?)?;
         // As many as come to the wanted bytes, if the next are like these; never many more than before.
-        let fitting = BATCH_BYTES * rows / message.data_body.len().max(1);
+        let fitting = BATCH_BYTES * rows / message.body_bytes().max(1);
         self.scan.limit = fitting.clamp(1, rows * 4).min(self.rows_max);
         Ok(Some(message))
     }
@@ -135,7 +142,7 @@ async fn search<C: Caller>(
     caller: C,
     ticket: Ticket,
     snapshots: &Snapshots,
-    send: mpsc::Sender<Answer>,
+    send: mpsc::Sender<Sent>,
 ) -> Result<(), Status> {
     if ticket.filter.is_some() || ticket.limit.is_some() || ticket.batch_rows.is_some() {
         return Err(Status::invalid_argument(
@@ -152,8 +159,8 @@ async fn search<C: Caller>(
             Some(snapshot) => snapshot.collection(&ticket.collection)?.search(&search)?,
             None => live.search(&search)?,
         };
-        let mut encoder = Encoder::new();
-        let mut messages = vec![encoder.schema(&shape.schema)];
+        let mut encoder = Encoder::new(&shape.schema)?;
+        let mut messages = vec![Message::from(message::Encoder::new().schema(&shape.schema))];
         for hits in answer.hits.chunks(SEARCH_ROWS) {
             let mut batch = shape.begin(hits.len());
             hits.iter().try_for_each(|hit| batch.hit(hit, 0))?;

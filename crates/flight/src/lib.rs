@@ -17,6 +17,7 @@ mod health;
 mod incoming;
 mod info;
 mod message;
+mod outgoing;
 mod put;
 mod reflection;
 mod service;

@@ -1,16 +1,17 @@
 //! `DoPut`: batches into a collection.
 //!
 //! **Invariant:** each batch is stored whole and acknowledged once it is as durable as was asked for, or refused whole; after a refusal
-//! the stream is over, and what was acknowledged stays. The next batch is not read before, so that a client that sends faster than the
-//! engine stores is held back by the connection itself.
+//! the stream is over, and what was acknowledged stays. While the disk takes one batch the next is stored, and no other is read before
+//! that, so that a client that sends faster than the engine stores is held back by the connection itself.
 
 use std::sync::Arc;
 
 use arrow_flight::{FlightData, PutResult};
 use arrow_schema::SchemaRef;
 use futures_util::stream::try_unfold;
-use nuthatch_engine::{Durability, Upserted};
+use nuthatch_engine::{Durability, Upserted, Written};
 use serde::Serialize;
+use tokio::task::{JoinError, JoinHandle};
 use tokio_stream::Stream;
 use tonic::{Status, Streaming};
 
@@ -37,8 +38,17 @@ struct Put<C: Caller> {
     durability: Durability,
     schema: SchemaRef,
     layout: Arc<Layout>,
-    sequence: u64,
+    /// Batches that are stored, whether or not they are durable yet.
+    begun: u64,
+    /// The last of them, until it is acknowledged.
+    syncing: Option<Syncing>,
+    /// Why the stream is over once that has been acknowledged.
+    refused: Option<Status>,
+    has_ended: bool,
 }
+
+/// A batch on its way to the disk, in a task of its own: it arrives whether or not anybody waits for it.
+type Syncing = JoinHandle<Result<PutResult, Status>>;
 
 /// Stores a stream and acknowledges its batches.
 ///
@@ -55,27 +65,70 @@ pub async fn put<C: Caller>(
     let (name, schema) = (collection.clone(), opening.schema.clone());
     let layout = caller.run(move |database| Layout::of(&schema, &database.existing_collection(&name)?.info()?)).await?;
     let (schema, layout) = (opening.schema, Arc::new(layout));
-    let put = Put { incoming, caller, collection, durability, schema, layout, sequence: 0 };
+    let (begun, syncing, refused, has_ended) = (0, None, None, false);
+    let put = Put { incoming, caller, collection, durability, schema, layout, begun, syncing, refused, has_ended };
     Ok(try_unfold(put, |mut put| async move { Ok(put.step().await?.map(|stored| (stored, put))) }))
 }
 
 impl<C: Caller> Put<C> {
-    /// Stores the next batch.
+    /// Stores what comes, until a batch is to be acknowledged.
     async fn step(&mut self) -> Result<Option<PutResult>, Status> {
         loop {
-            let Some(message) = self.incoming.message().await? else { return Ok(None) };
-            if let Some((rows, done)) = self.store(message).await? {
-                self.sequence += 1;
-                let Upserted { inserted, replaced } = done;
-                let stored = Stored { sequence: self.sequence, rows, inserted, replaced };
-                let app_metadata = serde_json::to_vec(&stored).expect("numbers are JSON").into();
-                return Ok(Some(PutResult { app_metadata }));
+            let Some(mut syncing) = self.syncing.take() else {
+                if let Some(refused) = self.refused.take() {
+                    return Err(refused);
+                }
+                if self.has_ended {
+                    return Ok(None);
+                }
+                self.syncing = self.store_next().await?;
+                continue;
+            };
+            // A client may wait for each acknowledgement, so nothing is waited for that may come after it.
+            if !self.has_ended && self.refused.is_none() {
+                let next = tokio::select! {
+                    biased;
+                    done = &mut syncing => return arrived(done).map(Some),
+                    message = self.incoming.message() => message,
+                };
+                match self.begin(next).await {
+                    Ok(next) => self.syncing = next,
+                    Err(refused) => self.refused = Some(refused),
+                }
             }
+            return arrived(syncing.await).map(Some);
         }
     }
 
-    /// `None` for a message without a batch.
-    async fn store(&self, message: FlightData) -> Result<Option<(u64, Upserted)>, Status> {
+    async fn store_next(&mut self) -> Result<Option<Syncing>, Status> {
+        let next = self.incoming.message().await;
+        self.begin(next).await
+    }
+
+    /// Stores a batch and sends it to the disk. `None` at the end, and for a message without a batch.
+    async fn begin(&mut self, next: Result<Option<FlightData>, Status>) -> Result<Option<Syncing>, Status> {
+        let Some(message) = next? else {
+            self.has_ended = true;
+            return Ok(None);
+        };
+        let Some((rows, written)) = self.store(message).await? else { return Ok(None) };
+        self.begun += 1;
+        let (caller, sequence) = (self.caller.clone(), self.begun);
+        Ok(Some(tokio::spawn(async move {
+            let Upserted { inserted, replaced } = match written {
+                None => Upserted::default(),
+                Some(written) => {
+                    caller.step(move || written.wait()).await.map_err(|status| after(status, sequence - 1))?
+                }
+            };
+            let stored = Stored { sequence, rows, inserted, replaced };
+            let app_metadata = serde_json::to_vec(&stored).expect("numbers are JSON").into();
+            Ok(PutResult { app_metadata })
+        })))
+    }
+
+    /// `None` for a message without a batch; nothing written for a batch without rows.
+    async fn store(&self, message: FlightData) -> Result<Option<(u64, Option<Written>)>, Status> {
         let (name, durability) = (self.collection.clone(), self.durability);
         let (schema, layout) = (self.schema.clone(), self.layout.clone());
         let done = self.caller.run(move |database| {
@@ -83,15 +136,19 @@ impl<C: Caller> Put<C> {
             drop(message);
             let rows = batch.num_rows() as u64;
             if rows == 0 {
-                return Ok(Some((0, Upserted::default())));
+                return Ok(Some((0, None)));
             }
             let records = layout.records(&batch)?;
             drop(batch);
             let collection = database.existing_collection(&name)?.with_durability(durability);
-            collection.upsert(records).map(|done| Some((rows, done)))
+            collection.begin_upsert(records).map(|written| Some((rows, Some(written))))
         });
-        done.await.map_err(|status| after(status, self.sequence))
+        done.await.map_err(|status| after(status, self.begun))
     }
+}
+
+fn arrived(done: Result<Result<PutResult, Status>, JoinError>) -> Result<PutResult, Status> {
+    done.unwrap_or_else(|error| Err(Status::internal(format!("a call panicked, which is a defect: {error}"))))
 }
 
 /// The refusal of a batch says which one it was: those before it are stored.

@@ -9,6 +9,7 @@ use arrow_flight::{
     PollInfo, PutResult, Result as ActionResult, SchemaResult, Ticket,
 };
 use axum::Router;
+use axum::middleware::map_response;
 use tokio_stream::Stream;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status, Streaming};
@@ -16,7 +17,7 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::caller::{Caller, Scope, allowed, identified};
 use crate::health::Health;
 use crate::snapshots::Snapshots;
-use crate::{action, exchange, get, info, put, reflection, ticket};
+use crate::{action, exchange, get, info, outgoing, put, reflection, ticket};
 
 /// Arrow Flight, for callers that whoever serves it has let in.
 struct Service<C> {
@@ -27,7 +28,7 @@ struct Service<C> {
 /// Flight, for the callers that are in its requests' extensions; no message of theirs is larger than that.
 pub fn routes<C: Caller>(message_bytes_max: usize) -> Router {
     let server = FlightServiceServer::new(Service::<C>::default()).max_decoding_message_size(message_bytes_max);
-    Routes::from(Router::new()).add_service(server).into_axum_router()
+    Routes::from(Router::new()).add_service(server).into_axum_router().layer(map_response(outgoing::send))
 }
 
 /// Health and reflection, for everybody.
@@ -89,7 +90,10 @@ impl<C: Caller> FlightService for Service<C> {
         let caller: C = allowed(&request, Scope::Read)?;
         let ticket = ticket::parse(&request.into_inner().ticket, "a ticket")?;
         let answer = get::get(caller, ticket, &self.snapshots).await?;
-        Ok(Response::new(Box::pin(answer)))
+        // Its messages do not go through the library, which would copy them.
+        let mut response = all(Vec::new());
+        response.extensions_mut().insert(answer);
+        Ok(response)
     }
 
     async fn do_put(&self, request: Request<Streaming<FlightData>>) -> Result<Response<Self::DoPutStream>, Status> {

@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** whatever clients send, memory for bodies stays under its bound, and no more threads work than were allowed.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -168,6 +169,15 @@ impl Admission {
     }
 }
 
+/// Runs a call that waits for nothing on the thread that asks for it.
+///
+/// # Errors
+/// Its own; `Internal` when it panics.
+pub fn at_once<T>(call: impl FnOnce() -> EngineResult<T>) -> EngineResult<T> {
+    // What it was looking at is looked at anew by whoever comes next.
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| Err(panicked(&"on a thread of the connections")))
+}
+
 /// A call, as it is handed to a thread.
 type Call<T> = Box<dyn FnOnce() -> EngineResult<T> + Send>;
 
@@ -182,7 +192,11 @@ async fn run<T: Send + 'static>(
         drop(permit); // only now: the client may be gone, but the thread was taken until here
         done
     }));
-    done.await.unwrap_or_else(|error| Err(Error::internal(format!("a call panicked, which is a defect: {error}"))))
+    done.await.unwrap_or_else(|error| Err(panicked(&error)))
+}
+
+fn panicked(why: &dyn std::fmt::Display) -> Error {
+    Error::internal(format!("a call panicked, which is a defect: {why}"))
 }
 
 impl Drop for Admitted {
@@ -261,5 +275,8 @@ mod tests {
         let failed = admission.work(|| -> EngineResult<()> { panic!("boom") }).await;
         assert_eq!(failed.unwrap_err().kind.name(), "internal");
         admission.work(|| Ok(())).await.unwrap();
+        let failed = at_once(|| -> EngineResult<()> { panic!("boom") });
+        assert_eq!(failed.unwrap_err().kind.name(), "internal");
+        at_once(|| Ok(())).unwrap();
     }
 }

@@ -12,7 +12,8 @@ use nuthatch_engine::{Database, Error, ErrorKind, Result as EngineResult};
 use percent_encoding::percent_decode;
 use tracing::{Span, field};
 
-use crate::access::{Key, Scope, Scopes, TENANT_DEFAULT, Turn, Work};
+use crate::access::{Entered, Key, Place, Scope, Scopes, TENANT_DEFAULT, Turn, Work};
+use crate::admission::at_once;
 use crate::audit::Notes;
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -30,6 +31,15 @@ pub struct Caller {
     key: Option<Arc<Key>>,
     work: Work,
     notes: Notes,
+}
+
+/// What came of looking at what is in memory.
+enum Looked<T> {
+    Found(T),
+    /// It is not there; the request has been counted.
+    Missed(Database, Option<Turn>),
+    /// Not even whose data it is.
+    Unknown,
 }
 
 /// Whose data an administrator of the default tenant asks about, percent-encoded.
@@ -75,6 +85,39 @@ impl Caller {
         self.step(move || mine.in_turn(call)).await?
     }
 
+    /// Answers at once, on the thread that asks, what is in memory: `look` gives it and waits for nothing. What it has not, or has to wait
+    /// for its turn, is `call`'s, on a thread that may block. Both are about what was `asked`, and the two together count as one request.
+    ///
+    /// # Errors
+    /// Their own, as this caller may see them.
+    pub async fn look<A: Send + 'static, T: Send + 'static>(
+        &self,
+        asked: A,
+        look: impl FnOnce(&A, &Database) -> EngineResult<Option<T>>,
+        call: impl FnOnce(A, &Database) -> EngineResult<T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let mine = self.clone();
+        let place = match self.shared.shares.enter(&self.tenant, self.work, Instant::now())? {
+            Entered::Now(place) => place,
+            later @ Entered::Later(_) => {
+                let place = later.wait().await;
+                return self.step_in(place, move || mine.in_turn(|database| call(asked, database))).await?;
+            }
+        };
+        let looked = at_once(|| self.look_in_turn(|database| look(&asked, database)));
+        match looked.map_err(|error| self.problem(error))?? {
+            Looked::Found(found) => Ok(found),
+            Looked::Missed(database, turn) => {
+                let call = move || {
+                    let _turn = turn;
+                    call(asked, &database)
+                };
+                self.step_in(place, call).await
+            }
+            Looked::Unknown => self.step_in(place, move || mine.in_turn(|database| call(asked, database))).await?,
+        }
+    }
+
     /// Begins a call of several [steps](Self::step), which counts as one request: its data, and what it takes up.
     ///
     /// # Errors
@@ -93,6 +136,15 @@ impl Caller {
         call: impl FnOnce() -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
         let place = self.shared.shares.enter(&self.tenant, self.work, Instant::now())?.wait().await;
+        self.step_in(place, call).await
+    }
+
+    /// The same of a call whose turn it is.
+    async fn step_in<T: Send + 'static>(
+        &self,
+        place: Place,
+        call: impl FnOnce() -> EngineResult<T> + Send + 'static,
+    ) -> Result<T, Problem> {
         let gives_way = place.gives_way();
         let mine = self.clone();
         let work = move || {
@@ -177,11 +229,34 @@ impl Caller {
     /// The tenant's data, and its turn where it has limits.
     fn turn(&self) -> EngineResult<Result<(Database, Option<Turn>), Problem>> {
         let database = database_of(&self.database, &self.tenant)?;
-        if self.tenant == TENANT_DEFAULT {
-            return Ok(Ok((database, None)));
+        Ok(self.turn_in(&database)?.map(|turn| (database, turn)))
+    }
+
+    fn turn_in(&self, database: &Database) -> EngineResult<Result<Option<Turn>, Problem>> {
+        match self.tenant.as_str() {
+            TENANT_DEFAULT => Ok(Ok(None)),
+            tenant => Ok(self.shared.turns.begin(tenant, &database.limits()?, Instant::now())),
         }
-        let turn = self.shared.turns.begin(&self.tenant, &database.limits()?, Instant::now());
-        Ok(turn.map(|turn| (database, turn)))
+    }
+
+    /// The call on the tenant's data, if that is known without waiting and its limits allow one more.
+    fn look_in_turn<T>(
+        &self,
+        look: impl FnOnce(&Database) -> EngineResult<Option<T>>,
+    ) -> EngineResult<Result<Looked<T>, Problem>> {
+        let database = match self.tenant.as_str() {
+            TENANT_DEFAULT => Some(self.database.clone()),
+            tenant => self.database.tenant_at_hand(tenant)?,
+        };
+        let Some(database) = database else { return Ok(Ok(Looked::Unknown)) };
+        let turn = match self.turn_in(&database)? {
+            Ok(turn) => turn,
+            Err(too_many) => return Ok(Err(too_many)),
+        };
+        Ok(Ok(match look(&database)? {
+            Some(found) => Looked::Found(found),
+            None => Looked::Missed(database, turn),
+        }))
     }
 
     /// A call may have waited, or be one of a stream's: the key can have ended since it was shown.

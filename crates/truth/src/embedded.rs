@@ -41,6 +41,10 @@ const FULL_WAIT_MAX: Duration = Duration::from_secs(3);
 
 /// How often a walk over the logs is begun, when files go meanwhile.
 const LISTS_MAX: usize = 5;
+/// By itself the store reads a block, and more at a time with each that follows, from the beginning in each page of a listing.
+const READAHEAD_BYTES: usize = 512 << 10;
+/// Of a write buffer, for its filter.
+const MEMTABLE_BLOOM_RATIO: f64 = 0.05;
 /// Caches from this size on keep the index and filter partitions of open files where no look-up is needed to find them. Those of
 /// `OPEN_FILES_MAX` files of 16 MiB, with keys of 39 bytes and values of 256, are 145 MB.
 const PARTITIONS_PINNED_FROM_BYTES: usize = 512 << 20;
@@ -353,6 +357,10 @@ impl Reader for Embedded {
     fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
         self.scan_past_the_cache(ReadOptions::default(), table, from, to, visit)
     }
+
+    fn scan_through(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
+        self.scan_ahead(ReadOptions::default(), table, from, to, visit)
+    }
 }
 
 impl Embedded {
@@ -387,7 +395,7 @@ impl Embedded {
     }
 }
 
-type RocksSnapshot<'t> = rocksdb::Snapshot<'t>;
+pub(crate) type RocksSnapshot<'t> = rocksdb::Snapshot<'t>;
 
 self_cell::self_cell!(
     struct SnapshotCell {
@@ -426,6 +434,10 @@ impl Reader for OwnedSnapshot {
     fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
         self.cell.with_dependent(|truth, snapshot| truth.scan_past_the_cache(at(snapshot), table, from, to, visit))
     }
+
+    fn scan_through(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
+        self.cell.with_dependent(|truth, snapshot| truth.scan_ahead(at(snapshot), table, from, to, visit))
+    }
 }
 
 struct Snapshot<'t> {
@@ -434,7 +446,7 @@ struct Snapshot<'t> {
 }
 
 /// Options that read as of a snapshot.
-fn at(snapshot: &RocksSnapshot<'_>) -> ReadOptions {
+pub(crate) fn at(snapshot: &RocksSnapshot<'_>) -> ReadOptions {
     let mut options = ReadOptions::default();
     options.set_snapshot(snapshot);
     options
@@ -456,10 +468,14 @@ impl Reader for Snapshot<'_> {
     fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
         self.truth.scan_past_the_cache(at(&self.snapshot), table, from, to, visit)
     }
+
+    fn scan_through(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
+        self.truth.scan_ahead(at(&self.snapshot), table, from, to, visit)
+    }
 }
 
 impl Embedded {
-    fn read(&self, options: &ReadOptions, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn read(&self, options: &ReadOptions, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.db.get_cf_opt(self.table(table), key, options).map_err(|error| self.error(error))
     }
 
@@ -487,7 +503,19 @@ impl Embedded {
         self.scan_with(options, table, from, to, Direction::Forward, visit)
     }
 
-    fn scan_with(
+    fn scan_ahead(
+        &self,
+        mut options: ReadOptions,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        options.set_readahead_size(READAHEAD_BYTES);
+        self.scan_past_the_cache(options, table, from, to, visit)
+    }
+
+    pub(crate) fn scan_with(
         &self,
         options: ReadOptions,
         table: Table,
@@ -600,6 +628,11 @@ pub(crate) fn table_options(table: Table, budget: &EmbeddedOptions, cache: &Cach
             if table == Table::Kv {
                 // Keys that are asked for often lie among others that are not: of small blocks more of the former fit.
                 blocks.set_block_size(2 << 10);
+            }
+            if table == Table::Ids {
+                // Most ids of a write are new: that they are is known without looking for their place among those that came before.
+                options.set_memtable_whole_key_filtering(true);
+                options.set_memtable_prefix_bloom_ratio(MEMTABLE_BLOOM_RATIO);
             }
             blocks.set_bloom_filter(10.0, false);
             blocks.set_partition_filters(true);

@@ -18,6 +18,9 @@ pub enum TruthError {
     /// An fsync failed: what the disk holds is unknown, so nothing more is accepted.
     #[error("the store has stopped writing after a failed sync ({0}); reopen it")]
     Stopped(String),
+    /// It is not in memory, and whoever asked does not wait for the disk.
+    #[error("what was asked for is not in memory")]
+    NotAtHand,
     /// Its owner has closed it.
     #[error("the store is closed")]
     Closed,
@@ -45,6 +48,7 @@ impl TruthError {
         }
         match error.kind() {
             rocksdb::ErrorKind::Corruption => Self::Corrupt { path, what },
+            rocksdb::ErrorKind::Incomplete => Self::NotAtHand,
             _ => Self::Io { path, what },
         }
     }

@@ -8,6 +8,7 @@
 //!
 //! The trait asks for nothing that Cassandra could not give: `docs/rfcs/0002-truth.md` shows the mapping.
 
+mod at_hand;
 mod batch;
 mod checkpoint;
 mod commit_queue;
@@ -24,6 +25,7 @@ mod verify;
 
 use std::ops::ControlFlow;
 
+pub use at_hand::AtHand;
 pub use batch::{Batch, Op};
 pub use checkpoint::Checkpoint;
 pub use embedded::{Embedded, EmbeddedOptions, OwnedSnapshot, TruthMemory};
@@ -62,6 +64,11 @@ pub trait Reader {
     /// The same for whoever goes through everything, forwards: what comes by leaves no trace in the cache.
     fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
         self.scan(table, from, to, Direction::Forward, visit)
+    }
+
+    /// The same in pieces of half a megabyte: for ranges that are larger than that, and larger than the cache.
+    fn scan_through(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
+        self.scan_once(table, from, to, visit)
     }
 }
 

@@ -205,13 +205,21 @@ impl DeltaSearch {
 fn code(vector: &[f32], codes: &mut [i8]) -> Row {
     let greatest = vector.iter().fold(0.0f32, |greatest, x| greatest.max(x.abs()));
     let scale = (greatest / 127.0).max(f32::MIN_POSITIVE);
-    let mut missed = 0.0;
-    for (x, code) in vector.iter().zip(codes) {
-        *code = (x / scale).round() as i8;
+    // Several sums, so that none of the additions waits for the one before.
+    let mut missed = [0.0; 4];
+    for (at, (x, code)) in vector.iter().zip(codes).enumerate() {
+        *code = nearest(x / scale);
         let rest = f64::from(*x) - f64::from(scale) * f64::from(*code);
-        missed += rest * rest;
+        missed[at % 4] += rest * rest;
     }
-    Row { scale, residual_norm: round_up(missed.sqrt()), norm: round_up(norm(vector)), live: true }
+    Row { scale, residual_norm: round_up(missed.iter().sum::<f64>().sqrt()), norm: round_up(norm(vector)), live: true }
+}
+
+/// The whole number that is nearest, of one between -128 and 127: behind the point of a float of this size is no room for anything else, so
+/// its last byte is that number. A call of the system's library for each component would take longer than all the rest.
+fn nearest(value: f32) -> i8 {
+    const NO_FRACTION: f32 = (3 << 22) as f32;
+    (value + NO_FRACTION).to_bits() as i8
 }
 
 /// The next 32-bit float that is surely not below.

@@ -72,6 +72,8 @@ impl Core {
             state.frozen = None;
             sound.then_some(frozen.upto)
         });
+        // Writers have room from here on; texts, and tidying up, are nothing to wait for.
+        self.shared.relieved.notify_all();
         swapped.map(drop)
     }
 

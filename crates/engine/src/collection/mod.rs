@@ -28,9 +28,11 @@ mod search;
 pub(crate) mod segment;
 pub(crate) mod state;
 mod swap;
+mod through;
 mod vector_leg;
 pub(crate) mod visit;
 mod write;
+mod written;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,6 +60,7 @@ pub(crate) use search::at_once;
 pub use visit::{Passing, PassingVector, Visitor, Wanted};
 pub(crate) use write::{BATCH_BYTES_MAX, WriteSet, record_bytes};
 pub use write::{Deleted, Upserted};
+pub use written::Written;
 
 use crate::collection::field::Field;
 use crate::collection::known::Known;
@@ -359,6 +362,7 @@ impl Core {
         !self.shared.options.background
             || self.flush_wanted.load(Ordering::SeqCst)
             || self.optimize_wanted.load(Ordering::SeqCst)
+            || self.shared.hurry.is_wanted()
             || self.shared.fresh_bytes() * 2 > self.shared.budget.fresh_bytes
     }
 

@@ -89,10 +89,36 @@ impl Core {
         ids: &[I],
         vectors: bool,
     ) -> Result<Vec<Option<StoredRecord>>> {
+        self.get_with(snapshot, ids, vectors, self.shared.room())
+    }
+
+    /// The same where it is in memory; `None` where it is not.
+    pub(crate) fn get_at_hand<I: AsRef<str>>(
+        &self,
+        ids: &[I],
+        vectors: bool,
+    ) -> Result<Option<Vec<Option<StoredRecord>>>> {
+        self.check_open()?;
+        let truth = self.shared.truth()?;
+        let reader = truth.at_hand_as_of_now();
+        match self.get_with(&reader, ids, vectors, self.shared.room_at_once()) {
+            Ok(found) => Ok(Some(found)),
+            Err(_) if reader.has_missed() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn get_with<I: AsRef<str>>(
+        &self,
+        snapshot: &dyn Reader,
+        ids: &[I],
+        vectors: bool,
+        room: Room<'_>,
+    ) -> Result<Vec<Option<StoredRecord>>> {
         let keys: Vec<Vec<u8>> = ids.iter().map(|id| self.shard.key(id.as_ref().as_bytes())).collect();
         let rows: Vec<Option<u64>> =
             snapshot.multi_get(Table::Ids, &keys)?.into_iter().map(|row| row_from(row?.as_slice())).collect();
-        self.read_rows(snapshot, &rows, vectors)
+        self.read_rows(snapshot, &rows, vectors, room)
     }
 
     pub(crate) fn page(&self, snapshot: &dyn Reader, scan: &Scan) -> Result<Page> {
@@ -118,17 +144,17 @@ impl Core {
         Ok(Some((row, vector.as_deref().map(|bytes| field.decode(bytes)))))
     }
 
-    pub(crate) fn read_rows(
+    fn read_rows(
         &self,
         reader: &dyn Reader,
         rows: &[Option<u64>],
         vectors: bool,
+        mut room: Room<'_>,
     ) -> Result<Vec<Option<StoredRecord>>> {
         let fields = self.fields();
         let there = rows.iter().enumerate().filter_map(|(at, row)| row.map(|row| (at, row)));
         let (places, there): (Vec<usize>, Vec<u64>) = there.unzip();
         let mut records = vec![None; rows.len()];
-        let mut room = self.shared.room();
         self.read_each(reader, &there, vectors, &mut room, &mut |at, found| {
             let Some((stored, vectors)) = found else { return Ok(()) };
             let (vector, vectors) = fields.split(vectors);

@@ -12,6 +12,7 @@ use nuthatch_truth::{Direction, Reader, Table};
 
 use crate::collection::exact::row_of;
 use crate::collection::field::{Field, Fields};
+use crate::collection::through::Through;
 use crate::collection::{Core, Scan};
 use crate::database::{in_memory, in_the_end};
 use crate::record::{RowParts, StoredRecord};
@@ -19,6 +20,8 @@ use crate::{Error, Result};
 
 /// What the records of one page may come to, as they are stored; the one that reaches it is the last.
 const PAGE_BYTES_MAX: usize = 16 << 20;
+/// Rows of a page from which whoever asks is taken to go through all of them.
+const LARGE_PAGE_ROWS: usize = 256;
 /// Rows whose vectors are read together: whether that is one pass is decided for each lot.
 const VECTORS_AT_ONCE: usize = 1024;
 
@@ -93,6 +96,9 @@ impl Core {
             wanted.vectors.iter().map(|name| fields.by_name(name)).collect::<Result<_>>()?;
         let vector_bytes: usize = vector_fields.iter().map(|field| field.row_bytes()).sum();
         let reads_payload = wanted.payload || scan.filter.is_some();
+        let through = Through(snapshot);
+        let is_large = scan.limit >= LARGE_PAGE_ROWS && self.is_larger_than_the_cache(vector_bytes);
+        let snapshot: &dyn Reader = if is_large { &through } else { snapshot };
         let (mut rows, mut page_bytes, mut failed) = (Vec::new(), 0, None);
         let mut room = self.shared.room();
         let start = self.shard.number_key(from);
@@ -136,6 +142,14 @@ impl Core {
         }
         let is_full = rows.len() == scan.limit || page_bytes >= PAGE_BYTES_MAX;
         Ok(rows.last().filter(|_| is_full).map(u64::to_string))
+    }
+
+    /// Whether going through all records with so many bytes of vectors each leaves nothing else in the truth's cache, of which the write
+    /// buffers take up to half.
+    fn is_larger_than_the_cache(&self, vector_bytes: usize) -> bool {
+        let view = self.state.read().view();
+        let rows = view.segments.iter().map(|view| view.segment.rows().len()).sum::<u64>() + view.fresh_rows() as u64;
+        rows.saturating_mul(vector_bytes as u64) > self.shared.budget.truth.cache_bytes as u64 / 2
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nuthatch_embed::Embedder;
 use nuthatch_text::RowWords;
-use nuthatch_truth::{Batch, Reader, Table, append_change};
+use nuthatch_truth::{Batch, Position, Reader, Table, append_change};
 use nuthatch_vector::{DIM_MAX, DIM_MIN};
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,17 @@ pub(crate) struct WriteSet {
     pub files_if: Option<Vec<Option<FileEntry>>>,
 }
 
+impl WriteSet {
+    /// # Errors
+    /// `Invalid` for no records.
+    pub fn of(records: Vec<Record>) -> Result<Self> {
+        match records.is_empty() {
+            true => Err(Error::invalid("an empty batch: give at least one record")),
+            false => Ok(Self { upserts: records, ..Self::default() }),
+        }
+    }
+}
+
 /// A write set that is laid out in a batch, and what becomes of the collection when that is written.
 pub(crate) struct Planned {
     change: Change,
@@ -86,12 +97,7 @@ impl Collection {
     /// `Invalid` for a wrong dimension, NaN, an unknown vector field, an empty or repeated id, a bad payload: nothing is changed. `Unavailable` when a
     /// vector is wanted and the embedder is not there. `Exhausted` when the disk is full or the batch is over 128 MiB.
     pub fn upsert(&self, records: Vec<Record>) -> Result<Upserted> {
-        if records.is_empty() {
-            return Err(Error::invalid("an empty batch: give at least one record"));
-        }
-        let set = WriteSet { upserts: records, ..WriteSet::default() };
-        let (upserted, _) = self.core.apply(set, self.durability)?;
-        Ok(upserted)
+        self.begin_upsert(records)?.wait()
     }
 
     /// Deletes records by id; ids that are not there are passed over.
@@ -119,9 +125,19 @@ impl Collection {
 }
 
 impl Core {
-    pub(crate) fn apply(&self, mut set: WriteSet, durability: Durability) -> Result<(Upserted, Deleted)> {
+    pub(crate) fn apply(&self, set: WriteSet, durability: Durability) -> Result<(Upserted, Deleted)> {
+        let (position, outcome) = self.begin(set)?;
+        if let Some(position) = position {
+            self.shared.make_durable(position, durability)?;
+        }
+        Ok(outcome)
+    }
+
+    /// Writes, and shows it to searches; [`make_durable`](crate::database::Shared::make_durable) is left to the caller, if there is a
+    /// position to wait for.
+    pub(crate) fn begin(&self, mut set: WriteSet) -> Result<(Option<Position>, (Upserted, Deleted))> {
         self.prepare(&mut set)?;
-        let (position, outcome) = {
+        let done = {
             let _commit = self.shared.commit.read();
             let mut writer = self.writer.lock();
             self.check_open()?;
@@ -132,11 +148,8 @@ impl Core {
             reserved.keep();
             (position, self.show(&mut writer, planned)?)
         };
-        if let Some(position) = position {
-            self.shared.make_durable(position, durability)?;
-        }
         self.shared.wake_maintenance_if_due(self);
-        Ok(outcome)
+        Ok(done)
     }
 
     /// What takes long and needs no lock: checks, embedding, waiting for room.

@@ -19,7 +19,7 @@ const ROUND: Duration = Duration::from_millis(500);
 /// How long they leave a disk or an index alone that has just failed them, however often they are woken.
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
 /// How much sooner than background work the system runs whatever else there is to run: searches, and the model beside us.
-const NICENESS: i32 = 10;
+pub(crate) const NICENESS: i32 = 10;
 
 pub(crate) fn start(shared: &Arc<Shared>, threads: &mut Vec<JoinHandle<()>>) -> Result<()> {
     for job in [SEAL, MERGE] {
@@ -36,7 +36,7 @@ pub(crate) fn start(shared: &Arc<Shared>, threads: &mut Vec<JoinHandle<()>>) -> 
 struct Job {
     name: &'static str,
     work: fn(&Shared, &Core) -> Result<()>,
-    /// It also removes what has expired; the other one tidies up when nobody wants anything.
+    /// It seals, and also removes what has expired; the other one tidies up when nobody wants anything.
     sweeps: bool,
     /// Where its last error is kept.
     error: fn(&mut Signal) -> &mut Option<Error>,
@@ -47,6 +47,9 @@ const MERGE: Job = Job { name: "nuthatch-merge", work: merge, sweeps: false, err
 
 fn run(shared: &Arc<Shared>, job: &Job) {
     yield_to_others();
+    if job.sweeps {
+        shared.hurry.seal_here();
+    }
     let (mut failed, mut seen) = (false, 0);
     // Keys that expired while the folder was closed.
     let mut sweep_all = job.sweeps;
@@ -88,8 +91,6 @@ pub(crate) fn yield_to_others() {
     // Where that is not allowed the work is as right, only less polite.
     #[cfg(target_os = "linux")]
     rustix::process::setpriority_process(None, NICENESS).ok();
-    #[cfg(not(target_os = "linux"))]
-    let _ = NICENESS;
 }
 
 /// Every collection gets its turn, whatever became of the others; the first error is told, with the collection's name.

@@ -4,6 +4,7 @@ mod answers;
 mod borrowed;
 mod collections;
 mod doctor;
+mod hurry;
 mod idle;
 mod maintenance;
 mod memory;

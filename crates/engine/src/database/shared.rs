@@ -14,6 +14,7 @@ use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard
 use crate::collection::Core;
 use crate::collection::meta::EmbedderMeta;
 use crate::database::Answers;
+use crate::database::hurry::Hurry;
 use crate::database::opened::Opened;
 use crate::database::pressure::Gauge;
 use crate::database::syncer::Syncer;
@@ -62,6 +63,7 @@ pub(crate) struct Shared {
     /// Much was deleted at once: the truth is worth tidying.
     pub shrunk: AtomicBool,
     pub gauge: Gauge,
+    pub hurry: Hurry,
     pub signal: Mutex<Signal>,
     pub woken: Condvar,
     /// Told after every round of maintenance.
@@ -152,6 +154,7 @@ impl Shared {
             used: AtomicBool::new(false),
             shrunk: AtomicBool::new(false),
             gauge: Gauge::default(),
+            hurry: Hurry::default(),
             signal: Mutex::default(),
             woken: Condvar::new(),
             relieved: Condvar::new(),
@@ -296,6 +299,7 @@ impl Shared {
             return self.open_collections().iter().try_for_each(|core| core.flush());
         }
         let deadline = Instant::now() + ROOM_WAIT_MAX;
+        let _waiting = self.hurry.wait();
         let mut signal = self.signal.lock();
         let mut wakes = true;
         loop {

@@ -16,6 +16,13 @@ pub(crate) const COUNTED_KEYS: u64 = 10_000;
 /// Values that are read together: what is read has its room when it is looked at.
 const READ_AT_ONCE: usize = 256;
 
+/// A value, and how long it has to live, if not for ever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LivingValue {
+    pub value: Vec<u8>,
+    pub expires_in: Option<Duration>,
+}
+
 impl Keyspace {
     /// The value of a key; `None` when there is none, or it has expired.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
@@ -115,6 +122,24 @@ impl Space {
                 room.holds(stored.body.bytes(), stored.body.bytes())?;
                 self.whole(&*snapshot, stored.body).map(Some)
             }
+        }
+    }
+
+    /// What is stored for a key, if that is in memory; `None` where it is not.
+    pub(crate) fn at_hand(&self, key: &[u8]) -> Result<Option<Option<LivingValue>>> {
+        self.check_open()?;
+        let truth = self.shared.truth()?;
+        let (reader, now_ms) = (truth.at_hand(), self.now_ms());
+        match self.stored(&reader, key, now_ms) {
+            Ok(None) => Ok(Some(None)),
+            Ok(Some(Stored { body: Body::Inline(value), expires_at_ms })) => {
+                let expires_in = expires_at_ms.map(|at| Duration::from_millis(at - now_ms));
+                Ok(Some(Some(LivingValue { value, expires_in })))
+            }
+            // Its bytes lie elsewhere, and there are many of them.
+            Ok(Some(_)) => Ok(None),
+            Err(_) if reader.has_missed() => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

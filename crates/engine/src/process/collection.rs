@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::collection::{
     Answer, Collection as LocalCollection, CollectionInfo, CollectionOptions, Deleted, Page, Scan, Search, Upserted,
-    WriteSet,
+    WriteSet, Written,
 };
 use crate::database::Database as LocalDatabase;
 use crate::durability::Durability;
@@ -110,6 +110,18 @@ impl Collection {
         match self.side()? {
             Side::Here(local) => local.upsert(records),
             Side::There(link) => self.ask(&link, Call::Upsert(records)),
+        }
+    }
+
+    /// As [`upsert`](Self::upsert), but for waiting until it is durable: searches see it, and [`Written::wait`] says that it is stored.
+    /// For streams, which lay out the next batch meanwhile. A process that does not hold the folder waits here already.
+    ///
+    /// # Errors
+    /// As [`upsert`](Self::upsert).
+    pub fn begin_upsert(&self, records: Vec<Record>) -> Result<Written> {
+        match self.side()? {
+            Side::Here(local) => local.begin_upsert(records),
+            Side::There(link) => self.ask(&link, Call::Upsert(records)).map(Written::durable),
         }
     }
 

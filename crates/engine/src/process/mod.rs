@@ -15,6 +15,7 @@ mod adding;
 #[cfg(not(unix))]
 mod alone;
 mod answer;
+mod at_hand;
 pub(crate) mod caller;
 #[cfg(unix)]
 mod client;

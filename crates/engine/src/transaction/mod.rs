@@ -34,6 +34,8 @@ use crate::{Error, ErrorKind, Result};
 /// What it has read and is to write stays with it. Only its snapshot may be in another process, and its commit happens there.
 pub struct Transaction {
     snapshot: Snapshot,
+    /// The snapshot is somebody else's, and goes on.
+    is_draft: bool,
     work: Mutex<Option<Work>>,
 }
 
@@ -50,7 +52,12 @@ impl Transaction {
     /// What was read of the snapshot itself is unknown to the transaction until it is told: by
     /// [`depend_on_keys`](TransactionKeyspace::depend_on_keys) and its like.
     pub fn on(snapshot: Snapshot) -> Self {
-        Self { snapshot, work: Mutex::new(Some(Work::default())) }
+        Self { snapshot, is_draft: false, work: Mutex::new(Some(Work::default())) }
+    }
+
+    /// One that is never committed: what somebody would read who had written this much of theirs. The snapshot does not end with it.
+    pub fn draft_on(snapshot: Snapshot) -> Self {
+        Self { snapshot, is_draft: true, work: Mutex::new(Some(Work::default())) }
     }
 
     /// A keyspace, with this transaction's own writes; made when there is none, whatever becomes of the transaction.
@@ -83,6 +90,9 @@ impl Transaction {
     /// `Conflict` when it is not, or when the process that held the folder has gone: nothing was written, begin anew
     /// ([`Database::transact`](crate::Database::transact) does). Otherwise as [`Database::write`](crate::Database::write).
     pub fn commit(&self, durability: Durability) -> Result<()> {
+        if self.is_draft {
+            return Err(Error::invalid("a draft of a transaction is not committed; commit the transaction itself"));
+        }
         let Work { reads, batch } = self.work.lock().take().ok_or_else(over)?;
         let outcome = match batch.is_empty() {
             true => Ok(()), // what was read is of one moment; there is nothing to check it against
@@ -95,7 +105,9 @@ impl Transaction {
     /// Undoes everything: nothing of it was ever written.
     pub fn rollback(&self) {
         *self.work.lock() = None;
-        self.snapshot.end(over());
+        if !self.is_draft {
+            self.snapshot.end(over());
+        }
     }
 
     /// True when it cannot commit because the process that held the folder has gone.

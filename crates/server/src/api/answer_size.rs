@@ -10,13 +10,17 @@ const ANSWER_BYTES: usize = 64 << 20;
 const AT_ONCE: usize = 16;
 const PAGE_MAX: usize = 10_000;
 
+/// Few ids cannot come to much, and are read as of one moment.
+pub fn are_few(ids: &[String]) -> bool {
+    ids.len() <= AT_ONCE
+}
+
 /// Records by id; where they are many, not all as of one moment, but for those of a snapshot.
 ///
 /// # Errors
 /// `Exhausted` when they come to too much for one answer.
 pub fn get(collection: &Records, ids: &[String], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
-    // Few ids cannot come to much, and are read as of one moment.
-    if ids.len() <= AT_ONCE {
+    if are_few(ids) {
         return collection.get(ids, vectors);
     }
     let (mut records, mut bytes) = (Vec::with_capacity(ids.len()), 0);

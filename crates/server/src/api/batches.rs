@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use nuthatch_engine::{Database, Error, Result as EngineResult, WriteBatch};
+use nuthatch_engine::{Database, Error, Result as EngineResult, Transaction, WriteBatch};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -163,6 +163,18 @@ async fn write(
         written
     });
     written.await.map(|()| reply::nothing())
+}
+
+impl Graph {
+    /// Takes all of it into a transaction.
+    pub fn write(self, transaction: &Transaction) -> EngineResult<()> {
+        let Self { graph, delete_nodes, delete_edges, put_nodes, put_edges } = self;
+        let graph = transaction.graph(&graph)?;
+        graph.delete_nodes(&delete_nodes)?;
+        graph.delete_edges(&ids_into_engine(delete_edges))?;
+        graph.put_nodes(&nodes_into_engine(put_nodes)?)?;
+        graph.put_edges(&edges_into_engine(put_edges)?)
+    }
 }
 
 impl Files {

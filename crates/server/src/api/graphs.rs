@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use nuthatch_engine::{EdgeDirection, Error, ListNodes, Neighbors, Traverse};
+use nuthatch_engine::{EdgeDirection, Error, ListNodes, Neighbors, Result as EngineResult, Traverse};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::access::Scope;
+use crate::api::batches::Graph as GraphWrites;
 use crate::api::durable::Durably;
 use crate::api::moment::{AsOf, ReadingAt};
 use crate::api::nodes::{Edge, EdgeId, Node, edges_into_engine, ids_into_engine, nodes_into_engine};
 use crate::api::reply;
-use crate::caller::{Reading, Writing};
+use crate::caller::{Caller, Reading, Writing};
 use crate::extract::{Json, Parameters, Segments};
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -67,6 +69,17 @@ struct NodeIds {
     ids: Vec<String>,
 }
 
+/// The nodes to read, and what is seen of them.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct GetNodes {
+    ids: Vec<String>,
+    /// What a transaction is going to write to this graph, in its order: seen as if it were written. Wants the transaction's snapshot in
+    /// the header, and the scope `write`.
+    #[serde(default)]
+    with: Vec<GraphWrites>,
+}
+
 #[derive(Serialize, ToSchema)]
 struct GotNodes {
     /// In the order of the ids; null for one that was never put.
@@ -90,6 +103,9 @@ pub struct Listing {
     limit: usize,
     /// Continue after the page that gave this cursor.
     cursor: Option<String>,
+    /// As of nodes that are read by id; without meaning where a transaction names what it has read.
+    #[serde(default)]
+    with: Vec<GraphWrites>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -115,6 +131,16 @@ struct PutEdges {
 #[serde(deny_unknown_fields)]
 struct EdgeIds {
     edges: Vec<EdgeId>,
+}
+
+/// The edges to read, and what is seen of them.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct GetEdges {
+    edges: Vec<EdgeId>,
+    /// As of nodes.
+    #[serde(default)]
+    with: Vec<GraphWrites>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -158,6 +184,9 @@ pub struct Around {
     limit: usize,
     /// Continue after the page that gave this cursor.
     cursor: Option<String>,
+    /// As of nodes that are read by id; without meaning where a transaction names what it has read.
+    #[serde(default)]
+    with: Vec<GraphWrites>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -195,6 +224,9 @@ struct Walk {
     #[serde(default = "page_default")]
     #[schema(minimum = 1, maximum = 10000)]
     limit: usize,
+    /// As of nodes that are read by id.
+    #[serde(default)]
+    with: Vec<GraphWrites>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -233,7 +265,7 @@ impl From<Direction> for EdgeDirection {
 }
 
 impl From<Listing> for ListNodes {
-    fn from(Listing { kind, prefix, limit, cursor }: Listing) -> Self {
+    fn from(Listing { kind, prefix, limit, cursor, .. }: Listing) -> Self {
         Self { kind, prefix, limit, cursor }
     }
 }
@@ -242,6 +274,11 @@ impl From<Around> for Neighbors {
     fn from(Around { direction, types, limit, cursor, .. }: Around) -> Self {
         Self { direction: direction.into(), kinds: types, limit, cursor }
     }
+}
+
+/// Whoever says what they are going to write may write: a graph is made for it when there is none.
+fn may_draft(caller: Caller, with: &[GraphWrites]) -> Result<Caller, Problem> {
+    if with.is_empty() { Ok(caller) } else { caller.allowed(Scope::Write) }
 }
 
 /// All graphs.
@@ -309,13 +346,14 @@ async fn put_nodes(
 
 /// Nodes by id, as of one moment.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/nodes/get", tag = "graphs", security(("key" = ["read"])),
-    params(("graph" = String, Path), AsOf), request_body = NodeIds, responses((status = 200, body = GotNodes)))]
+    params(("graph" = String, Path), AsOf), request_body = GetNodes, responses((status = 200, body = GotNodes)))]
 async fn get_nodes(
     ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
-    Json { value, .. }: Json<NodeIds>,
+    Json { value: GetNodes { ids, with }, .. }: Json<GetNodes>,
 ) -> Result<Response, Problem> {
-    let found = caller.run(move |database| moment.graph(database, &name)?.nodes(&value.ids)).await?;
+    let caller = may_draft(caller, &with)?;
+    let found = caller.run(move |database| moment.read_graph(database, &name, with, |graph| graph.nodes(&ids))).await?;
     Ok(reply::json(&GotNodes { nodes: found.into_iter().map(|node| node.map(Into::into)).collect() }))
 }
 
@@ -326,10 +364,12 @@ async fn get_nodes(
 async fn list_nodes(
     ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
-    Json { value, .. }: Json<Listing>,
+    Json { mut value, .. }: Json<Listing>,
 ) -> Result<Response, Problem> {
-    let ask = ListNodes::from(value);
-    let page = caller.run(move |database| moment.graph(database, &name)?.list_nodes(&ask)).await?;
+    let with = std::mem::take(&mut value.with);
+    let (caller, ask) = (may_draft(caller, &with)?, ListNodes::from(value));
+    let page = caller.run(move |database| moment.read_graph(database, &name, with, |graph| graph.list_nodes(&ask)));
+    let page = page.await?;
     Ok(reply::json(&NodePage { nodes: page.nodes.into_iter().map(Into::into).collect(), cursor: page.cursor }))
 }
 
@@ -369,16 +409,17 @@ async fn put_edges(
 
 /// Edges by their ends and type.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/edges/get", tag = "graphs", security(("key" = ["read"])),
-    params(("graph" = String, Path), AsOf), request_body = EdgeIds, responses((status = 200, body = GotEdges)))]
+    params(("graph" = String, Path), AsOf), request_body = GetEdges, responses((status = 200, body = GotEdges)))]
 async fn get_edges(
     ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
-    Json { value, .. }: Json<EdgeIds>,
+    Json { value: GetEdges { edges, with }, .. }: Json<GetEdges>,
 ) -> Result<Response, Problem> {
-    let ids = ids_into_engine(value.edges);
+    let (caller, ids) = (may_draft(caller, &with)?, ids_into_engine(edges));
     let found = caller.run(move |database| {
-        let graph = moment.graph(database, &name)?;
-        ids.iter().map(|id| graph.edge(id)).collect::<Result<Vec<_>, Error>>()
+        moment.read_graph(database, &name, with, |graph| {
+            ids.iter().map(|id| graph.edge(id)).collect::<EngineResult<Vec<_>>>()
+        })
     });
     Ok(reply::json(&GotEdges { edges: found.await?.into_iter().map(|edge| edge.map(Into::into)).collect() }))
 }
@@ -404,11 +445,12 @@ async fn delete_edges(
 async fn neighbors(
     ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
-    Json { value, .. }: Json<Around>,
+    Json { mut value, .. }: Json<Around>,
 ) -> Result<Response, Problem> {
-    let id = value.id.clone();
-    let ask = Neighbors::from(value);
-    let page = caller.run(move |database| moment.graph(database, &name)?.neighbors(&id, &ask)).await?;
+    let (id, with) = (value.id.clone(), std::mem::take(&mut value.with));
+    let (caller, ask) = (may_draft(caller, &with)?, Neighbors::from(value));
+    let page = caller.run(move |database| moment.read_graph(database, &name, with, |graph| graph.neighbors(&id, &ask)));
+    let page = page.await?;
     let neighbors = page.neighbors.into_iter().map(|it| Neighbor { id: it.id, edge: it.edge.into() });
     Ok(reply::json(&NeighborPage { neighbors: neighbors.collect(), cursor: page.cursor }))
 }
@@ -421,9 +463,11 @@ async fn traverse(
     Segments(name): Segments<String>,
     Json { value, .. }: Json<Walk>,
 ) -> Result<Response, Problem> {
-    let Walk { start, direction, types, max_depth, limit } = value;
+    let Walk { start, direction, types, max_depth, limit, with } = value;
+    let caller = may_draft(caller, &with)?;
     let ask = Traverse { start, direction: direction.into(), kinds: types, max_depth, limit };
-    let found = caller.run(move |database| moment.graph(database, &name)?.traverse(&ask)).await?;
+    let found =
+        caller.run(move |database| moment.read_graph(database, &name, with, |graph| graph.traverse(&ask))).await?;
     let visited = |it: nuthatch_engine::Visited| Visited { id: it.id, depth: it.depth, via: it.via.map(Into::into) };
     Ok(reply::json(&Traversal { nodes: found.nodes.into_iter().map(visited).collect(), truncated: found.truncated }))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::Response;
-use nuthatch_engine::{Durability, Error, Keyspace, KvOp, Result as EngineResult};
+use nuthatch_engine::{Durability, Error, Keyspace, KvOp, LivingValue, Result as EngineResult};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::api::bytes::Bytes;
 use crate::api::durable::{Durable, Durably};
-use crate::api::moment::{AsOf, Keys, ReadingAt};
+use crate::api::moment::{AsOf, Keys, Moment, ReadingAt};
 use crate::api::reply;
 use crate::caller::{Caller, Reading, Writing};
 use crate::extract::{Json, KeyPlace, Parameters, Raw, Segments};
@@ -223,17 +223,26 @@ async fn get_one(
     ReadingAt { caller, moment }: ReadingAt,
     KeyPlace { keyspace: name, key }: KeyPlace,
 ) -> Result<Response, Problem> {
-    let (value, expires_in) = caller
-        .run(move |database| {
+    let found = caller.look(
+        (moment, name, key),
+        |(moment, name, key), database| match moment {
+            Moment::Now => {
+                let found = database.value_at_hand(name, key)?;
+                found.map(|found| found.ok_or_else(|| missing(name, key))).transpose()
+            }
+            Moment::Then(_) => Ok(None),
+        },
+        |(moment, name, key), database| {
             let keys = moment.keys(database, &name)?;
             let value = keys.get(&key)?.ok_or_else(|| missing(&name, &key))?;
             let expires_in = match &keys {
                 Keys::Now(keyspace) => keyspace.expires_in(&key)?.flatten(),
                 Keys::Then(_) => None,
             };
-            Ok((value, expires_in))
-        })
-        .await?;
+            Ok(LivingValue { value, expires_in })
+        },
+    );
+    let LivingValue { value, expires_in } = found.await?;
     let mut response = Response::new(Body::from(value));
     response.headers_mut().insert(header::CONTENT_TYPE, OCTETS);
     if let Some(left) = expires_in {
@@ -290,7 +299,18 @@ async fn get(
     Json { value, .. }: Json<Get>,
 ) -> Result<Response, Problem> {
     let keys: Vec<Vec<u8>> = value.keys.into_iter().map(Bytes::into_vec).collect();
-    let values = caller.run(move |database| moment.keys(database, &name)?.multi_get(&keys)).await?;
+    let values = caller.look(
+        (moment, name, keys),
+        |(moment, name, keys), database| match (moment, keys.as_slice()) {
+            (Moment::Now, [key]) => {
+                let found = database.value_at_hand(name, key)?;
+                Ok(found.map(|found| vec![found.map(|found| found.value)]))
+            }
+            _ => Ok(None),
+        },
+        |(moment, name, keys), database| moment.keys(database, &name)?.multi_get(&keys),
+    );
+    let values = values.await?;
     Ok(reply::json(&Got { values: values.into_iter().map(|value| value.map(Bytes::from)).collect() }))
 }
 

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use nuthatch_engine::{
-    Answer, Collection, Database, Edge, EdgeId, FileInfo, Graph, KeyPage, KeyScan, Keyspace, ListNodes, NeighborPage,
-    Neighbors, Node, NodePage, Page, Result as EngineResult, Scan, Search, Snapshot, SnapshotCollection, SnapshotGraph,
-    SnapshotKeyspace, StoredRecord, Traversal, Traverse,
+    Answer, Collection, Database, Edge, EdgeId, Error, FileInfo, Graph, KeyPage, KeyScan, Keyspace, ListNodes,
+    NeighborPage, Neighbors, Node, NodePage, Page, Result as EngineResult, Scan, Search, Snapshot, SnapshotCollection,
+    SnapshotGraph, SnapshotKeyspace, StoredRecord, Transaction, TransactionGraph, Traversal, Traverse,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::access::Scope;
+use crate::api::batches::Graph as GraphWrites;
 use crate::caller::{Caller, SNAPSHOT};
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -52,9 +53,11 @@ pub enum Keys {
 }
 
 /// The nodes and edges of a graph, as they are or were.
-pub enum Nodes {
+pub enum Nodes<'t> {
     Now(Graph),
     Then(SnapshotGraph),
+    /// With what a transaction is going to write.
+    Within(TransactionGraph<'t>),
 }
 
 impl FromRequestParts<Arc<Shared>> for ReadingAt {
@@ -96,10 +99,42 @@ impl Moment {
     ///
     /// # Errors
     /// `NotFound` without such a graph; `Conflict` when the snapshot has ended.
-    pub fn graph(&self, database: &Database, graph: &str) -> EngineResult<Nodes> {
+    fn graph(&self, database: &Database, graph: &str) -> EngineResult<Nodes<'static>> {
         match self {
             Self::Now => database.existing_graph(graph).map(Nodes::Now),
             Self::Then(snapshot) => snapshot.graph(graph).map(Nodes::Then),
+        }
+    }
+
+    /// Reads a graph as if these writes had been made.
+    ///
+    /// # Errors
+    /// As [`graph`](Self::graph); `Invalid` for writes without a snapshot, or to another graph.
+    pub fn read_graph<T>(
+        &self,
+        database: &Database,
+        graph: &str,
+        with: Vec<GraphWrites>,
+        read: impl FnOnce(&Nodes<'_>) -> EngineResult<T>,
+    ) -> EngineResult<T> {
+        match self {
+            _ if with.is_empty() => read(&self.graph(database, graph)?),
+            Self::Now => Err(Error::invalid(format!(
+                "`with` is what a transaction is going to write; name its snapshot in the header `{SNAPSHOT}`"
+            ))),
+            Self::Then(snapshot) => {
+                let draft = Transaction::draft_on(snapshot.clone());
+                for writes in with {
+                    if writes.graph != graph {
+                        let other = writes.graph;
+                        return Err(Error::invalid(format!(
+                            "graph {graph:?} is read `with` writes to graph {other:?}"
+                        )));
+                    }
+                    writes.write(&draft)?;
+                }
+                read(&Nodes::Within(draft.graph(graph)?))
+            }
         }
     }
 }
@@ -171,11 +206,12 @@ impl Keys {
     }
 }
 
-impl Nodes {
+impl Nodes<'_> {
     pub fn nodes(&self, ids: &[String]) -> EngineResult<Vec<Option<Node>>> {
         match self {
             Self::Now(graph) => graph.nodes(ids),
             Self::Then(graph) => graph.nodes(ids),
+            Self::Within(graph) => graph.nodes(ids),
         }
     }
 
@@ -183,6 +219,7 @@ impl Nodes {
         match self {
             Self::Now(graph) => graph.edge(id),
             Self::Then(graph) => graph.edge(id),
+            Self::Within(graph) => graph.edge(id),
         }
     }
 
@@ -190,6 +227,7 @@ impl Nodes {
         match self {
             Self::Now(graph) => graph.neighbors(id, ask),
             Self::Then(graph) => graph.neighbors(id, ask),
+            Self::Within(graph) => graph.neighbors(id, ask),
         }
     }
 
@@ -197,6 +235,7 @@ impl Nodes {
         match self {
             Self::Now(graph) => graph.list_nodes(ask),
             Self::Then(graph) => graph.list_nodes(ask),
+            Self::Within(graph) => graph.list_nodes(ask),
         }
     }
 
@@ -204,6 +243,7 @@ impl Nodes {
         match self {
             Self::Now(graph) => graph.traverse(ask),
             Self::Then(graph) => graph.traverse(ask),
+            Self::Within(graph) => graph.traverse(ask),
         }
     }
 }

@@ -15,7 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::durable::Durably;
-use crate::api::moment::{AsOf, ReadingAt};
+use crate::api::moment::{AsOf, Moment, ReadingAt};
 use crate::api::vectors::{self, Vector, VectorFormat};
 use crate::api::{answer_size, reply};
 use crate::caller::Writing;
@@ -267,13 +267,23 @@ async fn get_one(
     Segments((name, id)): Segments<(String, String)>,
     Parameters(with): Parameters<WithVectors>,
 ) -> Result<Response, Problem> {
-    let found = caller
-        .run(move |database| {
-            let mut found = moment.records(database, &name)?.get(&[&id], with.vectors)?;
-            found.pop().flatten().ok_or_else(|| Error::not_found(format!("no record {id:?} in collection {name:?}")))
-        })
-        .await?;
-    Ok(reply::json(&Found::new(found, with.vector_format)))
+    let only = |mut found: Vec<Option<StoredRecord>>, name: &str, id: &str| {
+        found.pop().flatten().ok_or_else(|| Error::not_found(format!("no record {id:?} in collection {name:?}")))
+    };
+    let found = caller.look(
+        (moment, name, id),
+        move |(moment, name, id), database| match moment {
+            Moment::Now => {
+                let found = database.records_at_hand(name, &[id], with.vectors)?;
+                found.map(|found| only(found, name, id)).transpose()
+            }
+            Moment::Then(_) => Ok(None),
+        },
+        move |(moment, name, id), database| {
+            only(moment.records(database, &name)?.get(&[&id], with.vectors)?, &name, &id)
+        },
+    );
+    Ok(reply::json(&Found::new(found.await?, with.vector_format)))
 }
 
 /// Deletes one record.
@@ -306,9 +316,17 @@ async fn get(
     Json { value, .. }: Json<Get>,
 ) -> Result<Response, Problem> {
     let format = value.vector_format;
-    let records = caller
-        .run(move |database| answer_size::get(&moment.records(database, &name)?, &value.ids, value.vectors))
-        .await?;
+    let records = caller.look(
+        (moment, name, value),
+        |(moment, name, Get { ids, vectors, .. }), database| match moment {
+            Moment::Now if answer_size::are_few(ids) => database.records_at_hand(name, ids, *vectors),
+            _ => Ok(None),
+        },
+        |(moment, name, value), database| {
+            answer_size::get(&moment.records(database, &name)?, &value.ids, value.vectors)
+        },
+    );
+    let records = records.await?;
     let records = records.into_iter().map(|found| found.map(|record| Found::new(record, format)));
     Ok(reply::json(&Got { records: records.collect() }))
 }

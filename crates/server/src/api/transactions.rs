@@ -14,7 +14,7 @@ use crate::api::bytes::Bytes;
 use crate::api::durable::Durably;
 use crate::api::graphs::{Around, Listing};
 use crate::api::keyspaces::Scan;
-use crate::api::nodes::{EdgeId, edges_into_engine, ids_into_engine, nodes_into_engine};
+use crate::api::nodes::{EdgeId, ids_into_engine};
 use crate::api::records::into_engine;
 use crate::api::reply;
 use crate::caller::Writing;
@@ -157,13 +157,7 @@ fn write(transaction: &Transaction, write: Write) -> EngineResult<()> {
         Write::Keys(Keys { keyspace, changes }) => {
             transaction.kv(&keyspace)?.multi_put(changes.into_iter().map(KvOp::from).collect())
         }
-        Write::Graph(Graph { graph, delete_nodes, delete_edges, put_nodes, put_edges }) => {
-            let graph = transaction.graph(&graph)?;
-            graph.delete_nodes(&delete_nodes)?;
-            graph.delete_edges(&ids_into_engine(delete_edges))?;
-            graph.put_nodes(&nodes_into_engine(put_nodes)?)?;
-            graph.put_edges(&edges_into_engine(put_edges)?)
-        }
+        Write::Graph(graph) => graph.write(transaction),
         Write::Records(Records { collection, upsert, delete }) => {
             let collection = transaction.collection(&collection)?;
             collection.delete(&delete)?;

@@ -334,3 +334,42 @@ fn a_folder_that_another_process_holds_has_snapshots_and_they_go_with_it() {
     assert_eq!(client.get("/v1/snapshots").is(200), json!({"snapshots": []}));
     place.stop();
 }
+
+#[test]
+fn a_graph_is_read_with_what_a_transaction_is_going_to_write() {
+    let place = Place::new();
+    let client = place.client();
+    let edge = |source: &str, target: &str| json!({"source": source, "type": "x", "target": target});
+    assert_eq!(client.post("/v1/graphs/g/edges", json!({"edges": [edge("a", "b")]})).status, 204);
+    let then = client.at(&client.snapshot());
+    let with = json!([
+        {"graph": "g", "put_nodes": [{"id": "n", "type": "t"}], "put_edges": [edge("a", "c")]},
+        {"graph": "g", "delete_edges": [edge("a", "b")]},
+    ]);
+    let ids = |found: &Value, list: &str| -> Vec<String> {
+        found[list].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_string()).collect()
+    };
+    for (written, expected) in [(&with, "c"), (&json!([]), "b")] {
+        let found = then.post("/v1/graphs/g/neighbors", json!({"id": "a", "with": written})).is(200);
+        assert_eq!(ids(&found, "neighbors"), [expected]);
+        let found = then.post("/v1/graphs/g/traverse", json!({"start": ["a"], "with": written})).is(200);
+        assert_eq!(ids(&found, "nodes"), ["a", expected]);
+        let found = then.post("/v1/graphs/g/edges/get", json!({"edges": [edge("a", "b")], "with": written})).is(200);
+        assert_eq!(found["edges"][0].is_null(), expected == "c");
+        let found = then.post("/v1/graphs/g/nodes/get", json!({"ids": ["n"], "with": written})).is(200);
+        assert_eq!(found["nodes"][0].is_null(), expected == "b");
+        let found = then.post("/v1/graphs/g/nodes/list", json!({"with": written})).is(200);
+        assert_eq!(ids(&found, "nodes").len(), usize::from(expected == "c"));
+    }
+    let asked = json!({"id": "a", "with": with});
+    client.post("/v1/graphs/g/neighbors", asked.clone()).fails(400, "invalid");
+    then.post("/v1/graphs/other/neighbors", asked.clone()).fails(400, "invalid");
+    let found = client.post("/v1/graphs/g/neighbors", json!({"id": "a"})).is(200);
+    assert_eq!(ids(&found, "neighbors"), ["b"], "nothing of it was written");
+    // The snapshot goes on, and whoever may only read says nothing of writes.
+    then.post("/v1/graphs/g/neighbors", json!({"id": "a"})).is(200);
+    let reader = Client::with_key(&client, &place.key("default", &[Scope::Read]));
+    let then = reader.at(&reader.snapshot());
+    then.post("/v1/graphs/g/neighbors", json!({"id": "a"})).is(200);
+    then.post("/v1/graphs/g/neighbors", asked).fails(403, "forbidden");
+}

@@ -18,8 +18,6 @@ from .reads import Named
 if TYPE_CHECKING:
     from ..nodes import EdgeId, EdgeParts, NodeParts
 
-_READ_FIRST = "read the graph before the transaction writes to it, or open the folder itself on the server's machine"
-
 
 class GraphReads(Named):
     """Reading a graph."""
@@ -135,7 +133,7 @@ class GraphWork:
 
 
 class TransactionGraph(GraphReads):
-    """As the extension module's, but that what was written is not seen."""
+    """As the extension module's. What was written is sent along with what is asked, and seen as if it were stored."""
 
     def __init__(self, caller: CallerThen, name: str, work: GraphWork) -> None:
         super().__init__(caller, name)
@@ -143,19 +141,19 @@ class TransactionGraph(GraphReads):
         self._work = work
 
     def get_nodes(self, ids: list[str]) -> list[NodeParts | None]:
-        self._reading("nodes")
+        self._moment.check_open()
         with self._work.lock:
             self._work.nodes.update(ids)
         return super().get_nodes(ids)
 
     def get_edge(self, edge: EdgeId) -> EdgeParts | None:
-        self._reading("edges")
+        self._moment.check_open()
         with self._work.lock:
             self._work.edges.add(edge)
         return super().get_edge(edge)
 
     def neighbors(self, id: str, arguments: _core.NeighborArguments) -> tuple[list[tuple[str, EdgeParts]], str | None]:
-        self._reading("neighbors")
+        self._moment.check_open()
         found = super().neighbors(id, arguments)
         self._depend_on([id], arguments["direction"], arguments["types"])
         return found
@@ -163,14 +161,14 @@ class TransactionGraph(GraphReads):
     def list_nodes(
         self, type: str | None, prefix: str, limit: int, cursor: str | None
     ) -> tuple[list[NodeParts], str | None]:
-        self._reading("nodes")
+        self._moment.check_open()
         found = super().list_nodes(type, prefix, limit, cursor)
         with self._work.lock:
             self._work.lists.append({"prefix": prefix})
         return found
 
     def traverse(self, arguments: _core.TraverseArguments) -> tuple[list[tuple[str, int, EdgeParts | None]], bool]:
-        self._reading("traversals")
+        self._moment.check_open()
         found = super().traverse(arguments)
         gone_from = [id for id, depth, _ in found[0] if depth < arguments["max_depth"]]
         self._depend_on(gone_from, arguments["direction"], arguments["types"])
@@ -192,10 +190,10 @@ class TransactionGraph(GraphReads):
         self._write("delete_edges", _json([edge_id(edge) for edge in edges]))
         return 0
 
-    def _reading(self, what: str) -> None:
-        self._moment.check_open()
-        if self._work.writes:
-            not_over_http(f"{what} of a graph that the transaction has written to", _READ_FIRST)
+    def _ask(self, what: str, asked: dict[str, Any]) -> dict[str, Any]:
+        with self._work.lock:
+            written = [json.loads(write)["graph"] for write in self._work.writes]
+        return super()._ask(what, {**asked, "with": written} if written else asked)
 
     def _depend_on(self, ids: list[str], direction: str, types: list[str]) -> None:
         with self._work.lock:

@@ -1,0 +1,51 @@
+//! Writes that are made and not yet durable, for whoever has more to do meanwhile.
+//!
+//! **Useful for** streams: the next batch is laid out while the disk takes the one before. **Not for** single calls, which wait at once.
+//!
+//! **Invariant:** nobody is told that a write is done before [`Written::wait`] has returned.
+
+use std::sync::Arc;
+
+use nuthatch_truth::Position;
+
+use crate::Result;
+use crate::collection::{Collection, Upserted, WriteSet};
+use crate::database::Shared;
+use crate::durability::Durability;
+use crate::record::Record;
+
+/// An upsert that searches see. Whether it survives is known when [`wait`](Self::wait) returns; without that it is durable with whatever
+/// is synced next.
+#[must_use = "it is acknowledged by `wait` alone"]
+pub struct Written {
+    upserted: Upserted,
+    /// `None`: it is as durable as was asked for.
+    sync: Option<(Arc<Shared>, Position, Durability)>,
+}
+
+impl Written {
+    /// One that another process has made durable.
+    pub(crate) fn durable(upserted: Upserted) -> Self {
+        Self { upserted, sync: None }
+    }
+
+    /// Returns when the write has survived what its durability promises.
+    ///
+    /// # Errors
+    /// `Closed` when the disk refuses: nothing more is written then, and what became of this is known after the next opening.
+    pub fn wait(self) -> Result<Upserted> {
+        if let Some((shared, position, durability)) = self.sync {
+            shared.make_durable(position, durability)?;
+        }
+        Ok(self.upserted)
+    }
+}
+
+impl Collection {
+    /// As [`upsert`](Self::upsert), but for waiting until it is durable.
+    pub(crate) fn begin_upsert(&self, records: Vec<Record>) -> Result<Written> {
+        let (position, (upserted, _)) = self.core.begin(WriteSet::of(records)?)?;
+        let sync = position.map(|position| (self.core.shared.clone(), position, self.durability));
+        Ok(Written { upserted, sync })
+    }
+}

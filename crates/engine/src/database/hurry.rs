@@ -1,0 +1,128 @@
+//! Sealing that writers wait for is in a hurry: whoever waits would wait for everything else that the machine has to do.
+//!
+//! The thread that seals has the niceness of background work. While a writer waits for it, it has the writer's, where the process may
+//! give it back (as root, with `CAP_SYS_NICE` or `LimitNICE`); elsewhere it only takes no rests.
+//!
+//! **Invariant:** when nobody waits, the thread has the niceness of background work.
+
+use std::sync::OnceLock;
+
+use parking_lot::Mutex;
+#[cfg(target_os = "linux")]
+use rustix::process::{Pid, getpriority_process, setpriority_process};
+
+use crate::database::maintenance::NICENESS;
+
+#[derive(Default)]
+pub(crate) struct Hurry {
+    waiting: Mutex<usize>,
+    /// The thread that seals, as the system calls it.
+    sealer: OnceLock<i32>,
+}
+
+/// Somebody waits, until this is dropped.
+pub(crate) struct Waiting<'h>(&'h Hurry);
+
+impl Hurry {
+    /// The calling thread seals from now on.
+    pub fn seal_here(&self) {
+        if let Some(thread) = own_thread() {
+            self.sealer.set(thread).ok(); // there is one
+        }
+    }
+
+    /// Somebody waits.
+    pub fn is_wanted(&self) -> bool {
+        *self.waiting.lock() > 0
+    }
+
+    /// The calling thread is going to wait.
+    pub fn wait(&self) -> Waiting<'_> {
+        let mut waiting = self.waiting.lock();
+        *waiting += 1;
+        self.give(own_niceness().unwrap_or(NICENESS).min(NICENESS));
+        Waiting(self)
+    }
+
+    fn give(&self, niceness: i32) {
+        if let Some(thread) = self.sealer.get() {
+            set_niceness(*thread, niceness);
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.0.waiting.lock();
+        *waiting -= 1;
+        if *waiting == 0 {
+            self.0.give(NICENESS);
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn own_thread() -> Option<i32> {
+    let link = std::fs::read_link("/proc/thread-self").ok()?;
+    link.file_name()?.to_str()?.parse().ok()
+}
+
+#[cfg(target_os = "linux")]
+fn own_niceness() -> Option<i32> {
+    getpriority_process(None).ok()
+}
+
+/// Where that is not allowed, the work is as right, only later.
+#[cfg(target_os = "linux")]
+fn set_niceness(thread: i32, niceness: i32) {
+    setpriority_process(Pid::from_raw(thread), niceness).ok();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn own_thread() -> Option<i32> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn own_niceness() -> Option<i32> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set_niceness(_: i32, _: i32) {}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn the_sealing_thread_is_not_behind_a_writer_that_waits_and_is_again_when_nobody_does() {
+        let (hurry, mine) = (Hurry::default(), own_niceness().unwrap());
+        let (tell, told) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let hurry = &hurry;
+            scope.spawn(move || {
+                crate::database::maintenance::yield_to_others();
+                hurry.seal_here();
+                tell.send(()).unwrap();
+                ended.recv().ok();
+            });
+            told.recv().unwrap();
+            let sealer = || getpriority_process(Pid::from_raw(*hurry.sealer.get().unwrap())).unwrap();
+            assert!(!hurry.is_wanted());
+            assert_eq!(sealer(), NICENESS.max(mine));
+            let (first, second) = (hurry.wait(), hurry.wait());
+            // Where the process may not take it back, it stays.
+            assert!(hurry.is_wanted() && [mine, NICENESS].contains(&sealer()));
+            drop(first);
+            assert!(hurry.is_wanted());
+            drop(second);
+            assert!(!hurry.is_wanted());
+            assert_eq!(sealer(), NICENESS.max(mine));
+            drop(end);
+        });
+    }
+}

@@ -1,0 +1,162 @@
+//! Answers that are in memory, for callers whose thread must not wait.
+//!
+//! **Useful for** single keys and records on a thread that serves many connections. **Not for** anything else: what is `None` here is asked
+//! for once more, with the call that may wait.
+//!
+//! **Invariant:** what is answered is what the call itself would answer; nothing here waits for the disk, for another process, or for a
+//! lock that somebody holds while they wait for either.
+
+use crate::Result;
+use crate::database::Database as LocalDatabase;
+use crate::kv::{Kind, LivingValue};
+use crate::process::database::Database;
+use crate::process::link::Role;
+use crate::record::StoredRecord;
+
+impl Database {
+    /// As [`tenant`](Self::tenant), where this process holds the folder and what says so is in memory.
+    ///
+    /// # Errors
+    /// `Invalid` for a tenant's handle.
+    pub fn tenant_at_hand(&self, name: &str) -> Result<Option<Self>> {
+        let found = self.held_at_hand(|db| db.tenant_at_hand(name))?;
+        Ok(found.map(|tenant| self.along(self.route().to(tenant.tenant.place()))))
+    }
+
+    /// The value of a key and how long it has to live, as [`Keyspace::get`](crate::Keyspace::get) and
+    /// [`expires_in`](crate::Keyspace::expires_in) tell; `None` where that is not known without waiting.
+    ///
+    /// # Errors
+    /// Those of the call; not that there is no such keyspace.
+    pub fn value_at_hand(&self, keyspace: &str, key: &[u8]) -> Result<Option<Option<LivingValue>>> {
+        self.held_at_hand(|db| {
+            let open = db.inner.shared.spaces.lock().get(db.tenant.number, keyspace).cloned();
+            open.filter(|space| space.kind == Kind::Plain).map_or(Ok(None), |space| space.at_hand(key))
+        })
+    }
+
+    /// Records by id, as [`Collection::get`](crate::Collection::get) gives them; `None` where they are not known without waiting. For
+    /// few of them.
+    ///
+    /// # Errors
+    /// Those of the call; not that there is no such collection.
+    pub fn records_at_hand<I: AsRef<str>>(
+        &self,
+        collection: &str,
+        ids: &[I],
+        vectors: bool,
+    ) -> Result<Option<Vec<Option<StoredRecord>>>> {
+        self.held_at_hand(|db| {
+            let open = db.inner.shared.collections.lock().get(db.tenant.number, collection).cloned();
+            open.map_or(Ok(None), |core| core.get_at_hand(ids, vectors))
+        })
+    }
+
+    /// Asks the database in this process, if it is here.
+    fn held_at_hand<T>(&self, ask: impl FnOnce(&LocalDatabase) -> Result<Option<T>>) -> Result<Option<T>> {
+        match self.route().here()?.role()? {
+            Role::Holds(held) => ask(held.db()),
+            Role::IsServed(_) | Role::Closed => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{CollectionOptions, EmbedderChoice, KvOp, Options, Record};
+
+    fn options() -> CollectionOptions {
+        CollectionOptions { embedder: EmbedderChoice::None, dim: Some(2), ..CollectionOptions::default() }
+    }
+
+    fn value(db: &Database, key: &[u8]) -> Option<Option<Vec<u8>>> {
+        db.value_at_hand("k", key).unwrap().map(|found| found.map(|found| found.value))
+    }
+
+    #[test]
+    fn a_value_in_memory_is_told_at_once_and_one_that_lies_elsewhere_is_not() {
+        let db = Database::in_memory(Options::default()).unwrap();
+        assert_eq!(value(&db, b"a"), None, "nobody has opened the keyspace");
+        let keys = db.kv("k").unwrap();
+        keys.put("a", "1").unwrap();
+        keys.put("large", vec![7; 1 << 20]).unwrap();
+        keys.put_expiring("b", "2", Duration::from_secs(3600)).unwrap();
+        assert_eq!(value(&db, b"a"), Some(Some(b"1".to_vec())));
+        assert_eq!(value(&db, b"never"), Some(None));
+        assert_eq!(value(&db, b"large"), None);
+        let living = db.value_at_hand("k", b"b").unwrap().flatten().unwrap();
+        assert!(living.expires_in.is_some_and(|left| left <= Duration::from_secs(3600)));
+        keys.multi_put(vec![KvOp::Put {
+            key: b"b".to_vec(),
+            value: b"3".to_vec(),
+            expires_in: Some(Duration::from_millis(1)),
+        }])
+        .unwrap();
+        while keys.get("b").unwrap().is_some() {
+            std::thread::yield_now();
+        }
+        assert_eq!(value(&db, b"b"), Some(None), "it has expired");
+        db.graph("g").unwrap();
+        assert!(db.value_at_hand("g", b"a").unwrap().is_none(), "rows of a graph are not keys");
+    }
+
+    #[test]
+    fn what_was_flushed_is_missed_until_somebody_reads_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Database::open(folder.path(), Options::default()).unwrap();
+        let db = open();
+        db.kv("k").unwrap().put("a", "1").unwrap();
+        db.collection("c", options()).unwrap().upsert(vec![Record::new("r").vector(vec![1.0, 2.0])]).unwrap();
+        db.close().unwrap();
+        let db = open();
+        let (keys, records) = (db.kv("k").unwrap(), db.existing_collection("c").unwrap());
+        let Role::Holds(held) = db.route().role().unwrap() else { panic!("nobody else has it open") };
+        held.db().inner.shared.truth().unwrap().release_cache();
+        assert_eq!(value(&db, b"a"), None);
+        assert!(db.records_at_hand("c", &["r"], true).unwrap().is_none());
+        assert_eq!(keys.get("a").unwrap(), Some(b"1".to_vec()));
+        let found = records.get(&["r", "never"], true).unwrap();
+        assert_eq!(value(&db, b"a"), Some(Some(b"1".to_vec())));
+        assert_eq!(db.records_at_hand("c", &["r", "never"], true).unwrap(), Some(found));
+    }
+
+    #[test]
+    fn a_writer_at_work_is_not_waited_for() {
+        let db = Database::in_memory(Options::default()).unwrap();
+        let records = db.collection("c", options()).unwrap();
+        records.upsert(vec![Record::new("r").vector(vec![1.0, 2.0])]).unwrap();
+        let there = || db.records_at_hand("c", &["r"], false).unwrap().is_some();
+        assert!(there());
+        let Role::Holds(held) = db.route().role().unwrap() else { panic!("it is in memory") };
+        let core = held.db().inner.shared.collections.lock().get(0, "c").cloned().unwrap();
+        let _writing = core.writer.lock();
+        assert!(there());
+    }
+
+    #[test]
+    fn a_tenant_sees_its_own_and_whoever_does_not_hold_the_folder_is_told_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(folder.path(), Options::default()).unwrap();
+        for (tenant, text) in [("one", "1"), ("two", "2")] {
+            db.create_tenant(tenant).unwrap().kv("k").unwrap().put("a", text).unwrap();
+        }
+        let of = |tenant: &str| db.tenant_at_hand(tenant).unwrap().map(|scoped| value(&scoped, b"a"));
+        assert_eq!(of("one"), Some(Some(Some(b"1".to_vec()))));
+        assert_eq!(of("two"), Some(Some(Some(b"2".to_vec()))));
+        assert_eq!(of("three"), None);
+        assert_eq!(value(&db, b"a"), None);
+        let scoped = db.tenant("two").unwrap();
+        assert_eq!(scoped.tenant_at_hand("one").err().unwrap().kind, crate::ErrorKind::Invalid);
+        db.drop_tenant("one").unwrap();
+        assert_eq!(of("one"), None);
+        #[cfg(unix)]
+        {
+            let other = Database::open(folder.path(), Options::default()).unwrap();
+            assert_eq!(other.tenant("two").unwrap().kv("k").unwrap().get("a").unwrap(), Some(b"2".to_vec()));
+            assert!(other.tenant_at_hand("two").unwrap().is_none());
+        }
+    }
+}
