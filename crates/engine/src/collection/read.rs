@@ -3,6 +3,7 @@
 use nuthatch_filter::Filter;
 use nuthatch_truth::{Reader, Table, Truth};
 
+use crate::Result;
 use crate::collection::field::{Field, FieldVectors, Fields};
 use crate::collection::pace::Pace;
 use crate::collection::visit::{Passing, PassingVector, Visitor, Wanted};
@@ -10,7 +11,6 @@ use crate::collection::write::row_from;
 use crate::collection::{Collection, Core, NamedVectors};
 use crate::database::{Room, in_memory, in_the_end};
 use crate::record::{Row, RowParts, StoredRecord};
-use crate::{Error, Result};
 
 /// A listing.
 #[derive(Clone, Debug, Default)]
