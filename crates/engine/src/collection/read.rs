@@ -82,6 +82,9 @@ impl Collection {
     }
 }
 
+/// Takes a row with its place, `None` where it is not there.
+type Show<'s> = dyn FnMut(usize, Option<(RowParts<'_>, FieldVectors)>) -> Result<()> + 's;
+
 impl Core {
     pub(crate) fn get<I: AsRef<str>>(
         &self,
@@ -179,7 +182,7 @@ impl Core {
         rows: &[u64],
         vectors: bool,
         room: &mut Room<'_>,
-        show: &mut dyn FnMut(usize, Option<(RowParts<'_>, FieldVectors)>) -> Result<()>,
+        show: &mut Show<'_>,
     ) -> Result<()> {
         let fields = self.fields();
         let vector_bytes = if vectors { fields.components_bytes() } else { 0 };
