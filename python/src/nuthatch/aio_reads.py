@@ -67,7 +67,7 @@ class AsyncKeyReads:
             keys_only=keys_only,
         )
 
-    def items(
+    async def items(
         self,
         *,
         prefix: Bytes | None = None,
@@ -76,7 +76,8 @@ class AsyncKeyReads:
         reverse: bool = False,
     ) -> AsyncIterator[tuple[bytes, bytes]]:
         """As ``Keyspace.items``."""
-        return self._all(prefix, start, stop, reverse, keys_only=False)
+        async for entry in self._all(prefix, start, stop, reverse, keys_only=False):
+            yield entry
 
     async def keys(
         self,
