@@ -309,7 +309,9 @@ def test_a_large_segment_gets_a_graph_that_searches_walk(folder):
         while not points.optimize(timeout=0.2):
             told.append(points.info().building)
         built = [progress for progress in told if progress]
-        assert built and all(0 <= progress.done <= progress.total == rows for progress in built)
+        # Where files are mapped, a part may have had a graph of its own before.
+        assert built and built[-1].total == rows
+        assert all(0 <= progress.done <= progress.total <= rows for progress in built)
         info = points.info()
         assert (info.segments, info.graphs, info.building) == (1, 1, None)
         plan = points.search(vector=matrix[0], effort=30, explain=True).explain["vector"]
