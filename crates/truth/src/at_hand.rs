@@ -4,7 +4,7 @@
 //! reads the store itself.
 //!
 //! **Invariant:** an answer is what the store itself would answer; whatever would take a read of the disk is
-//! [`TruthError::NotAtHand`], and is remembered by [`AtHand::has_missed`].
+//! [`TruthError::NotAtHand`], and is remembered for [`AtHand::unless_missed`].
 
 use std::cell::Cell;
 
@@ -33,9 +33,12 @@ impl Embedded {
 }
 
 impl AtHand<'_> {
-    /// Something that was asked for was not in memory.
-    pub fn has_missed(&self) -> bool {
-        self.has_missed.get()
+    /// What a call has made of its reads; `None` where it failed because something was not in memory.
+    pub fn unless_missed<T, E>(&self, made: std::result::Result<T, E>) -> std::result::Result<Option<T>, E> {
+        match made {
+            Err(_) if self.has_missed.get() => Ok(None),
+            made => made.map(Some),
+        }
     }
 
     fn options(&self) -> ReadOptions {
@@ -94,7 +97,7 @@ mod tests {
         let at_hand = truth.at_hand();
         assert_eq!(at_hand.get(Table::Kv, &[7]).unwrap(), Some(vec![7; 100]));
         assert_eq!(at_hand.get(Table::Kv, &[200]).unwrap(), None);
-        assert!(!at_hand.has_missed());
+        assert!(!at_hand.has_missed.get());
     }
 
     #[test]
@@ -111,13 +114,13 @@ mod tests {
         for read in reads {
             let at_hand = truth.at_hand();
             assert!(matches!(read(&at_hand), Err(TruthError::NotAtHand)));
-            assert!(at_hand.has_missed());
+            assert!(at_hand.has_missed.get());
         }
         assert_eq!(truth.get(Table::Kv, &[7]).unwrap(), Some(vec![7; 100]));
         for read in reads {
             let at_hand = truth.at_hand();
             read(&at_hand).unwrap();
-            assert!(!at_hand.has_missed());
+            assert!(!at_hand.has_missed.get());
         }
     }
 

@@ -355,11 +355,11 @@ impl Reader for Embedded {
     }
 
     fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
-        self.scan_past_the_cache(ReadOptions::default(), table, from, to, visit)
+        self.scan_with(past_the_cache(ReadOptions::default()), table, from, to, Direction::Forward, visit)
     }
 
     fn scan_through(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
-        self.scan_ahead(ReadOptions::default(), table, from, to, visit)
+        self.scan_with(in_large_pieces(ReadOptions::default()), table, from, to, Direction::Forward, visit)
     }
 }
 
@@ -432,11 +432,15 @@ impl Reader for OwnedSnapshot {
     }
 
     fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
-        self.cell.with_dependent(|truth, snapshot| truth.scan_past_the_cache(at(snapshot), table, from, to, visit))
+        self.cell.with_dependent(|truth, snapshot| {
+            truth.scan_with(past_the_cache(at(snapshot)), table, from, to, Direction::Forward, visit)
+        })
     }
 
     fn scan_through(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
-        self.cell.with_dependent(|truth, snapshot| truth.scan_ahead(at(snapshot), table, from, to, visit))
+        self.cell.with_dependent(|truth, snapshot| {
+            truth.scan_with(in_large_pieces(at(snapshot)), table, from, to, Direction::Forward, visit)
+        })
     }
 }
 
@@ -449,6 +453,19 @@ struct Snapshot<'t> {
 pub(crate) fn at(snapshot: &RocksSnapshot<'_>) -> ReadOptions {
     let mut options = ReadOptions::default();
     options.set_snapshot(snapshot);
+    options
+}
+
+/// The same, with no trace left in the cache.
+fn past_the_cache(mut options: ReadOptions) -> ReadOptions {
+    options.fill_cache(false);
+    options
+}
+
+/// The same, and as much at a time as a disk likes to give.
+fn in_large_pieces(options: ReadOptions) -> ReadOptions {
+    let mut options = past_the_cache(options);
+    options.set_readahead_size(READAHEAD_BYTES);
     options
 }
 
@@ -466,11 +483,11 @@ impl Reader for Snapshot<'_> {
     }
 
     fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
-        self.truth.scan_past_the_cache(at(&self.snapshot), table, from, to, visit)
+        self.truth.scan_with(past_the_cache(at(&self.snapshot)), table, from, to, Direction::Forward, visit)
     }
 
     fn scan_through(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
-        self.truth.scan_ahead(at(&self.snapshot), table, from, to, visit)
+        self.truth.scan_with(in_large_pieces(at(&self.snapshot)), table, from, to, Direction::Forward, visit)
     }
 }
 
@@ -489,30 +506,6 @@ impl Embedded {
                 Err(error) => Err(self.error(error)),
             })
             .collect()
-    }
-
-    fn scan_past_the_cache(
-        &self,
-        mut options: ReadOptions,
-        table: Table,
-        from: &[u8],
-        to: &[u8],
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        options.fill_cache(false);
-        self.scan_with(options, table, from, to, Direction::Forward, visit)
-    }
-
-    fn scan_ahead(
-        &self,
-        mut options: ReadOptions,
-        table: Table,
-        from: &[u8],
-        to: &[u8],
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        options.set_readahead_size(READAHEAD_BYTES);
-        self.scan_past_the_cache(options, table, from, to, visit)
     }
 
     pub(crate) fn scan_with(

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use nuthatch_truth::{Batch, Table};
 use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
 
 use crate::collection::Core;
 use crate::collection::field::FieldId;
-use crate::collection::meta::{self, FieldMeta, meta_key};
+use crate::collection::meta::FieldMeta;
 use crate::database::check_name;
-use crate::durability::Durability;
 use crate::folder::FORMAT_OF_FIELDS;
 use crate::{Error, Result};
 
@@ -37,23 +35,18 @@ impl Core {
         if wanted.is_empty() {
             return Ok(());
         }
-        let mut writer = self.writer.lock();
+        let writer = self.writer.lock();
         self.check_open()?; // a dropped collection must not write itself back
-        let new = new_fields(&self.name, &self.known().meta.fields, wanted)?;
+        let known = self.known();
+        let new = new_fields(&self.name, &known.meta.fields, wanted)?;
         if new.is_empty() {
             return Ok(());
         }
-        let known = self.known();
         let mut meta = known.meta.clone();
         meta.fields.extend(new);
         let known = known.with_meta(meta.clone())?;
         self.shared.folder.raise_format(FORMAT_OF_FIELDS)?;
-        let mut batch = Batch::new();
-        batch.put(Table::Catalog, meta_key(self.shard.tenant, &meta.name), meta::encode(&meta));
-        let position = self.shared.write(batch)?;
-        self.learn(&mut writer, known);
-        drop(writer);
-        self.shared.make_durable(position, Durability::Commit)?;
+        self.settle(writer, known)?;
         meta.write_copy(&self.index_folder())
     }
 

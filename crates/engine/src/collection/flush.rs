@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use nuthatch_segment::Access;
 use nuthatch_text::TextRow;
 use nuthatch_truth::{Batch, Reader, Table, trim_changes};
-use roaring::{RoaringBitmap, RoaringTreemap};
+use roaring::RoaringTreemap;
 
 use crate::collection::open::is_damage;
 use crate::collection::pace::Pace;
@@ -66,8 +66,7 @@ impl Core {
             if let Some(segment) = segment
                 && !segment.rows().is_empty()
             {
-                let dead = Arc::new(dead_in(&segment, &removed));
-                state.segments.push(SegmentView { segment, dead });
+                state.segments.push(SegmentView::new(segment, &removed));
             }
             state.frozen = None;
             sound.then_some(frozen.upto)
@@ -307,10 +306,8 @@ impl Core {
             let first = chosen.first().map_or(0, |view| view.segment.id);
             let at = state.segments.iter().position(|view| view.segment.id == first);
             let at = at.filter(|_| state.segments_health == Health::Sound)?;
-            let merged = merged.filter(|segment| !segment.rows().is_empty()).map(|segment| {
-                let dead = Arc::new(dead_in(&segment, &removed));
-                SegmentView { segment, dead }
-            });
+            let merged = merged.filter(|segment| !segment.rows().is_empty());
+            let merged = merged.map(|segment| SegmentView::new(segment, &removed));
             state.segments.splice(at..at + chosen.len(), merged);
             Some(state.segments_applied)
         })?;
@@ -330,11 +327,6 @@ impl Core {
         nuthatch_heap::give_back();
         Ok(true)
     }
-}
-
-/// Ordinals of the segment's rows that are among `removed`.
-pub(crate) fn dead_in(segment: &Segment, removed: &RoaringTreemap) -> RoaringBitmap {
-    (segment.rows() & removed).iter().filter_map(|row| segment.ordinal(row)).collect()
 }
 
 /// How much there has to be gained.

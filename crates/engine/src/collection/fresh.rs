@@ -74,14 +74,16 @@ impl Fresh {
         }
         debug_assert!(self.parts.last().is_none_or(|last| last.rows.ids.last() < part.rows.ids.first()), "rows ascend");
         self.len += part.live;
-        self.bytes += part.bytes();
         match self.parts.last_mut() {
             Some(last) if last.has_room_for(&part) => {
-                self.bytes -= last.bytes() + part.bytes();
+                self.bytes -= last.bytes();
                 last.take(&part);
                 self.bytes += last.bytes();
             }
-            _ => self.parts.push(part),
+            _ => {
+                self.bytes += part.bytes();
+                self.parts.push(part);
+            }
         }
     }
 

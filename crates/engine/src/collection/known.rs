@@ -8,11 +8,14 @@
 use std::sync::Arc;
 
 use nuthatch_filter::Schema;
+use nuthatch_truth::{Batch, Table};
+use parking_lot::MutexGuard;
 
 use crate::Result;
 use crate::collection::field::Fields;
-use crate::collection::meta::Meta;
+use crate::collection::meta::{self, Meta, meta_key};
 use crate::collection::{Core, Writer};
+use crate::durability::Durability;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
@@ -41,6 +44,16 @@ impl Core {
     /// The vector fields as they are now.
     pub(crate) fn fields(&self) -> Arc<Fields> {
         self.known.read().fields.clone()
+    }
+
+    /// Stores other options and knows them from then on, durably.
+    pub(crate) fn settle(&self, mut writer: MutexGuard<'_, Writer>, known: Known) -> Result<()> {
+        let mut batch = Batch::new();
+        batch.put(Table::Catalog, meta_key(self.shard.tenant, &self.name), meta::encode(&known.meta));
+        let position = self.shared.write(batch)?;
+        self.learn(&mut writer, known);
+        drop(writer);
+        self.shared.make_durable(position, Durability::Commit)
     }
 
     /// Replaces what is known; the writer is held so that nobody decides by what was known before.

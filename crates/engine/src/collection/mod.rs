@@ -41,7 +41,7 @@ use std::time::{Duration, Instant};
 
 use nuthatch_embed::Embedder;
 use nuthatch_segment::BlockCache;
-use nuthatch_truth::{Batch, Shard, Table};
+use nuthatch_truth::Shard;
 use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
 use parking_lot::{Mutex, RwLock};
 
@@ -64,7 +64,7 @@ pub use written::Written;
 
 use crate::collection::field::Field;
 use crate::collection::known::Known;
-use crate::collection::meta::{Counters, Meta, meta_key};
+use crate::collection::meta::{Counters, Meta};
 use crate::collection::segment::Segment;
 use crate::collection::state::State;
 use crate::database::{RowLength, Shared};
@@ -403,16 +403,10 @@ impl Core {
         if !(DIM_MIN..=DIM_MAX).contains(&dim) {
             return Err(Error::invalid(format!("{dim} dimensions; choose {DIM_MIN} to {DIM_MAX}")));
         }
-        let mut writer = self.writer.lock();
+        let writer = self.writer.lock();
         self.check_open()?; // a dropped collection must not write itself back
         let known = self.known();
-        let known = known.with_meta(Meta { dim: Some(dim), ..known.meta.clone() })?;
-        let mut batch = Batch::new();
-        batch.put(Table::Catalog, meta_key(self.shard.tenant, &self.name), meta::encode(&known.meta));
-        let position = self.shared.write(batch)?;
-        self.learn(&mut writer, known);
-        drop(writer);
-        self.shared.make_durable(position, Durability::Commit)
+        self.settle(writer, known.with_meta(Meta { dim: Some(dim), ..known.meta.clone() })?)
     }
 
     pub(crate) fn index_folder(&self) -> std::path::PathBuf {

@@ -104,11 +104,7 @@ impl Core {
         self.check_open()?;
         let truth = self.shared.truth()?;
         let reader = truth.at_hand_as_of_now();
-        match self.get_with(&reader, ids, vectors, self.shared.room_at_once()) {
-            Ok(found) => Ok(Some(found)),
-            Err(_) if reader.has_missed() => Ok(None),
-            Err(error) => Err(error),
-        }
+        reader.unless_missed(self.get_with(&reader, ids, vectors, self.shared.room_at_once()))
     }
 
     fn get_with<I: AsRef<str>>(

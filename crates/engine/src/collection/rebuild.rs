@@ -7,8 +7,7 @@ use nuthatch_truth::{Reader, Table};
 use roaring::RoaringTreemap;
 
 use crate::collection::Core;
-use crate::collection::flush::dead_in;
-use crate::collection::segment::{Segment, rows_max};
+use crate::collection::segment::rows_max;
 use crate::collection::state::{Health, SegmentView};
 use crate::record::Row;
 use crate::{Error, Result};
@@ -70,11 +69,7 @@ impl Core {
         // The health stays broken, so that searches go by them when the manifest is written.
         self.swap_segments(|state| {
             let removed = state.removed_while_sealing.take().unwrap_or_default();
-            let view = |segment: Arc<Segment>| {
-                let dead = dead_in(&segment, &removed);
-                SegmentView { segment, dead: Arc::new(dead) }
-            };
-            state.segments = built.into_iter().map(view).collect();
+            state.segments = built.into_iter().map(|segment| SegmentView::new(segment, &removed)).collect();
             Some(upto)
         })?;
         self.state.write().segments_health = Health::Sound;

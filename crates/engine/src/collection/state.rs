@@ -23,6 +23,12 @@ pub(crate) struct SegmentView {
 }
 
 impl SegmentView {
+    /// A segment that was built while rows were removed: those are dead in it from the start.
+    pub fn new(segment: Arc<Segment>, removed: &RoaringTreemap) -> Self {
+        let dead = (segment.rows() & removed).iter().filter_map(|row| segment.ordinal(row)).collect();
+        Self { segment, dead: Arc::new(dead) }
+    }
+
     /// Ordinals of the live rows whose payload passes the filter.
     pub fn matching(&self, filter: &Filter) -> Result<RoaringBitmap> {
         let mut matching = self.segment.matching(filter)?;
@@ -215,10 +221,15 @@ impl State {
         (self.active.len() + self.frozen.as_ref().map_or(0, |f| f.rows.len())).max(self.tail.len())
     }
 
+    /// Rows that the indexes and what waits outside of them show at most.
+    pub fn rows_shown(&self) -> u64 {
+        self.segments.iter().map(SegmentView::live).sum::<u64>() + self.fresh_rows() as u64
+    }
+
     /// Rows that there are at most; nobody knows while an index is damaged.
     pub fn rows_max(&self) -> u64 {
         match self.segments_health {
-            Health::Sound => self.segments.iter().map(SegmentView::live).sum::<u64>() + self.fresh_rows() as u64,
+            Health::Sound => self.rows_shown(),
             Health::Broken(_) => u64::MAX,
         }
     }

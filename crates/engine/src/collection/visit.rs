@@ -147,8 +147,7 @@ impl Core {
     /// Whether going through all records with so many bytes of vectors each leaves nothing else in the truth's cache, of which the write
     /// buffers take up to half.
     fn is_larger_than_the_cache(&self, vector_bytes: usize) -> bool {
-        let view = self.state.read().view();
-        let rows = view.segments.iter().map(|view| view.segment.rows().len()).sum::<u64>() + view.fresh_rows() as u64;
+        let rows = self.state.read().rows_shown();
         rows.saturating_mul(vector_bytes as u64) > self.shared.budget.truth.cache_bytes as u64 / 2
     }
 }

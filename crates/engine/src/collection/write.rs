@@ -420,7 +420,7 @@ impl Core {
             dim: embedder.dim(),
             fingerprint: embedder.fingerprint().to_string(),
         };
-        let mut writer = self.writer.lock();
+        let writer = self.writer.lock();
         self.check_open()?; // a dropped collection must not write itself back
         let known = self.known();
         match &known.meta.embedder {
@@ -442,13 +442,7 @@ impl Core {
                 let mut meta = known.meta.clone();
                 meta.embedder = Some(given.clone());
                 meta.dim = meta.dim.or(Some(given.dim));
-                let mut batch = Batch::new();
-                batch.put(Table::Catalog, meta_key(self.shard.tenant, &meta.name), meta::encode(&meta));
-                let known = known.with_meta(meta)?;
-                let position = self.shared.write(batch)?;
-                self.learn(&mut writer, known);
-                drop(writer);
-                self.shared.make_durable(position, Durability::Commit)
+                self.settle(writer, known.with_meta(meta)?)
             }
         }
     }

@@ -130,17 +130,15 @@ impl Space {
         self.check_open()?;
         let truth = self.shared.truth()?;
         let (reader, now_ms) = (truth.at_hand(), self.now_ms());
-        match self.stored(&reader, key, now_ms) {
-            Ok(None) => Ok(Some(None)),
-            Ok(Some(Stored { body: Body::Inline(value), expires_at_ms })) => {
+        Ok(match reader.unless_missed(self.stored(&reader, key, now_ms))? {
+            Some(None) => Some(None),
+            Some(Some(Stored { body: Body::Inline(value), expires_at_ms })) => {
                 let expires_in = expires_at_ms.map(|at| Duration::from_millis(at - now_ms));
-                Ok(Some(Some(LivingValue { value, expires_in })))
+                Some(Some(LivingValue { value, expires_in }))
             }
             // Its bytes lie elsewhere, and there are many of them.
-            Ok(Some(_)) => Ok(None),
-            Err(_) if reader.has_missed() => Ok(None),
-            Err(error) => Err(error),
-        }
+            Some(Some(_)) | None => None,
+        })
     }
 
     /// What is stored for a key, unless it has expired.

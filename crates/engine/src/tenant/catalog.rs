@@ -103,11 +103,8 @@ impl Database {
         let shared = self.administrator("going to a tenant")?;
         let truth = shared.truth()?;
         let reader = truth.at_hand();
-        match record_in(&reader, name) {
-            Ok(record) => Ok(record.map(|record| self.scoped(shared.tenant_of(name, &record)))),
-            Err(_) if reader.has_missed() => Ok(None),
-            Err(error) => Err(error),
-        }
+        let record = reader.unless_missed(record_in(&reader, name))?.flatten();
+        Ok(record.map(|record| self.scoped(shared.tenant_of(name, &record))))
     }
 
     /// The handle of the tenant that a handle in another process means.

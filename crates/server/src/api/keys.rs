@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::api::bytes::Bytes;
 use crate::api::durable::{Durable, Durably};
-use crate::api::moment::{AsOf, Keys, Moment, ReadingAt};
+use crate::api::moment::{AsOf, Keys, ReadingAt};
 use crate::api::reply;
 use crate::caller::{Caller, Reading, Writing};
 use crate::extract::{Json, KeyPlace, Parameters, Raw, Segments};
@@ -225,12 +225,9 @@ async fn get_one(
 ) -> Result<Response, Problem> {
     let found = caller.look(
         (moment, name, key),
-        |(moment, name, key), database| match moment {
-            Moment::Now => {
-                let found = database.value_at_hand(name, key)?;
-                found.map(|found| found.ok_or_else(|| missing(name, key))).transpose()
-            }
-            Moment::Then(_) => Ok(None),
+        |(moment, name, key), database| {
+            let found = moment.value_at_hand(database, name, key)?;
+            found.map(|found| found.ok_or_else(|| missing(name, key))).transpose()
         },
         |(moment, name, key), database| {
             let keys = moment.keys(database, &name)?;
@@ -301,12 +298,10 @@ async fn get(
     let keys: Vec<Vec<u8>> = value.keys.into_iter().map(Bytes::into_vec).collect();
     let values = caller.look(
         (moment, name, keys),
-        |(moment, name, keys), database| match (moment, keys.as_slice()) {
-            (Moment::Now, [key]) => {
-                let found = database.value_at_hand(name, key)?;
-                Ok(found.map(|found| vec![found.map(|found| found.value)]))
-            }
-            _ => Ok(None),
+        |(moment, name, keys), database| {
+            let [key] = keys.as_slice() else { return Ok(None) };
+            let found = moment.value_at_hand(database, name, key)?;
+            Ok(found.map(|found| vec![found.map(|found| found.value)]))
         },
         |(moment, name, keys), database| moment.keys(database, &name)?.multi_get(&keys),
     );

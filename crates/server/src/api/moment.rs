@@ -6,8 +6,9 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use nuthatch_engine::{
     Answer, Collection, Database, Edge, EdgeId, Error, FileInfo, Graph, KeyPage, KeyScan, Keyspace, ListNodes,
-    NeighborPage, Neighbors, Node, NodePage, Page, Result as EngineResult, Scan, Search, Snapshot, SnapshotCollection,
-    SnapshotGraph, SnapshotKeyspace, StoredRecord, Transaction, TransactionGraph, Traversal, Traverse,
+    LivingValue, NeighborPage, Neighbors, Node, NodePage, Page, Result as EngineResult, Scan, Search, Snapshot,
+    SnapshotCollection, SnapshotGraph, SnapshotKeyspace, StoredRecord, Transaction, TransactionGraph, Traversal,
+    Traverse,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -103,6 +104,39 @@ impl Moment {
         match self {
             Self::Now => database.existing_graph(graph).map(Nodes::Now),
             Self::Then(snapshot) => snapshot.graph(graph).map(Nodes::Then),
+        }
+    }
+
+    /// See [`Database::value_at_hand`]; nothing of a snapshot is known without waiting.
+    ///
+    /// # Errors
+    /// Its own.
+    pub fn value_at_hand(
+        &self,
+        database: &Database,
+        keyspace: &str,
+        key: &[u8],
+    ) -> EngineResult<Option<Option<LivingValue>>> {
+        match self {
+            Self::Now => database.value_at_hand(keyspace, key),
+            Self::Then(_) => Ok(None),
+        }
+    }
+
+    /// See [`Database::records_at_hand`]; as of [`value_at_hand`](Self::value_at_hand).
+    ///
+    /// # Errors
+    /// Its own.
+    pub fn records_at_hand<I: AsRef<str>>(
+        &self,
+        database: &Database,
+        collection: &str,
+        ids: &[I],
+        vectors: bool,
+    ) -> EngineResult<Option<Vec<Option<StoredRecord>>>> {
+        match self {
+            Self::Now => database.records_at_hand(collection, ids, vectors),
+            Self::Then(_) => Ok(None),
         }
     }
 

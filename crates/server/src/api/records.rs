@@ -15,7 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::durable::Durably;
-use crate::api::moment::{AsOf, Moment, ReadingAt};
+use crate::api::moment::{AsOf, ReadingAt};
 use crate::api::vectors::{self, Vector, VectorFormat};
 use crate::api::{answer_size, reply};
 use crate::caller::Writing;
@@ -272,12 +272,9 @@ async fn get_one(
     };
     let found = caller.look(
         (moment, name, id),
-        move |(moment, name, id), database| match moment {
-            Moment::Now => {
-                let found = database.records_at_hand(name, &[id], with.vectors)?;
-                found.map(|found| only(found, name, id)).transpose()
-            }
-            Moment::Then(_) => Ok(None),
+        move |(moment, name, id), database| {
+            let found = moment.records_at_hand(database, name, &[id], with.vectors)?;
+            found.map(|found| only(found, name, id)).transpose()
         },
         move |(moment, name, id), database| {
             only(moment.records(database, &name)?.get(&[&id], with.vectors)?, &name, &id)
@@ -318,9 +315,9 @@ async fn get(
     let format = value.vector_format;
     let records = caller.look(
         (moment, name, value),
-        |(moment, name, Get { ids, vectors, .. }), database| match moment {
-            Moment::Now if answer_size::are_few(ids) => database.records_at_hand(name, ids, *vectors),
-            _ => Ok(None),
+        |(moment, name, Get { ids, vectors, .. }), database| match answer_size::are_few(ids) {
+            true => moment.records_at_hand(database, name, ids, *vectors),
+            false => Ok(None),
         },
         |(moment, name, value), database| {
             answer_size::get(&moment.records(database, &name)?, &value.ids, value.vectors)
