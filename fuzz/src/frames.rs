@@ -4,17 +4,16 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
 
 use nuthatch_engine::{CollectionOptions, Database, EmbedderChoice, Options, Record};
 
 use crate::Run;
+use crate::serving::WAIT_MAX;
 
 const HELLO: &[u8] = br#"{"protocol": 5, "build": "fuzz", "pid": 1, "program": "fuzz", "lane": "fuzz"}"#;
 /// Requests, by their numbers in the protocol: the names of the collections; the lane is not gone on with.
 const NAMES: &[u8] = &[0, 1, 1];
 const GOODBYE: &[u8] = &[3];
-const WAIT_MAX: Duration = Duration::from_secs(20);
 /// What was stored meanwhile goes with the folder.
 const FOLDER_INPUTS: u32 = 3000;
 

@@ -60,6 +60,8 @@ impl Place {
             data_dir: Some(folder.path().join("memory")),
             listen: "127.0.0.1:0".parse().expect("an address"),
             search_timeout: std::time::Duration::from_secs(5),
+            // An erasure waits so long for the snapshots of inputs before it.
+            erasure_grace: std::time::Duration::from_millis(50),
             ..Config::default()
         };
         let runtime = Runtime::new().expect("threads");

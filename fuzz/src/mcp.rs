@@ -1,7 +1,5 @@
 //! The Model Context Protocol: any lines, between a greeting that is right and a question that is answered.
 
-use std::time::Duration;
-
 use nuthatch_engine::{Database, EmbedderChoice, Options};
 use nuthatch_mcp::{Handler, Local, Settings, serve};
 use serde_json::Value;
@@ -9,6 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::runtime::Builder;
 
 use crate::Run;
+use crate::serving::WAIT_MAX;
 
 const GREETING: &str = concat!(
     r#"{"jsonrpc":"2.0","id":"first","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"fuzz","version":"1"}}}"#,
@@ -18,7 +17,6 @@ const GREETING: &str = concat!(
 );
 const QUESTION: &str = concat!("\n", r#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#, "\n");
 const PIPE_BYTES: usize = 1 << 20;
-const WAIT_MAX: Duration = Duration::from_secs(20);
 /// What was remembered meanwhile goes with the database.
 const DATABASE_INPUTS: u32 = 3000;
 

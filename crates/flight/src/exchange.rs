@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use arrow_flight::FlightData;
 use arrow_schema::SchemaRef;
-use futures_util::stream::try_unfold;
 use nuthatch_engine::{Error, Include};
 use serde_json::{Map, Value};
-use tokio_stream::{Stream, StreamExt, once};
+use tokio::sync::mpsc;
 use tonic::{Status, Streaming};
 
 use crate::caller::{Asked, Caller};
 use crate::columns::{Queries, Shape};
 use crate::incoming::Incoming;
-use crate::message::{self, Encoder};
+use crate::message;
+use crate::outgoing::{Answer, Encoder, Message, is_taken};
 use crate::ticket::{Searches, of_descriptor};
 
 /// Questions of one batch.
@@ -28,6 +29,7 @@ struct Exchange<C: Caller> {
     schema: SchemaRef,
     queries: Arc<Queries>,
     shape: Shape,
+    encoder: Encoder,
     /// Questions that were answered.
     answered: u64,
 }
@@ -36,10 +38,7 @@ struct Exchange<C: Caller> {
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for columns that are no questions, `NOT_FOUND` without such a collection.
-pub async fn exchange<C: Caller>(
-    caller: C,
-    stream: Streaming<FlightData>,
-) -> Result<impl Stream<Item = Result<FlightData, Status>> + Send + use<C>, Status> {
+pub async fn exchange<C: Caller>(caller: C, stream: Streaming<FlightData>) -> Result<Answer, Status> {
     let mut incoming = Incoming::new(stream, caller.clone());
     let opening = incoming.open().await?;
     let of_path = |collection| Searches { collection, columns: None, search: None };
@@ -50,30 +49,49 @@ pub async fn exchange<C: Caller>(
     let (name, schema) = (collection.clone(), opening.schema.clone());
     let prepared = caller.run(move |database| {
         let info = database.existing_collection(&name)?.info()?;
-        Ok((Queries::of(&schema)?, Shape::of_searches(&info, columns.as_deref())?))
+        let shape = Shape::of_searches(&info, columns.as_deref())?;
+        let encoder = Encoder::new(&shape.schema)?;
+        Ok((Queries::of(&schema)?, shape, encoder))
     });
-    let (queries, shape) = prepared.await?;
-    let first = Encoder::new().schema(&shape.schema);
+    let (queries, shape, encoder) = prepared.await?;
+    let mut message = Ok(Message::of_schema(&shape.schema));
     let (schema, queries) = (opening.schema, Arc::new(queries));
-    let exchange = Exchange { incoming, caller, collection, search, schema, queries, shape, answered: 0 };
-    let answers =
-        try_unfold(exchange, |mut exchange| async move { Ok(exchange.step().await?.map(|answer| (answer, exchange))) });
-    Ok(once(Ok(first)).chain(answers))
+    let mut exchange = Exchange { incoming, caller, collection, search, schema, queries, shape, encoder, answered: 0 };
+    let (send, messages) = mpsc::channel(1);
+    tokio::spawn(async move {
+        while is_taken(&send, message).await {
+            // Dropped, a step cancels its searches.
+            let step = tokio::select! {
+                step = exchange.step() => step,
+                () = send.closed() => return,
+            };
+            message = match step {
+                Ok(Some(answer)) => Ok(answer),
+                Ok(None) => return,
+                Err(status) => {
+                    is_taken(&send, Err(status)).await;
+                    return;
+                }
+            };
+        }
+    });
+    Ok(Answer::new(messages))
 }
 
 impl<C: Caller> Exchange<C> {
     /// Answers the next batch.
-    async fn step(&mut self) -> Result<Option<FlightData>, Status> {
+    async fn step(&mut self) -> Result<Option<Message>, Status> {
         loop {
             let Some(message) = self.incoming.message().await? else { return Ok(None) };
             if let Some((questions, answer)) = self.answer(message).await? {
                 self.answered += questions;
-                return Ok(Some(answer));
+                let encoded = self.encoder.batch(&answer);
+                return encoded.map(Some).map_err(|error| Status::internal(error.message));
             }
         }
     }
 
-    async fn answer(&self, message: FlightData) -> Result<Option<(u64, FlightData)>, Status> {
+    async fn answer(&self, message: FlightData) -> Result<Option<(u64, RecordBatch)>, Status> {
         let Asked { search, cancel } = self.caller.search(self.search.clone())?;
         let (name, schema, queries) = (self.collection.clone(), self.schema.clone(), self.queries.clone());
         let (shape, first) = (self.shape.clone(), self.answered);
@@ -92,7 +110,7 @@ impl<C: Caller> Exchange<C> {
             for (query, answer) in (first..).zip(&answers) {
                 answer.hits.iter().try_for_each(|hit| batch.hit(hit, query))?;
             }
-            Ok(Some((number as u64, Encoder::new().batch(&batch.finish()?)?)))
+            Ok(Some((number as u64, batch.finish()?)))
         });
         let answered = answered.await;
         drop(cancel);

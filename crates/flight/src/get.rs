@@ -5,14 +5,11 @@
 use nuthatch_engine::{Include, Result as EngineResult, Scan, SnapshotCollection, Wanted};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::time::timeout;
 use tonic::Status;
 
 use crate::caller::{Asked, Begun, Caller};
 use crate::columns::Shape;
-use crate::incoming::IDLE_MAX;
-use crate::message;
-use crate::outgoing::{Answer, Encoder, Message};
+use crate::outgoing::{Answer, Encoder, Message, Sent, is_taken};
 use crate::snapshots::Snapshots;
 use crate::ticket::Ticket;
 
@@ -25,8 +22,6 @@ const BATCH_ROWS_FIRST: usize = 64;
 const BATCHES_AT_ONCE: usize = 16;
 /// Hits of one batch.
 const SEARCH_ROWS: usize = 1000;
-
-type Sent = Result<Message, Status>;
 
 /// Answers a ticket.
 ///
@@ -69,7 +64,7 @@ async fn scan<C: Caller>(
     let mut scanning = opened.await?;
     tokio::spawn(async move {
         let _turn = turn;
-        let mut message = Ok(message::Encoder::new().schema(&scanning.shape.schema).into());
+        let mut message = Ok(Message::of_schema(&scanning.shape.schema));
         while is_taken(&send, message).await {
             let ready = send.clone();
             let step = caller.step(move || {
@@ -95,11 +90,6 @@ async fn scan<C: Caller>(
         }
     });
     Ok(())
-}
-
-/// False when nobody takes the answer any more, or has not for too long.
-async fn is_taken(send: &mpsc::Sender<Sent>, answer: Sent) -> bool {
-    matches!(timeout(IDLE_MAX, send.send(answer)).await, Ok(Ok(())))
 }
 
 /// A scan under way.
@@ -160,7 +150,7 @@ async fn search<C: Caller>(
             None => live.search(&search)?,
         };
         let mut encoder = Encoder::new(&shape.schema)?;
-        let mut messages = vec![Message::from(message::Encoder::new().schema(&shape.schema))];
+        let mut messages = vec![Message::of_schema(&shape.schema)];
         for hits in answer.hits.chunks(SEARCH_ROWS) {
             let mut batch = shape.begin(hits.len());
             hits.iter().try_for_each(|hit| batch.hit(hit, 0))?;

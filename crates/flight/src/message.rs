@@ -8,8 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
-use arrow_flight::{FlightData, SchemaAsIpc};
-use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions};
+use arrow_flight::FlightData;
 use arrow_ipc::{CompressionType, Message, MessageHeader, convert, reader, root_as_message};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 use nuthatch_engine::{Error, Result};
@@ -88,44 +87,12 @@ fn read<T>(reader: impl FnOnce() -> std::result::Result<T, ArrowError>) -> Resul
     }
 }
 
-/// Turns batches of one schema into messages.
-pub struct Encoder {
-    options: IpcWriteOptions,
-    generator: IpcDataGenerator,
-    dictionaries: DictionaryTracker,
-    context: IpcWriteContext,
-}
-
-impl Encoder {
-    pub fn new() -> Self {
-        Self {
-            options: IpcWriteOptions::default(),
-            generator: IpcDataGenerator::default(),
-            dictionaries: DictionaryTracker::new(false),
-            context: IpcWriteContext::default(),
-        }
-    }
-
-    /// The first message.
-    pub fn schema(&self, schema: &Schema) -> FlightData {
-        SchemaAsIpc::new(schema, &self.options).into()
-    }
-
-    /// # Errors
-    /// `Internal`: what this crate makes can be written.
-    pub fn batch(&mut self, batch: &RecordBatch) -> Result<FlightData> {
-        // No column is dictionary-encoded: there is nothing to send before.
-        let encoded = self.generator.encode(batch, &mut self.dictionaries, &self.options, &mut self.context);
-        let (_, encoded) = encoded.map_err(|error| Error::internal(format!("writing a batch: {error}")))?;
-        Ok(encoded.into())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use arrow_array::{Int64Array, StringArray};
+    use arrow_flight::utils::batches_to_flight_data;
     use arrow_schema::{DataType, Field};
     use prost::bytes::Bytes;
 
@@ -138,12 +105,17 @@ mod tests {
         RecordBatch::try_new(Arc::new(schema), vec![Arc::new(ids), Arc::new(numbers)]).unwrap()
     }
 
+    /// Its schema's message and its own, as a client sends them.
+    fn messages(batch: &RecordBatch) -> [FlightData; 2] {
+        batches_to_flight_data(&batch.schema(), [batch]).unwrap().try_into().unwrap()
+    }
+
     #[test]
     fn a_batch_comes_back_as_it_was_written() {
-        let (batch, mut encoder) = (batch(), Encoder::new());
-        let schema = schema_of(&encoder.schema(&batch.schema())).unwrap();
+        let batch = batch();
+        let [first, message] = messages(&batch);
+        let schema = schema_of(&first).unwrap();
         assert_eq!(&schema, &*batch.schema());
-        let message = encoder.batch(&batch).unwrap();
         assert_eq!(batch_of(&message, &Arc::new(schema)).unwrap().unwrap(), batch);
         assert!(schema_of(&message).unwrap_err().message.contains("schema first"));
         assert_eq!(batch_of(&FlightData::default(), &batch.schema()).unwrap(), None);
@@ -151,9 +123,9 @@ mod tests {
 
     #[test]
     fn damaged_messages_are_errors() {
-        let (batch, mut encoder) = (batch(), Encoder::new());
+        let batch = batch();
         let schema = batch.schema();
-        let whole = encoder.batch(&batch).unwrap();
+        let [first, whole] = messages(&batch);
         for cut in 0..whole.data_body.len() {
             let message = FlightData { data_body: whole.data_body.slice(..cut), ..whole.clone() };
             // The padding behind the last buffer says nothing.
@@ -172,7 +144,6 @@ mod tests {
                 let _is_no_schema = schema_of(&message);
             }
         }
-        let first = encoder.schema(&schema);
         for at in 0..first.data_header.len() {
             for flip in [0x01, 0x80, 0xff] {
                 let mut header = first.data_header.to_vec();

@@ -12,8 +12,8 @@ use std::task::{Context, Poll};
 
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
-use arrow_flight::FlightData;
-use arrow_ipc::writer::StreamEncoder;
+use arrow_flight::{FlightData, SchemaAsIpc};
+use arrow_ipc::writer::{IpcWriteOptions, StreamEncoder};
 use arrow_schema::{ArrowError, Schema};
 use axum::body::Body;
 use axum::http::HeaderMap;
@@ -24,7 +24,10 @@ use parking_lot::Mutex;
 use prost::bytes::{BufMut, Bytes, BytesMut};
 use prost::encoding::{encode_varint, encoded_len_varint};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tonic::{Code, Status};
+
+use crate::incoming::IDLE_MAX;
 
 /// Pieces under this size are sent together with their neighbours: each has a head of its own on the wire.
 const PIECE_BYTES_MIN: usize = 1024;
@@ -41,8 +44,10 @@ pub struct Message {
     body_bytes: usize,
 }
 
-/// Messages, and what went wrong at the end of them.
-type Messages = mpsc::Receiver<std::result::Result<Message, Status>>;
+/// A message, or what went wrong at the end of them.
+pub type Sent = std::result::Result<Message, Status>;
+
+type Messages = mpsc::Receiver<Sent>;
 
 /// What a call answers. The first one that takes it has it.
 #[derive(Clone)]
@@ -52,6 +57,12 @@ pub struct Answer(Arc<Mutex<Option<Messages>>>);
 pub struct Encoder(StreamEncoder);
 
 impl Message {
+    /// The first one of an answer.
+    pub fn of_schema(schema: &Schema) -> Self {
+        let data = FlightData::from(SchemaAsIpc::new(schema, &IpcWriteOptions::default()));
+        Self::new(&data.data_header, std::iter::once(data.data_body))
+    }
+
     /// What its columns come to.
     pub fn body_bytes(&self) -> usize {
         self.body_bytes
@@ -84,13 +95,6 @@ impl Message {
             pieces.push_back(small.freeze());
         }
         Self { pieces, body_bytes }
-    }
-}
-
-impl From<FlightData> for Message {
-    /// Of one that has neither a descriptor nor metadata.
-    fn from(data: FlightData) -> Self {
-        Self::new(&data.data_header, std::iter::once(data.data_body))
     }
 }
 
@@ -131,6 +135,11 @@ impl Answer {
     pub fn new(messages: Messages) -> Self {
         Self(Arc::new(Mutex::new(Some(messages))))
     }
+}
+
+/// False when nobody takes the answer any more, or has not for too long.
+pub async fn is_taken(send: &mpsc::Sender<Sent>, message: Sent) -> bool {
+    matches!(timeout(IDLE_MAX, send.send(message)).await, Ok(Ok(())))
 }
 
 /// Makes an answer the body of its response.
@@ -192,6 +201,7 @@ fn trailers(status: &Status) -> HeaderMap {
 #[cfg(test)]
 mod tests {
     use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, Int64Array, StringArray};
+    use arrow_flight::utils::batches_to_flight_data;
     use arrow_schema::{DataType, Field};
     use prost::Message as _;
 
@@ -219,7 +229,7 @@ mod tests {
             let batch = batch(rows);
             let mut encoder = Encoder::new(&batch.schema()).unwrap();
             for _ in 0..2 {
-                let theirs = message::Encoder::new().batch(&batch).unwrap();
+                let theirs = &batches_to_flight_data(&batch.schema(), [&batch]).unwrap()[1];
                 let mine = encoder.batch(&batch).unwrap();
                 assert_eq!(mine.body_bytes(), theirs.data_body.len());
                 let framed = sent(mine);
@@ -233,9 +243,10 @@ mod tests {
                 assert_eq!(message::batch_of(&mine, &batch.schema()).unwrap().as_ref(), Some(&batch));
             }
         }
-        let schema = message::Encoder::new().schema(&batch(1).schema());
-        let framed = sent(Message::from(schema.clone()));
-        assert_eq!(FlightData::decode(&framed[5..]).unwrap(), schema);
+        let schema = batch(1).schema();
+        let framed = sent(Message::of_schema(&schema));
+        let theirs = batches_to_flight_data(&schema, []).unwrap();
+        assert_eq!([FlightData::decode(&framed[5..]).unwrap()], *theirs);
     }
 
     #[test]

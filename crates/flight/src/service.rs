@@ -16,6 +16,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::caller::{Caller, Scope, allowed, identified};
 use crate::health::Health;
+use crate::outgoing::Answer;
 use crate::snapshots::Snapshots;
 use crate::{action, exchange, get, info, outgoing, put, reflection, ticket};
 
@@ -89,11 +90,7 @@ impl<C: Caller> FlightService for Service<C> {
     async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
         let caller: C = allowed(&request, Scope::Read)?;
         let ticket = ticket::parse(&request.into_inner().ticket, "a ticket")?;
-        let answer = get::get(caller, ticket, &self.snapshots).await?;
-        // Its messages do not go through the library, which would copy them.
-        let mut response = all(Vec::new());
-        response.extensions_mut().insert(answer);
-        Ok(response)
+        get::get(caller, ticket, &self.snapshots).await.map(beside)
     }
 
     async fn do_put(&self, request: Request<Streaming<FlightData>>) -> Result<Response<Self::DoPutStream>, Status> {
@@ -106,7 +103,7 @@ impl<C: Caller> FlightService for Service<C> {
         request: Request<Streaming<FlightData>>,
     ) -> Result<Response<Self::DoExchangeStream>, Status> {
         let caller: C = allowed(&request, Scope::Read)?;
-        Ok(Response::new(Box::pin(exchange::exchange(caller, request.into_inner()).await?)))
+        exchange::exchange(caller, request.into_inner()).await.map(beside)
     }
 
     async fn do_action(&self, request: Request<Action>) -> Result<Response<Self::DoActionStream>, Status> {
@@ -124,6 +121,13 @@ impl<C: Caller> FlightService for Service<C> {
 
 fn all<T: Send + 'static>(items: Vec<T>) -> Response<Answers<T>> {
     Response::new(Box::pin(tokio_stream::iter(items.into_iter().map(Ok))))
+}
+
+/// A response whose messages do not go through the library, which would copy them.
+fn beside(answer: Answer) -> Response<Answers<FlightData>> {
+    let mut response = all(Vec::new());
+    response.extensions_mut().insert(answer);
+    response
 }
 
 #[cfg(test)]

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+const SECOND_NS: u128 = 1_000_000_000;
+/// Some thirty years.
+const DURATION_NS_MAX: u128 = SECOND_NS * 1_000_000_000;
+const FRACTION_DIGITS_MAX: usize = 18;
+
 /// `64MiB`, `64M`, `1GiB`, `500MB` or plain bytes.
 ///
 /// # Errors
@@ -29,22 +34,34 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
 /// A sentence that quotes the text and shows how a time is written.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let unit = match text[digits..].trim() {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        "w" => 604_800.0,
-        _ => f64::NAN,
+    let unit_ns = match text[digits..].trim() {
+        "ms" => 1_000_000,
+        "" | "s" => SECOND_NS,
+        "m" | "min" => 60 * SECOND_NS,
+        "h" => 3600 * SECOND_NS,
+        "d" => 86_400 * SECOND_NS,
+        "w" => 604_800 * SECOND_NS,
+        _ => 0,
     };
-    let seconds = text[..digits].parse::<f64>().ok().map(|number| number * unit);
-    seconds
-        .filter(|seconds| *seconds > 0.0 && *seconds <= 1e9)
-        .map(Duration::from_secs_f64)
+    nanoseconds(&text[..digits], unit_ns)
         // Less than a nanosecond is none.
-        .filter(|time| !time.is_zero())
+        .filter(|ns| (1..=DURATION_NS_MAX).contains(ns))
+        .and_then(|ns| u64::try_from(ns).ok())
+        .map(Duration::from_nanos)
         .ok_or_else(|| format!("{text:?} is no time; write for example 30s, 10m, 12h or 7d"))
+}
+
+/// So many units, exactly: what is written out in milliseconds is the same time when it is read again.
+fn nanoseconds(number: &str, unit_ns: u128) -> Option<u128> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    // Digits behind these are less than a nanosecond, whatever the unit.
+    let fraction = &fraction[..fraction.len().min(FRACTION_DIGITS_MAX)];
+    let read = |digits: &str| if digits.is_empty() { Some(0) } else { digits.parse::<u64>().map(u128::from).ok() };
+    let parts = 10_u128.pow(u32::try_from(fraction.len()).ok()?);
+    Some(read(whole)? * unit_ns + read(fraction)? * unit_ns / parts)
 }
 
 #[cfg(test)]
@@ -68,6 +85,8 @@ mod tests {
         assert_eq!(parse_duration("1.5 h"), Ok(Duration::from_secs(5400)));
         assert_eq!(parse_duration("90"), Ok(Duration::from_secs(90)));
         assert_eq!(parse_duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(parse_duration("0.0000001w"), Ok(Duration::from_nanos(60_480_000)));
+        assert_eq!(parse_duration("22222222222ms"), Ok(Duration::from_millis(22_222_222_222)), "to the millisecond");
         for wrong in ["", "0", "-1s", "soon", "10 parsecs", "1e9d", "400y", ".", "0.0000000001"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
