@@ -321,7 +321,11 @@ impl Caller {
             }
         };
         let is_operator = tenant == TENANT_DEFAULT;
+        let own = tenant.clone();
         let tenant = tenant_asked_for(&parts.headers, tenant, &scopes)?;
+        if tenant != own {
+            notes.detail("for", tenant.as_str());
+        }
         let database = shared.database()?.clone();
         let work = Work::Read;
         Ok(Self { shared: shared.clone(), database, tenant, is_operator, scopes, key, work, notes })

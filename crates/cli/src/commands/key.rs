@@ -15,7 +15,7 @@ use crate::acts::Act;
 use crate::args::Globals;
 use crate::exit::{Failure, Outcome};
 use crate::folder;
-use crate::output::{self, BOLD, DIM, Out, plain};
+use crate::output::{self, BOLD, DIM, Out, name};
 
 #[derive(Args)]
 pub struct KeyCommand {
@@ -225,7 +225,7 @@ impl List {
             };
             let with = if key.argon2id.is_some() { "  password" } else { "" };
             let about = format!("{}  {}{with}", key.tenant, key.scopes);
-            writeln!(out, "{BOLD}{}{BOLD:#}  {}  {DIM}{about}  {state}{DIM:#}", key.id, plain(&key.name))?;
+            writeln!(out, "{BOLD}{}{BOLD:#}  {}  {DIM}{about}  {state}{DIM:#}", key.id, name(&key.name))?;
         }
         if keys.is_empty() {
             output::note("No keys.");

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nuthatch_engine::{Database, Options};
-use nuthatch_server::Scope;
+use nuthatch_server::{AuditFile, Scope};
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -168,5 +168,13 @@ fn an_administrator_names_the_tenant_that_is_asked_about_and_nobody_else_does() 
     assert!(of(&admin, "amber", "/v1/tenants").fails(400, "invalid").contains("amber"));
     assert_eq!(of(&admin, "amber", "/v1/stats").is(200)["collections"], json!([]));
     of(&clients[0], "amber", "/v1/stats").fails(403, "forbidden");
+    // The audit log says whose data it was.
+    admin.send("DELETE", "/v1/keyspaces/k", &[("x-nuthatch-tenant", "amber")], Vec::new()).is(204);
+    let noted =
+        AuditFile::of(&place.folder.path().join("memory")).newest(1, |entry| entry.action == "keyspace.drop").unwrap();
+    assert_eq!(
+        (noted.entries[0].who.tenant.as_deref(), &noted.entries[0].details["for"]),
+        (Some("default"), &json!("amber"))
+    );
     place.stop();
 }
