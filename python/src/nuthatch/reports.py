@@ -204,8 +204,8 @@ class Receipt:
     collection: str | None
     #: Records that ``erase`` or ``drop_tenant`` deleted first; None for a plain ``reclaim``.
     deleted_records: int | None
-    #: Snapshots and transactions from before, of whatever tenant, that were ended. A server tells a tenant's key nothing of others: None,
-    #: and no bytes of the folder, and of the files those of the tenant's own indexes.
+    #: Snapshots and transactions from before, of whatever tenant, that were ended. A server tells a tenant's key nothing of
+    #: others: None here, for the folder's bytes, too, and of the files those of the tenant's own indexes.
     ended_snapshots: int | None
     #: By collection, the last change that the new files account for.
     sequences: dict[str, int]
