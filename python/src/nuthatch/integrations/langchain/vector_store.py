@@ -83,7 +83,10 @@ class NuthatchVectorStore(VectorStore):
         ids: Sequence[str | None] | None = None,
         **kwargs: Any,
     ) -> list[str]:
-        """Adds texts, replacing those with the same id; texts without an id get one. ``vectors=`` brings the vectors along."""
+        """Adds texts, replacing those with the same id; texts without an id get one. ``vectors=`` brings the vectors along.
+
+        ``batch_size``, which LangChain's indexing gives with each of its batches, is taken and changes nothing: a call is one write.
+        """
         given = list(texts)
         vectors = kwargs.pop("vectors", None)
         if vectors is None and self._embedding is not None and given:
@@ -113,6 +116,7 @@ class NuthatchVectorStore(VectorStore):
         vectors: Any,
         unknown: dict[str, Any],
     ) -> list[str]:
+        unknown.pop("batch_size", None)
         if unknown:
             raise InvalidError(f"add_texts has no argument {next(iter(unknown))!r}")
         if ids is not None and len(ids) != len(texts):
