@@ -181,3 +181,14 @@ def test_what_langchains_indexing_adds_changes_and_deletes_is_in_the_store(notes
     assert (done["num_added"], done["num_deleted"], texts()) == (1, 1, ["grey", "red"])
     with pytest.raises(nuthatch.InvalidError, match="add_texts has no argument 'batchsize'"):
         store.add_texts(["x"], batchsize=1)
+
+
+def test_what_is_awaited_is_refused_when_it_is_given(db, notes):
+    collection, keyspace = nuthatch.AsyncCollection(notes), nuthatch.AsyncKeyspace(db.kv("cache"))
+    for make in (
+        lambda: NuthatchVectorStore(collection, Toy()),
+        lambda: NuthatchRetriever(collection=collection),
+        lambda: NuthatchByteStore(keyspace),
+    ):
+        with pytest.raises((nuthatch.InvalidError, ValueError), match="give its `sync`"):
+            make()

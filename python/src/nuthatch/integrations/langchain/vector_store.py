@@ -16,6 +16,7 @@ from ...collection import Collection
 from ...errors import InvalidError
 from ...results import Hit
 from ..conditions import filtered
+from ..given import waiting
 from .documents import document, relevance
 from .filters import condition
 
@@ -33,7 +34,7 @@ class NuthatchVectorStore(VectorStore):
     def __init__(
         self, collection: Collection, embedding: Embeddings | None = None, *, durability: Durability | None = None
     ) -> None:
-        self.collection = collection
+        self.collection = waiting("collection", collection, Collection)
         self._embedding = embedding
         self._durability: Durability | None = durability
 
