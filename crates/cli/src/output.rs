@@ -7,7 +7,12 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 /// Standard output. Styles written to it are dropped when nobody would see them.
-pub type Out = BufWriter<AutoStream<StdoutLock<'static>>>;
+pub type Out = BufWriter<OnDemand>;
+
+/// Standard output, taken with the first thing that is written and then kept: a command that leaves it to other threads (of a
+/// protocol, or of a server) must not hold its lock.
+#[derive(Default)]
+pub struct OnDemand(Option<AutoStream<StdoutLock<'static>>>);
 
 pub const BOLD: Style = Style::new().bold();
 pub const DIM: Style = Style::new().dimmed();
@@ -18,7 +23,17 @@ pub const BAD: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default();
 
 pub fn stdout() -> Out {
-    BufWriter::new(AutoStream::auto(io::stdout().lock()))
+    BufWriter::new(OnDemand::default())
+}
+
+impl Write for OnDemand {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.get_or_insert_with(|| AutoStream::auto(io::stdout().lock())).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.as_mut().map_or(Ok(()), Write::flush)
+    }
 }
 
 /// One JSON document.
