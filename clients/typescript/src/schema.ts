@@ -151,7 +151,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whose data a request sees, what its key allows, and what the tenant may have and has. */
+        /** Whose data a request sees, what its key allows, and what the tenant may have and has: for every key, whatever it allows. */
         get: operations["get_caller"];
         put?: never;
         post?: never;
@@ -718,7 +718,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Changes a key if its value is the expected one. */
+        /** Changes a key if its value is the expected one, and says whether it was: a key that may write can find out a value by guessing. */
         post: operations["post_keyspaces_keyspace_cas"];
         delete?: never;
         options?: never;
@@ -752,7 +752,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Deletes several keys, or all that begin alike. */
+        /** Deletes several keys, all that begin alike, or all. */
         post: operations["post_keyspaces_keyspace_delete"];
         delete?: never;
         options?: never;
@@ -803,7 +803,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Adds to a whole number, 0 when the key is not there. */
+        /** Adds to a whole number, 0 when the key is not there, and answers with the sum: a key that may write learns that number. */
         post: operations["post_keyspaces_keyspace_increment"];
         delete?: never;
         options?: never;
@@ -1283,6 +1283,9 @@ export interface components {
              */
             vectors: number;
         };
+        CollectionName: {
+            name: string;
+        };
         Collections: {
             collections: components["schemas"]["Collection"][];
         };
@@ -1306,12 +1309,15 @@ export interface components {
             /** Format: int64 */
             deleted: number;
         };
-        /** @description Which keys: exactly one of the two. */
+        /** @description Which keys: exactly one of the three. */
         DeleteKeys: {
             keys: components["schemas"]["Bytes"][];
         } | {
-            /** @description All keys that begin with this; with an empty one, all keys. */
+            /** @description All keys that begin with this; an empty one is refused. */
             prefix: components["schemas"]["Bytes"];
+        } | {
+            /** @description `true`: all keys. The keyspace stays. */
+            all: boolean;
         };
         /** @description Which records: exactly one of the three. */
         DeleteRecords: {
@@ -1630,6 +1636,8 @@ export interface components {
             /** @description As of nodes that are read by id; without meaning where a transaction names what it has read. */
             with?: components["schemas"]["BatchGraph"][];
         };
+        /** @description What making a collection tells: all of it, or its name to a key without the scope `read`. */
+        MadeCollection: components["schemas"]["Collection"] | components["schemas"]["CollectionName"];
         /** @enum {string} */
         MetricName: "cosine" | "dot" | "l2" | "hamming";
         /** @enum {string} */
@@ -2500,7 +2508,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Collection"];
+                    "application/json": components["schemas"]["MadeCollection"];
                 };
             };
             /** @description Made */
@@ -2509,7 +2517,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Collection"];
+                    "application/json": components["schemas"]["MadeCollection"];
                 };
             };
             /** @description It could not be done; the document says why and what to do */
