@@ -42,7 +42,7 @@ class Caller:
     def introduced(self) -> Caller:
         """With what the server says of this caller."""
         me = self.me()
-        may_read = not {"read", "admin"}.isdisjoint(me["scopes"])
+        may_read = not {"read", "admin"}.isdisjoint(me.get("scopes", ("read",)))
         return Caller(self.wire, me["tenant"], me["body_bytes_max"], self.moments, may_read=may_read)
 
     def me(self) -> dict[str, Any]:
