@@ -70,7 +70,7 @@ impl KeyGate {
             }
         };
         let all = self.shared.database().map_err(|_| Refused::Wrong)?;
-        let database = database_of(all, tenant).map_err(refused)?;
+        let database = database_of(all, tenant, key.as_deref()).map_err(refused)?;
         let pass = KeyPass {
             shared: self.shared.clone(),
             from,
