@@ -85,3 +85,15 @@ fn backups_go_where_the_configuration_says_and_nowhere_else() {
     client.post("/v1/backups", json!({"place": "/tmp"})).fails(400, "invalid");
     place.stop();
 }
+
+#[test]
+fn where_no_backup_was_made_there_are_none_and_all_of_them_are_well() {
+    let backups = tempfile::tempdir().unwrap();
+    let place = Place::with(|config| config.backup_dir = Some(backups.path().into()));
+    let client = place.client();
+    assert_eq!(client.get("/v1/backups").is(200), json!({"backups": []}));
+    let verified = client.post("/v1/backups/verify", json!({})).is(200);
+    assert_eq!((&verified["well"], &verified["backups"]), (&json!(true), &json!(0)));
+    client.post("/v1/backups/verify", json!({"ids": ["nobody"]})).fails(404, "not_found");
+    place.stop();
+}
