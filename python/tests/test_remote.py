@@ -188,6 +188,10 @@ def test_keys_say_who_asks_and_what_they_may(tmp_path):
                 assert (acme.tenant_name, acme.keyspaces()) == ("acme", [])
                 with pytest.raises(nuthatch.ForbiddenError):
                     acme.stats()
+                acme.collection("notes", embedder="none").upsert([{"id": "a", "text": "t"}])
+                receipt = acme.erase("notes", ids=["a"])
+                assert (receipt.tenant, receipt.deleted_records) == ("acme", 1)
+                assert receipt.bytes_before is receipt.ended_snapshots is None, "they would tell of others"
             with pytest.raises(nuthatch.ForbiddenError, match="another tenant"):
                 nuthatch.connect(url, api_key=theirs, tenant="default")
 

@@ -60,9 +60,26 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{FFFD}' } else { c }).collect()
 }
 
+/// The same for a name in a line that is made of several: quoted, where it could be taken for more than a name.
+pub fn name(text: &str) -> String {
+    let is_odd = |c: char| c.is_control() || (c.is_whitespace() && c != ' ');
+    match text.contains(is_odd) || text.contains("  ") || text.starts_with(' ') || text.ends_with(' ') {
+        true => format!("{text:?}"),
+        false => text.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_makes_neither_a_line_nor_a_column() {
+        assert_eq!(name("my notes"), "my notes");
+        assert_eq!(name("x\n12:00  done"), r#""x\n12:00  done""#);
+        assert_eq!(name("x  by root"), r#""x  by root""#);
+        assert_eq!(name("\u{1b}[31m"), r#""\u{1b}[31m""#);
+    }
 
     #[test]
     fn stored_escape_sequences_do_not_reach_the_terminal() {

@@ -102,6 +102,10 @@ impl Error {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ErrorKind::Exhausted,
             std::io::ErrorKind::NotFound => ErrorKind::NotFound,
             std::io::ErrorKind::PermissionDenied => ErrorKind::Unavailable,
+            // Somebody's file lies where a folder has to be, or the other way round.
+            std::io::ErrorKind::NotADirectory
+            | std::io::ErrorKind::IsADirectory
+            | std::io::ErrorKind::InvalidFilename => ErrorKind::Invalid,
             _ => ErrorKind::Internal,
         };
         Self::new(kind, format!("{}: {error}", path.display()))

@@ -37,8 +37,8 @@ class NuthatchDocumentStore(Awaited):
     """Documents in a collection of the folder or the server ``path``, or of an open ``database``.
 
     Opened when it is first used; ``options`` are further arguments of ``nuthatch.connect``. ``api_key`` is a server's: what is
-    written down of it is where it comes from, never the key, and so a ``Secret.from_token`` cannot be written down.
-    ``dim``, ``metric`` and ``language`` are those of ``Database.collection``. Each call that writes is one atomic write.
+    written down of it is where it comes from, never the key, and so a ``Secret.from_token`` cannot be written down. ``dim``,
+    ``metric`` and ``language`` are those of ``Database.collection``. Each call that writes is one atomic write.
     """
 
     def __init__(

@@ -86,7 +86,8 @@ class NuthatchVectorStore(VectorStore):
     ) -> list[str]:
         """Adds texts, replacing those with the same id; texts without an id get one. ``vectors=`` brings the vectors along.
 
-        ``batch_size``, which LangChain's indexing gives with its batches, is taken and changes nothing: a call is one write.
+        ``batch_size``, which LangChain's indexing gives with each of its batches, is taken and changes nothing: a call is
+        one write.
         """
         given = list(texts)
         vectors = kwargs.pop("vectors", None)
