@@ -517,7 +517,9 @@ def test_collections_are_listed_with_their_schemas(client):
     act(client, "delete", {"collection": "two", "ids": ["1"]})
     for ticket, count in [({}, 2), ({"snapshot": "three"}, 3), ({"snapshot": "three", "limit": 1}, 1)]:
         command = flight.FlightDescriptor.for_command(json.dumps({"collection": "two", **ticket}))
-        assert client.get_flight_info(command).total_records == get(client, collection="two", **ticket).num_rows == count
+        assert (
+            client.get_flight_info(command).total_records == get(client, collection="two", **ticket).num_rows == count
+        )
     put(client, [batch(1, 7, n=pyarrow.array([1]))], path("two"))
     known = flight.FlightDescriptor.for_command(b'{"collection": "two", "where": "n = 1"}')
     assert client.get_flight_info(known).total_records == 1

@@ -241,7 +241,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_flood_of_tiny_pieces_ends_its_connection() {
-        let Raw { mut stream, .. } = Raw::connect().await;
+        let Raw { mut stream, may_read: _never } = Raw::connect().await;
         let head = [&[0, 0, 3, HEADERS, END_HEADERS, 0, 0, 0, 1][..], &[0x83, 0x86, 0x84]].concat();
         let flood = [head, [0, 0, 1, DATA, 0, 0, 0, 0, 1, b'a'].repeat(STREAM_WINDOW_BYTES as usize)].concat();
         let (mut read, mut write) = tokio::io::split(&mut stream);
