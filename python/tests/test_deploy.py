@@ -311,6 +311,11 @@ def test_probes_get_an_answer_with_and_without_certificates():
     assert mutual.count("tcpSocket: {port: http}") == 3 and "httpGet" not in mutual
 
 
+def test_the_library_that_runs_the_model_reports_nothing_to_its_maker():
+    for path in (UNIT, DEPLOY / "docker" / "Dockerfile", CHART / "templates" / "statefulset.yaml"):
+        assert re.search(r"ORT_DISABLE_TELEMETRY(=|, value: \")1", path.read_text()), path
+
+
 def test_what_git_ignores_does_not_go_into_the_image():
     """A checkout's builds, environments and data folders are large, and some are nobody else's business."""
     left_out = (DEPLOY / "docker" / "Dockerfile.dockerignore").read_text().split()
