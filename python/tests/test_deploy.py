@@ -128,6 +128,7 @@ def test_each_alert_fires_for_what_is_ill_and_none_for_what_is_well(tmp_path):
         'up{job="nuthatch"}': "0x90",
         'nuthatch_http_requests_total{status="200"}': "0+100x90",
         'nuthatch_http_requests_total{status="500"}': "0+5x90",
+        'nuthatch_http_requests_total{status="507"}': "0+5x90",
         "nuthatch_http_requests_refused_total": "0+1x90",
         f'{slow}"1.0"{quick}': "0+50x90",
         f'{slow}"10.0"{quick}': "0+100x90",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import http.server
 import json
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -239,6 +242,28 @@ def test_the_default_model_finds_by_meaning_without_being_asked_for(db):
     assert notes.info().dim == 384
     assert notes.info().embedder
     assert db.stats().memory.embedder_bytes > 0
+
+
+@pytest.mark.usefixtures("default_model")
+def test_embedding_leaves_nothing_in_the_home_folder(tmp_path):
+    home, memory = tmp_path / "home", tmp_path / "memory"
+    home.mkdir()
+    program = """
+import sys, nuthatch
+with nuthatch.connect(sys.argv[1]) as db:
+    db.collection("notes").upsert([{"id": "a", "text": "a nuthatch hides seeds"}])
+    print(db.collection("notes").search("bird", limit=1)[0].id)
+"""
+    # As it is in an environment that forbids nothing.
+    kept = {
+        name: value for name, value in os.environ.items() if "TELEMETRY" not in name and not name.startswith("XDG_")
+    }
+    ran = subprocess.run(
+        [sys.executable, "-c", program, str(memory)],
+        env={**kept, "HOME": str(home), "USERPROFILE": str(home)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.stdout.strip() == "a", ran.stderr
+    assert list(home.rglob("*")) == []
 
 
 @pytest.mark.usefixtures("default_model")

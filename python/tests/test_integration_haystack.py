@@ -16,6 +16,7 @@ from haystack.dataclasses import ByteStream, Document, SparseEmbedding
 from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
 from haystack.errors import FilterError
+from haystack.utils import Secret
 
 from nuthatch.integrations.haystack import (
     NuthatchBM25Retriever,
@@ -117,3 +118,55 @@ def test_a_pipeline_is_written_down_and_read_again(folder):
     again.get_component("words").document_store.close()
     with pytest.raises(nuthatch.InvalidError):
         NuthatchDocumentStore()
+
+
+def of(parameters: dict) -> dict:
+    return parameters["init_parameters"]
+
+
+def test_a_servers_key_is_written_down_as_where_it_comes_from_and_never_as_it_is(monkeypatch):
+    monkeypatch.setenv("MY_KEY", "nuthatch_SECRET")
+    server = "http://127.0.0.1:1"
+    store = NuthatchDocumentStore(server, api_key=Secret.from_env_var("MY_KEY"))
+    pipeline = Pipeline()
+    pipeline.add_component("words", NuthatchBM25Retriever(store))
+    assert "SECRET" not in pipeline.dumps() and "MY_KEY" in pipeline.dumps()
+    again = NuthatchDocumentStore.from_dict(store.to_dict())
+    assert again.api_key == store.api_key and again.api_key.resolve_value() == "nuthatch_SECRET"
+    default = of(NuthatchDocumentStore(server).to_dict())["api_key"]
+    assert default == {"type": "env_var", "env_vars": ["NUTHATCH_API_KEY"], "strict": False}
+    with pytest.raises(ValueError, match="token-based"):
+        NuthatchDocumentStore(server, api_key=Secret.from_token("nuthatch_SECRET")).to_dict()
+    assert of(NuthatchDocumentStore("./memory").to_dict())["api_key"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"path": "http://127.0.0.1:1", "api_key": "nuthatch_SECRET"}, "api_key is a str; give Secret"),
+        ({"path": "http://127.0.0.1:1", "options": {"api_key": "nuthatch_SECRET"}}, "give the key as api_key="),
+        ({"path": "./memory", "api_key": Secret.from_token("k")}, "api_key is for a server"),
+    ],
+)
+def test_a_key_that_cannot_be_used_or_would_be_written_down_is_refused(arguments, said):
+    with pytest.raises(nuthatch.InvalidError, match=said) as refused:
+        NuthatchDocumentStore(**arguments)
+    assert "SECRET" not in str(refused.value)
+
+
+def test_the_key_is_what_a_server_is_asked_with(monkeypatch):
+    asked = []
+    monkeypatch.setattr(nuthatch, "connect", lambda path, **arguments: asked.append((path, arguments["api_key"])))
+    monkeypatch.delenv("NUTHATCH_API_KEY", raising=False)
+    for store in (
+        NuthatchDocumentStore("http://127.0.0.1:1", api_key=Secret.from_token("k")),
+        NuthatchDocumentStore("http://127.0.0.1:1"),
+        NuthatchDocumentStore("./memory"),
+    ):
+        store._database()
+    assert asked == [("http://127.0.0.1:1", "k"), ("http://127.0.0.1:1", None), ("./memory", None)]
+
+
+def test_an_awaited_database_is_refused_when_it_is_given(db):
+    with pytest.raises(nuthatch.InvalidError, match="database is an AsyncDatabase; give its `sync`"):
+        NuthatchDocumentStore(database=nuthatch.AsyncDatabase(db))

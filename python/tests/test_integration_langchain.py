@@ -13,6 +13,7 @@ langchain_core = pytest.importorskip("langchain_core", reason="needs LangChain: 
 
 from langchain_core.documents import Document  # noqa: E402
 from langchain_core.embeddings import Embeddings  # noqa: E402
+from langchain_core.indexing import InMemoryRecordManager, aindex, index  # noqa: E402
 
 from nuthatch.integrations.langchain import NuthatchByteStore, NuthatchRetriever, NuthatchVectorStore  # noqa: E402
 
@@ -158,3 +159,36 @@ def test_bytes_expire_and_are_listed_by_prefix(db):
     store.mset([("a/1", b"one"), ("a/2", b"two"), ("b/1", b"three")])
     assert list(store.yield_keys(prefix="a/")) == ["a/1", "a/2"]
     assert store.mget(["b/1", "c"]) == [b"three", None] and 0 < db.kv("cache").ttl("a/1") <= 60
+
+
+def test_what_langchains_indexing_adds_changes_and_deletes_is_in_the_store(notes):
+    store = NuthatchVectorStore(notes, Toy())
+    known = InMemoryRecordManager("notes")
+    known.create_schema()
+
+    def document(text: str, source: str) -> Document:
+        return Document(page_content=text, metadata={"source": source})
+
+    def texts() -> list[str]:
+        return sorted(record.text for record in notes)
+
+    options = {"source_id_key": "source", "key_encoder": "sha256", "batch_size": 1}
+    done = index([document("red", "a"), document("blue", "b")], known, store, cleanup="full", **options)
+    assert (done["num_added"], texts()) == (2, ["blue", "red"])
+    done = index([document("red", "a"), document("green", "b")], known, store, cleanup="full", **options)
+    assert (done["num_added"], done["num_skipped"], done["num_deleted"], texts()) == (1, 1, 1, ["green", "red"])
+    done = asyncio.run(aindex([document("grey", "b")], known, store, cleanup="incremental", **options))
+    assert (done["num_added"], done["num_deleted"], texts()) == (1, 1, ["grey", "red"])
+    with pytest.raises(nuthatch.InvalidError, match="add_texts has no argument 'batchsize'"):
+        store.add_texts(["x"], batchsize=1)
+
+
+def test_what_is_awaited_is_refused_when_it_is_given(db, notes):
+    collection, keyspace = nuthatch.AsyncCollection(notes), nuthatch.AsyncKeyspace(db.kv("cache"))
+    for make in (
+        lambda: NuthatchVectorStore(collection, Toy()),
+        lambda: NuthatchRetriever(collection=collection),
+        lambda: NuthatchByteStore(keyspace),
+    ):
+        with pytest.raises((nuthatch.InvalidError, ValueError), match="give its `sync`"):
+            make()

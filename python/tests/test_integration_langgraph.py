@@ -123,12 +123,7 @@ def test_pruning_keeps_what_a_channel_of_changes_is_rebuilt_from(db):
         saver.prune(["t"], strategy="guess")
 
 
-@pytest.mark.parametrize("is_server", [False, True])
-def test_pruning_takes_nothing_from_who_writes_meanwhile(db, monkeypatch, is_server):
-    """Also where there are no transactions, as at a server over HTTP."""
-    if is_server:
-        monkeypatch.setattr(type(db), "path", "http://somewhere:7700")
-        monkeypatch.setattr(type(db), "transact", None)
+def test_pruning_takes_nothing_from_who_writes_meanwhile(db):
     saver = NuthatchSaver(db, durability="os")
     incomplete = []
 
@@ -310,3 +305,10 @@ def test_it_can_be_awaited(db):
         return [item.key for item in found], await store.alist_namespaces(), await store.aget(("n",), "b")
 
     assert asyncio.run(use()) == (["a"], [("n",)], None)
+
+
+def test_an_awaited_database_is_refused_when_it_is_given(db):
+    for kind in (NuthatchSaver, NuthatchStore):
+        with pytest.raises(nuthatch.InvalidError, match="database is an AsyncDatabase; give its `sync`"):
+            kind(nuthatch.AsyncDatabase(db))
+        kind(nuthatch.AsyncDatabase(db).sync)

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import nuthatch
-from nuthatch.integrations import conditions, frames, keys, together
+from nuthatch.integrations import conditions, frames, keys
 from nuthatch.integrations.conditions import All, Either, Not, Test
 
 ROWS = [
@@ -29,7 +29,7 @@ def rows(notes):
     return notes
 
 
-@pytest.mark.parametrize("name", ["conditions", "keys", "frames", "missing", "together"])
+@pytest.mark.parametrize("name", ["conditions", "given", "keys", "frames", "missing"])
 def test_examples_of_the_documentation_run(name):
     failed, ran = doctest.testmod(importlib.import_module(f"nuthatch.integrations.{name}"), verbose=False)
     assert (failed, ran > 0) == (0, True)
@@ -108,33 +108,6 @@ def test_keys_begin_with_the_parts_that_they_begin_with():
         assert tuple(keys.unpack(keys.pack(*one))) == one
         for other in made:
             assert keys.pack(*other).startswith(keys.pack(*one)) == (other[: len(one)] == one)
-
-
-def test_where_there_are_no_transactions_the_writes_are_one_batch(db, monkeypatch):
-    """As of a server over HTTP: reads see what is there, writes come at the end, and an error leaves none."""
-    monkeypatch.setattr(type(db), "path", "http://somewhere:7700")
-    monkeypatch.setattr(type(db), "transact", None)
-    db.kv("k")["a"] = "1"
-    db.collection("c", embedder="none").upsert([{"id": "r", "text": "x"}])
-
-    def move(now):
-        kv, collection = now.kv("k"), now.collection("c")
-        assert "a" in kv and list(kv.keys()) == [b"a"] and kv.name == "k" and collection.get("r").text == "x"
-        kv.put_many([("b", kv.get("a"))])
-        kv.delete(["a"])
-        collection.delete("r")
-        assert "b" not in kv
-        return "done"
-
-    def fail(now):
-        now.kv("k").delete(["b"])
-        raise RuntimeError
-
-    assert together.together(db, move) == "done"
-    with pytest.raises(RuntimeError):
-        together.together(db, fail)
-    assert dict(db.kv("k").items()) == {b"b": b"1"} and db.collection("c").count() == 0
-    assert together.together(db, lambda now: now.kv("k").get("b")) == b"1"
 
 
 def test_a_frame_that_was_cut_is_an_error():

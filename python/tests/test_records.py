@@ -24,6 +24,22 @@ def test_get_gives_one_record_or_a_list_in_the_order_asked(notes):
     assert notes.get([]) == []
 
 
+def test_an_id_is_in_a_collection_when_its_record_is(db, notes):
+    notes.upsert(ids=["a", "b"], texts=["one", "two"])
+    notes.delete("b")
+    assert "a" in notes and "b" not in notes and "nobody" not in notes
+    with db.snapshot() as moment:
+        notes.upsert(ids=["c"], texts=["three"])
+        assert "a" in moment.collection("notes") and "c" not in moment.collection("notes") and "c" in notes
+    with db.transaction() as tx:
+        tx.collection("notes").upsert(ids=["d"], texts=["four"])
+        assert "d" in tx.collection("notes") and "d" not in notes
+    assert "d" in notes
+    for wrong in (notes.get("a"), 7, None):
+        with pytest.raises(nuthatch.InvalidError, match="id"):
+            wrong in notes  # noqa: B015
+
+
 def test_include_decides_what_records_carry(notes):
     notes.upsert([{"id": "a", "text": "one", "vector": [1, 2], "payload": {"n": 1}, "context": "Numbers"}])
     assert notes.get("a", include=["vector"]) == nuthatch.Record("a", None, {}, None, [1.0, 2.0])

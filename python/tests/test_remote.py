@@ -19,6 +19,7 @@ import pytest
 from support import REPOSITORY
 
 import nuthatch
+from nuthatch.remote.collection import Collection
 from nuthatch.remote.keyspace import Keyspace
 
 CERTIFICATES = REPOSITORY / "crates" / "server" / "tests" / "certificates"
@@ -187,8 +188,40 @@ def test_keys_say_who_asks_and_what_they_may(tmp_path):
                 assert (acme.tenant_name, acme.keyspaces()) == ("acme", [])
                 with pytest.raises(nuthatch.ForbiddenError):
                     acme.stats()
+                acme.collection("notes", embedder="none").upsert([{"id": "a", "text": "t"}])
+                receipt = acme.erase("notes", ids=["a"])
+                assert (receipt.tenant, receipt.deleted_records) == ("acme", 1)
+                assert receipt.bytes_before is receipt.ended_snapshots is None, "they would tell of others"
             with pytest.raises(nuthatch.ForbiddenError, match="another tenant"):
                 nuthatch.connect(url, api_key=theirs, tenant="default")
+
+
+def test_a_key_that_may_only_write_is_enough_to_write(tmp_path):
+    folder = tmp_path / "memory"
+    nuthatch.connect(folder).close()
+
+    def key(scope: str) -> str:
+        command = [COMMAND, "--data-dir", folder, "key", "create", f"{scope}-job", "--scope", scope]
+        made = subprocess.run(command, capture_output=True, text=True, check=True)
+        return next(word for word in made.stdout.split() if word.startswith("nuthatch_"))
+
+    reader, writer = key("read"), key("write")
+    with (
+        faces.served(folder) as url,
+        nuthatch.connect(url, api_key=writer) as writing,
+        nuthatch.connect(url, api_key=reader) as reading,
+    ):
+        notes = writing.collection("notes", embedder="none")
+        assert notes.upsert([{"id": "a", "text": "osprey"}]).inserted == 1
+        writing.kv("k")["a"] = "1"
+        # A keyspace is opened without looking: whether it is there, the first write finds out.
+        again = writing.collection("notes")
+        assert again.upsert([{"id": "b", "text": "heron"}]).inserted == 1
+        writing.kv("k", create=False).put("b", "2")
+        for call in (notes.count, lambda: notes.search("osprey"), lambda: writing.kv("k")["a"]):
+            with pytest.raises(nuthatch.ForbiddenError, match="scopes write"):
+                call()
+        assert reading.kv("k", create=False)["b"] == b"2"
 
 
 def test_tls_with_an_authority_and_a_certificate_of_ones_own(tmp_path):
@@ -320,6 +353,35 @@ def test_a_server_that_does_not_answer_in_time_is_unavailable():
         finally:
             leave.set()
         assert len(server.asked) == 1, "it is not asked again: it may be at work"
+
+
+def test_a_write_that_is_not_answered_in_time_is_said_to_be_perhaps_done():
+    leave = threading.Event()
+
+    def answer(*_: object) -> tuple[int, dict[str, str], bytes]:
+        leave.wait(60)
+        return 200, {}, b"{}"
+
+    with Scripted(answer) as server, nuthatch.connect(server.url, timeout=0.2) as db:
+        kv = keyspace_of(db)
+        notes = nuthatch.Collection(Collection(db._core._caller, "notes"))
+        writes = [
+            lambda: kv.put("a", "1"),
+            lambda: kv.increment("n"),
+            lambda: notes.upsert([{"id": "a", "text": "x"}]),
+            lambda: notes.delete("a"),
+            lambda: db.collection("other", embedder="none"),
+        ]
+        try:
+            for write in writes:
+                with pytest.raises(nuthatch.UnavailableError, match="did not answer within 0.2 s.*may have been done"):
+                    write()
+            for read in (lambda: kv.get("a"), lambda: notes.search("x"), db.keyspaces):
+                with pytest.raises(nuthatch.UnavailableError, match="did not answer within 0.2 s; give connect"):
+                    read()
+        finally:
+            leave.set()
+        assert len(server.asked) == len(writes) + 3, "none is asked again"
 
 
 def test_a_search_whose_task_is_cancelled_hangs_up_and_is_not_asked_again():

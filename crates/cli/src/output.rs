@@ -7,7 +7,12 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 /// Standard output. Styles written to it are dropped when nobody would see them.
-pub type Out = BufWriter<AutoStream<StdoutLock<'static>>>;
+pub type Out = BufWriter<OnDemand>;
+
+/// Standard output, taken with the first thing that is written and then kept: a command that leaves it to other threads (of a
+/// protocol, or of a server) must not hold its lock.
+#[derive(Default)]
+pub struct OnDemand(Option<AutoStream<StdoutLock<'static>>>);
 
 pub const BOLD: Style = Style::new().bold();
 pub const DIM: Style = Style::new().dimmed();
@@ -18,7 +23,17 @@ pub const BAD: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default();
 
 pub fn stdout() -> Out {
-    BufWriter::new(AutoStream::auto(io::stdout().lock()))
+    BufWriter::new(OnDemand::default())
+}
+
+impl Write for OnDemand {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.get_or_insert_with(|| AutoStream::auto(io::stdout().lock())).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.as_mut().map_or(Ok(()), Write::flush)
+    }
 }
 
 /// One JSON document.
@@ -45,9 +60,26 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{FFFD}' } else { c }).collect()
 }
 
+/// The same for a name in a line that is made of several: quoted, where it could be taken for more than a name.
+pub fn name(text: &str) -> String {
+    let is_odd = |c: char| c.is_control() || (c.is_whitespace() && c != ' ');
+    match text.contains(is_odd) || text.contains("  ") || text.starts_with(' ') || text.ends_with(' ') {
+        true => format!("{text:?}"),
+        false => text.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_makes_neither_a_line_nor_a_column() {
+        assert_eq!(name("my notes"), "my notes");
+        assert_eq!(name("x\n12:00  done"), r#""x\n12:00  done""#);
+        assert_eq!(name("x  by root"), r#""x  by root""#);
+        assert_eq!(name("\u{1b}[31m"), r#""\u{1b}[31m""#);
+    }
 
     #[test]
     fn stored_escape_sequences_do_not_reach_the_terminal() {

@@ -316,6 +316,32 @@ fn pages_of_a_search_meet_without_gap_or_overlap() {
 }
 
 #[test]
+fn pages_of_a_fused_search_are_of_one_ranking_however_large_they_are() {
+    let db = Database::in_memory(quiet()).unwrap();
+    let (notes, _) = filled(&db, 600);
+    let vector = Some(vec![0.1; DIM]);
+    for fusion in ["rrf", "weighted", "normalised"] {
+        let fusion = Fusion::named(fusion, 1.0, 0.5).unwrap();
+        let search = |limit, offset| {
+            let search = Search { vector: vector.clone(), fusion, ..Search::text("bird lake stone") };
+            notes.search(&search.limit(limit).offset(offset)).unwrap()
+        };
+        let ids = |answer: Answer| answer.hits.into_iter().map(|hit| hit.id).collect::<Vec<_>>();
+        let all = ids(search(600, 0));
+        assert!(all.len() > 400, "{}", all.len());
+        for limit in [37, 100, 250] {
+            let (mut paged, mut offset) = (Vec::new(), Some(0));
+            while let Some(at) = offset {
+                let answer = search(limit, at);
+                offset = answer.next_offset;
+                paged.extend(ids(answer));
+            }
+            assert_eq!(paged, all, "{fusion:?} by {limit}");
+        }
+    }
+}
+
+#[test]
 fn writers_wait_instead_of_exceeding_the_budget() {
     let options =
         Options { memory_budget_bytes: MEMORY_BUDGET_MIN_BYTES, fresh_rows_max: 1 << 20, ..Options::default() };

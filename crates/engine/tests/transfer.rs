@@ -211,4 +211,7 @@ fn a_line_that_is_wrong_is_named_and_so_is_a_place_outside() {
         let error = Database::in_memory(quiet()).unwrap().import(&target, ImportOptions::default()).unwrap_err();
         assert!(error.message.contains(named), "{to}: {error}");
     }
+    std::fs::write(target.join("export.json"), manifest.replace("collections/000-notes", "export.json")).unwrap();
+    let error = Database::in_memory(quiet()).unwrap().import(&target, ImportOptions::default()).unwrap_err();
+    assert!(error.kind == ErrorKind::Invalid, "a file lies where a folder has to be: {error}");
 }

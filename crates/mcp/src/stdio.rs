@@ -1,6 +1,7 @@
 //! The transport over standard input and output: a host starts a program and talks to it, one JSON document a line.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use nuthatch_engine::{Database, Error, Result};
 use rmcp::serve_server;
@@ -19,6 +20,8 @@ use crate::refusal::Refusal;
 const CALLS_MAX: usize = 8;
 /// The longest line that a host may send.
 const LINE_BYTES_MAX: usize = 4 << 20;
+/// How long a host that reads nothing is waited for, once there is a signal to stop.
+const CLOSING_MAX: Duration = Duration::from_secs(5);
 
 /// Whoever started the program: they may do what it may.
 #[derive(Clone)]
@@ -71,7 +74,8 @@ pub fn serve_stdio(database: Database, settings: Settings) -> Result<()> {
     spoken.and(closed)
 }
 
-/// Speaks over any two streams until the input ends or `stop` is over. Calls under way have a few seconds to be answered.
+/// Speaks over any two streams until the input ends or `stop` is over. Calls under way have a few seconds to be answered; with `stop`
+/// that holds of their answers, too, whether or not the host reads them.
 ///
 /// # Errors
 /// `Invalid` when the other side does not speak the protocol.
@@ -102,7 +106,10 @@ pub async fn serve<A: Access>(
         ended = &mut waiting => ended,
         () = &mut stop => {
             token.cancel();
-            waiting.await
+            match tokio::time::timeout(CLOSING_MAX, waiting).await {
+                Ok(ended) => ended,
+                Err(_) => return Ok(()),
+            }
         }
     };
     ended.map(drop).map_err(|error| Error::internal(format!("the protocol's task ended: {error}")))

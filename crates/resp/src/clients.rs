@@ -17,16 +17,14 @@ pub(crate) struct Clients {
     all: Mutex<BTreeMap<u64, Arc<Client>>>,
     gone: Condvar,
     next: AtomicU64,
-    pub accepted: AtomicU64,
-    pub refused: AtomicU64,
-    pub commands: AtomicU64,
     /// Bytes that half commands take, over all connections.
     pub input_bytes: AtomicUsize,
 }
 
 /// One connection as others see it.
 pub(crate) struct Client {
-    pub id: u64,
+    /// Among all connections of the server; others know it by the number that its tenant has given it.
+    pub place: u64,
     pub address: SocketAddr,
     pub local: SocketAddr,
     since: Instant,
@@ -42,6 +40,8 @@ pub(crate) struct About {
     pub library: String,
     pub library_version: String,
     pub user: String,
+    /// Its number among the tenant's connections; 0 before it is a tenant's.
+    pub id: u64,
     /// Which tenant, by the address of what its connections share.
     tenant: Option<usize>,
     pub database: usize,
@@ -60,7 +60,6 @@ impl Clients {
         let now = Instant::now();
         let mut all = self.all.lock();
         if all.len() >= most {
-            self.refused.fetch_add(1, Ordering::Relaxed);
             return Ok(None);
         }
         let about = About {
@@ -68,6 +67,7 @@ impl Clients {
             library: String::new(),
             library_version: String::new(),
             user: "default".into(),
+            id: 0,
             tenant: None,
             database: 0,
             protocol: Protocol::Two,
@@ -76,9 +76,9 @@ impl Clients {
             watched: 0,
             last: now,
         };
-        let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+        let place = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let client = Arc::new(Client {
-            id,
+            place,
             address,
             local,
             since: now,
@@ -86,13 +86,12 @@ impl Clients {
             killed: AtomicBool::new(false),
             about: Mutex::new(about),
         });
-        self.accepted.fetch_add(1, Ordering::Relaxed);
-        all.insert(client.id, client.clone());
+        all.insert(place, client.clone());
         Ok(Some(client))
     }
 
-    pub fn remove(&self, id: u64) {
-        self.all.lock().remove(&id);
+    pub fn remove(&self, place: u64) {
+        self.all.lock().remove(&place);
         self.gone.notify_all();
     }
 
@@ -100,12 +99,13 @@ impl Clients {
         self.all.lock().values().cloned().collect()
     }
 
-    /// The connections of one tenant, as far as another of it may know.
+    /// The connections of one tenant, as far as another of it may know, in the order of their numbers.
     pub fn of_tenant(&self, of: &Client) -> Vec<Arc<Client>> {
         let tenant = of.about.lock().tenant;
         let mut all = self.all();
         // One that was killed is gone for others, though its thread may not have noticed yet.
         all.retain(|client| !client.killed.load(Ordering::Relaxed) && client.about.lock().tenant == tenant);
+        all.sort_by_key(|client| client.id());
         all
     }
 
@@ -127,11 +127,20 @@ impl Clients {
 }
 
 impl Client {
-    /// Notes who it is.
+    /// Notes who it is. Where that is another tenant than before, it gets a number of that one.
     pub fn belongs_to(&self, grant: Option<&Grant>) {
         let mut about = self.about.lock();
         about.user = grant.map_or_else(|| "default".into(), |grant| grant.user.clone());
-        about.tenant = grant.map(|grant| Arc::as_ptr(&grant.tenant) as usize);
+        let tenant = grant.map(|grant| Arc::as_ptr(&grant.tenant) as usize);
+        if about.tenant != tenant {
+            about.id = grant.map_or(0, |grant| grant.tenant.number_connection());
+            about.tenant = tenant;
+        }
+    }
+
+    /// Its number among its tenant's connections.
+    pub fn id(&self) -> u64 {
+        self.about.lock().id
     }
 
     /// How long ago it came.
@@ -162,7 +171,7 @@ impl Client {
         format!(
             "id={} addr={} laddr={} name={} age={} idle={} flags={flags} db={} sub=0 psub=0 ssub=0 multi={} watch={} cmd={} user={} \
              redir=-1 resp={} lib-name={} lib-ver={}",
-            self.id,
+            about.id,
             self.address,
             self.local,
             about.name,

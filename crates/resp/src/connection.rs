@@ -28,9 +28,13 @@ pub(crate) fn serve(shared: &Arc<Shared>, client: Arc<Client>, mut stream: Box<d
     let (mut chunk, mut out) = (vec![0; READ_BYTES], Vec::new());
     let (mut timeout, mut pace) = (None, Pace::new());
     loop {
+        let mut has_run = false;
         loop {
             match decoder.next_command() {
-                Ok(Some(command)) => session.handle(command, &mut out),
+                Ok(Some(command)) => {
+                    session.handle(command, &mut out);
+                    has_run = true;
+                }
                 Ok(None) => break,
                 Err(error) => {
                     session.settle(&mut out);
@@ -51,12 +55,11 @@ pub(crate) fn serve(shared: &Arc<Shared>, client: Arc<Client>, mut stream: Box<d
             }
         }
         session.settle(&mut out);
-        let has_answered = !out.is_empty();
         if flush(&mut session, &mut *stream, &mut out).is_err() {
             return;
         }
-        if has_answered {
-            pace.answered(&session);
+        if has_run {
+            pace.ran(&session);
         }
         if !share.take(decoder.held_bytes(), shared.settings.input_bytes_max) {
             let error = ProtocolError::LargeCommand(shared.settings.input_bytes_max);
@@ -112,7 +115,7 @@ impl Pace {
     }
 
     /// Whole commands were run. Who has not said who they are has to come to that.
-    fn answered(&mut self, session: &Session) {
+    fn ran(&mut self, session: &Session) {
         if session.is_authenticated() {
             self.begin();
         }
@@ -139,16 +142,17 @@ fn limits(shared: &Shared, session: &Session) -> Limits {
     }
 }
 
-/// Writes the replies, after what they acknowledge has become durable. An error ends the connection.
+/// Writes the replies, after what they acknowledge has become durable; so does what a client wants no replies to. An error ends the
+/// connection.
 fn flush(session: &mut Session, stream: &mut dyn Stream, out: &mut Vec<u8>) -> std::io::Result<()> {
-    if out.is_empty() {
-        return Ok(());
-    }
     if let Err(failure) = session.make_durable() {
         // None of the replies may be believed.
         out.clear();
         Reply::Error(failure.line()).write(session.protocol(), out);
         session.end();
+    }
+    if out.is_empty() {
+        return Ok(());
     }
     stream.write_all(out)?;
     stream.flush()?;

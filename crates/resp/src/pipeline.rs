@@ -19,9 +19,15 @@ const COMMAND_BYTES: usize = 64 << 10;
 /// What has been checked and not written.
 #[derive(Default)]
 pub(crate) struct Deferred {
-    commands: Vec<(&'static Spec, Command)>,
+    commands: Vec<Waiting>,
     writes: Vec<nuthatch_engine::KvOp>,
     bytes: usize,
+}
+
+struct Waiting {
+    spec: &'static Spec,
+    arguments: Command,
+    is_answered: bool,
 }
 
 impl Session {
@@ -41,7 +47,8 @@ impl Session {
         let replied = run(&mut Call::new(&mut unit, arguments, self));
         match (replied, unit.into_blind_writes()) {
             (Ok(Reply::Simple("OK")), Some(writes)) => {
-                self.deferred.commands.push((spec, arguments.clone()));
+                let is_answered = self.replies.are_written();
+                self.deferred.commands.push(Waiting { spec, arguments: arguments.clone(), is_answered });
                 self.deferred.writes.extend(writes);
                 self.deferred.bytes += bytes;
                 true
@@ -63,11 +70,13 @@ impl Session {
         let Deferred { commands, writes, .. } = std::mem::take(&mut self.deferred);
         if self.write_together(writes) {
             self.note_write();
-            commands.iter().for_each(|_| Reply::OK.write(self.protocol, out));
+            commands.iter().filter(|command| command.is_answered).for_each(|_| Reply::OK.write(self.protocol, out));
         } else {
-            for (spec, arguments) in commands {
-                let outcome = self.run(spec, &arguments);
-                outcome.unwrap_or_else(|failure| Reply::Error(failure.line())).write(self.protocol, out);
+            for Waiting { spec, arguments, is_answered } in commands {
+                let reply = self.run(spec, &arguments).unwrap_or_else(|failure| Reply::Error(failure.line()));
+                if is_answered {
+                    reply.write(self.protocol, out);
+                }
             }
         }
         self.turn = None;

@@ -50,6 +50,13 @@ pub(crate) struct Shared {
     stopping: AtomicBool,
 }
 
+impl Shared {
+    pub fn new(gate: Arc<dyn Gate>, settings: Settings, address: SocketAddr) -> Arc<Self> {
+        let (clients, stopping) = (Clients::default(), AtomicBool::new(false));
+        Arc::new(Self { gate, settings, clients, address, started: Instant::now(), stopping })
+    }
+}
+
 impl Server {
     /// Begins to serve.
     pub fn start(listener: TcpListener, gate: Arc<dyn Gate>, settings: Settings) -> io::Result<Self> {
@@ -64,14 +71,7 @@ impl Server {
         wrap: Box<Wrap>,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared {
-            gate,
-            settings,
-            clients: Clients::default(),
-            address,
-            started: Instant::now(),
-            stopping: AtomicBool::new(false),
-        });
+        let shared = Shared::new(gate, settings, address);
         let listening = {
             let (shared, wrap) = (shared.clone(), Arc::from(wrap));
             std::thread::Builder::new()
@@ -136,15 +136,17 @@ fn take_in(mut socket: TcpStream, shared: &Arc<Shared>, wrap: &Arc<Wrap>) -> io:
     socket.set_nodelay(true)?;
     socket.set_write_timeout(Some(shared.settings.stalled_after))?;
     let Some(client) = shared.clients.add(socket.try_clone()?, shared.settings.connections_max)? else {
+        shared.settings.counts.refuse();
         let mut refusal = Vec::new();
         Reply::Error("ERR max number of clients reached".into()).write(Protocol::Two, &mut refusal);
         return socket.write_all(&refusal);
     };
-    let id = client.id;
+    shared.settings.counts.came();
+    let place = client.place;
     let thread = {
         let (shared, wrap) = (shared.clone(), wrap.clone());
-        let leave = Leave { shared: shared.clone(), id };
-        std::thread::Builder::new().name(format!("nuthatch-redis-{id}")).spawn(move || {
+        let leave = Leave { shared: shared.clone(), place };
+        std::thread::Builder::new().name(format!("nuthatch-redis-{place}")).spawn(move || {
             let _leave = leave;
             if let Ok(stream) = wrap(socket) {
                 connection::serve(&shared, client, stream);
@@ -157,12 +159,13 @@ fn take_in(mut socket: TcpStream, shared: &Arc<Shared>, wrap: &Arc<Wrap>) -> io:
 /// A connection is gone when its thread is, however that ends.
 struct Leave {
     shared: Arc<Shared>,
-    id: u64,
+    place: u64,
 }
 
 impl Drop for Leave {
     fn drop(&mut self) {
-        self.shared.clients.remove(self.id);
+        self.shared.settings.counts.left();
+        self.shared.clients.remove(self.place);
     }
 }
 

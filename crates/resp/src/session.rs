@@ -1,17 +1,17 @@
 //! What one connection is and has said so far: who, which database, which protocol, what is queued and watched.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use nuthatch_engine::Durability;
 
 use crate::clients::Client;
-use crate::commands::{Run, Scope, Spec, find};
+use crate::commands::{Run, Scope, Spec, TABLE, number_of};
 use crate::failure::{Failure, Outcome};
 use crate::gate::{Grant, Turn};
 use crate::pipeline::Deferred;
 use crate::protocol::{Command, Protocol, Reply};
+use crate::replies::Replies;
 use crate::server::Shared;
 use crate::tenant::{Space, Tenant};
 use crate::transaction::Watch;
@@ -23,8 +23,12 @@ pub(crate) struct Session {
     pub shared: Arc<Shared>,
     pub client: Arc<Client>,
     pub grant: Option<Grant>,
+    /// How many grants there were before this one: what was queued under another is not run.
+    granted: u64,
     pub database: usize,
     pub protocol: Protocol,
+    /// Whose replies the client reads.
+    pub replies: Replies,
     /// What MULTI has queued; `None` outside of one.
     pub queue: Option<Queue>,
     pub watched: Vec<Watch>,
@@ -43,8 +47,9 @@ pub(crate) struct Session {
 }
 
 /// Commands between MULTI and EXEC.
-#[derive(Default)]
 pub(crate) struct Queue {
+    /// The number of the grant under which they are queued, and their scopes looked at.
+    granted: u64,
     pub commands: Vec<(&'static Spec, Command)>,
     /// Bytes of their arguments.
     pub bytes: usize,
@@ -60,8 +65,10 @@ impl Session {
             shared,
             client,
             grant,
+            granted: 0,
             database: 0,
             protocol: Protocol::Two,
+            replies: Replies::On,
             queue: None,
             watched: Vec::new(),
             within: false,
@@ -93,7 +100,9 @@ impl Session {
 
     /// Runs one command, queues it, or takes it for later; writes the replies that there are.
     pub fn handle(&mut self, command: Command, out: &mut Vec<u8>) {
-        self.shared.clients.commands.fetch_add(1, Ordering::Relaxed);
+        if let Some(grant) = &self.grant {
+            grant.tenant.count_command();
+        }
         if !self.grant_holds() {
             self.end();
             let failure = Failure::new(
@@ -103,17 +112,22 @@ impl Session {
             self.settle(out);
             return Reply::Error(failure.line()).write(self.protocol, out);
         }
-        let outcome = self.dispatch(command, out);
+        self.replies.begin();
+        let number = command.first().and_then(|name| number_of(name));
+        let outcome = self.dispatch(number, command, out);
         self.note();
+        self.shared.settings.counts.ran(number, outcome.is_err());
         let reply = match outcome {
-            Ok(Some(reply)) => reply,
-            Ok(None) => return,
+            Ok(reply) => reply,
             Err(failure) => {
                 self.settle(out);
-                Reply::Error(failure.line())
+                Some(Reply::Error(failure.line()))
             }
         };
-        reply.write(self.protocol, out);
+        if let Some(reply) = reply.filter(|_| self.replies.are_written()) {
+            reply.write(self.protocol, out);
+        }
+        self.replies.end();
     }
 
     /// Everything that was acknowledged so far has survived what the settings promise.
@@ -162,26 +176,40 @@ impl Session {
         self.space = None;
     }
 
-    /// Another user, who has not selected, queued or watched anything.
+    /// Another user, who has not queued or watched anything. The number of the database stays; whose it is changes.
     pub fn enter(&mut self, grant: Grant) -> Outcome<()> {
+        self.change_grant(Some(grant))
+    }
+
+    fn change_grant(&mut self, grant: Option<Grant>) -> Outcome<()> {
         // The tenant before has still to be synced.
         self.make_durable()?;
-        self.client.belongs_to(Some(&grant));
-        self.grant = Some(grant);
+        self.client.belongs_to(grant.as_ref());
+        self.grant = grant;
+        self.granted += 1;
+        self.queue = None;
         self.watched.clear();
         self.space = None;
+        self.held_at = None;
         Ok(())
+    }
+
+    /// Begins to queue commands.
+    pub fn queue_up(&mut self) {
+        self.queue = Some(Queue { granted: self.granted, commands: Vec::new(), bytes: 0, broken: false });
+    }
+
+    /// Whether a queue is of the grant that there is now.
+    pub fn has_queued(&self, queue: &Queue) -> bool {
+        queue.granted == self.granted
     }
 
     /// As if it had just connected.
     pub fn reset(&mut self) -> Outcome<()> {
-        self.make_durable()?;
-        self.grant = self.shared.gate.stranger(self.client.address);
-        self.queue = None;
-        self.watched.clear();
+        self.change_grant(self.shared.gate.stranger(self.client.address))?;
         self.protocol = Protocol::Two;
+        self.replies = Replies::On;
         self.select(0);
-        self.client.belongs_to(self.grant.as_ref());
         self.client.about.lock().name.clear();
         Ok(())
     }
@@ -218,9 +246,9 @@ impl Session {
     }
 
     /// None: its reply comes later.
-    fn dispatch(&mut self, mut command: Command, out: &mut Vec<u8>) -> Outcome<Option<Reply>> {
+    fn dispatch(&mut self, number: Option<usize>, mut command: Command, out: &mut Vec<u8>) -> Outcome<Option<Reply>> {
         let name = command.remove(0);
-        let Some(spec) = find(&name) else {
+        let Some(spec) = number.map(|number| &TABLE[number]) else {
             self.break_queue();
             return Err(unknown(&name, &command));
         };
@@ -233,8 +261,11 @@ impl Session {
             self.break_queue();
             return Err(Failure::arity(spec.name));
         }
-        if let Err(failure) = self.check_allowed(spec) {
+        if let Err(failure) = self.check_allowed(spec, &command) {
             self.break_queue();
+            if failure.code == "NOPERM" {
+                self.account(&format!("redis.{}", spec.name.to_lowercase()), "", Some(&failure));
+            }
             return Err(failure);
         }
         // One turn at a time: that of a command that waits is over with the next one.
@@ -291,11 +322,16 @@ impl Session {
         }
     }
 
-    pub fn check_allowed(&self, spec: &Spec) -> Outcome<()> {
+    /// Whether this user may run the command, here and now.
+    fn check_allowed(&self, spec: &Spec, arguments: &[Vec<u8>]) -> Outcome<()> {
+        if spec.is_outside_multi && self.queue.is_some() {
+            let message = format!("Command not allowed inside a transaction: '{}'", spec.name.to_lowercase());
+            return Err(Failure::error(message));
+        }
         let Some(grant) = &self.grant else {
             return if spec.needs_no_user { Ok(()) } else { Err(unauthenticated()) };
         };
-        match spec.scope.allows(grant.scopes) {
+        match spec.scope_of(arguments).allows(grant.scopes) {
             true => Ok(()),
             false => Err(Failure::new(
                 "NOPERM",
@@ -333,4 +369,42 @@ fn unknown(name: &[u8], arguments: &[Vec<u8>]) -> Failure {
         begins.push_str(&format!("'{}' ", shown(argument)));
     }
     Failure::error(format!("unknown command '{}', with args beginning with: {begins}", shown(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+
+    use nuthatch_engine::{Database, Options};
+
+    use super::*;
+    use crate::gate::{Open, Scopes};
+
+    #[test]
+    fn a_queue_is_not_run_under_another_grant_however_that_came() {
+        let tenant = || Tenant::new(Database::in_memory(Options::default()).unwrap());
+        let address: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let shared = Shared::new(Arc::new(Open(tenant())), crate::Settings::default(), address);
+        let listener = TcpListener::bind(address).unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let client = shared.clients.add(socket, 1).unwrap().unwrap();
+        let mut session = Session::new(shared, client);
+        let ask = |session: &mut Session, command: &str| {
+            let mut out = Vec::new();
+            session.handle(command.split(' ').map(|word| word.as_bytes().to_vec()).collect(), &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        ask(&mut session, "MULTI");
+        assert_eq!(ask(&mut session, "DEL precious"), "+QUEUED\r\n");
+        let queue = session.queue.take();
+        let other = tenant();
+        other.space(0).unwrap().keyspace.put("precious", "1").unwrap();
+        let reader = Grant { user: "b".into(), tenant: other.clone(), scopes: Scopes::READ, pass: None };
+        session.enter(reader).unwrap();
+        assert!(session.queue.is_none());
+        // As if something had kept it.
+        session.queue = queue;
+        assert!(ask(&mut session, "EXEC").starts_with("-EXECABORT"));
+        assert!(other.space(0).unwrap().keyspace.get("precious").unwrap().is_some());
+    }
 }

@@ -1,9 +1,11 @@
 //! How the protocol is served.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use nuthatch_engine::{Clock, Durability};
 
+use crate::counts::Counts;
 use crate::protocol::Limits;
 
 /// Limits and times of a [`crate::Server`].
@@ -27,6 +29,8 @@ pub struct Settings {
     pub idle_after: Option<Duration>,
     /// What the time is, for keys that expire.
     pub clock: Clock,
+    /// Where the server counts.
+    pub counts: Arc<Counts>,
 }
 
 impl Default for Settings {
@@ -41,6 +45,7 @@ impl Default for Settings {
             stalled_after: Duration::from_secs(60),
             idle_after: None,
             clock: Clock::system(),
+            counts: Arc::default(),
         }
     }
 }

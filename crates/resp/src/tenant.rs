@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use nuthatch_engine::{Collection, Database, Durability, ErrorKind, Keyspace};
 use parking_lot::{Mutex, MutexGuard, RwLock};
@@ -25,6 +25,11 @@ pub struct Tenant {
     /// Whoever changes elements shares it; making, emptying and dropping a vector set has it alone.
     pub(crate) sets: RwLock<()>,
     stripes: [Mutex<()>; STRIPES],
+    /// Connections that have become this tenant's, since the server began: each is numbered by it. A number that counted those of
+    /// others, too, would tell of them.
+    connections: AtomicU64,
+    /// Commands that they have sent.
+    commands: AtomicU64,
 }
 
 /// One numbered database.
@@ -46,12 +51,33 @@ impl Tenant {
             turn: RwLock::default(),
             sets: RwLock::default(),
             stripes: std::array::from_fn(|_| Mutex::default()),
+            connections: AtomicU64::default(),
+            commands: AtomicU64::default(),
         })
     }
 
     /// False once the tenant was dropped, even when there is another of its name.
     pub fn is_there(&self) -> bool {
         self.database.limits().is_ok()
+    }
+
+    /// The number of a connection that becomes this tenant's; the first one is 1.
+    pub(crate) fn number_connection(&self) -> u64 {
+        self.connections.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// How many connections have become this tenant's.
+    pub(crate) fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_command(&self) {
+        self.commands.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many commands this tenant has sent.
+    pub(crate) fn commands(&self) -> u64 {
+        self.commands.load(Ordering::Relaxed)
     }
 
     /// The database of that number; its keyspace is made when there is none.

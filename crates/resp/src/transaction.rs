@@ -85,11 +85,14 @@ impl Session {
 
     /// EXEC: the replies, or none when a watched key has changed.
     pub fn exec(&mut self) -> Outcome<Reply> {
-        let Some(Queue { commands, broken, .. }) = self.queue.take() else {
+        let Some(queue) = self.queue.take() else {
             return Err(Failure::error("EXEC without MULTI"));
         };
         let watched = std::mem::take(&mut self.watched);
-        if broken {
+        // What was queued is run by nobody else, whatever may come to change the grant in between.
+        let is_another_s = !self.has_queued(&queue);
+        let Queue { commands, broken, .. } = queue;
+        if broken || is_another_s {
             return Err(Failure::new("EXECABORT", "Transaction discarded because of previous errors."));
         }
         let Some(outcomes) = self.run_together(&commands, &watched)? else { return Ok(Reply::NullArray) };
@@ -130,12 +133,12 @@ impl Session {
         let durability = self.write_durability();
         match outcome? {
             None => Ok(None),
-            Some((replies, after)) => {
+            Some(Together { replies, afters, emptied }) => {
                 self.note_write();
-                if commands.iter().any(|(spec, _)| spec.empties_database()) {
-                    self.account("redis.flushdb", &database.to_string(), None);
+                for number in emptied {
+                    self.account("redis.flushdb", &number.to_string(), None);
                 }
-                for (space, after) in after {
+                for (space, after) in afters {
                     after.run(&tenant, &space, durability, self.now_ms())?;
                 }
                 Ok(Some(replies))
@@ -159,6 +162,7 @@ impl Session {
             }
         }
         let (mut replies, mut afters) = (Vec::with_capacity(commands.len()), Vec::new());
+        let mut emptied = Vec::new();
         for (spec, arguments) in commands {
             let outcome = match spec.run {
                 Run::Session(run) => {
@@ -171,11 +175,16 @@ impl Session {
             };
             match outcome {
                 Err(failure) if failure.is_conflict => return Err(failure),
-                outcome => replies.push(outcome),
+                outcome => {
+                    if spec.empties_database() && outcome.is_ok() {
+                        emptied.push(self.database);
+                    }
+                    replies.push(outcome);
+                }
             }
         }
         transaction.commit(self.write_durability())?;
-        Ok(Some((replies, afters)))
+        Ok(Some(Together { replies, afters, emptied }))
     }
 
     fn run_within(
@@ -197,7 +206,12 @@ impl Session {
 }
 
 /// What the commands of a transaction answered, and what follows its commit.
-type Together = (Vec<Outcome<Reply>>, Vec<(Arc<Space>, crate::after::After)>);
+struct Together {
+    replies: Vec<Outcome<Reply>>,
+    afters: Vec<(Arc<Space>, crate::after::After)>,
+    /// The numbers of the databases that FLUSHDB has emptied.
+    emptied: Vec<usize>,
+}
 
 fn digest(entry: Option<&Entry>) -> Option<blake3::Hash> {
     entry.map(|entry| {

@@ -179,3 +179,54 @@ fn databases_are_apart_and_flushed_alone() {
     client.ask("FLUSHALL");
     assert_eq!(client.ask("DBSIZE"), Said::Int(0));
 }
+
+#[test]
+fn commands_are_listed_by_module_category_and_pattern() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    let names = |said: Said| -> Vec<String> {
+        let Said::Array(names) = said else { panic!("{said:?}") };
+        let text = |name| if let Said::Bulk(name) = name { String::from_utf8(name).unwrap() } else { panic!() };
+        names.into_iter().map(text).collect()
+    };
+    let all = names(client.ask("COMMAND LIST"));
+    let sets = names(client.ask("COMMAND LIST FILTERBY MODULE vectorset"));
+    assert!(sets.contains(&"vadd".into()) && sets.iter().all(|name| name.starts_with('v')), "{sets:?}");
+    assert_eq!(names(client.ask("COMMAND LIST FILTERBY MODULE nosuch")), [""; 0]);
+    let mut found = names(client.ask("command list filterby pattern GET*"));
+    found.sort_unstable();
+    assert_eq!(found, ["get", "getdel", "getex", "getrange", "getset"]);
+    let [reads, writes, hashes] =
+        ["read", "write", "HASH"].map(|name| names(client.ask(&format!("COMMAND LIST FILTERBY ACLCAT {name}"))));
+    assert!(reads.contains(&"get".into()) && !reads.contains(&"getset".into()));
+    assert!(
+        writes.contains(&"getset".into()) && !writes.contains(&"get".into()) && writes.len() + reads.len() < all.len()
+    );
+    assert!(hashes.iter().all(|name| name.starts_with('h')) && hashes.len() == 16, "{hashes:?}");
+    assert_eq!(names(client.ask("COMMAND LIST FILTERBY ACLCAT nosuch")), [""; 0]);
+    for wrong in ["FILTERBY", "FILTERBY PATTERN", "FILTERBY SIZE 1", "BY PATTERN *", "FILTERBY PATTERN * *"] {
+        assert_eq!(client.ask(&format!("COMMAND LIST {wrong}")), Said::Error("ERR syntax error".into()), "{wrong}");
+    }
+}
+
+#[test]
+fn a_client_that_wants_no_replies_gets_none_and_its_writes_hold() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    assert_eq!(client.ask("CLIENT REPLY ON"), ok());
+    assert!(matches!(client.ask("CLIENT REPLY MAYBE"), Said::Error(_)));
+    // Neither the word nor what comes next is answered, an error included; then all is as it was.
+    client.send(b"CLIENT REPLY SKIP\r\nSET a 1\r\nGET a\r\nCLIENT REPLY SKIP\r\nNOSUCH\r\nECHO after\r\n");
+    assert_eq!((client.read(), client.read()), (bulk("1"), bulk("after")));
+    client.send(b"SET b 1\r\nCLIENT REPLY OFF\r\nSET b 2\r\nINCR b\r\nNOSUCH\r\nCLIENT REPLY SKIP\r\nMULTI\r\nSET c 1\r\nEXEC\r\n");
+    client.send(b"SET d 1\r\nSET d 2\r\nCLIENT REPLY ON\r\nMGET b c d\r\n");
+    let said = (client.read(), client.read(), client.read());
+    assert_eq!(said, (ok(), ok(), bulks(&["3", "1", "2"])), "SET b 1, CLIENT REPLY ON and MGET");
+    client.ask("MULTI");
+    client.ask("CLIENT REPLY OFF");
+    let Said::Array(replies) = client.ask("EXEC") else { panic!() };
+    assert!(matches!(&replies[0], Said::Error(said) if said.contains("CLIENT REPLY is no part of a transaction")));
+    client.send(b"CLIENT REPLY OFF\r\nSET e 1\r\n");
+    assert_eq!(client.ask("RESET"), Said::Simple("RESET".into()), "which begins anew");
+    assert_eq!(client.ask("GET e"), bulk("1"));
+}

@@ -199,3 +199,23 @@ fn collections_of_other_faces_are_searched_by_words_and_vectors() {
     let Said::Array(collections) = client.ask("NH.COLLECTIONS") else { panic!() };
     assert!(matches!(&collections[0], Said::Map(facts) if facts.contains(&(bulk("records"), Said::Int(3)))));
 }
+
+#[test]
+fn no_vector_is_refused_for_what_its_projection_makes_of_it() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    for set in 0..40 {
+        for (element, values) in
+            [("a", "1 0 0 1"), ("b", "1 -1 1 -1"), ("c", "0 0 0 1e-45"), ("d", "3e38 3e38 3e38 3e38")]
+        {
+            assert_eq!(
+                client.ask(&format!("VADD v{set} REDUCE 2 VALUES 4 {values} {element}")),
+                Said::Int(1),
+                "{values}"
+            );
+            let Said::Array(found) = client.ask(&format!("VSIM v{set} VALUES 4 {values} COUNT 4")) else { panic!() };
+            assert!(found.contains(&bulk(element)));
+        }
+    }
+    assert!(matches!(client.ask("VADD v0 REDUCE 2 VALUES 4 0 0 0 0 e"), Said::Error(said) if said.contains("zeros")));
+}

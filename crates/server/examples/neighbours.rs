@@ -23,11 +23,7 @@ fn main() {
     let seconds = std::env::args().nth(1).map_or(5, |seconds| seconds.parse::<u64>().expect("a number"));
     let time = Duration::from_secs(seconds);
     let folder = tempfile::tempdir().expect("a folder");
-    prepare(folder.path());
-    let tokens = NAMES.map(|name| {
-        let new = NewKey { tenant: name.into(), ..NewKey::new(name, Scopes::new([Scope::Read, Scope::Write])) };
-        KeyFile::of(folder.path()).create(new, Timestamp::now()).expect("a key").1.0
-    });
+    let tokens = prepare(folder.path());
     let runtime =
         tokio::runtime::Builder::new_multi_thread().max_blocking_threads(80).enable_all().build().expect("threads");
     let config = Config {
@@ -82,10 +78,11 @@ fn report(what: &str, (p50, p95): (Duration, Duration), idle: (Duration, Duratio
     println!("{what:<22} {:>10} {:>10} {times:>8.2}   {neighbour}", p50.as_micros(), p95.as_micros());
 }
 
-fn prepare(folder: &std::path::Path) {
+/// Makes the tenants; the tokens that open their data.
+fn prepare(folder: &std::path::Path) -> [String; NAMES.len()] {
     let mut random = fastrand::Rng::with_seed(1);
     let database = Database::open(folder, Options::default()).expect("a folder");
-    for name in NAMES {
+    let tokens = NAMES.map(|name| {
         let tenant = database.create_tenant(name).expect("a tenant");
         let options =
             CollectionOptions { embedder: EmbedderChoice::None, dim: Some(DIM), ..CollectionOptions::default() };
@@ -97,8 +94,11 @@ fn prepare(folder: &std::path::Path) {
         points.optimize(None).expect("merged");
         let keys = tenant.kv("redis.0").expect("keys").with_durability(nuthatch_engine::Durability::Os);
         (0..KEYS).for_each(|at| keys.put(format!("k{at}"), [b'v'; 100]).expect("stored"));
-    }
+        let new = NewKey::new(name, Scopes::new([Scope::Read, Scope::Write])).of(&tenant);
+        KeyFile::of(folder).create(new, Timestamp::now()).expect("a key").1.0
+    });
     database.close().expect("closed");
+    tokens
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -48,6 +48,8 @@ const TENANT: HeaderName = HeaderName::from_static("x-nuthatch-tenant");
 /// As of which moment a read is answered.
 pub const SNAPSHOT: HeaderName = HeaderName::from_static("x-nuthatch-snapshot");
 
+/// A caller with any key that holds: for what a key may know of itself.
+pub struct Known(pub Caller);
 /// A caller who may read, and asks what is there now.
 pub struct Reading(pub Caller);
 /// A caller who may write.
@@ -228,7 +230,11 @@ impl Caller {
 
     /// The tenant's data, and its turn where it has limits.
     fn turn(&self) -> EngineResult<Result<(Database, Option<Turn>), Problem>> {
-        let database = database_of(&self.database, &self.tenant)?;
+        let database = match (self.is_operator, self.tenant.as_str()) {
+            // Named in a header: whoever may name any tenant may know that there is none.
+            (true, tenant) if tenant != TENANT_DEFAULT => self.database.tenant(tenant)?,
+            (_, tenant) => database_of(&self.database, tenant, self.key.as_deref())?,
+        };
         Ok(self.turn_in(&database)?.map(|turn| (database, turn)))
     }
 
@@ -246,7 +252,7 @@ impl Caller {
     ) -> EngineResult<Result<Looked<T>, Problem>> {
         let database = match self.tenant.as_str() {
             TENANT_DEFAULT => Some(self.database.clone()),
-            tenant => self.database.tenant_at_hand(tenant)?,
+            tenant => self.database.tenant_at_hand(tenant)?.filter(|found| may_open(self.key.as_deref(), found)),
         };
         let Some(database) = database else { return Ok(Ok(Looked::Unknown)) };
         let turn = match self.turn_in(&database)? {
@@ -283,13 +289,17 @@ impl Caller {
     }
 
     fn of(parts: &Parts, shared: &Arc<Shared>, wanted: Scope) -> Result<Self, Problem> {
-        let caller = Self::identify(parts, shared, Some(wanted))?.allowed(wanted)?;
+        Self::identify(parts, shared, Some(wanted))?.allowed(wanted)?.about_now(parts)
+    }
+
+    /// The same caller, who names no snapshot.
+    fn about_now(self, parts: &Parts) -> Result<Self, Problem> {
         match parts.headers.contains_key(SNAPSHOT) {
             // An answer of another moment than the one that was asked for would be wrong.
             true => Err(Problem::invalid(format!(
                 "this address takes no header `{SNAPSHOT}`; it is about what is there now"
             ))),
-            false => Ok(caller),
+            false => Ok(self),
         }
     }
 
@@ -321,7 +331,11 @@ impl Caller {
             }
         };
         let is_operator = tenant == TENANT_DEFAULT;
+        let own = tenant.clone();
         let tenant = tenant_asked_for(&parts.headers, tenant, &scopes)?;
+        if tenant != own {
+            notes.detail("for", tenant.as_str());
+        }
         let database = shared.database()?.clone();
         let work = Work::Read;
         Ok(Self { shared: shared.clone(), database, tenant, is_operator, scopes, key, work, notes })
@@ -350,17 +364,25 @@ fn tenant_asked_for(headers: &HeaderMap, own: String, scopes: &Scopes) -> Result
 /// The data that a tenant sees.
 ///
 /// # Errors
-/// `NotFound` without such a tenant, in the same words for every name: who has tenants is nobody else's business.
-pub fn database_of(database: &Database, tenant: &str) -> EngineResult<Database> {
+/// `NotFound` without such a tenant, in the same words for every name: who has tenants is nobody else's business. Nor is one that
+/// has the name of another, which the key was made for.
+pub fn database_of(database: &Database, tenant: &str, key: Option<&Key>) -> EngineResult<Database> {
+    let none = || Error::not_found("this server has no data of the key's tenant; ask whoever made the key");
     match tenant {
         TENANT_DEFAULT => Ok(database.clone()),
-        tenant => database.tenant(tenant).map_err(|error| match error.kind {
-            ErrorKind::NotFound | ErrorKind::Invalid => {
-                Error::not_found("this server has no data of the key's tenant; ask whoever made the key")
-            }
-            _ => error,
-        }),
+        tenant => {
+            let found = database.tenant(tenant).map_err(|error| match error.kind {
+                ErrorKind::NotFound | ErrorKind::Invalid => none(),
+                _ => error,
+            })?;
+            may_open(key, &found).then_some(found).ok_or_else(none)
+        }
     }
+}
+
+/// An administrator's key of the default tenant opens every other's data; that it has the scope was looked at before.
+fn may_open(key: Option<&Key>, found: &Database) -> bool {
+    key.is_none_or(|key| key.tenant == TENANT_DEFAULT || key.opens(found))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -405,6 +427,14 @@ fn is_this_machine(authority: &str) -> bool {
         None => authority.rsplit_once(':').map_or(authority, |(host, _)| host),
     };
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+impl FromRequestParts<Arc<Shared>> for Known {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
+        Caller::identify(parts, shared, None)?.about_now(parts).map(Self)
+    }
 }
 
 impl FromRequestParts<Arc<Shared>> for Reading {

@@ -10,13 +10,14 @@ use jiff::Timestamp;
 use nuthatch_engine::{Database, Error, Result as EngineResult};
 use nuthatch_resp::{Gate, Grant, Pass, Refused, Scopes, Server, Settings, Stream, Tenant, Turn, Wrap};
 use parking_lot::Mutex;
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::{ServerConnection, StreamOwned};
 use tracing::error;
 
 use crate::access::{Key, Place, Scope, TENANT_DEFAULT, Turn as Counted, Verdict, Work};
 use crate::audit::{Entry, Outcome, Who};
 use crate::behind::GivingWay;
 use crate::caller::database_of;
+use crate::listener::Tls;
 use crate::shared::Shared;
 
 /// The user of a client that gives a password alone.
@@ -26,19 +27,20 @@ const USER_DEFAULT: &str = "default";
 ///
 /// # Errors
 /// `Internal` when the system gives no thread.
-pub fn start(listener: TcpListener, tls: Option<Arc<ServerConfig>>, shared: &Arc<Shared>) -> EngineResult<Server> {
+pub fn start(listener: TcpListener, tls: Option<Arc<Tls>>, shared: &Arc<Shared>) -> EngineResult<Server> {
     let settings = Settings {
         durability: shared.config.redis_durability,
         connections_max: shared.config.connections_max,
         input_bytes_max: usize::try_from(shared.config.bodies_memory_bytes).unwrap_or(usize::MAX),
         stalled_after: shared.config.body_timeout,
+        counts: shared.redis.clone(),
         ..Settings::default()
     };
     let gate = Arc::new(KeyGate { shared: shared.clone(), tenants: Mutex::default() });
     let wrap: Box<Wrap> = match tls {
         None => Box::new(|socket| Ok(Box::new(socket))),
-        Some(config) => Box::new(move |socket| {
-            let connection = ServerConnection::new(config.clone()).map_err(io::Error::other)?;
+        Some(tls) => Box::new(move |socket| {
+            let connection = ServerConnection::new(tls.for_redis()).map_err(io::Error::other)?;
             Ok(Box::new(Encrypted(StreamOwned::new(connection, socket))))
         }),
     };
@@ -69,7 +71,7 @@ impl KeyGate {
             }
         };
         let all = self.shared.database().map_err(|_| Refused::Wrong)?;
-        let database = database_of(all, tenant).map_err(refused)?;
+        let database = database_of(all, tenant, key.as_deref()).map_err(refused)?;
         let pass = KeyPass {
             shared: self.shared.clone(),
             from,
@@ -112,6 +114,21 @@ impl KeyGate {
     }
 }
 
+impl KeyGate {
+    /// In the audit log, within its budget for those who do not run the server. A user is named only if there is one of that name: what is
+    /// typed there may be a password.
+    fn note_refused(&self, from: SocketAddr, user: &str, why: Refused) {
+        let is_one = user == USER_DEFAULT || matches!(self.shared.ring.find_user(user, Timestamp::now()), Ok(Some(_)));
+        let who = Who { address: Some(from.to_string()), ..Who::default() };
+        let kind = match why {
+            Refused::Wrong => "wrongpass",
+            Refused::TooMany => "limit",
+        };
+        let entry = Entry::new("redis", who, "redis.auth", if is_one { user } else { "" });
+        self.shared.audit.note(entry.ended(Outcome::Refused, kind), false);
+    }
+}
+
 impl Gate for KeyGate {
     fn stranger(&self, from: SocketAddr) -> Option<Grant> {
         match self.shared.wants_keys() {
@@ -125,7 +142,8 @@ impl Gate for KeyGate {
             error!(kind = error.kind.name(), "the keys cannot be read: {error}");
             Err(Refused::Wrong)
         });
-        self.grant(from, user, Some(found?))
+        let granted = found.and_then(|key| self.grant(from, user, Some(key)));
+        granted.inspect_err(|why| self.note_refused(from, user, *why))
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use nuthatch_engine::{Database, Result as EngineResult};
 use nuthatch_mcp::Streams;
+use nuthatch_resp::Counts;
 use tokio::sync::watch;
 
 use crate::access::{Passwords, Ring, Shares, Turns};
@@ -20,6 +21,8 @@ pub struct Shared {
     pub config: Config,
     pub admission: Arc<Admission>,
     pub metrics: Metrics,
+    /// What the Redis listener counts, where there is one.
+    pub redis: Arc<Counts>,
     pub ring: Ring,
     pub turns: Turns,
     pub shares: Arc<Shares>,
@@ -45,6 +48,7 @@ impl Shared {
             config,
             admission,
             metrics: Metrics::default(),
+            redis: Arc::default(),
             ring,
             turns: Turns::default(),
             shares,

@@ -222,6 +222,10 @@ class CollectionReads:
         )
         return Page([records.of_parts(parts, text, payload) for parts in found], next_cursor)
 
+    def __contains__(self, id: object) -> bool:
+        # Without this, `in` would compare the id with every record.
+        return self._core.get_records([arguments.text("id", id)], False)[0] is not None
+
     def __iter__(self) -> Iterator[Record]:
         yield from all_of(self.scan(), lambda cursor: self.scan(cursor=cursor))
 

@@ -204,14 +204,15 @@ class Receipt:
     collection: str | None
     #: Records that ``erase`` or ``drop_tenant`` deleted first; None for a plain ``reclaim``.
     deleted_records: int | None
-    #: Snapshots and transactions from before, of whatever tenant, that were ended.
-    ended_snapshots: int
+    #: Snapshots and transactions from before, of whatever tenant, that were ended. A server tells a tenant's key nothing of
+    #: others: None here, for the folder's bytes, too, and of the files those of the tenant's own indexes.
+    ended_snapshots: int | None
     #: By collection, the last change that the new files account for.
     sequences: dict[str, int]
     removed: list[RemovedFile]
     written: list[WrittenFile]
-    bytes_before: int
-    bytes_after: int
+    bytes_before: int | None
+    bytes_after: int | None
     #: BLAKE3 of everything else in it.
     checksum: str
 
@@ -283,7 +284,9 @@ def receipt(parts: dict[str, Any]) -> Receipt:
     removed = [RemovedFile(**file) for file in parts["removed"]]
     written = [WrittenFile(**file) for file in parts["written"]]
     rest = {name: value for name, value in parts.items() if name != "version"}
-    return Receipt(**{**rest, "removed": removed, "written": written})
+    # What a server does not tell a tenant.
+    untold = {"ended_snapshots": None, "bytes_before": None, "bytes_after": None}
+    return Receipt(**{**untold, **rest, "removed": removed, "written": written})
 
 
 def doctor(parts: dict[str, Any]) -> Doctor:

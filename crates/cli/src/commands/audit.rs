@@ -8,7 +8,7 @@ use nuthatch_server::{AuditEntry, AuditFile, AuditOutcome};
 use crate::args::Globals;
 use crate::exit::{Failure, Outcome};
 use crate::folder;
-use crate::output::{self, BAD, BOLD, DIM, GOOD, Out, plain};
+use crate::output::{self, BAD, BOLD, DIM, GOOD, Out, name, plain};
 
 #[derive(Args)]
 pub struct Audit {
@@ -61,21 +61,22 @@ fn show(out: &mut Out, entry: &AuditEntry) -> std::io::Result<()> {
         "{DIM}{}{DIM:#}  {style}{}{style:#}  {BOLD}{}{BOLD:#}",
         entry.time,
         entry.outcome.name(),
-        plain(&entry.action)
+        name(&entry.action)
     )?;
     if !entry.target.is_empty() {
-        write!(out, " {}", plain(&entry.target))?;
+        write!(out, " {}", name(&entry.target))?;
     }
     if let Some(kind) = &entry.kind {
-        write!(out, " ({})", plain(kind))?;
+        write!(out, " ({})", name(kind))?;
     }
     let who = match entry.face.as_str() {
         "server" => "the server".to_string(),
         _ => entry.who.to_string(),
     };
-    write!(out, "  {DIM}{} by {}", entry.face, plain(&who))?;
-    for (name, value) in &entry.details {
-        write!(out, "  {}={}", plain(name), plain(&value.to_string()))?;
+    write!(out, "  {DIM}{} by {}", entry.face, name(&who))?;
+    for (what, value) in &entry.details {
+        // As JSON: nothing in it ends the line.
+        write!(out, "  {}={}", name(what), plain(&value.to_string()))?;
     }
     if entry.left_out > 0 {
         write!(out, "  ({} more of theirs were not written)", entry.left_out)?;

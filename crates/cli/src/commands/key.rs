@@ -15,7 +15,7 @@ use crate::acts::Act;
 use crate::args::Globals;
 use crate::exit::{Failure, Outcome};
 use crate::folder;
-use crate::output::{self, BOLD, DIM, Out, plain};
+use crate::output::{self, BOLD, DIM, Out, name};
 
 #[derive(Args)]
 pub struct KeyCommand {
@@ -102,12 +102,8 @@ impl KeyCommand {
         match &self.command {
             What::Create(create) => {
                 let folder = folder::made(globals)?;
-                let new = NewKey {
-                    name: create.name.clone(),
-                    tenant: create.tenant.clone(),
-                    scopes: Scopes::new(create.scopes.clone()),
-                    expires_in: create.expires_in,
-                };
+                let new = NewKey::new(create.name.as_str(), Scopes::new(create.scopes.clone()));
+                let new = create.of_tenant(NewKey { expires_in: create.expires_in, ..new }, globals)?;
                 let act = Act::new(globals, &folder, "key.create", &create.name)
                     .detail("for", create.tenant.as_str())
                     .detail("scopes", new.scopes.to_string())
@@ -151,6 +147,19 @@ impl KeyCommand {
                 Ok(Outcome::Done)
             }
         }
+    }
+}
+
+impl Create {
+    /// The key, for the tenant that has the name now.
+    fn of_tenant(&self, new: NewKey, globals: &Globals) -> Result<NewKey, Failure> {
+        if self.tenant == TENANT_DEFAULT {
+            return Ok(new);
+        }
+        let database = folder::open_whole(globals)?;
+        let new = new.of(&database.tenant(&self.tenant)?);
+        database.close()?;
+        Ok(new)
     }
 }
 
@@ -216,7 +225,7 @@ impl List {
             };
             let with = if key.argon2id.is_some() { "  password" } else { "" };
             let about = format!("{}  {}{with}", key.tenant, key.scopes);
-            writeln!(out, "{BOLD}{}{BOLD:#}  {}  {DIM}{about}  {state}{DIM:#}", key.id, plain(&key.name))?;
+            writeln!(out, "{BOLD}{}{BOLD:#}  {}  {DIM}{about}  {state}{DIM:#}", key.id, name(&key.name))?;
         }
         if keys.is_empty() {
             output::note("No keys.");

@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
+use jiff::Timestamp;
 use nuthatch_engine::{Error, TenantInfo, TenantLimits};
+use nuthatch_server::KeyFile;
 use serde_json::{Value, json};
 
 use crate::acts::Act;
@@ -153,7 +155,10 @@ impl Tenant {
         }
         let database = folder::open_whole(globals)?;
         let act = Act::new(globals, database.folder(), "tenant.drop", &args.name);
-        let receipt = act.end(database.drop_tenant(&args.name), reclaim::noted)?;
+        let dropped = KeyFile::of(database.folder()).drop_tenant(&database, &args.name, Timestamp::now());
+        let (receipt, _) = act.end(dropped, |(receipt, ended_keys)| {
+            [reclaim::noted(receipt), vec![("ended_keys", json!(ended_keys))]].concat()
+        })?;
         database.close()?;
         match self.json {
             true => output::json(out, &receipt)?,

@@ -14,6 +14,7 @@ mod hostile;
 mod interrupted;
 mod key_values;
 mod mcp;
+mod mcp_streams;
 mod optimizing;
 mod output;
 mod removing;

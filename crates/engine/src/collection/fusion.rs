@@ -5,8 +5,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::collection::request::{Leg, Legs};
+use roaring::RoaringTreemap;
+
+use crate::collection::request::{LIMIT_MAX, Leg, Legs};
 use crate::{Error, Result};
+
+/// Candidates of each leg that the first hits are ranked by: ranks below that hardly move a fused score.
+const WINDOW_MIN: usize = 100;
+
+/// Candidates of each leg that hits down to this depth are ranked by: a hundred, twice as many, and so on.
+pub(crate) fn window(depth: usize) -> usize {
+    (WINDOW_MIN * depth.div_ceil(WINDOW_MIN).max(1).next_power_of_two()).min(LIMIT_MAX)
+}
 
 /// How several legs become one score: that of the text, and those of vectors, each with the vectors' weight. A leg that did not find
 /// a row adds nothing to it.
@@ -97,8 +107,27 @@ impl Fusion {
         Ok(())
     }
 
+    /// The ranking down to some depth, of legs of at least [`window`] candidates, each best first. It is the same ranking whatever the
+    /// depth, so that pages neither repeat a hit nor miss one: the first hundred hits are the best of the first hundred candidates of
+    /// each leg, the next hundred the best others of the first two hundred, and so on, each time twice as many.
+    pub(crate) fn rank(&self, legs: &[(LegKind<'_>, &[Found])], depth: usize) -> Vec<(u64, f32, Legs)> {
+        let (mut ranked, mut taken) = (Vec::new(), RoaringTreemap::new());
+        let mut size = window(1);
+        loop {
+            let first: Vec<_> = legs.iter().map(|(kind, leg)| (*kind, &leg[..leg.len().min(size)])).collect();
+            let others = self.fuse(&first).into_iter().filter(|(row, ..)| !taken.contains(*row));
+            let more: Vec<_> = others.take(size - ranked.len()).collect();
+            taken.extend(more.iter().map(|(row, ..)| *row));
+            ranked.extend(more);
+            if size >= window(depth) {
+                return ranked;
+            }
+            size = window(size + 1);
+        }
+    }
+
     /// Legs, each best first, into one list, best first; ties by row.
-    pub(crate) fn fuse(&self, legs: &[(LegKind<'_>, &[Found])]) -> Vec<(u64, f32, Legs)> {
+    fn fuse(&self, legs: &[(LegKind<'_>, &[Found])]) -> Vec<(u64, f32, Legs)> {
         let (text_weight, vector_weight) = self.weights();
         let mut rows: BTreeMap<u64, (f32, Legs)> = BTreeMap::new();
         for (kind, leg) in legs {
@@ -159,5 +188,29 @@ mod tests {
         assert_eq!(fused[0].0, 3);
         assert!(Fusion::named("rrf", 0.0, 0.0).is_err() && Fusion::named("rrf", f32::NAN, 1.0).is_err());
         assert!(Fusion::named("best", 1.0, 1.0).is_err());
+    }
+
+    #[test]
+    fn pages_of_any_size_are_of_one_ranking() {
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut of = |rows: std::ops::Range<u64>| {
+            let mut rows: Vec<u64> = rows.collect();
+            random.shuffle(&mut rows);
+            leg(&rows.iter().zip(0..).map(|(row, at)| (*row, 1000.0 - at as f32)).collect::<Vec<_>>())
+        };
+        let (text, vector) = (of(0..700), of(300..1000));
+        for fusion in ["rrf", "weighted", "normalised"].map(|name| Fusion::named(name, 1.0, 2.0).unwrap()) {
+            let down_to = |depth: usize| {
+                let legs = [&text, &vector].map(|leg| &leg[..leg.len().min(window(depth))]);
+                let ranked = fusion.rank(&[(LegKind::Text, legs[0]), (LegKind::Vector, legs[1])], depth);
+                ranked.into_iter().take(depth).map(|(row, ..)| row).collect::<Vec<_>>()
+            };
+            let all = down_to(2000);
+            assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), 1000, "each once");
+            for depth in [1, 10, 99, 100, 101, 150, 200, 201, 399, 400, 999, 1000] {
+                assert_eq!(down_to(depth), all[..depth], "{fusion:?} to {depth}");
+            }
+        }
+        assert_eq!((window(0), window(100), window(101), window(201), window(10_000)), (100, 100, 200, 400, 10_000));
     }
 }

@@ -11,7 +11,7 @@ use roaring::RoaringTreemap;
 
 use crate::collection::explain::{Explain, TextPlan, VectorPlan};
 use crate::collection::field::{Field, Fields};
-use crate::collection::fusion::{Found, LegKind};
+use crate::collection::fusion::{self, Found, LegKind};
 use crate::collection::place::Place;
 use crate::collection::request::{Answer, Hit, Leg, Legs, Mode, Search};
 use crate::collection::state::{Health, Matching, SegmentView};
@@ -21,8 +21,6 @@ use crate::database::{Room, SMALL_BYTES_MAX};
 use crate::process::caller;
 use crate::{Error, Result};
 
-/// Candidates per leg of a hybrid search at least: ranks below that hardly move a fused score.
-const HYBRID_DEPTH_MIN: usize = 100;
 /// What a candidate of one leg takes on its way through comparing and ranking.
 const CANDIDATE_BYTES: usize = 128;
 /// Times a search is begun anew when a row vanished under it, before it answers with what is left.
@@ -193,7 +191,7 @@ impl Core {
     /// What a search may come to hold: candidates, and hits with what they carry.
     fn reckon(&self, place: Place<'_>, search: &Search, query: &Query<'_>) -> u64 {
         let of = |rows: usize| {
-            let depth = search.depth().max(HYBRID_DEPTH_MIN).min(rows);
+            let depth = fusion::window(search.depth()).min(rows);
             let candidates = depth * (query.legs.len() + 1) * CANDIDATE_BYTES;
             self.reckon_records(search.limit.min(rows), search.include.vector) + candidates as u64
         };
@@ -214,7 +212,7 @@ impl Core {
         room: &mut Room<'_>,
     ) -> std::result::Result<(Answer, bool), Trouble> {
         let leg_depth = match query.mode == Mode::Hybrid || query.legs.len() > 1 {
-            true => search.depth().max(HYBRID_DEPTH_MIN),
+            true => fusion::window(search.depth()),
             false => search.depth(),
         } + usize::from(query.exclude.is_some());
         let stop = || search.is_over(deadline);
@@ -316,7 +314,7 @@ impl Core {
             several => {
                 explain.fusion = Some(search.fusion.name().into());
                 let several: Vec<_> = several.iter().map(|(kind, leg)| (*kind, &leg[..])).collect();
-                search.fusion.fuse(&several)
+                search.fusion.rank(&several, search.depth())
             }
         };
 

@@ -4,7 +4,7 @@ use crate::Result;
 use crate::database::{Database as LocalDatabase, Receipt};
 use crate::process::database::Database;
 use crate::process::request::Request;
-use crate::tenant::{TenantInfo, TenantLimits, TenantPlace, TenantUsage};
+use crate::tenant::{DEFAULT, TenantInfo, TenantLimits, TenantPlace, TenantUsage};
 
 impl Database {
     /// Makes a tenant without limits, and gives the handle of its data.
@@ -31,6 +31,11 @@ impl Database {
     /// Whose handle this is; `None` for the default tenant's.
     pub fn tenant_name(&self) -> Option<&str> {
         self.route().tenant().map(|tenant| tenant.name.as_str())
+    }
+
+    /// The number of the tenant whose handle this is. One that is dropped and made anew has another: no number is given twice.
+    pub fn tenant_number(&self) -> u32 {
+        self.route().tenant().map_or(DEFAULT, |tenant| tenant.number)
     }
 
     /// Names of all tenants, sorted; the default tenant has none.

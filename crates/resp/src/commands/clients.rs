@@ -8,6 +8,7 @@ use crate::commands::connections::client_name;
 use crate::failure::{Failure, Outcome};
 use crate::number;
 use crate::protocol::Reply;
+use crate::replies::Replies;
 use crate::session::Session;
 use crate::words::Words;
 
@@ -16,7 +17,7 @@ pub(crate) fn client(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Re
     let subcommand = words.option()?;
     let rest = words.rest();
     match (subcommand.as_str(), rest) {
-        ("ID", []) => Ok(Reply::Int(session.client.id as i64)),
+        ("ID", []) => Ok(Reply::Int(session.client.id() as i64)),
         ("GETNAME", []) => {
             let name = session.client.about.lock().name.clone();
             Ok(if name.is_empty() { Reply::Null } else { Reply::bulk(name) })
@@ -28,7 +29,10 @@ pub(crate) fn client(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Re
         ("SETINFO", [what, value]) => set_info(session, what, value),
         ("INFO", []) => Ok(Reply::Text(session.client.line() + "\n")),
         ("LIST", _) => {
-            allowed(session)?;
+            if let Err(failure) = allowed(session) {
+                session.account("redis.client.list", "", Some(&failure));
+                return Err(failure);
+            }
             list(session, words)
         }
         ("KILL", [_, ..]) => {
@@ -36,7 +40,7 @@ pub(crate) fn client(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Re
             session.account("redis.client.kill", "", killed.as_ref().err());
             killed
         }
-        ("REPLY", [mode]) if mode.eq_ignore_ascii_case(b"ON") => Ok(Reply::OK),
+        ("REPLY", [mode]) => reply(session, mode),
         // Nothing is evicted, and nothing remembers when it was last read.
         ("NO-EVICT" | "NO-TOUCH", [_]) => Ok(Reply::OK),
         ("ID" | "GETNAME" | "SETNAME" | "SETINFO" | "INFO" | "KILL" | "REPLY" | "NO-EVICT" | "NO-TOUCH", _) => {
@@ -44,6 +48,21 @@ pub(crate) fn client(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Re
         }
         _ => Err(Failure::error(format!("unknown subcommand '{subcommand}'. Try CLIENT LIST."))),
     }
+}
+
+/// CLIENT REPLY ON | OFF | SKIP
+fn reply(session: &mut Session, mode: &[u8]) -> Outcome<Reply> {
+    if session.within {
+        return Err(Failure::error("CLIENT REPLY is no part of a transaction; send it before MULTI"));
+    }
+    session.replies = match mode.to_ascii_uppercase().as_slice() {
+        b"ON" => Replies::On,
+        b"OFF" => Replies::Off,
+        b"SKIP" if session.replies == Replies::Off => Replies::Off,
+        b"SKIP" => Replies::SkipNext,
+        _ => return Err(Failure::syntax()),
+    };
+    Ok(Reply::OK)
 }
 
 fn allowed(session: &Session) -> Outcome<()> {
@@ -83,7 +102,7 @@ fn list(session: &Session, mut words: Words<'_>) -> Outcome<Reply> {
                 while !words.is_empty() {
                     ids.push(id(words.word()?)?);
                 }
-                clients.retain(|client| ids.contains(&client.id));
+                clients.retain(|client| ids.contains(&client.id()));
             }
             _ => return Err(Failure::syntax()),
         }
@@ -112,7 +131,7 @@ fn kill(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Reply> {
         match option.as_str() {
             "ID" => {
                 let id = id(value)?;
-                clients.retain(|client| client.id == id);
+                clients.retain(|client| client.id() == id);
             }
             "ADDR" => clients.retain(|client| client.address.to_string() == text),
             "LADDR" => clients.retain(|client| client.local.to_string() == text),
@@ -129,7 +148,7 @@ fn kill(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Reply> {
         }
     }
     if skip_me {
-        clients.retain(|client| client.id != session.client.id);
+        clients.retain(|client| client.place != session.client.place);
     }
     Ok(Reply::count(end(session, &clients)))
 }
@@ -137,7 +156,7 @@ fn kill(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Reply> {
 /// Ends connections; this one after its reply.
 fn end(session: &mut Session, clients: &[Arc<Client>]) -> usize {
     for client in clients {
-        match client.id == session.client.id {
+        match client.place == session.client.place {
             true => session.end(),
             false => client.kill(),
         }

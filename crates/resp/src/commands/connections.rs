@@ -60,16 +60,17 @@ pub(crate) fn hello(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Rep
             Err(_) => return Err(Failure::error("Protocol version is not an integer or out of range")),
         };
     }
-    let mut name = None;
+    let (mut name, mut login) = (None, None);
     while !words.is_empty() {
         match words.option()?.as_str() {
-            "AUTH" => {
-                let (user, password) = (words.word()?, words.word()?);
-                enter(session, user, password)?;
-            }
+            "AUTH" => login = Some((words.word()?, words.word()?)),
             "SETNAME" => name = Some(client_name(words.word()?)?),
             other => return Err(Failure::error(format!("Syntax error in HELLO option '{}'", other.to_lowercase()))),
         }
+    }
+    // Whoever asks for something else that is wrong has not come in.
+    if let Some((user, password)) = login {
+        enter(session, user, password)?;
     }
     if !session.is_authenticated() {
         return Err(Failure::new(
@@ -87,7 +88,7 @@ pub(crate) fn hello(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Rep
         (Reply::bulk("server"), Reply::bulk("nuthatch")),
         (Reply::bulk("version"), Reply::bulk(REDIS_VERSION)),
         (Reply::bulk("proto"), Reply::Int(version)),
-        (Reply::bulk("id"), Reply::Int(session.client.id as i64)),
+        (Reply::bulk("id"), Reply::Int(session.client.id() as i64)),
         (Reply::bulk("mode"), Reply::bulk("standalone")),
         (Reply::bulk("role"), Reply::bulk("master")),
         (Reply::bulk("modules"), Reply::Array(Vec::new())),
@@ -106,9 +107,13 @@ pub(crate) fn client_name(name: &[u8]) -> Outcome<String> {
 fn enter(session: &mut Session, user: &[u8], password: &[u8]) -> Outcome<()> {
     let wrong = || Failure::new("WRONGPASS", "invalid username-password pair or user is disabled.");
     let user = std::str::from_utf8(user).map_err(|_| wrong())?;
-    let grant = session.shared.gate.authenticate(session.client.address, user, password).map_err(|why| match why {
-        Refused::Wrong => wrong(),
-        Refused::TooMany => Failure::error("too many passwords have been tried; wait a while"),
+    let shared = session.shared.clone();
+    let grant = shared.gate.authenticate(session.client.address, user, password).map_err(|why| {
+        shared.settings.counts.login_failed();
+        match why {
+            Refused::Wrong => wrong(),
+            Refused::TooMany => Failure::error("too many passwords have been tried; wait a while"),
+        }
     })?;
     session.enter(grant)
 }

@@ -1,10 +1,8 @@
 //! What the server is and how it is set: INFO, CONFIG, TIME.
 
-use std::sync::atomic::Ordering;
-
 use nuthatch_engine::Durability;
 
-use crate::commands::REDIS_VERSION;
+use crate::commands::{REDIS_VERSION, Scope};
 use crate::failure::{Failure, Outcome};
 use crate::pattern;
 use crate::protocol::Reply;
@@ -12,7 +10,7 @@ use crate::session::Session;
 use crate::tenant::keyspace_name;
 use crate::words::Words;
 
-/// INFO [section …]
+/// INFO [section …]: of the server what everybody may know, and of counts the tenant's own.
 pub(crate) fn info(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Reply> {
     let wanted: Vec<String> = arguments.iter().map(|word| String::from_utf8_lossy(word).to_lowercase()).collect();
     let everything =
@@ -82,8 +80,10 @@ fn sections(session: &mut Session) -> Outcome<Vec<Section>> {
     let uptime = shared.started.elapsed().as_secs();
     let tenant = session.tenant()?;
     let there = tenant.database.keyspace_names()?;
+    // How many keys there are is for those who may read, as with DBSIZE.
+    let may_read = session.grant.as_ref().is_some_and(|grant| Scope::Read.allows(grant.scopes));
     let mut keys = Vec::new();
-    for number in (0..shared.settings.databases).filter(|number| there.contains(&keyspace_name(*number))) {
+    for number in (0..shared.settings.databases).filter(|number| may_read && there.contains(&keyspace_name(*number))) {
         let count = tenant.space(number)?.keyspace.count_estimate("")?;
         if count > 0 {
             keys.push(format!("db{number}:keys={count}"));
@@ -116,9 +116,8 @@ fn sections(session: &mut Session) -> Outcome<Vec<Section>> {
         (
             "Stats",
             vec![
-                format!("total_connections_received:{}", shared.clients.accepted.load(Ordering::Relaxed)),
-                format!("total_commands_processed:{}", shared.clients.commands.load(Ordering::Relaxed)),
-                format!("rejected_connections:{}", shared.clients.refused.load(Ordering::Relaxed)),
+                format!("total_connections_received:{}", tenant.connections()),
+                format!("total_commands_processed:{}", tenant.commands()),
             ],
         ),
         ("Replication", vec!["role:master".into(), "connected_slaves:0".into()]),

@@ -47,6 +47,8 @@ pub(crate) struct Spec {
     pub run: Run,
     /// Not queued by MULTI.
     pub runs_at_once: bool,
+    /// Refused by MULTI.
+    pub is_outside_multi: bool,
     /// For those who have not said who they are.
     pub needs_no_user: bool,
     /// Changes elements of vector sets.
@@ -59,6 +61,8 @@ pub(crate) enum Scope {
     Connection,
     Read,
     Write,
+    /// Writing, and telling what was there before or what follows from it.
+    ReadWrite,
     Admin,
 }
 
@@ -91,16 +95,25 @@ impl Scope {
             Self::Connection => true,
             Self::Read => scopes.read,
             Self::Write => scopes.write,
+            Self::ReadWrite => scopes.read && scopes.write,
             Self::Admin => scopes.admin,
         }
     }
 
     pub fn writes(self) -> bool {
-        self == Self::Write
+        matches!(self, Self::Write | Self::ReadWrite)
     }
 }
 
 impl Spec {
+    /// What it takes with these arguments.
+    pub fn scope_of(&self, arguments: &[Vec<u8>]) -> Scope {
+        match (self.name, arguments) {
+            ("SET", [_, _, options @ ..]) if set::tells_the_old_value(options) => Scope::ReadWrite,
+            _ => self.scope,
+        }
+    }
+
     /// It is EXEC.
     pub fn runs_queue(&self) -> bool {
         self.name == "EXEC"
@@ -133,8 +146,13 @@ impl Spec {
 
 /// The command of that name, however it is written.
 pub(crate) fn find(name: &[u8]) -> Option<&'static Spec> {
-    static NAMES: OnceLock<HashMap<&'static str, &'static Spec>> = OnceLock::new();
-    let names = NAMES.get_or_init(|| TABLE.iter().map(|spec| (spec.name, spec)).collect());
+    number_of(name).map(|number| &TABLE[number])
+}
+
+/// Its place in the table.
+pub(crate) fn number_of(name: &[u8]) -> Option<usize> {
+    static NAMES: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| TABLE.iter().enumerate().map(|(number, spec)| (spec.name, number)).collect());
     // No name is longer, and none is anything but ASCII.
     let mut upper = [0; 16];
     let upper = upper.get_mut(..name.len())?;

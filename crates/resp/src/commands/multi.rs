@@ -2,13 +2,13 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::protocol::Reply;
-use crate::session::{Queue, Session};
+use crate::session::Session;
 
 pub(crate) fn multi(session: &mut Session, _: &[Vec<u8>]) -> Outcome<Reply> {
     match &session.queue {
         Some(_) => Err(Failure::error("MULTI calls can not be nested")),
         None => {
-            session.queue = Some(Queue::default());
+            session.queue_up();
             Ok(Reply::OK)
         }
     }

@@ -51,6 +51,12 @@ pub(crate) fn expires_at(expiry: Expiry, now_ms: u64, command: &str) -> Outcome<
     moment.ok_or_else(|| Failure::error(format!("invalid expire time in '{command}' command")))
 }
 
+/// Whether SET with these options tells what was there: `GET` answers it, and a comparison answers a guess. Whatever may be read as
+/// such an option counts as one.
+pub(crate) fn tells_the_old_value(options: &[Vec<u8>]) -> bool {
+    [&b"GET"[..], b"IFEQ", b"IFNE"].iter().any(|name| options.iter().any(|word| word.eq_ignore_ascii_case(name)))
+}
+
 /// SET key value [NX | XX | IFEQ value | IFNE value] [GET] [EX s | PX ms | EXAT s | PXAT ms | KEEPTTL]
 pub(crate) fn set(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let (key, value) = (&call.arguments[0], &call.arguments[1]);

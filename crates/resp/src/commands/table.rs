@@ -75,7 +75,7 @@ pub(crate) static TABLE: &[Spec] = &[
         "Says who the client is.",
         Run::Session(connections::auth),
     )
-    .at_once()
+    .outside_multi()
     .for_strangers(),
     Spec::new(
         "HELLO",
@@ -86,7 +86,7 @@ pub(crate) static TABLE: &[Spec] = &[
         "Chooses the protocol, and says who the client is.",
         Run::Session(connections::hello),
     )
-    .at_once()
+    .outside_multi()
     .for_strangers(),
     Spec::new(
         "CLIENT",
@@ -208,7 +208,7 @@ pub(crate) static TABLE: &[Spec] = &[
     Spec::new(
         "GETDEL",
         2,
-        Scope::Write,
+        Scope::ReadWrite,
         ONE_KEY,
         "string",
         "Reads a string and deletes it.",
@@ -217,7 +217,7 @@ pub(crate) static TABLE: &[Spec] = &[
     Spec::new(
         "GETEX",
         -2,
-        Scope::Write,
+        Scope::ReadWrite,
         ONE_KEY,
         "string",
         "Reads a string and sets when it expires.",
@@ -226,7 +226,7 @@ pub(crate) static TABLE: &[Spec] = &[
     Spec::new(
         "GETSET",
         3,
-        Scope::Write,
+        Scope::ReadWrite,
         ONE_KEY,
         "string",
         "Sets a string and answers the old one.",
@@ -292,11 +292,27 @@ pub(crate) static TABLE: &[Spec] = &[
         "Writes a part of a string.",
         Run::Data(ranges::setrange),
     ),
-    Spec::new("INCR", 2, Scope::Write, ONE_KEY, "string", "Adds 1.", Run::Data(counters::incr)),
-    Spec::new("INCRBY", 3, Scope::Write, ONE_KEY, "string", "Adds a whole number.", Run::Data(counters::incrby)),
-    Spec::new("DECR", 2, Scope::Write, ONE_KEY, "string", "Takes 1 away.", Run::Data(counters::decr)),
-    Spec::new("DECRBY", 3, Scope::Write, ONE_KEY, "string", "Takes a whole number away.", Run::Data(counters::decrby)),
-    Spec::new("INCRBYFLOAT", 3, Scope::Write, ONE_KEY, "string", "Adds a number.", Run::Data(counters::incrbyfloat)),
+    Spec::new("INCR", 2, Scope::ReadWrite, ONE_KEY, "string", "Adds 1.", Run::Data(counters::incr)),
+    Spec::new("INCRBY", 3, Scope::ReadWrite, ONE_KEY, "string", "Adds a whole number.", Run::Data(counters::incrby)),
+    Spec::new("DECR", 2, Scope::ReadWrite, ONE_KEY, "string", "Takes 1 away.", Run::Data(counters::decr)),
+    Spec::new(
+        "DECRBY",
+        3,
+        Scope::ReadWrite,
+        ONE_KEY,
+        "string",
+        "Takes a whole number away.",
+        Run::Data(counters::decrby),
+    ),
+    Spec::new(
+        "INCRBYFLOAT",
+        3,
+        Scope::ReadWrite,
+        ONE_KEY,
+        "string",
+        "Adds a number.",
+        Run::Data(counters::incrbyfloat),
+    ),
     // Generic
     Spec::new("DEL", -2, Scope::Write, EVERY_KEY, "generic", "Deletes keys.", Run::Data(keys::del)),
     Spec::new("UNLINK", -2, Scope::Write, EVERY_KEY, "generic", "Deletes keys.", Run::Data(keys::del)),
@@ -309,7 +325,7 @@ pub(crate) static TABLE: &[Spec] = &[
     Spec::new(
         "RENAME",
         3,
-        Scope::Write,
+        Scope::ReadWrite,
         TWO_KEYS,
         "generic",
         "Gives a value another key.",
@@ -318,7 +334,7 @@ pub(crate) static TABLE: &[Spec] = &[
     Spec::new(
         "RENAMENX",
         3,
-        Scope::Write,
+        Scope::ReadWrite,
         TWO_KEYS,
         "generic",
         "Gives a value another key that is not there.",
@@ -327,7 +343,7 @@ pub(crate) static TABLE: &[Spec] = &[
     Spec::new(
         "COPY",
         -3,
-        Scope::Write,
+        Scope::ReadWrite,
         TWO_KEYS,
         "generic",
         "Copies a value to another key.",
@@ -430,7 +446,7 @@ pub(crate) static TABLE: &[Spec] = &[
     Spec::new(
         "HINCRBY",
         4,
-        Scope::Write,
+        Scope::ReadWrite,
         ONE_KEY,
         "hash",
         "Adds a whole number to a field.",
@@ -439,7 +455,7 @@ pub(crate) static TABLE: &[Spec] = &[
     Spec::new(
         "HINCRBYFLOAT",
         4,
-        Scope::Write,
+        Scope::ReadWrite,
         ONE_KEY,
         "hash",
         "Adds a number to a field.",
@@ -575,13 +591,31 @@ impl Spec {
         summary: &'static str,
         run: Run,
     ) -> Self {
-        let (runs_at_once, needs_no_user, writes_elements) = (false, false, false);
-        Self { name, arity, scope, keys, group, summary, run, runs_at_once, needs_no_user, writes_elements }
+        let (runs_at_once, is_outside_multi, needs_no_user, writes_elements) = (false, false, false, false);
+        Self {
+            name,
+            arity,
+            scope,
+            keys,
+            group,
+            summary,
+            run,
+            runs_at_once,
+            is_outside_multi,
+            needs_no_user,
+            writes_elements,
+        }
     }
 
     /// Not queued by MULTI.
     const fn at_once(mut self) -> Self {
         self.runs_at_once = true;
+        self
+    }
+
+    /// Refused by MULTI: what is queued is run by whoever has queued it.
+    const fn outside_multi(mut self) -> Self {
+        self.is_outside_multi = true;
         self
     }
 

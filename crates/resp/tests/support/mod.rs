@@ -9,12 +9,14 @@ use nuthatch_engine::{Database, Options};
 use nuthatch_resp::{Open, Server, Settings, Tenant};
 
 /// A server, and the database behind it.
+#[allow(dead_code)]
 pub struct Served {
     pub db: Database,
     pub server: Server,
 }
 
 /// Serves a new database in memory.
+#[allow(dead_code)]
 pub fn served(settings: Settings) -> Served {
     let db = Database::in_memory(Options::default()).unwrap();
     let gate = Arc::new(Open(Tenant::new(db.clone())));
@@ -23,6 +25,7 @@ pub fn served(settings: Settings) -> Served {
 }
 
 impl Served {
+    #[allow(dead_code)]
     pub fn client(&self) -> Client {
         Client::connect(&self.server)
     }

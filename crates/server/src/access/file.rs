@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nuthatch_engine::{Error, Result};
+use nuthatch_engine::{Database, Error, Receipt, Result};
 use serde::{Deserialize, Serialize};
 
 use super::key::{Key, NewKey, Token};
@@ -20,6 +20,8 @@ const WRITING: &str = "keys.json.writing";
 /// Without passwords; what reads nothing newer refuses a file that has some.
 const VERSION: u32 = 1;
 const VERSION_WITH_PASSWORDS: u32 = 2;
+/// With passwords or without; keys of tenants say which one they mean by its number.
+const VERSION_WITH_TENANTS: u32 = 3;
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,13 +62,13 @@ impl KeyFile {
         };
         let stored: Stored = serde_json::from_slice(&body).map_err(|error| damaged(error.to_string()))?;
         match stored.version {
-            VERSION | VERSION_WITH_PASSWORDS => match stored.keys.iter().find(|key| !key.is_whole()) {
+            VERSION..=VERSION_WITH_TENANTS => match stored.keys.iter().find(|key| !key.is_whole()) {
                 Some(key) => Err(damaged(format!("key {} has not one secret", key.id))),
                 None => Ok(Some(stored.keys)),
             },
-            other => Err(damaged(format!(
-                "its version is {other}, this program reads {VERSION} and {VERSION_WITH_PASSWORDS}"
-            ))),
+            other => {
+                Err(damaged(format!("its version is {other}, this program reads {VERSION} to {VERSION_WITH_TENANTS}")))
+            }
         }
     }
 
@@ -154,10 +156,37 @@ impl KeyFile {
                 return Err(Error::invalid(message));
             }
             old.expire_in(overlap, now)?;
-            let Key { name, tenant, scopes, .. } = old.clone();
-            let (key, token) = Key::make(NewKey { name, tenant, scopes, expires_in }, now)?;
+            let Key { name, tenant, tenant_number, scopes, .. } = old.clone();
+            let (key, token) = Key::make(NewKey { name, tenant, tenant_number, scopes, expires_in }, now)?;
             keys.push(key.clone());
             Ok((key, token))
+        })
+    }
+
+    /// Drops a tenant and ends the keys that open its data; how many held.
+    ///
+    /// # Errors
+    /// Those of [`Database::drop_tenant`] and of [`create`](Self::create). The keys are ended where the data is gone, even if
+    /// something is in the way of its bytes.
+    pub fn drop_tenant(&self, database: &Database, name: &str, now: Timestamp) -> Result<(Receipt, usize)> {
+        let number = database.tenant(name).map(|tenant| tenant.tenant_number());
+        let dropped = database.drop_tenant(name);
+        let ended = match number {
+            Ok(number) if database.tenant(name).is_err() => self.end_tenant(number, now)?,
+            Ok(_) | Err(_) => 0,
+        };
+        Ok((dropped?, ended))
+    }
+
+    fn end_tenant(&self, number: u32, now: Timestamp) -> Result<usize> {
+        let is_its = |key: &Key| key.tenant_number == Some(number) && key.holds(now);
+        // The first key makes the server ask for one: dropping a tenant must not.
+        if !self.read()?.unwrap_or_default().iter().any(is_its) {
+            return Ok(0);
+        }
+        self.change(|keys| {
+            let ended = keys.iter_mut().filter(|key| is_its(key));
+            Ok(ended.map(|key| key.revoke(now)).count())
         })
     }
 
@@ -167,9 +196,11 @@ impl KeyFile {
         lock.lock().map_err(|error| Error::io(&at(LOCK), &error))?;
         let mut keys = self.read()?.unwrap_or_default();
         let outcome = change(&mut keys)?;
-        let version = match keys.iter().any(|key| key.argon2id.is_some()) {
-            true => VERSION_WITH_PASSWORDS,
-            false => VERSION,
+        let has = |what: fn(&Key) -> bool| keys.iter().any(what);
+        let version = match (has(|key| key.tenant_number.is_some()), has(|key| key.argon2id.is_some())) {
+            (true, _) => VERSION_WITH_TENANTS,
+            (false, true) => VERSION_WITH_PASSWORDS,
+            (false, false) => VERSION,
         };
         let body = serde_json::to_vec_pretty(&Stored { version, keys }).expect("strings are JSON");
         let mut file = private(&at(WRITING), true)?;
@@ -201,6 +232,17 @@ fn private(path: &Path, anew: bool) -> Result<File> {
 mod tests {
     use super::super::scope::{Scope, Scopes};
     use super::*;
+
+    #[test]
+    fn dropping_a_tenant_makes_no_file_of_keys() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = Database::open(folder.path(), nuthatch_engine::Options::default()).unwrap();
+        database.create_tenant("amber").unwrap();
+        let file = KeyFile::of(folder.path());
+        let (_, ended) = file.drop_tenant(&database, "amber", Timestamp::now()).unwrap();
+        assert_eq!((ended, file.read().unwrap()), (0, None), "a first key would make the server ask for one");
+        assert!(file.drop_tenant(&database, "amber", Timestamp::now()).is_err());
+    }
 
     #[test]
     fn keys_are_kept_hashed_in_a_file_of_their_owner() {

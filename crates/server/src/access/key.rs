@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nuthatch_engine::{Error, Result};
+use nuthatch_engine::{Database, Error, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -27,6 +27,9 @@ pub struct Key {
     pub name: String,
     /// Whose data it opens.
     pub tenant: String,
+    /// The number of that tenant, except the default one: who gets the name later is somebody else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant_number: Option<u32>,
     pub scopes: Scopes,
     /// UTC, RFC 3339.
     pub created: String,
@@ -47,6 +50,7 @@ pub struct Key {
 pub struct NewKey {
     pub name: String,
     pub tenant: String,
+    pub tenant_number: Option<u32>,
     pub scopes: Scopes,
     pub expires_in: Option<Duration>,
 }
@@ -56,7 +60,13 @@ pub struct Token(pub String);
 
 impl NewKey {
     pub fn new(name: impl Into<String>, scopes: Scopes) -> Self {
-        Self { name: name.into(), tenant: TENANT_DEFAULT.into(), scopes, expires_in: None }
+        Self { name: name.into(), tenant: TENANT_DEFAULT.into(), tenant_number: None, scopes, expires_in: None }
+    }
+
+    /// For the data of this handle.
+    pub fn of(self, database: &Database) -> Self {
+        let Some(tenant) = database.tenant_name() else { return self };
+        Self { tenant: tenant.into(), tenant_number: Some(database.tenant_number()), ..self }
     }
 }
 
@@ -92,6 +102,7 @@ impl Key {
             id: hex(&random::<ID_BYTES>()?),
             name: new.name,
             tenant: new.tenant,
+            tenant_number: new.tenant_number,
             scopes: new.scopes,
             created: written(now),
             expires: expires.map(written),
@@ -109,6 +120,14 @@ impl Key {
     /// As it must be stored: with one secret.
     pub fn is_whole(&self) -> bool {
         self.sha256.is_some() != self.argon2id.is_some()
+    }
+
+    /// Whether this is the data that it opens. The tenant that it was made for may have been dropped, and another have the name.
+    pub fn opens(&self, database: &Database) -> bool {
+        match database.tenant_name() {
+            None => self.tenant == TENANT_DEFAULT,
+            Some(tenant) => self.tenant == tenant && self.tenant_number == Some(database.tenant_number()),
+        }
     }
 
     /// Whether these bytes are a token of some kind, and so no password.

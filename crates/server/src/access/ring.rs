@@ -89,6 +89,10 @@ impl Ring {
         Ok(!self.known.read().users.is_empty())
     }
 
+    pub fn file(&self) -> &KeyFile {
+        &self.file
+    }
+
     fn refresh(&self) -> Result<()> {
         let stamp = stamp(&self.file.path());
         if self.known.read().stamp == stamp {

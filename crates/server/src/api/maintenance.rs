@@ -6,10 +6,12 @@ use std::time::Duration;
 use axum::response::Response;
 use nuthatch_engine::{Erase, Receipt};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::files::refuse_empty;
 use crate::api::reply;
 use crate::caller::{Administering, Operating, Writing};
 use crate::extract::{Json, Segments};
@@ -199,6 +201,9 @@ async fn erase(
         What::Files(_) => "files",
     };
     caller.note("by", by);
+    if let What::Files(path) = &value {
+        refuse_empty(path)?;
+    }
     let what = match value {
         What::Ids(ids) => Erase::Ids(ids),
         What::Where(filter) => Erase::Where(filter),
@@ -209,7 +214,24 @@ async fn erase(
     caller.note("receipt", receipt.id.clone());
     caller.note("records", receipt.deleted_records);
     caller.note("ended_snapshots", receipt.ended_snapshots);
-    Ok(reply::json(&receipt))
+    Ok(match caller.allow_operating() {
+        Ok(()) => reply::json(&receipt),
+        Err(_) => reply::json(&own_part(&receipt)),
+    })
+}
+
+/// What a tenant is told. What others have has a part in the files of the store, in the folder's bytes, and in the snapshots that
+/// were ended. Whoever runs the server has the whole receipt, whose checksum this is.
+fn own_part(receipt: &Receipt) -> Value {
+    let is_own = |path: &str| path.starts_with("indexes/");
+    let removed: Vec<_> = receipt.removed.iter().filter(|file| is_own(&file.path)).collect();
+    let written: Vec<_> = receipt.written.iter().filter(|file| is_own(&file.path)).collect();
+    let mut told = serde_json::to_value(receipt).expect("names and numbers are JSON");
+    let fields = told.as_object_mut().expect("a receipt has fields");
+    fields.retain(|field, _| !["ended_snapshots", "bytes_before", "bytes_after"].contains(&field.as_str()));
+    fields.insert("removed".into(), json!(removed));
+    fields.insert("written".into(), json!(written));
+    told
 }
 
 /// Receipts of everything that was reclaimed or erased.

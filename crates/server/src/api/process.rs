@@ -16,7 +16,7 @@ use crate::caller::Operating;
 use crate::openapi;
 use crate::problem::Problem;
 use crate::shared::Shared;
-use crate::telemetry::registry_of;
+use crate::telemetry::{register_redis, registry_of};
 
 const OPEN_METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
@@ -56,7 +56,9 @@ async fn readyz(State(shared): State<Arc<Shared>>) -> Result<Response, Problem> 
     responses((status = 200, body = String, content_type = "application/openmetrics-text")))]
 async fn metrics(Operating(caller): Operating) -> Result<Response, Problem> {
     let stats = caller.run(|database| database.stats()).await?;
-    let text = caller.shared.metrics.encode(&registry_of(&stats));
+    let mut more = registry_of(&stats);
+    register_redis(&mut more, &caller.shared.redis);
+    let text = caller.shared.metrics.encode(&more);
     Ok(with_type(text.into(), OPEN_METRICS))
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use jiff::Timestamp;
 use nuthatch_engine::{TenantInfo, TenantLimits, TenantUsage};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -123,8 +124,11 @@ async fn limit(
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}", tag = "administration", security(("key" = ["admin"])),
     params(("tenant" = String, Path)), responses((status = 200, description = "The receipt", body = Object)))]
 async fn remove(Operating(caller): Operating, Segments(name): Segments<String>) -> Result<Response, Problem> {
-    let receipt = caller.run_long(move |database| database.drop_tenant(&name)).await?;
+    let shared = caller.shared.clone();
+    let dropping = caller.run_long(move |database| shared.ring.file().drop_tenant(database, &name, Timestamp::now()));
+    let (receipt, ended_keys) = dropping.await?;
     caller.note("receipt", receipt.id.clone());
+    caller.note("ended_keys", ended_keys);
     caller.note("ended_snapshots", receipt.ended_snapshots);
     Ok(reply::json(&receipt))
 }

@@ -13,12 +13,12 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsAcceptor;
 use tracing::{debug, info, warn};
 
 use crate::config::Config;
 use crate::listener::peer::FromPeer;
 use crate::listener::stalled::Stalled;
+use crate::listener::tls::Tls;
 use crate::shared::Shared;
 
 /// Of one request, names and values together.
@@ -41,7 +41,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// True when all of them have ended.
 pub async fn serve(
     listener: TcpListener,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Arc<Tls>>,
     routes: Router,
     shared: Arc<Shared>,
     stop: impl Future<Output = ()>,
@@ -77,7 +77,8 @@ pub async fn serve(
             continue;
         }
         let counted = shared.metrics.connected();
-        let (tls, builder, routes) = (tls.clone(), builder.clone(), FromPeer::new(routes.clone(), peer));
+        let (tls, builder, routes) =
+            (tls.as_ref().map(|tls| tls.for_http()), builder.clone(), FromPeer::new(routes.clone(), peer));
         let (watcher, shared) = (graceful.watcher(), shared.clone());
         connections.spawn(async move {
             let _counted = (counted, place);

@@ -121,7 +121,7 @@ fn what_cannot_be_noted_is_not_administered() {
 fn emptying_a_database_through_redis_is_noted() {
     let place = redis::place();
     let mut client = Redis::new(&place);
-    for command in ["SELECT 3", "FLUSHDB", "MULTI", "FLUSHDB", "EXEC", "FLUSHALL", "CLIENT KILL ID 999"] {
+    for command in ["SELECT 3", "FLUSHDB", "MULTI", "SELECT 2", "FLUSHDB", "EXEC", "FLUSHALL", "CLIENT KILL ID 999"] {
         client.ask_all(command);
     }
     let noted = entries(&place).split_off(1);
@@ -129,9 +129,57 @@ fn emptying_a_database_through_redis_is_noted() {
         .iter()
         .map(|entry| (entry["action"].as_str().unwrap(), entry["target"].as_str().unwrap_or_default()))
         .collect();
-    let wanted = [("redis.flushdb", "3"), ("redis.flushdb", "3"), ("redis.flushall", ""), ("redis.client.kill", "")];
+    let wanted = [("redis.flushdb", "3"), ("redis.flushdb", "2"), ("redis.flushall", ""), ("redis.client.kill", "")];
     assert_eq!(all, wanted);
     assert_eq!(noted[0]["face"], "redis");
+    place.stop();
+}
+
+#[test]
+fn who_guesses_passwords_or_lacks_a_scope_over_redis_is_in_the_log_and_cannot_fill_it() {
+    let place = redis::place();
+    let admin = place.key("default", &[Scope::Admin]);
+    let reader = place.key("default", &[Scope::Read]);
+    let mut client = Redis::new(&place);
+    for command in ["AUTH hunter2", "AUTH s3cret-user guess", "HELLO 3 AUTH test guess"] {
+        assert!(client.ask(command).starts_with("-WRONGPASS"), "{command}");
+    }
+    assert_eq!(client.ask(&format!("AUTH {reader}")), "+OK");
+    for command in ["SET a 1", "CLIENT LIST", "CLIENT KILL ID 1"] {
+        assert!(client.ask(command).starts_with("-NOPERM"), "{command}");
+    }
+    let noted = entries(&place).split_off(1);
+    let all: Vec<(&str, &str, &str)> = noted
+        .iter()
+        .map(|entry| {
+            let text = |name: &str| entry[name].as_str().unwrap_or_default();
+            (text("action"), text("target"), text("kind"))
+        })
+        .collect();
+    let wanted = [
+        ("redis.auth", "default", "wrongpass"),
+        // Neither has a password: what somebody typed there may be one.
+        ("redis.auth", "", "wrongpass"),
+        ("redis.auth", "", "wrongpass"),
+        ("redis.set", "", "noperm"),
+        ("redis.client.list", "", "noperm"),
+        ("redis.client.kill", "", "noperm"),
+    ];
+    assert_eq!(all, wanted);
+    assert!(noted.iter().all(|entry| entry["outcome"] == "refused" && entry["face"] == "redis"));
+    assert!(noted[0]["who"]["address"].as_str().unwrap().starts_with("127.0.0.1:"), "{}", noted[0]);
+    assert_eq!(noted[3]["who"]["name"], "test");
+    let mut guessing = Redis::new(&place);
+    for _ in 0..200 {
+        guessing.ask("AUTH guess");
+        client.ask("SET a 1");
+    }
+    let written = entries(&place).len();
+    assert!((100..140).contains(&written), "{written} entries");
+    // What administrators do is noted all the same.
+    assert_eq!(client.ask(&format!("AUTH {admin}")), "+OK");
+    client.ask("FLUSHALL");
+    assert_eq!(entries(&place).last().unwrap()["action"], "redis.flushall");
     place.stop();
 }
 

@@ -360,6 +360,11 @@ impl Tenant<'_> {
             self.admin.delete(&path);
         }
         self.keys.clear();
+        // Its keys went with it.
+        self.client.get("/v1/keyspaces").fails(401, "unauthenticated");
+        self.token = self.place.key(self.name, &[Scope::Admin]);
+        self.client = self.place.client().with_key(&self.token);
+        self.flight = Flight::new(self.place.address).with_key(&self.token);
         self.redis = connect(self.place, &self.token);
         let left = self.ask("KEYS *");
         assert!(left.starts_with("*0"), "{left:?}");

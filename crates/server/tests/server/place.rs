@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use jiff::Timestamp;
-use nuthatch_engine::Result;
-use nuthatch_server::{Config, KeyFile, NewKey, Scope, Scopes, Server};
+use nuthatch_engine::{Database, Options, Result};
+use nuthatch_server::{Config, KeyFile, NewKey, Scope, Scopes, Server, TENANT_DEFAULT};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -34,9 +34,20 @@ pub fn config(folder: &Path) -> Config {
 impl Place {
     /// The token of a new key.
     pub fn key(&self, tenant: &str, scopes: &[Scope]) -> String {
-        let file = KeyFile::of(&self.folder.path().join("memory"));
-        let new = NewKey { tenant: tenant.into(), ..NewKey::new("test", Scopes::new(scopes.iter().copied())) };
-        file.create(new, Timestamp::now()).unwrap().1.0
+        let new = NewKey::new("test", Scopes::new(scopes.iter().copied()));
+        self.keys().create(self.of_tenant(new, tenant), Timestamp::now()).unwrap().1.0
+    }
+
+    /// The key, for that tenant; of one that is not there, a key that opens nothing.
+    pub fn of_tenant(&self, new: NewKey, tenant: &str) -> NewKey {
+        if tenant == TENANT_DEFAULT {
+            return new;
+        }
+        let database = Database::open(self.folder.path().join("memory"), Options::default()).unwrap();
+        match database.tenant(tenant) {
+            Ok(theirs) => new.of(&theirs),
+            Err(_) => NewKey { tenant: tenant.into(), ..new },
+        }
     }
 
     /// The file of keys.

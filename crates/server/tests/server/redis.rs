@@ -3,7 +3,8 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use nuthatch_server::{Config, Scope, Server};
+use jiff::Timestamp;
+use nuthatch_server::{Config, NewKey, Scope, Scopes, Server};
 use serde_json::json;
 
 use crate::place::{Place, config};
@@ -116,4 +117,73 @@ fn redis_listens_where_anybody_could_ask_only_with_keys() {
     let open = Config { redis: Some("0.0.0.0:0".parse().unwrap()), ..config(folder.path()) };
     let error = runtime.block_on(Server::bind(open)).map(drop).unwrap_err();
     assert!(error.message.contains("nuthatch key create"), "{error}");
+}
+
+#[test]
+fn what_was_queued_is_not_run_once_its_key_has_ended() {
+    let place = place();
+    let (file, owner) = (place.keys(), place.key("default", &[Scope::Admin]));
+    let (key, token) =
+        file.create(NewKey::new("writer", Scopes::new([Scope::Read, Scope::Write])), Timestamp::now()).unwrap();
+    let mut redis = Redis::new(&place);
+    assert_eq!(redis.ask(&format!("AUTH {}", token.0)), "+OK");
+    for command in ["SET a 1", "MULTI", "DEL a"] {
+        assert!(redis.ask(command).starts_with('+'), "{command}");
+    }
+    file.revoke(&key.id, Timestamp::now()).unwrap();
+    assert!(redis.ask("EXEC").starts_with("-NOAUTH"));
+    let mut redis = Redis::new(&place);
+    assert_eq!(redis.ask(&format!("AUTH {owner}")), "+OK");
+    assert_eq!(redis.ask("GET a"), "1");
+    place.stop();
+}
+
+#[test]
+fn a_key_that_may_write_alone_reads_nothing_and_no_key_acts_as_another_in_a_transaction() {
+    let place = place();
+    let admin = place.client().with_key(&place.key("default", &[Scope::Admin]));
+    admin.put("/v1/tenants/bolt", json!({})).is(201);
+    let (writer, bolt_s) = (place.key("default", &[Scope::Write]), place.key("bolt", &[Scope::Admin]));
+    let reader = place.key("bolt", &[Scope::Read]);
+    let mut bolt = Redis::new(&place);
+    assert_eq!(bolt.ask(&format!("AUTH {bolt_s}")), "+OK");
+    assert_eq!(bolt.ask("SET precious 1"), "+OK");
+    let mut redis = Redis::new(&place);
+    assert_eq!(redis.ask(&format!("AUTH {writer}")), "+OK");
+    for command in ["SET s x GET", "GETSET s x", "GETDEL s", "GETEX s EX 100", "INCR n", "RENAME s t"] {
+        assert!(redis.ask(command).starts_with("-NOPERM"), "{command}");
+    }
+    assert_eq!(redis.ask("MULTI"), "+OK");
+    assert_eq!(redis.ask("DEL precious"), "+QUEUED");
+    assert!(redis.ask(&format!("AUTH {reader}")).starts_with("-ERR Command not allowed inside a transaction"));
+    assert!(redis.ask("EXEC").starts_with("-EXECABORT"));
+    assert_eq!(bolt.ask("GET precious"), "1");
+    place.stop();
+}
+
+#[test]
+fn metrics_count_what_redis_clients_do() {
+    let place = place();
+    let admin = place.client().with_key(&place.key("default", &[Scope::Admin]));
+    let token = place.key("default", &[Scope::Read]);
+    let mut redis = Redis::new(&place);
+    assert!(redis.ask("AUTH wrong").starts_with("-WRONGPASS"));
+    assert_eq!(redis.ask(&format!("AUTH {token}")), "+OK");
+    for command in ["GET a", "get a", "SET a 1", "NOSUCH", "NOSUCH_EITHER"] {
+        redis.ask(command);
+    }
+    let text = String::from_utf8(admin.get("/metrics").body).unwrap();
+    for series in [
+        "nuthatch_redis_commands_total{command=\"get\"} 2",
+        "nuthatch_redis_commands_total{command=\"other\"} 2",
+        "nuthatch_redis_commands_failed_total{command=\"set\"} 1",
+        "nuthatch_redis_commands_failed_total{command=\"get\"} 0",
+        "nuthatch_redis_authentications_failed_total 1",
+        "nuthatch_redis_connections 1",
+        "nuthatch_redis_connections_accepted_total 1",
+        "nuthatch_redis_connections_refused_total 0",
+    ] {
+        assert!(text.contains(series), "{series} in {text}");
+    }
+    place.stop();
 }

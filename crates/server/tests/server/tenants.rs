@@ -2,11 +2,13 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use nuthatch_server::Scope;
+use nuthatch_engine::{Database, Options};
+use nuthatch_server::{AuditFile, Scope};
 use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::place::Place;
+use crate::redis::Redis;
 
 const NAMES: [&str; 4] = ["amber", "birch", "cedar", "dune"];
 
@@ -99,8 +101,45 @@ fn a_tenant_has_what_its_limits_say_and_is_gone_when_it_is_dropped() {
     assert_eq!(clients[1].get("/v1/collections").status, 200, "another's limit is another's");
     admin.put("/v1/tenants/amber", json!({})).fails(400, "invalid");
     assert!(admin.delete("/v1/tenants/amber").is(200)["id"].is_string());
-    clients[0].get("/v1/collections").fails(404, "not_found");
+    clients[0].get("/v1/collections").fails(401, "unauthenticated");
     assert_eq!(admin.get("/v1/tenants").is(200)["tenants"].as_array().unwrap().len(), 3);
+    place.stop();
+}
+
+#[test]
+fn a_key_of_a_dropped_tenant_opens_nothing_of_the_next_one_of_its_name() {
+    let place = crate::redis::place();
+    let admin = place.client().with_key(&place.key("default", &[Scope::Admin]));
+    let make = || admin.put("/v1/tenants/amber", json!({})).is(201);
+    let number = |place: &Place| {
+        let database = Database::open(place.folder.path().join("memory"), Options::default()).unwrap();
+        database.tenant("amber").unwrap().tenant_number()
+    };
+    make();
+    let first = place.key("amber", &[Scope::Admin]);
+    let client = place.client().with_key(&first);
+    client.put("/v1/keyspaces/k/keys/a", json!("mine")).is(204);
+    assert_eq!(client.get("/v1/keyspaces/k/keys/a").status, 200);
+    // Dropped where nobody knows of keys.
+    let database = Database::open(place.folder.path().join("memory"), Options::default()).unwrap();
+    database.drop_tenant("amber").unwrap();
+    drop(database);
+    make();
+    admin.put("/v1/tenants/amber/limits", json!({"vectors": 5})).is(200);
+    client.get("/v1/keyspaces").fails(404, "not_found");
+    client.get("/v1/keyspaces/k/keys/a").fails(404, "not_found");
+    let mut redis = Redis::new(&place);
+    assert!(redis.ask(&format!("AUTH {first}")).starts_with("-WRONGPASS"));
+    // Dropped by the server, which ends the keys, and those alone.
+    let second = place.key("amber", &[Scope::Read]);
+    assert_eq!(place.client().with_key(&second).get("/v1/keyspaces").status, 200);
+    let before = number(&place);
+    admin.delete("/v1/tenants/amber").is(200);
+    make();
+    assert!(before < number(&place));
+    place.client().with_key(&second).get("/v1/keyspaces").fails(401, "unauthenticated");
+    let held: Vec<bool> = place.keys().read().unwrap().unwrap().iter().map(|key| key.revoked.is_none()).collect();
+    assert_eq!(held, [true, true, false], "the administrator's, and the one that opens nothing");
     place.stop();
 }
 
@@ -129,5 +168,13 @@ fn an_administrator_names_the_tenant_that_is_asked_about_and_nobody_else_does() 
     assert!(of(&admin, "amber", "/v1/tenants").fails(400, "invalid").contains("amber"));
     assert_eq!(of(&admin, "amber", "/v1/stats").is(200)["collections"], json!([]));
     of(&clients[0], "amber", "/v1/stats").fails(403, "forbidden");
+    // The audit log says whose data it was.
+    admin.send("DELETE", "/v1/keyspaces/k", &[("x-nuthatch-tenant", "amber")], Vec::new()).is(204);
+    let noted =
+        AuditFile::of(&place.folder.path().join("memory")).newest(1, |entry| entry.action == "keyspace.drop").unwrap();
+    assert_eq!(
+        (noted.entries[0].who.tenant.as_deref(), &noted.entries[0].details["for"]),
+        (Some("default"), &json!("amber"))
+    );
     place.stop();
 }

@@ -76,7 +76,7 @@ fn a_person_s_password_lets_a_redis_client_in() {
     let place = redis::place();
     let admin = place.client().with_key(&place.key("default", &[Scope::Admin]));
     admin.put("/v1/tenants/amber", json!({})).is(201);
-    let new = NewKey { tenant: "amber".into(), ..NewKey::new("anna", Scopes::new([Scope::Read, Scope::Write])) };
+    let new = place.of_tenant(NewKey::new("anna", Scopes::new([Scope::Read, Scope::Write])), "amber");
     let key = place.keys().create_with_password(new, b"heron-in-the-reeds", Timestamp::now()).unwrap();
     let mut anna = Redis::new(&place);
     for wrong in ["AUTH anna heron-in-the-weeds", "AUTH birch heron-in-the-reeds", "AUTH heron-in-the-reeds"] {

@@ -74,6 +74,11 @@ def verify(folder: Path) -> list[str]:
         for part, digest in recipe.RESULT_SHA256.items()
         if recorded[part][2] != digest
     ]
+    runtime = f"onnxruntime=={recipe.runtime_pin()[0]}"
+    if manifest.get("source", {}).get("runtime") != runtime:
+        wrong.append(
+            f"{folder / recorded['runtime'][0]}: is another version than {runtime}, which this Nuthatch installs"
+        )
     return wrong
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -65,7 +64,7 @@ def _build(scratch: Path, say: Callable[[str], None]) -> Path:
         _without_padding(parts["tokenizer"])
 
     with _step("ONNX Runtime's library", say):
-        version, hashes = _runtime_pin()
+        version, hashes = recipe.runtime_pin()
         wheel = wheels.download(f"onnxruntime=={version}", hashes, scratch / "runtime", recipe.RUNTIME_PIP_OPTIONS)
         member = wheels.runtime_member(wheel)
         parts["runtime"] = built / member.rsplit("/", 1)[-1]
@@ -117,12 +116,6 @@ def _put_in_place(built: Path, target: Path, scratch: Path) -> None:
             raise ModelError(
                 f"{target} was changed while it was being installed ({wrong[0]}); run the command again"
             ) from None
-
-
-def _runtime_pin() -> tuple[str, list[str]]:
-    if sys.platform == "darwin" and platform.machine() == "x86_64":
-        return recipe.RUNTIME_VERSION_INTEL_MAC, recipe.RUNTIME_HASHES_INTEL_MAC
-    return recipe.RUNTIME_VERSION, recipe.RUNTIME_HASHES
 
 
 @contextmanager

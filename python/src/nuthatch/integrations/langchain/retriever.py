@@ -9,9 +9,11 @@ from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, Callba
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
-from pydantic import ConfigDict
+from pydantic import ConfigDict, field_validator
 
+from ...collection import Collection
 from ..conditions import filtered
+from ..given import waiting
 from .documents import document
 from .filters import condition
 
@@ -31,6 +33,11 @@ class NuthatchRetriever(BaseRetriever):
     options: dict[str, Any] = {}  # noqa: RUF012 (pydantic copies a field's default)
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    @field_validator("collection")
+    @classmethod
+    def _is_waited_for(cls, collection: Any) -> Any:
+        return waiting("collection", collection, Collection)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **kwargs: Any

@@ -16,6 +16,7 @@ from ...collection import Collection
 from ...errors import InvalidError
 from ...results import Hit
 from ..conditions import filtered
+from ..given import waiting
 from .documents import document, relevance
 from .filters import condition
 
@@ -33,7 +34,7 @@ class NuthatchVectorStore(VectorStore):
     def __init__(
         self, collection: Collection, embedding: Embeddings | None = None, *, durability: Durability | None = None
     ) -> None:
-        self.collection = collection
+        self.collection = waiting("collection", collection, Collection)
         self._embedding = embedding
         self._durability: Durability | None = durability
 
@@ -83,7 +84,11 @@ class NuthatchVectorStore(VectorStore):
         ids: Sequence[str | None] | None = None,
         **kwargs: Any,
     ) -> list[str]:
-        """Adds texts, replacing those with the same id; texts without an id get one. ``vectors=`` brings the vectors along."""
+        """Adds texts, replacing those with the same id; texts without an id get one. ``vectors=`` brings the vectors along.
+
+        ``batch_size``, which LangChain's indexing gives with each of its batches, is taken and changes nothing: a call is
+        one write.
+        """
         given = list(texts)
         vectors = kwargs.pop("vectors", None)
         if vectors is None and self._embedding is not None and given:
@@ -113,6 +118,7 @@ class NuthatchVectorStore(VectorStore):
         vectors: Any,
         unknown: dict[str, Any],
     ) -> list[str]:
+        unknown.pop("batch_size", None)
         if unknown:
             raise InvalidError(f"add_texts has no argument {next(iter(unknown))!r}")
         if ids is not None and len(ids) != len(texts):

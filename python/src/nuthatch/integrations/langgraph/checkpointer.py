@@ -26,7 +26,7 @@ from ...arguments import Durability
 from ...database import Database
 from ...errors import InvalidError
 from ...kv_reads import KeyReads
-from ..together import together
+from ..given import waiting
 from . import layout
 from .awaited import Awaited
 from .layout import BLOB, CHECKPOINT, KINDS, WRITE, CheckpointKey, StoredCheckpoint, StoredWrite
@@ -51,7 +51,7 @@ class NuthatchSaver(Awaited):
         durability: Durability | None = None,
     ) -> None:
         super().__init__(serde=serde)
-        self._database = database
+        self._database = waiting("database", database, Database)
         self._durability: Durability | None = durability
         self._kv = database.kv(keyspace, durability=durability)
 
@@ -157,18 +157,17 @@ class NuthatchSaver(Awaited):
 
     def delete_thread(self, thread_id: str) -> None:
         """Deletes everything of a thread."""
-        together(
-            self._database, lambda now: self._delete(now, _keys_of(now.kv(self._kv.name), thread_id)), self._durability
+        self._database.transact(
+            lambda now: self._delete(now, _keys_of(now.kv(self._kv.name), thread_id)), durability=self._durability
         )
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Deletes the checkpoints that these runs made, in all threads, with their writes and what only they had."""
         wanted = set(run_ids)
         if wanted:
-            together(
-                self._database,
+            self._database.transact(
                 lambda now: self._delete(now, doomed_by_runs(now.kv(self._kv.name), self.serde, wanted)),
-                self._durability,
+                durability=self._durability,
             )
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -183,7 +182,7 @@ class NuthatchSaver(Awaited):
                 if entries:
                     kv.put_many(entries)
 
-        together(self._database, copy, self._durability)
+        self._database.transact(copy, durability=self._durability)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Deletes all but the newest checkpoint of each namespace and what its channels are rebuilt from; or "delete": all."""
@@ -198,7 +197,7 @@ class NuthatchSaver(Awaited):
                 self._delete(now, _keys_of(kv, thread) if everything else doomed_but_latest(kv, self.serde, thread))
 
         if threads:
-            together(self._database, prune, self._durability)
+            self._database.transact(prune, durability=self._durability)
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """A version above ``current`` that no other branch of the thread gives to another value."""

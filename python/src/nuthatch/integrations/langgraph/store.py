@@ -28,6 +28,7 @@ from ...collection import Collection
 from ...database import Database
 from ...errors import InvalidError
 from ..conditions import Test, filtered
+from ..given import waiting
 from . import filters, items, namespaces
 from .items import Namespace, Stored
 
@@ -61,7 +62,7 @@ class NuthatchStore(BaseStore):
         ttl: TTLConfig | None = None,
         durability: Durability | None = None,
     ) -> None:
-        self._database = database
+        self._database = waiting("database", database, Database)
         self._name = name
         self._durability: Durability | None = durability
         self._kv = database.kv(name, durability=durability)

@@ -9,6 +9,7 @@ from typing import Any
 from llama_index.core.storage.kvstore.types import DEFAULT_BATCH_SIZE, DEFAULT_COLLECTION, BaseKVStore
 
 from ...kv import Keyspace
+from ..given import waiting
 from ..keys import pack
 
 
@@ -16,7 +17,7 @@ class NuthatchKVStore(BaseKVStore):
     """Values in JSON, by collection and key, in one keyspace. ``put_all`` is one atomic write, whatever ``batch_size`` says."""
 
     def __init__(self, keyspace: Keyspace) -> None:
-        self.keyspace = keyspace
+        self.keyspace = waiting("keyspace", keyspace, Keyspace)
 
     def put(self, key: str, val: dict[str, Any], collection: str = DEFAULT_COLLECTION) -> None:
         """Sets a key."""

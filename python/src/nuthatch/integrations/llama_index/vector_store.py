@@ -24,6 +24,7 @@ from ...errors import InvalidError
 from ...records import Record
 from ...results import Hit
 from ..conditions import All, Condition, Test, filtered
+from ..given import waiting
 from .filters import condition
 
 #: A node's own id in its payload, so that a query can be limited to some nodes.
@@ -58,7 +59,7 @@ class NuthatchVectorStore(BasePydanticVectorStore):
 
     def __init__(self, collection: Collection, *, durability: Durability | None = None) -> None:
         super().__init__(stores_text=True)
-        self._collection = collection
+        self._collection = waiting("collection", collection, Collection)
         self._durability = durability
         self._is_distance = collection.info().metric in ("l2", "hamming")
 

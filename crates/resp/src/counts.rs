@@ -1,0 +1,106 @@
+//! What a server counts while it runs, over all tenants: for whoever runs it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::commands::TABLE;
+
+/// The name that commands go by that there are not.
+const OTHER: &str = "other";
+
+/// Counts of a [`crate::Server`]; give it in [`crate::Settings`] to read them.
+#[derive(Debug)]
+pub struct Counts {
+    /// In the order of the table, and one more for all that are not in it.
+    commands: Vec<Counted>,
+    connected: AtomicU64,
+    accepted: AtomicU64,
+    refused: AtomicU64,
+    logins_failed: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Counted {
+    sent: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// How often a command was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommandCount {
+    pub command: &'static str,
+    pub sent: u64,
+    /// Answered with an error, as far as that was known when the command ended: errors within the reply of EXEC, and of writes of a pipeline
+    /// that were put off and then failed, are not counted.
+    pub failed: u64,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self {
+            commands: (0..=TABLE.len()).map(|_| Counted::default()).collect(),
+            connected: AtomicU64::default(),
+            accepted: AtomicU64::default(),
+            refused: AtomicU64::default(),
+            logins_failed: AtomicU64::default(),
+        }
+    }
+}
+
+impl Counts {
+    /// Commands that were sent at all, and `other`: those that there are not.
+    pub fn commands(&self) -> impl Iterator<Item = CommandCount> {
+        let names = TABLE.iter().map(|spec| spec.name).chain([OTHER]);
+        let told = names.zip(&self.commands).map(|(command, counted)| CommandCount {
+            command,
+            sent: counted.sent.load(Ordering::Relaxed),
+            failed: counted.failed.load(Ordering::Relaxed),
+        });
+        told.filter(|told| told.sent > 0 || told.command == OTHER)
+    }
+
+    /// Connections there are.
+    pub fn connected(&self) -> u64 {
+        self.connected.load(Ordering::Relaxed)
+    }
+
+    /// Connections that were taken in.
+    pub fn accepted(&self) -> u64 {
+        self.accepted.load(Ordering::Relaxed)
+    }
+
+    /// Connections that were too many.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Times that somebody said who they are and was not believed.
+    pub fn logins_failed(&self) -> u64 {
+        self.logins_failed.load(Ordering::Relaxed)
+    }
+
+    /// A command has ended; `number` is its place in the table, `None` for one that is not there.
+    pub(crate) fn ran(&self, number: Option<usize>, failed: bool) {
+        let counted = &self.commands[number.unwrap_or(TABLE.len())];
+        counted.sent.fetch_add(1, Ordering::Relaxed);
+        if failed {
+            counted.failed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn came(&self) {
+        self.accepted.fetch_add(1, Ordering::Relaxed);
+        self.connected.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn left(&self) {
+        self.connected.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn refuse(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn login_failed(&self) {
+        self.logins_failed.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,36 @@
+//! What the Redis listener has counted, as metrics, taken anew whenever somebody asks.
+
+use std::sync::atomic::AtomicU64;
+
+use nuthatch_resp::Counts;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+type Labels = [(&'static str, String); 1];
+type Counters = Family<Labels, Counter<u64, AtomicU64>>;
+
+/// Adds them. The label of a command is its name in small letters, or `other`: names that clients make up make no new series.
+pub fn register_redis(registry: &mut Registry, counts: &Counts) {
+    let (sent, failed) = (Counters::default(), Counters::default());
+    for told in counts.commands() {
+        let labels = [("command", told.command.to_lowercase())];
+        sent.get_or_create(&labels).inc_by(told.sent);
+        failed.get_or_create(&labels).inc_by(told.failed);
+    }
+    registry.register("redis_commands", "Commands of Redis clients", sent);
+    registry.register("redis_commands_failed", "Commands of Redis clients answered with an error", failed);
+    let open: Gauge = Gauge::default();
+    open.set(i64::try_from(counts.connected()).unwrap_or(i64::MAX));
+    registry.register("redis_connections", "Open connections of Redis clients", open);
+    for (name, help, value) in [
+        ("redis_connections_accepted", "Connections of Redis clients accepted", counts.accepted()),
+        ("redis_connections_refused", "Connections of Redis clients that were too many", counts.refused()),
+        ("redis_authentications_failed", "Times that a Redis client gave a wrong password", counts.logins_failed()),
+    ] {
+        let counter: Counter<u64, AtomicU64> = Counter::default();
+        counter.inc_by(value);
+        registry.register(name, help, counter);
+    }
+}
