@@ -203,7 +203,7 @@ def test_values_of_every_kind_are_read_and_written_back_as_they_are(client, serv
         for condition in [
             "datetime > timestamp '2025-01-01'", "texts contains 'a'", "int = 9007199254740993", "mixed = 1",
             "mixed > 2.5", "mixed contains 'b'", "map.inner.at < timestamp '2026-01-01'", "score = 9.5", "query = 'q'",
-            "times contains timestamp '2025-01-02 03:04:05.678901'", "null is null", "mixed = '1'",
+            "times contains timestamp '2025-01-02 03:04:05.678901'", '"null" is null', "mixed = '1'",
         ]:  # fmt: skip
             hits = [get(client, collection=name, columns=["id"], where=condition) for name in ("docs", "copy")]
             assert hits[0].num_rows > 0, condition
