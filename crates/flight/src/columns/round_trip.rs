@@ -80,7 +80,9 @@ fn written(batch: &RecordBatch) -> Result<Database> {
 }
 
 /// All payloads by id, and the kinds of the fields.
-fn held(db: &Database) -> (Vec<(String, Payload)>, Vec<(String, Vec<String>)>) {
+type Held = (Vec<(String, Payload)>, Vec<(String, Vec<String>)>);
+
+fn held(db: &Database) -> Held {
     let page = db.snapshot().unwrap().collection(DOCS).unwrap().scan(&Scan { limit: 100, ..Scan::default() }).unwrap();
     let mut payloads: Vec<_> = page.records.into_iter().map(|record| (record.id, record.payload)).collect();
     payloads.sort_by(|one, other| one.0.cmp(&other.0));
