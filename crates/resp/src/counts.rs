@@ -29,7 +29,8 @@ struct Counted {
 pub struct CommandCount {
     pub command: &'static str,
     pub sent: u64,
-    /// Answered with an error.
+    /// Answered with an error, as far as that was known when the command ended: errors within the reply of EXEC, and of writes of a pipeline
+    /// that were put off and then failed, are not counted.
     pub failed: u64,
 }
 

@@ -46,7 +46,7 @@ fn what_was_erased_has_a_receipt() {
     assert_eq!(client.post("/v1/collections/notes/optimize", json!({})).is(200)["done"], true);
     // A tenant's has nothing in it of the folder, which others fill.
     client.put("/v1/tenants/amber", json!({})).is(201);
-    let amber = [("x-nuthatch-tenant", "amber")];
+    let amber = [("x-nuthatch-tenant", "amber"), ("content-type", "application/json")];
     client.send("PUT", "/v1/collections/notes", &amber, b"{\"embedder\": \"none\"}".to_vec()).is(201);
     let theirs = place.key("amber", &[Scope::Admin]);
     let owner = place.client().with_key(&place.key("default", &[Scope::Admin]));
