@@ -128,6 +128,7 @@ def test_each_alert_fires_for_what_is_ill_and_none_for_what_is_well(tmp_path):
         'up{job="nuthatch"}': "0x90",
         'nuthatch_http_requests_total{status="200"}': "0+100x90",
         'nuthatch_http_requests_total{status="500"}': "0+5x90",
+        'nuthatch_http_requests_total{status="507"}': "0+5x90",
         "nuthatch_http_requests_refused_total": "0+1x90",
         f'{slow}"1.0"{quick}': "0+50x90",
         f'{slow}"10.0"{quick}': "0+100x90",
@@ -239,6 +240,8 @@ def test_the_chart_is_valid_in_every_way_that_it_can_be_set():
         "keys.existingSecret=",
         "replicas=2",
         "settings.OTHER=1",
+        "settings.NUTHATCH_SEARCH_TIMEOUTS=10s",
+        "settings.NUTHATCH_LISTEN=0.0.0.0:80",
         "storage.accessMode=ReadWriteMany",
     ):
         refused = subprocess.run(
@@ -262,6 +265,64 @@ def test_variables_that_are_set_are_settings_of_the_server(command):
     )
     for path in (CHART / "templates" / "statefulset.yaml", DEPLOY / "docker" / "Dockerfile", CHART / "values.yaml"):
         assert set(re.findall(r"NUTHATCH_[A-Z_]+", path.read_text())) <= known, path
+
+
+def test_further_settings_of_the_chart_are_those_that_it_does_not_make_itself(command):
+    """The schema lists them all, so that a mistyped one, or one that the chart would then say twice, is refused."""
+    help_text = subprocess.check_output([command, "serve", "--help"], text=True, timeout=60)
+    known = set(re.findall(r"\[env: (NUTHATCH_\w+)\]", " ".join(help_text.split())))
+    own = set(re.findall(r"name: (NUTHATCH_\w+)", (CHART / "templates" / "statefulset.yaml").read_text()))
+    # There is no file of settings in the pod, and it serves every tenant.
+    without = {"NUTHATCH_CONFIG", "NUTHATCH_TENANT"}
+    properties = json.loads((CHART / "values.schema.json").read_text())["properties"]
+    assert set(properties["settings"]["propertyNames"]["enum"]) == known - own - without
+
+
+def rendered(*values: str) -> str:
+    """The chart, set in one way."""
+    ways = [word for value in values for word in ("--set", value)]
+    done = subprocess.run(
+        [tool("helm"), "template", "own", CHART, "--kube-version=1.30", *ways],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_numbers_reach_the_server_as_it_reads_them(tmp_path):
+    """From a file, numbers come as floating point."""
+    values = tmp_path / "values.yaml"
+    values.write_text("settings: {NUTHATCH_CONNECTIONS_MAX: 2000000, NUTHATCH_MAPPED: true}\n")
+    done = subprocess.run(
+        [tool("helm"), "template", "own", CHART, "--kube-version=1.30", "--values", values],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert 'NUTHATCH_CONNECTIONS_MAX, value: "2000000"' in done.stdout and 'MAPPED, value: "true"' in done.stdout
+
+
+def test_probes_get_an_answer_with_and_without_certificates():
+    assert rendered().count("scheme: HTTP}") == 3
+    secured = "tls.existingSecret=t"
+    assert rendered(secured).count("scheme: HTTPS}") == 3
+    mutual = rendered(secured, "settings.NUTHATCH_TLS_CLIENT_CA=/tls/ca.crt")
+    assert mutual.count("tcpSocket: {port: http}") == 3 and "httpGet" not in mutual
+
+
+def test_the_library_that_runs_the_model_reports_nothing_to_its_maker():
+    for path in (UNIT, DEPLOY / "docker" / "Dockerfile", CHART / "templates" / "statefulset.yaml"):
+        assert re.search(r"ORT_DISABLE_TELEMETRY(=|, value: \")1", path.read_text()), path
+
+
+def test_what_git_ignores_does_not_go_into_the_image():
+    """A checkout's builds, environments and data folders are large, and some are nobody else's business."""
+    left_out = (DEPLOY / "docker" / "Dockerfile.dockerignore").read_text().split()
+    for path in (REPOSITORY / ".gitignore", REPOSITORY / "clients" / "typescript" / ".gitignore"):
+        for name in path.read_text().split():
+            assert {name.strip("/"), f"**/{name.strip('/')}"} & set(left_out), name
 
 
 def test_the_check_of_the_image_asks_whether_the_folder_is_open(command, tmp_path):

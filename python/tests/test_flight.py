@@ -142,7 +142,8 @@ def test_all_columns_come_back_and_what_was_read_can_be_written(client, server):
     )
     put(client, [sent])
     found = get(client)
-    assert found.column_names == ["id", "text", "context", "payload", "vector", "title"]
+    assert found.column_names == ["id", "text", "context", "payload", "datetimes", "vector", "title"]
+    assert found["datetimes"].to_pylist() == [["at"], None]
     assert json.loads(found["payload"][0].as_py()) == {
         "mixed": "text", "year": 2024, "score_of": 0.5, "done": True,
         "at": "2025-01-02T03:04:05.678901Z", "tags": ["x", "y"], "by": {"name": "anna"},
@@ -165,6 +166,103 @@ def test_all_columns_come_back_and_what_was_read_can_be_written(client, server):
     assert get(client, collection="copy").equals(found)
     with nuthatch.connect(command_folder(server)) as db:
         assert db.collection("docs").get("b").payload == {"mixed": 1}
+
+
+def kinds_of_values() -> list[dict]:
+    """Payloads with a value of each kind in a field of its own, and with all kinds in one field."""
+    moment = dt.datetime(2025, 1, 2, 3, 4, 5, 678901, dt.timezone.utc)
+    kinds = {
+        "bool": True, "int": 2**53 + 1, "float": -0.1, "whole": 3.0, "text": "1", "like_time": "2025-01-02T00:00:00Z",
+        "datetime": moment, "bools": [True], "ints": [1, 2**63 - 1], "floats": [1.0], "texts": ["a", "b"],
+        "times": [moment, "2025-01-02T00:00:00Z", None], "nothing": [], "map": {"inner": {"at": moment}}, "empty": {},
+        "null": None, "score": 9.5, "query": "q", "id": 1, "code": True, "datetimes": ["text"],
+    }  # fmt: skip
+    return [kinds, {}, *({"mixed": value} for value in kinds.values() if value is not None)]
+
+
+@pytest.mark.parametrize("by_fields", [False, True], ids=["payload", "fields"])
+def test_values_of_every_kind_are_read_and_written_back_as_they_are(client, server, by_fields):
+    create(client)
+    create(client, "copy")
+    with nuthatch.connect(f"http://{server.address}") as db:
+        docs, copy = db.collection("docs"), db.collection("copy")
+        docs.upsert([{"id": str(at), "text": "x", "payload": value} for at, value in enumerate(kinds_of_values())])
+        columns = ["id", "text", "payload", "datetimes"]
+        if by_fields:
+            fields = [name for name in act(client, "stats", {"collection": "docs"})["fields"] if "." not in name]
+            assert len(fields) == 22
+            columns = ["id", "text", "datetimes", *(f"payload.{name}" for name in fields)]
+        put(client, get(client, columns=columns).combine_chunks().to_batches(), path("copy"))
+        ids = [str(at) for at in range(len(kinds_of_values()))]
+        for id in ids:
+            found = copy.get(id)
+            assert found is not None and found.payload == kinds_of_values()[int(id)]
+            assert repr(found.payload) == repr(docs.get(id).payload), "1 is not 1.0"
+        stats = [act(client, "stats", {"collection": name})["fields"] for name in ("docs", "copy")]
+        assert stats[0] == stats[1]
+        for condition in [
+            "datetime > timestamp '2025-01-01'", "texts contains 'a'", "int = 9007199254740993", "mixed = 1",
+            "mixed > 2.5", "mixed contains 'b'", "map.inner.at < timestamp '2026-01-01'", "score = 9.5", "query = 'q'",
+            "times contains timestamp '2025-01-02 03:04:05.678901'", '"null" is null', "mixed = '1'",
+        ]:  # fmt: skip
+            hits = [get(client, collection=name, columns=["id"], where=condition) for name in ("docs", "copy")]
+            assert hits[0].num_rows > 0, condition
+            assert sorted(hits[0]["id"].to_pylist()) == sorted(hits[1]["id"].to_pylist()), condition
+
+
+def test_a_search_answer_is_written_back_without_its_score(client):
+    create(client)
+    sent = pyarrow.record_batch({"id": ["a"], "text": ["bird"], "score": [9.5], "query": ["q"], "other": [1]})
+    put(client, [sent])
+    expected = {"score": 9.5, "query": "q", "other": 1}
+    assert json.loads(get(client)["payload"][0].as_py()) == expected
+    found = get(client, search={"text": "bird"})
+    assert found["score"][0].as_py() != 9.5
+    put(client, found.to_batches())
+    assert json.loads(get(client)["payload"][0].as_py()) == expected
+    named = get(client, search={"text": "bird"}, columns=["id", "text", "score", "payload.score", "query", "other"])
+    assert named["payload.score"].to_pylist() == [9.5]
+    put(client, named.to_batches())
+    assert json.loads(get(client)["payload"][0].as_py()) == expected
+
+
+def test_payloads_read_without_their_datetimes_are_not_written_as_texts(client):
+    create(client)
+    at = pyarrow.array([dt.datetime(2025, 1, 2)], pyarrow.timestamp("us", "UTC"))
+    put(client, [pyarrow.record_batch({"id": ["a"], "at": at})])
+    with pytest.raises(pyarrow.ArrowInvalid, match="read without.*datetimes"):
+        put(client, get(client, columns=["id", "payload"]).to_batches())
+    put(client, get(client, columns=["id", "at"]).to_batches())
+    assert act(client, "stats", {"collection": "docs"})["fields"] == {"at": ["datetime"]}
+
+
+def test_times_that_do_not_fit_are_refused_and_dates_are_taken(client):
+    create(client)
+    with pytest.raises(pyarrow.ArrowInvalid, match=r'"at": row 0.*timestamp\[us\]'):
+        put(client, [pyarrow.record_batch({"id": ["a"], "at": pyarrow.array([1_234_567], pyarrow.timestamp("ns"))})])
+    whole = pyarrow.array([1_234_000], pyarrow.timestamp("ns"))
+    day = pyarrow.array([dt.date(2025, 1, 1)], pyarrow.date64())
+    put(client, [pyarrow.record_batch({"id": ["a"], "at": whole, "day": day})])
+    [row] = get(client, columns=["at", "day"]).to_pylist()
+    assert row == {
+        "at": dt.datetime(1970, 1, 1, 0, 0, 0, 1234, dt.timezone.utc),
+        "day": dt.datetime(2025, 1, 1, tzinfo=dt.timezone.utc),
+    }
+
+
+def test_small_batches_that_nobody_waits_for_are_slowed_down_and_all_stored(client):
+    create(client)
+    schema = pyarrow.schema([("id", pyarrow.string()), ("text", pyarrow.string())])
+    command = flight.FlightDescriptor.for_command(json.dumps({"collection": "docs", "durability": "os"}))
+    writer, reader = client.do_put(command, schema)
+    for id in range(9000):
+        writer.write_batch(pyarrow.record_batch([[str(id)], ["t"]], schema=schema))
+    writer.done_writing()
+    said = 0
+    while reader.read() is not None:
+        said += 1
+    writer.close()
+    assert said == rows(client) == 9000
 
 
 def command_folder(server: Server) -> Path:
@@ -306,7 +404,7 @@ def test_a_client_that_does_not_wait_is_slowed_down_and_told_everything(client, 
 
 def test_a_scan_shows_one_moment_and_only_what_was_asked_for(client):
     create(client)
-    put(client, [batch(3000, year=pyarrow.array(range(3000)))])
+    put(client, [batch(3000, year=pyarrow.array(range(3000)), m=pyarrow.array([{"a": 1}] * 3000))])
     reader = client.do_get(flight.Ticket(json.dumps({"collection": "docs", "batch_rows": 100}).encode()))
     first = reader.read_chunk().data
     assert 0 < first.num_rows <= 100
@@ -324,6 +422,7 @@ def test_a_scan_shows_one_moment_and_only_what_was_asked_for(client):
         ({"where": "year >"}, "where|condition|expected"),
         ({"batch_rows": 0}, "batch_rows"),
         ({"unknown": 1}, "unknown"),
+        ({"columns": ["m.a"]}, 'inside of "m"'),
     ]:
         with pytest.raises(pyarrow.ArrowInvalid, match=why):
             get(client, **wrong)
@@ -357,6 +456,9 @@ def test_searches_answer_as_the_embedded_engine_does(client, server):
         get(client, search={"text": "red", "limitt": 1})
     with pytest.raises(pyarrow.ArrowInvalid, match="dimension"):
         get(client, search={"vector": [1.0]})
+    for part in ({"explain": True}, {"include": ["text"]}, {"vector_format": "base64"}):
+        with pytest.raises(pyarrow.ArrowInvalid, match=f"{next(iter(part))}.*no meaning"):
+            get(client, search={"text": "red", **part})
 
 
 def exchange(client: flight.FlightClient, batches: list, command: object = None) -> list[pyarrow.Table]:
@@ -391,6 +493,9 @@ def test_batches_of_questions_are_answered_by_batches_of_hits(client):
     assert some.num_rows == 6 and min(some["year"].to_pylist()) > 50
     with pytest.raises(pyarrow.ArrowInvalid, match="dimension"):
         exchange(client, [pyarrow.RecordBatch.from_pydict({"vector": vectors(1, dim=4)})])
+    for part in ({"vector": [1.0] * DIM}, {"text": "red"}, {"explain": True}):
+        with pytest.raises(pyarrow.ArrowInvalid, match=f"{next(iter(part))}.*no meaning"):
+            exchange(client, asked, {"collection": "docs", "search": part})
     with pytest.raises(pyarrow.ArrowInvalid, match="1000 at a time"):
         exchange(client, [pyarrow.RecordBatch.from_pydict({"vector": vectors(1001)})])
 
@@ -408,7 +513,22 @@ def test_collections_are_listed_with_their_schemas(client):
     ticket = {"collection": "two", "search": {"vector": [1.0] * DIM, "limit": 2}, "columns": ["id"]}
     of_search = client.get_flight_info(flight.FlightDescriptor.for_command(json.dumps(ticket)))
     assert client.do_get(of_search.endpoints[0].ticket).read_all().num_rows == 2
-    for wrong in (flight.FlightDescriptor.for_path("one", "two"), flight.FlightDescriptor.for_command(b"{}")):
+    act(client, "snapshot", {"name": "three"})
+    act(client, "delete", {"collection": "two", "ids": ["1"]})
+    for ticket, count in [({}, 2), ({"snapshot": "three"}, 3), ({"snapshot": "three", "limit": 1}, 1)]:
+        command = flight.FlightDescriptor.for_command(json.dumps({"collection": "two", **ticket}))
+        assert (
+            client.get_flight_info(command).total_records == get(client, collection="two", **ticket).num_rows == count
+        )
+    put(client, [batch(1, 7, n=pyarrow.array([1]))], path("two"))
+    known = flight.FlightDescriptor.for_command(b'{"collection": "two", "where": "n = 1"}')
+    assert client.get_flight_info(known).total_records == 1
+    for wrong in (
+        flight.FlightDescriptor.for_path("one", "two"),
+        flight.FlightDescriptor.for_command(b"{}"),
+        flight.FlightDescriptor.for_command(b'{"collection": "two", "where": "m = 1"}'),
+        flight.FlightDescriptor.for_command(b'{"collection": "two", "search": {"text": "x", "where": "m = 1"}}'),
+    ):
         with pytest.raises(pyarrow.ArrowInvalid):
             client.get_flight_info(wrong)
     with pytest.raises(pyarrow.ArrowKeyError, match="no collection"):
@@ -453,7 +573,7 @@ def test_edges_are_added_whole_and_traversed(client):
     nodes = [{"id": "a", "type": "page", "properties": {"n": 1}}]
     assert act(client, "add_edges", {"graph": "web", "edges": edges, "nodes": nodes}) == {"nodes": 1, "edges": 2}
     for wrong in [{"id": "z", "type": "page"}, {"source": "z", "type": "", "target": "a"}, {"source": "z"}]:
-        with pytest.raises(pyarrow.ArrowInvalid):
+        with pytest.raises(pyarrow.ArrowInvalid, match=r"edges\[1\]"):
             act(client, "add_edges", {"graph": "web", "edges": [{"source": "z", "type": "x", "target": "a"}, wrong]})
     via = {"source": "a", "type": "links", "target": "b", "weight": 2.5}
     found = act(client, "traverse", {"graph": "web", "start": ["a"], "max_depth": 1})

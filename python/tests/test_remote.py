@@ -196,6 +196,34 @@ def test_keys_say_who_asks_and_what_they_may(tmp_path):
                 nuthatch.connect(url, api_key=theirs, tenant="default")
 
 
+def test_a_key_that_may_only_write_is_enough_to_write(tmp_path):
+    folder = tmp_path / "memory"
+    nuthatch.connect(folder).close()
+
+    def key(scope: str) -> str:
+        command = [COMMAND, "--data-dir", folder, "key", "create", f"{scope}-job", "--scope", scope]
+        made = subprocess.run(command, capture_output=True, text=True, check=True)
+        return next(word for word in made.stdout.split() if word.startswith("nuthatch_"))
+
+    reader, writer = key("read"), key("write")
+    with (
+        faces.served(folder) as url,
+        nuthatch.connect(url, api_key=writer) as writing,
+        nuthatch.connect(url, api_key=reader) as reading,
+    ):
+        notes = writing.collection("notes", embedder="none")
+        assert notes.upsert([{"id": "a", "text": "osprey"}]).inserted == 1
+        writing.kv("k")["a"] = "1"
+        # A keyspace is opened without looking: whether it is there, the first write finds out.
+        again = writing.collection("notes")
+        assert again.upsert([{"id": "b", "text": "heron"}]).inserted == 1
+        writing.kv("k", create=False).put("b", "2")
+        for call in (notes.count, lambda: notes.search("osprey"), lambda: writing.kv("k")["a"]):
+            with pytest.raises(nuthatch.ForbiddenError, match="scopes write"):
+                call()
+        assert reading.kv("k", create=False)["b"] == b"2"
+
+
 def test_tls_with_an_authority_and_a_certificate_of_ones_own(tmp_path):
     flags = ["--tls-cert", str(CERTIFICATES / "server.pem"), "--tls-key", str(CERTIFICATES / "server.key")]
     with faces.served(tmp_path / "memory", *flags, "--tls-client-ca", str(CERTIFICATES / "ca.pem")) as url:

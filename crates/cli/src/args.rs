@@ -5,9 +5,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use anstream::ColorChoice;
-use clap::builder::{FalseyValueParser, OsStringValueParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::parser::ValueSource;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::{commands, exit, units};
 
@@ -77,7 +77,15 @@ pub struct Globals {
         global = true,
         env = "NUTHATCH_MAPPED",
         hide_env_values = true,
-        value_parser = FalseyValueParser::new(),
+        value_name = "BOOL",
+        // `--mapped` alone means yes; `--mapped=false` beats the variable.
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_value = "false",
+        default_missing_value = "true",
+        hide_default_value = true,
+        value_parser = units::parse_switch,
         help_heading = "Everywhere"
     )]
     pub mapped: bool,

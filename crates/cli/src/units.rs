@@ -2,7 +2,13 @@
 
 use std::time::Duration;
 
+use nuthatch_server::config::parse_boolean;
 pub use nuthatch_server::config::{parse_bytes, parse_duration};
+
+/// A flag or a variable that switches something on; an empty variable is as good as none.
+pub fn parse_switch(text: &str) -> Result<bool, String> {
+    if text.is_empty() { Ok(false) } else { parse_boolean(text) }
+}
 
 /// Seconds above 0, up to thirty years: `2`, `0.5`.
 pub fn parse_seconds(text: &str) -> Result<Duration, String> {

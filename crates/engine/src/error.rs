@@ -13,6 +13,9 @@ use nuthatch_truth::TruthError;
 use nuthatch_vector::VectorError;
 use serde::{Deserialize, Serialize};
 
+/// Names that an error lists, those that begin most alike.
+const NAMES_MAX: usize = 10;
+
 /// What the caller can do about an error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ErrorKind {
@@ -77,9 +80,17 @@ impl Error {
 
     /// There is no such thing among the named ones of its kind.
     pub(crate) fn not_among(what: &str, name: &str, names: &[String]) -> Self {
-        let known = match names.is_empty() {
-            true => "this folder has none yet".to_string(),
-            false => format!("there are: {}", names.join(", ")),
+        let known = match names {
+            [] => "this folder has none yet".to_string(),
+            few if few.len() <= NAMES_MAX => format!("there are: {}", few.join(", ")),
+            many => {
+                let same =
+                    |other: &str| name.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
+                let mut near: Vec<&String> = many.iter().collect();
+                near.sort_by_key(|other| std::cmp::Reverse(same(other)));
+                let near: Vec<&str> = near.into_iter().take(NAMES_MAX).map(String::as_str).collect();
+                format!("there are {}, among them: {}", many.len(), near.join(", "))
+            }
         };
         Self::not_found(format!("no {what} {name:?}; {known}"))
     }
@@ -215,5 +226,21 @@ impl From<ExtractError> for Error {
             ExtractError::Io { path, source } => Self::io(path, source),
             _ => Self::invalid(error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_names_an_error_lists_a_few_that_are_near() {
+        let names = |number: usize| (0..number).map(|at| format!("tenant-{at:05}")).collect::<Vec<_>>();
+        let said = |number| Error::not_among("tenant", "tenant-0712x", &names(number)).message;
+        assert_eq!(said(0), "no tenant \"tenant-0712x\"; this folder has none yet");
+        assert!(said(10).ends_with("tenant-00009") && said(10).contains("there are: tenant-00000, "));
+        let many = said(10_000);
+        assert!(many.contains("there are 10000, among them: tenant-07120, tenant-07121, "), "{many}");
+        assert!(many.len() < 300, "{many}");
     }
 }

@@ -80,7 +80,11 @@ impl Default for Options {
 }
 
 impl Options {
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Whether a database can be opened so; nothing is opened.
+    ///
+    /// # Errors
+    /// `Invalid` for a bound that is passed.
+    pub fn check(&self) -> Result<()> {
         if self.erasure_grace > ERASURE_GRACE_MAX {
             return Err(Error::invalid(format!(
                 "an erasure grace of {} s; give at most {} s: whoever erases waits for it",

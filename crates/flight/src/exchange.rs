@@ -15,6 +15,7 @@ use crate::columns::{Queries, Shape};
 use crate::incoming::Incoming;
 use crate::message;
 use crate::outgoing::{Answer, Encoder, Message, is_taken};
+use crate::question::{self, BATCH_INSTEAD, COLUMNS_INSTEAD};
 use crate::ticket::{Searches, of_descriptor};
 
 /// Questions of one batch.
@@ -45,6 +46,8 @@ pub async fn exchange<C: Caller>(caller: C, stream: Streaming<FlightData>) -> Re
     let Searches { collection, columns, search } = of_descriptor(&opening.descriptor, of_path)?;
     let search = search.unwrap_or_else(|| Value::Object(Map::new()));
     // What is wrong with it is said before the first question.
+    question::check(&search, &COLUMNS_INSTEAD)?;
+    question::check(&search, &BATCH_INSTEAD)?;
     caller.search(search.clone())?;
     let (name, schema) = (collection.clone(), opening.schema.clone());
     let prepared = caller.run(move |database| {

@@ -10,6 +10,7 @@ use tonic::Status;
 use crate::caller::{Asked, Begun, Caller};
 use crate::columns::Shape;
 use crate::outgoing::{Answer, Encoder, Message, Sent, is_taken};
+use crate::question::{self, COLUMNS_INSTEAD};
 use crate::snapshots::Snapshots;
 use crate::ticket::Ticket;
 
@@ -138,6 +139,9 @@ async fn search<C: Caller>(
         return Err(Status::invalid_argument(
             "with `search`, `where` and `limit` stand inside of it, and `batch_rows` has no meaning",
         ));
+    }
+    if let Some(question) = &ticket.search {
+        question::check(question, &COLUMNS_INSTEAD)?;
     }
     let Asked { mut search, cancel } = caller.search(ticket.search.unwrap_or_default())?;
     let kept = snapshots.get(&caller, ticket.snapshot.as_deref())?;

@@ -1,5 +1,7 @@
 //! The actions on graphs: adding edges, and what is connected to some nodes.
 
+use std::slice;
+
 use nuthatch_engine::{
     Database, Durability, Edge, EdgeDirection, Error, Node, NodeOrEdge, Result as EngineResult, Traverse, WriteBatch,
 };
@@ -35,10 +37,16 @@ pub struct Walk {
 impl AddEdges {
     /// Puts all of it, or nothing.
     pub fn run(self, database: &Database) -> EngineResult<Value> {
-        let nodes = self.nodes.into_iter().map(node).collect::<EngineResult<Vec<Node>>>()?;
-        let edges = self.edges.into_iter().map(edge).collect::<EngineResult<Vec<Edge>>>()?;
+        let nodes = each("nodes", self.nodes, node)?;
+        let edges = each("edges", self.edges, edge)?;
         let mut batch = WriteBatch::new().with_durability(self.durability);
-        batch.graph(&self.graph).put_nodes(&nodes)?.put_edges(&edges)?;
+        let mut graph = batch.graph(&self.graph);
+        for (at, node) in nodes.iter().enumerate() {
+            graph.put_nodes(slice::from_ref(node)).map_err(|error| of_one("nodes", at, error))?;
+        }
+        for (at, edge) in edges.iter().enumerate() {
+            graph.put_edges(slice::from_ref(edge)).map_err(|error| of_one("edges", at, error))?;
+        }
         database.write(batch)?;
         Ok(json!({"nodes": nodes.len(), "edges": edges.len()}))
     }
@@ -61,6 +69,15 @@ impl Walk {
             .map(|it| json!({"id": it.id, "depth": it.depth, "via": it.via.as_ref().map(Edge::to_json)}));
         Ok(json!({"nodes": visited.collect::<Vec<_>>(), "truncated": found.truncated}))
     }
+}
+
+fn each<T>(list: &str, items: Vec<Value>, read: impl Fn(Value) -> EngineResult<T>) -> EngineResult<Vec<T>> {
+    items.into_iter().enumerate().map(|(at, item)| read(item).map_err(|error| of_one(list, at, error))).collect()
+}
+
+/// An error that says which one it was.
+fn of_one(list: &str, at: usize, error: Error) -> Error {
+    Error { message: format!("{list}[{at}]: {}", error.message), ..error }
 }
 
 fn node(json: Value) -> EngineResult<Node> {

@@ -9,6 +9,8 @@ use tonic::Status;
 
 use crate::caller::Caller;
 use crate::columns::Shape;
+use crate::question::{self, COLUMNS_INSTEAD};
+use crate::snapshots::Snapshots;
 use crate::ticket::{Ticket, of_descriptor, parse};
 
 /// What is not known before it is counted.
@@ -39,7 +41,10 @@ pub async fn list<C: Caller>(caller: C, criteria: &[u8]) -> Result<Vec<FlightInf
         let infos = database.collections()?.into_iter();
         let wanted = infos.filter(|info| info.name.contains(&name) && info.rows >= rows_min);
         wanted
-            .map(|info| describe(&info, FlightDescriptor::new_path(vec![info.name.clone()]), Ticket::of(&info.name)))
+            .map(|info| {
+                let descriptor = FlightDescriptor::new_path(vec![info.name.clone()]);
+                describe(&info, descriptor, Ticket::of(&info.name), Some(info.rows))
+            })
             .collect()
     });
     listed.await
@@ -48,16 +53,32 @@ pub async fn list<C: Caller>(caller: C, criteria: &[u8]) -> Result<Vec<FlightInf
 /// What a descriptor means: the name of a collection, or a ticket.
 ///
 /// # Errors
-/// `NOT_FOUND` without such a collection, `INVALID_ARGUMENT` for a ticket that cannot be answered.
-pub async fn info<C: Caller>(caller: C, descriptor: FlightDescriptor) -> Result<FlightInfo, Status> {
+/// `NOT_FOUND` without such a collection or snapshot, `INVALID_ARGUMENT` for a ticket that cannot be answered.
+pub async fn info<C: Caller>(
+    caller: C,
+    descriptor: FlightDescriptor,
+    snapshots: &Snapshots,
+) -> Result<FlightInfo, Status> {
     let ticket = of_descriptor(&descriptor, Ticket::of)?;
     if let Some(question) = &ticket.search {
+        question::check(question, &COLUMNS_INSTEAD)?;
         caller.search(question.clone())?;
     }
+    let kept = snapshots.get(&caller, ticket.snapshot.as_deref())?;
     caller
         .run(move |database| {
-            let info = database.existing_collection(&ticket.collection)?.info()?;
-            describe(&info, descriptor, ticket)
+            let collection = database.existing_collection(&ticket.collection)?;
+            let filter = match &ticket.search {
+                Some(question) => question["where"].as_str(),
+                None => ticket.filter.as_deref(),
+            };
+            // Counted where there is a condition as well: it may name a field that there is not.
+            let passing = match kept {
+                Some(snapshot) => snapshot.collection(&ticket.collection)?.count(filter)?,
+                None => collection.count(filter)?,
+            };
+            let records = ticket.search.is_none().then_some(passing);
+            describe(&collection.info()?, descriptor, ticket, records)
         })
         .await
 }
@@ -66,21 +87,29 @@ pub async fn info<C: Caller>(caller: C, descriptor: FlightDescriptor) -> Result<
 ///
 /// # Errors
 /// As those of [`info`].
-pub async fn schema<C: Caller>(caller: C, descriptor: FlightDescriptor) -> Result<SchemaResult, Status> {
-    let info = info(caller, descriptor).await?;
+pub async fn schema<C: Caller>(
+    caller: C,
+    descriptor: FlightDescriptor,
+    snapshots: &Snapshots,
+) -> Result<SchemaResult, Status> {
+    let info = info(caller, descriptor, snapshots).await?;
     Ok(SchemaResult { schema: info.schema })
 }
 
-fn describe(info: &CollectionInfo, descriptor: FlightDescriptor, ticket: Ticket) -> EngineResult<FlightInfo> {
+/// `passing`: the records that a scan would go through, if it had no limit.
+fn describe(
+    info: &CollectionInfo,
+    descriptor: FlightDescriptor,
+    ticket: Ticket,
+    passing: Option<u64>,
+) -> EngineResult<FlightInfo> {
     let columns = ticket.columns.as_deref();
-    let (shape, records) = match (&ticket.search, &ticket.filter) {
-        (Some(_), _) => (Shape::of_search(info, columns)?, UNKNOWN),
-        (None, Some(_)) => (Shape::of_scan(info, columns)?, UNKNOWN),
-        (None, None) => {
-            let rows = info.rows.min(ticket.limit.unwrap_or(u64::MAX));
-            (Shape::of_scan(info, columns)?, i64::try_from(rows).unwrap_or(i64::MAX))
-        }
+    let shape = match &ticket.search {
+        Some(_) => Shape::of_search(info, columns)?,
+        None => Shape::of_scan(info, columns)?,
     };
+    let records =
+        passing.map_or(UNKNOWN, |rows| i64::try_from(rows.min(ticket.limit.unwrap_or(u64::MAX))).unwrap_or(i64::MAX));
     let ticket = serde_json::to_vec(&ticket).map_err(|error| Error::internal(format!("writing a ticket: {error}")))?;
     // Without a location: the ticket is for whoever was asked.
     let endpoint = FlightEndpoint::new().with_ticket(FlightTicket::new(ticket));

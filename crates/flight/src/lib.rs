@@ -19,6 +19,7 @@ mod info;
 mod message;
 mod outgoing;
 mod put;
+mod question;
 mod reflection;
 mod service;
 mod snapshots;

@@ -75,7 +75,7 @@ impl<C: Caller> FlightService for Service<C> {
 
     async fn get_flight_info(&self, request: Request<FlightDescriptor>) -> Result<Response<FlightInfo>, Status> {
         let caller: C = allowed(&request, Scope::Read)?;
-        info::info(caller, request.into_inner()).await.map(Response::new)
+        info::info(caller, request.into_inner(), &self.snapshots).await.map(Response::new)
     }
 
     async fn poll_flight_info(&self, _: Request<FlightDescriptor>) -> Result<Response<PollInfo>, Status> {
@@ -84,7 +84,7 @@ impl<C: Caller> FlightService for Service<C> {
 
     async fn get_schema(&self, request: Request<FlightDescriptor>) -> Result<Response<SchemaResult>, Status> {
         let caller: C = allowed(&request, Scope::Read)?;
-        info::schema(caller, request.into_inner()).await.map(Response::new)
+        info::schema(caller, request.into_inner(), &self.snapshots).await.map(Response::new)
     }
 
     async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {

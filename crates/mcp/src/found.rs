@@ -1,11 +1,12 @@
 //! A record as a model sees it: what to cite, the text as far as there is room, and the fields that are not about its place.
 
-use nuthatch_engine::{Hit, Payload, StoredRecord, Value, citation, payload_to_json};
+use nuthatch_engine::{Collection, Hit, Payload, Result, StoredRecord, Value, citation, payload_to_json};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::budget::{Budget, beginning, json_bytes};
+use crate::sources::Sources;
 
 /// Fields of a passage that its source, its heading or its number say already.
 const FIELDS_OF_FILES: [&str; 13] = [
@@ -28,7 +29,7 @@ const FIELDS_OF_FILES: [&str; 13] = [
 pub struct Found {
     pub collection: String,
     pub id: String,
-    /// What to cite: file and lines, or page. Left out where the record is not of a file.
+    /// What to cite: file and lines, or page. Left out where the record is no passage of a file that was added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,17 +49,31 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Found {
-    pub fn hit(collection: &str, hit: Hit) -> Self {
-        let found = Self::new(collection, hit.id, hit.text, hit.context, &hit.payload);
-        Self { score: Some(hit.score), ..found }
+    /// # Errors
+    /// Those of the store, which is asked whether the hit is a passage of a file.
+    pub fn hit(collection: &Collection, hit: Hit, sources: &mut Sources) -> Result<Self> {
+        let path = sources.path(collection, &hit.id, &hit.payload)?;
+        let found = Self::new(collection.name(), hit.id, hit.text, hit.context, &hit.payload, path);
+        Ok(Self { score: Some(hit.score), ..found })
     }
 
-    pub fn record(collection: &str, record: StoredRecord) -> Self {
-        Self::new(collection, record.id, record.text, record.context, &record.payload)
+    /// # Errors
+    /// As of [`Self::hit`].
+    pub fn record(collection: &Collection, record: StoredRecord, sources: &mut Sources) -> Result<Self> {
+        let path = sources.path(collection, &record.id, &record.payload)?;
+        Ok(Self::new(collection.name(), record.id, record.text, record.context, &record.payload, path))
     }
 
-    fn new(collection: &str, id: String, text: Option<String>, context: Option<String>, payload: &Payload) -> Self {
-        let source = text_field(payload, "path").map(|path| citation(path, payload));
+    /// `path`: of the file of which it is a passage.
+    fn new(
+        collection: &str,
+        id: String,
+        text: Option<String>,
+        context: Option<String>,
+        payload: &Payload,
+        path: Option<&str>,
+    ) -> Self {
+        let source = path.map(|path| citation(path, payload));
         let mut fields = payload_to_json(payload);
         let mut heading = context;
         if source.is_some() {
@@ -149,7 +164,8 @@ mod tests {
             put("bytes", Value::Int(7)),
             put("team", Value::Text("core".into())),
         ]);
-        Found::new("documents", "/docs/plan.md#3".into(), Some("word ".repeat(400)), Some("plan.md".into()), &payload)
+        let (text, context) = (Some("word ".repeat(400)), Some("plan.md".into()));
+        Found::new("documents", "/docs/plan.md#3".into(), text, context, &payload, Some("/docs/plan.md"))
     }
 
     #[test]

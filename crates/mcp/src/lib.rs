@@ -18,6 +18,7 @@ mod prompts;
 mod refusal;
 mod resources;
 mod schema;
+mod sources;
 mod stdio;
 mod subscriptions;
 mod tools;

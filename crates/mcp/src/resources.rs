@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::budget::beginning;
 use crate::found::Found;
+use crate::sources::Sources;
 use crate::tools::passages;
 use crate::uri::{Inside, Named};
 
@@ -179,6 +180,7 @@ fn record_text(collection: &Collection, id: &str) -> Result<String> {
     let found = collection.get(&[id], false)?.pop().flatten();
     let record =
         found.ok_or_else(|| Error::not_found(format!("no record {id:?} in collection {:?}", collection.name())))?;
-    let shown = serde_json::to_value(Found::record(collection.name(), record).beginning(TEXT_BYTES_MAX));
+    let found = Found::record(collection, record, &mut Sources::default())?;
+    let shown = serde_json::to_value(found.beginning(TEXT_BYTES_MAX));
     Ok(format!("{:#}", shown.expect("answers are plain JSON")))
 }

@@ -48,6 +48,8 @@ const TENANT: HeaderName = HeaderName::from_static("x-nuthatch-tenant");
 /// As of which moment a read is answered.
 pub const SNAPSHOT: HeaderName = HeaderName::from_static("x-nuthatch-snapshot");
 
+/// A caller with any key that holds: for what a key may know of itself.
+pub struct Known(pub Caller);
 /// A caller who may read, and asks what is there now.
 pub struct Reading(pub Caller);
 /// A caller who may write.
@@ -228,7 +230,11 @@ impl Caller {
 
     /// The tenant's data, and its turn where it has limits.
     fn turn(&self) -> EngineResult<Result<(Database, Option<Turn>), Problem>> {
-        let database = database_of(&self.database, &self.tenant, self.key.as_deref())?;
+        let database = match (self.is_operator, self.tenant.as_str()) {
+            // Named in a header: whoever may name any tenant may know that there is none.
+            (true, tenant) if tenant != TENANT_DEFAULT => self.database.tenant(tenant)?,
+            (_, tenant) => database_of(&self.database, tenant, self.key.as_deref())?,
+        };
         Ok(self.turn_in(&database)?.map(|turn| (database, turn)))
     }
 
@@ -283,13 +289,17 @@ impl Caller {
     }
 
     fn of(parts: &Parts, shared: &Arc<Shared>, wanted: Scope) -> Result<Self, Problem> {
-        let caller = Self::identify(parts, shared, Some(wanted))?.allowed(wanted)?;
+        Self::identify(parts, shared, Some(wanted))?.allowed(wanted)?.about_now(parts)
+    }
+
+    /// The same caller, who names no snapshot.
+    fn about_now(self, parts: &Parts) -> Result<Self, Problem> {
         match parts.headers.contains_key(SNAPSHOT) {
             // An answer of another moment than the one that was asked for would be wrong.
             true => Err(Problem::invalid(format!(
                 "this address takes no header `{SNAPSHOT}`; it is about what is there now"
             ))),
-            false => Ok(caller),
+            false => Ok(self),
         }
     }
 
@@ -417,6 +427,14 @@ fn is_this_machine(authority: &str) -> bool {
         None => authority.rsplit_once(':').map_or(authority, |(host, _)| host),
     };
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+impl FromRequestParts<Arc<Shared>> for Known {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
+        Caller::identify(parts, shared, None)?.about_now(parts).map(Self)
+    }
 }
 
 impl FromRequestParts<Arc<Shared>> for Reading {

@@ -6,13 +6,14 @@ use axum::body::Bytes;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use percent_encoding::percent_decode_str;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Deserializer};
 
 use crate::admission::Held;
 use crate::problem::Problem;
 use crate::shared::Shared;
+use crate::strict::Strict;
 
 /// A body of JSON.
 pub struct Json<T> {
@@ -46,6 +47,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Shared>> for Json<T> {
         if !is_json(request.headers()) {
             return Err(Problem::wrong_media_type("application/json"));
         }
+        refuse_compressed(request.headers())?;
         let (bytes, held) = shared.admission.read(request.into_body()).await?;
         let value = parse(&bytes).map_err(|why| Problem::invalid(format!("the body: {why}")))?;
         Ok(Self { value, held })
@@ -58,13 +60,32 @@ impl<T: DeserializeOwned> FromRequest<Arc<Shared>> for Json<T> {
 /// A sentence with the place.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value =
-        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| match error.path().iter().len() {
-            0 => error.inner().to_string(),
-            _ => format!("{}: {}", error.path(), error.inner()),
-        })?;
+    let value = parse_from(&mut deserializer)?;
     deserializer.end().map_err(|error| error.to_string())?;
     Ok(value)
+}
+
+/// The same of a document that came some other way.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_from<'de, T: DeserializeOwned>(
+    source: impl Deserializer<'de, Error = serde_json::Error>,
+) -> Result<T, String> {
+    serde_path_to_error::deserialize(Strict(source)).map_err(|error| match error.path().iter().len() {
+        0 => error.inner().to_string(),
+        _ => format!("{}: {}", error.path(), error.inner()),
+    })
+}
+
+/// # Errors
+/// 415 for a body that is compressed: it would be stored as it is, or taken for broken JSON.
+pub fn refuse_compressed(headers: &HeaderMap) -> Result<(), Problem> {
+    let is_plain = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"identity");
+    match headers.get(header::CONTENT_ENCODING).filter(|value| !is_plain(value)) {
+        Some(_) => Err(Problem::compressed()),
+        None => Ok(()),
+    }
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -80,6 +101,7 @@ impl FromRequest<Arc<Shared>> for Raw {
     type Rejection = Problem;
 
     async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, Problem> {
+        refuse_compressed(request.headers())?;
         let (bytes, held) = shared.admission.read(request.into_body()).await?;
         Ok(Self { bytes, held })
     }
@@ -145,5 +167,7 @@ mod tests {
         assert!(error("{\"inner\": [{\"limitt\": 1}]}").contains("limitt"));
         assert!(error("{\"inner\": []} x").contains("trailing"));
         assert!(error("").contains("EOF"));
+        assert!(error("{\"inner\": [[1]]}").starts_with("inner[0]: invalid type: sequence, expected an object"));
+        assert!(error("[[]]").starts_with("invalid type: sequence, expected an object"));
     }
 }

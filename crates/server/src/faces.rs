@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use nuthatch_engine::Result;
 use nuthatch_flight::Health;
-use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio_rustls::TlsAcceptor;
 
+use crate::listener::Tls;
 use crate::shared::Shared;
 use crate::{api, listener, redis};
 
@@ -33,7 +32,7 @@ impl Faces {
     }
 
     /// HTTP and gRPC, until [`stop`](Self::stop).
-    pub fn start_http(&mut self, listener: TcpListener, tls: Option<TlsAcceptor>, shared: Arc<Shared>) {
+    pub fn start_http(&mut self, listener: TcpListener, tls: Option<Arc<Tls>>, shared: Arc<Shared>) {
         let routes = api::routes(shared.clone(), &self.health);
         let stop = self.stopped();
         self.running.spawn(listener::serve(listener, tls, routes, shared, stop));
@@ -51,15 +50,9 @@ impl Faces {
     pub fn start_redis(
         &mut self,
         listener: std::net::TcpListener,
-        tls: Option<Arc<ServerConfig>>,
+        tls: Option<Arc<Tls>>,
         shared: &Arc<Shared>,
     ) -> Result<()> {
-        // HTTP/2 is not spoken there.
-        let tls = tls.map(|config| {
-            let mut config = (*config).clone();
-            config.alpn_protocols.clear();
-            Arc::new(config)
-        });
         self.redis = Some(redis::start(listener, tls, shared)?);
         Ok(())
     }

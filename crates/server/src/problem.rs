@@ -82,6 +82,11 @@ impl Problem {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid", detail, &format!("send `Content-Type: {wanted}`"))
     }
 
+    pub fn compressed() -> Self {
+        let detail = "the body is compressed (`Content-Encoding`), and this server takes bodies as they are";
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid", detail, "send it uncompressed, without that header")
+    }
+
     pub fn wrong_method() -> Self {
         let detail = "this address has no such method";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "invalid", detail, "use one of those in the header `Allow`")
@@ -94,6 +99,11 @@ impl Problem {
 
     pub fn timed_out(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::REQUEST_TIMEOUT, "unavailable", detail, "send the request again, without pauses")
+    }
+
+    /// The same where the usual remedy would mislead.
+    pub fn with_remedy(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: remedy.into(), ..self }
     }
 
     pub fn status(&self) -> StatusCode {
@@ -121,9 +131,11 @@ impl From<Error> for Problem {
                 "run `nuthatch doctor` on the server: it names the file and the remedy",
             ),
             ErrorKind::Closed => (StatusCode::SERVICE_UNAVAILABLE, "the server is stopping; try again when it is back"),
-            ErrorKind::Exhausted => {
-                (StatusCode::INSUFFICIENT_STORAGE, "make room on the server's disk, or send less at a time")
-            }
+            // Of a tenant's limit, a full disk, or too much at a time: the message says which.
+            ErrorKind::Exhausted => (
+                StatusCode::INSUFFICIENT_STORAGE,
+                "send less at a time, or delete something; where the disk or a tenant's limit is full, whoever runs the server can make room",
+            ),
             ErrorKind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "see the server's log"),
         };
         Self::new(status, error.kind.name(), error.message, remedy)

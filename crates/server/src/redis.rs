@@ -10,13 +10,14 @@ use jiff::Timestamp;
 use nuthatch_engine::{Database, Error, Result as EngineResult};
 use nuthatch_resp::{Gate, Grant, Pass, Refused, Scopes, Server, Settings, Stream, Tenant, Turn, Wrap};
 use parking_lot::Mutex;
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::{ServerConnection, StreamOwned};
 use tracing::error;
 
 use crate::access::{Key, Place, Scope, TENANT_DEFAULT, Turn as Counted, Verdict, Work};
 use crate::audit::{Entry, Outcome, Who};
 use crate::behind::GivingWay;
 use crate::caller::database_of;
+use crate::listener::Tls;
 use crate::shared::Shared;
 
 /// The user of a client that gives a password alone.
@@ -26,7 +27,7 @@ const USER_DEFAULT: &str = "default";
 ///
 /// # Errors
 /// `Internal` when the system gives no thread.
-pub fn start(listener: TcpListener, tls: Option<Arc<ServerConfig>>, shared: &Arc<Shared>) -> EngineResult<Server> {
+pub fn start(listener: TcpListener, tls: Option<Arc<Tls>>, shared: &Arc<Shared>) -> EngineResult<Server> {
     let settings = Settings {
         durability: shared.config.redis_durability,
         connections_max: shared.config.connections_max,
@@ -38,8 +39,8 @@ pub fn start(listener: TcpListener, tls: Option<Arc<ServerConfig>>, shared: &Arc
     let gate = Arc::new(KeyGate { shared: shared.clone(), tenants: Mutex::default() });
     let wrap: Box<Wrap> = match tls {
         None => Box::new(|socket| Ok(Box::new(socket))),
-        Some(config) => Box::new(move |socket| {
-            let connection = ServerConnection::new(config.clone()).map_err(io::Error::other)?;
+        Some(tls) => Box::new(move |socket| {
+            let connection = ServerConnection::new(tls.for_redis()).map_err(io::Error::other)?;
             Ok(Box::new(Encrypted(StreamOwned::new(connection, socket))))
         }),
     };

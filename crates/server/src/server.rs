@@ -8,28 +8,30 @@ use std::sync::Arc;
 use nuthatch_engine::{Database, Error, ErrorKind, Options, Result};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
-use tokio_rustls::TlsAcceptor;
+use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
-use crate::access::{KeyFile, Ring};
+use crate::access::Ring;
 use crate::admission::Admission;
 use crate::audit::{Entry, Who};
-use crate::config::{Auth, Config};
+use crate::checks;
+use crate::config::Config;
 use crate::faces::Faces;
-use crate::listener;
+use crate::listener::Tls;
 use crate::shared::Shared;
+use crate::signals::{self, Stopping};
 use crate::telemetry::start_logging;
 
 /// A server that listens, and does not answer yet.
 pub struct Server {
     listener: TcpListener,
     redis: Option<std::net::TcpListener>,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Arc<Tls>>,
     shared: Arc<Shared>,
 }
 
 /// Runs a server in this process until SIGTERM or SIGINT. A second signal ends the process at once, which loses nothing that was
-/// acknowledged.
+/// acknowledged. SIGHUP has the files of TLS read again; from a terminal that is closed it is as SIGTERM.
 ///
 /// # Errors
 /// `Invalid` for a configuration that would be unsafe or cannot work; those of opening the folder and of listening.
@@ -39,11 +41,23 @@ pub fn run(config: Config) -> Result<()> {
     let shutdown_timeout = config.shutdown_timeout;
     let ended = runtime.block_on(async {
         let server = Server::bind(config).await?;
-        server.run(signalled()?).await
+        let Stopping { stop, renew } = signals::listen()?;
+        if let Some(renew) = renew {
+            tokio::spawn(renew_with(renew, server.tls()));
+        }
+        server.run(stop).await
     });
     // Calls that did not end in time are left behind; what they wrote is there whole or not at all.
     runtime.shutdown_timeout(shutdown_timeout);
     ended
+}
+
+/// Whether [`run`] would begin with this configuration, without opening the folder or listening.
+///
+/// # Errors
+/// `Invalid` for a configuration that would be unsafe or cannot work.
+pub fn check(config: &Config) -> Result<()> {
+    checks::check(config).map(drop)
 }
 
 fn runtime(config: &Config) -> Result<Runtime> {
@@ -66,11 +80,9 @@ impl Server {
     /// # Errors
     /// `Invalid` for a configuration that would be unsafe or cannot work; `Unavailable` when the address is taken.
     pub async fn bind(config: Config) -> Result<Self> {
-        let folder = data_dir(&config)?;
-        check_safety(&config, folder)?;
-        let tls = config.tls.as_ref().map(listener::acceptor).transpose()?;
-        let ring = Ring::open(folder)?;
-        let folder = folder.to_path_buf();
+        let tls = checks::check(&config)?.map(Arc::new);
+        let folder = checks::data_dir(&config)?.to_path_buf();
+        let ring = Ring::open(&folder)?;
         let taken = |address: SocketAddr, flag: &'static str| {
             move |error: std::io::Error| {
                 let message = format!("cannot listen on {address}: {error}; choose another with {flag}");
@@ -89,6 +101,11 @@ impl Server {
     /// `Internal` when the system does not tell.
     pub fn address(&self) -> Result<SocketAddr> {
         self.listener.local_addr().map_err(no_address)
+    }
+
+    /// What its TLS is made of, where it speaks TLS: whoever runs the server has it renewed.
+    pub fn tls(&self) -> Option<Arc<Tls>> {
+        self.tls.clone()
     }
 
     /// The same of Redis' listener, where there is one.
@@ -125,7 +142,7 @@ impl Server {
         faces.ready().await;
         if let Some(listener) = self.redis {
             let redis = listener.local_addr().map_err(no_address)?;
-            faces.start_redis(listener, self.tls.as_ref().map(|tls| tls.config().clone()), &shared)?;
+            faces.start_redis(listener, self.tls.clone(), &shared)?;
             info!(%redis, "listening for Redis clients at {redis}");
         }
         info!(folder = %database.folder().display(), "ready");
@@ -176,7 +193,7 @@ fn no_address(error: std::io::Error) -> Error {
 }
 
 async fn open(config: &Config) -> Result<Database> {
-    let (folder, options) = (data_dir(config)?.to_path_buf(), config.engine_options());
+    let (folder, options) = (checks::data_dir(config)?.to_path_buf(), config.engine_options());
     blocking(move || open_folder(&folder, options)).await
 }
 
@@ -199,65 +216,18 @@ async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T> + Send + '
     done.unwrap_or_else(|error| Err(Error::internal(format!("a call panicked, which is a defect: {error}"))))
 }
 
-fn data_dir(config: &Config) -> Result<&Path> {
-    config.data_dir.as_deref().ok_or_else(|| Error::invalid("no data folder; name one with --data-dir"))
-}
-
-/// Nobody but this machine can connect, or only holders of a key can ask, and nobody can listen in.
-fn check_safety(config: &Config, folder: &Path) -> Result<()> {
-    let keys = KeyFile::of(folder).read()?;
-    let has_keys = keys.as_ref().is_some_and(|keys| !keys.is_empty());
-    if config.auth == Auth::Keys && !has_keys {
-        return Err(Error::invalid("auth is `keys`, and there is none; make one with `nuthatch key create`"));
-    }
-    let Some(address) = config.open_address() else { return Ok(()) };
-    if config.auth == Auth::None || !has_keys {
-        return Err(Error::invalid(format!(
-            "{address} can be reached from other machines, and nothing says who may ask: make a key with `nuthatch key create`, \
-             or listen on 127.0.0.1"
-        )));
-    }
-    if config.tls.is_none() && !config.allow_plaintext {
-        return Err(Error::invalid(format!(
-            "{address} can be reached from other machines, and whoever is between could read keys and data: set tls_cert and \
-             tls_key, or allow_plaintext when something in front of the server does TLS"
-        )));
-    }
-    Ok(())
-}
-
-/// Over with the first signal to stop; the second ends the process.
-fn signalled() -> Result<impl Future<Output = ()>> {
-    let failed = |error: std::io::Error| Error::internal(format!("cannot listen for signals: {error}"));
-    #[cfg(unix)]
-    let mut next = {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-        async move || {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
+/// Reads the files of TLS again whenever it is said.
+async fn renew_with(mut renew: mpsc::Receiver<()>, tls: Option<Arc<Tls>>) {
+    while renew.recv().await.is_some() {
+        let Some(tls) = tls.clone() else {
+            info!("told to read the files of TLS again; this server speaks none");
+            continue;
+        };
+        match blocking(move || tls.renew()).await {
+            Ok(()) => info!("the files of TLS were read again; new connections have them"),
+            Err(error) => {
+                error!(kind = error.kind.name(), "the files of TLS cannot be used, and those from before are: {error}");
             }
         }
-    };
-    #[cfg(not(unix))]
-    let mut next = {
-        let mut interrupt = tokio::signal::windows::ctrl_c().map_err(failed)?;
-        async move || {
-            interrupt.recv().await;
-        }
-    };
-    let (send, first) = tokio::sync::oneshot::channel();
-    tokio::spawn(async move {
-        next().await;
-        // Nobody waits for it any more when the server has ended by itself.
-        let _ended_already = send.send(());
-        next().await;
-        std::process::exit(130);
-    });
-    Ok(async move {
-        // An error means that nobody listens for signals any more: there is nothing left to wait for either.
-        let _signalled_or_gone = first.await;
-    })
+    }
 }

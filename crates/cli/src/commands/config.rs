@@ -3,13 +3,28 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
+use nuthatch_engine::Error;
 use nuthatch_server::Config;
+use nuthatch_server::config::SETTINGS;
 use serde_json::json;
 
 use crate::args::Globals;
-use crate::commands::serve::ServerSettings;
+use crate::commands::serve::{self, ServerSettings};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, BOLD, DIM, Out, plain};
+
+/// Variables of this program, and of the Python package, that are no settings of a server.
+const OTHER_VARIABLES: [&str; 9] = [
+    "NUTHATCH_API_KEY",
+    "NUTHATCH_CONFIG",
+    "NUTHATCH_EMBEDDER",
+    "NUTHATCH_EMBEDDER_DIM",
+    "NUTHATCH_EMBEDDER_MODEL",
+    "NUTHATCH_EMBEDDER_URL",
+    "NUTHATCH_EMBED_API_KEY",
+    "NUTHATCH_MODEL_DIR",
+    "NUTHATCH_TENANT",
+];
 
 #[derive(Args)]
 pub struct ConfigCommand {
@@ -36,7 +51,8 @@ impl ConfigCommand {
     pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
         let What::Check(check) = &self.command;
         let layers = check.settings.layers(globals)?;
-        Config::resolve(&layers)?;
+        nuthatch_server::check(&serve::config(&layers, globals)?)?;
+        refuse_unknown_variables()?;
         let said = Config::said(&layers);
         match check.json {
             true => {
@@ -55,4 +71,26 @@ impl ConfigCommand {
         }
         Ok(Outcome::Done)
     }
+}
+
+/// A mistyped variable is no setting, and so what it was meant for would silently be as it is by default.
+fn refuse_unknown_variables() -> Result<(), Error> {
+    let is_known =
+        |name: &str| SETTINGS.iter().any(|setting| setting.variable == name) || OTHER_VARIABLES.contains(&name);
+    let set = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut unknown: Vec<String> =
+        set.filter(|name| name.starts_with("NUTHATCH_") && !is_known(name) && !is_link_of_a_service(name)).collect();
+    unknown.sort_unstable();
+    match unknown.is_empty() {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "the environment has {}, which no setting reads; `nuthatch serve --help` names the variables",
+            unknown.join(", ")
+        ))),
+    }
+}
+
+/// What Kubernetes sets in every container for a service of this name: `NUTHATCH_SERVICE_HOST`, `NUTHATCH_PORT_7700_TCP_ADDR`.
+fn is_link_of_a_service(name: &str) -> bool {
+    name.contains("_SERVICE_") || name.ends_with("_PORT") || name.contains("_PORT_")
 }

@@ -24,13 +24,24 @@ pub struct ServerSettings {
 
 impl Serve {
     pub fn run(&self, globals: &Globals) -> Result<Outcome, Failure> {
-        let mut config = Config::resolve(&self.settings.layers(globals)?)?;
-        if config.data_dir.is_none() {
-            config.data_dir = Some(folder::nearest_or_new()?);
-        }
-        nuthatch_server::run(config)?;
+        nuthatch_server::run(config(&self.settings.layers(globals)?, globals)?)?;
         Ok(Outcome::Done)
     }
+}
+
+/// What `serve` would run with.
+pub fn config(layers: &Layers, globals: &Globals) -> Result<Config, Error> {
+    if let Some(tenant) = folder::tenant(globals) {
+        return Err(Error::invalid(format!(
+            "a server answers for all tenants, and tenant {tenant:?} is named (--tenant, NUTHATCH_TENANT); leave it out: whose data a \
+             request is about, its key says (`nuthatch key create NAME --tenant {tenant}`)"
+        )));
+    }
+    let mut config = Config::resolve(layers)?;
+    if config.data_dir.is_none() {
+        config.data_dir = Some(folder::nearest_or_new()?);
+    }
+    Ok(config)
 }
 
 impl ServerSettings {

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::Value;
 
-use crate::support::Place;
+use crate::support::{Place, Ran};
 
 pub struct Served {
     pub child: Child,
@@ -57,6 +57,22 @@ impl Served {
         let mut all = String::new();
         stream.read_to_string(&mut all).unwrap();
         (all[9..12].parse().unwrap(), all.split_once("\r\n\r\n").unwrap().1.to_string())
+    }
+
+    fn hang_up(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
+    }
+
+    /// The next line of the log that has this in it.
+    fn next_line_of(&mut self, said: &str) -> String {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.log.read_line(&mut line).unwrap(), 0, "the server ended");
+            if line.contains(said) {
+                return line;
+            }
+        }
     }
 
     /// Exit code and the rest of the log after SIGTERM.
@@ -149,4 +165,78 @@ fn a_setting_that_cannot_be_is_named_with_its_place() {
     assert!(ran.err.contains("nuthatch key create"), "{}", ran.err);
     let ran = place.run(&["serve", "--workers", "none"]).ends(2);
     assert!(ran.err.contains("flag --workers: workers"), "{}", ran.err);
+}
+
+#[test]
+fn what_serve_would_refuse_the_check_of_its_settings_refuses_too() {
+    let place = Place::new();
+    let certificates = concat!(env!("CARGO_MANIFEST_DIR"), "/../server/tests/certificates");
+    let file = |name: &str| format!("{certificates}/{name}");
+    let (chain, key, other) = (file("server.pem"), file("server.key"), file("client.key"));
+    for (arguments, said) in [
+        (&["--listen", "0.0.0.0:0"][..], "nuthatch key create"),
+        (&["--auth", "keys"], "auth is `keys`"),
+        (&["--tls-cert", "nowhere.pem", "--tls-key", &key], "nowhere.pem"),
+        (&["--tls-cert", &chain, "--tls-key", &other], "server.pem"),
+        (&["--memory-budget", "0"], "memory budget"),
+        (&["--listen", "127.0.0.1:7799", "--redis", "127.0.0.1:7799"], "another port"),
+        (&["--body-max", "0"], "body_max"),
+        (&["--body-max", "2GiB"], "raise bodies_memory"),
+        (&["--workers", "9999999999"], "up to 4096"),
+        (&["--tenant", "amber"], "answers for all tenants"),
+    ] {
+        for command in [&["config", "check"][..], &["serve"]] {
+            let ran = place.run(&[command, arguments].concat()).ends(2);
+            assert!(ran.err.contains(said), "{command:?} {arguments:?}: {}", ran.err);
+        }
+    }
+    assert!(!place.data().exists(), "nothing was opened");
+    place.run(&["config", "check", "--tls-cert", &chain, "--tls-key", &key]).succeeds();
+    for (variable, value, said) in
+        [("NUTHATCH_LISTN", "x", "NUTHATCH_LISTN"), ("NUTHATCH_TENANT", "amber", "all tenants")]
+    {
+        let ran = Ran::of(place.command(&["config", "check"]).env(variable, value).output().unwrap()).ends(2);
+        assert!(ran.err.contains(said), "{}", ran.err);
+    }
+    let linked = place.command(&["config", "check"]).env("NUTHATCH_PORT", "tcp://10.0.0.1:7700").output().unwrap();
+    Ran::of(linked).succeeds();
+}
+
+#[test]
+fn every_switch_can_be_turned_off_by_its_flag() {
+    let place = Place::new();
+    let switches = ["exclusive", "allow-plaintext", "mapped"];
+    for switch in switches {
+        let setting = switch.replace('-', "_");
+        let variable = format!("NUTHATCH_{}", setting.to_uppercase());
+        for (flag, value) in [(format!("--{switch}"), "true"), (format!("--{switch}=false"), "false")] {
+            let mut command = place.command(&["config", "check", "--json", &flag]);
+            let ran = Ran::of(command.env(&variable, "true").output().unwrap()).succeeds();
+            let said = ran.json();
+            let said = said.as_array().unwrap().iter().find(|said| said["setting"] == setting.as_str()).unwrap();
+            assert_eq!(
+                (said["value"].as_str(), said["from"].as_str().unwrap()),
+                (Some(value), &*format!("flag --{switch}"))
+            );
+        }
+        place.run(&["config", "check", &format!("--{switch}=perhaps")]).ends(2);
+    }
+    place.run(&["stats", "--mapped=perhaps"]).ends(2);
+}
+
+#[test]
+fn a_hangup_reads_the_files_of_tls_again_and_ends_nothing() {
+    let place = Place::with_documents();
+    let certificates = concat!(env!("CARGO_MANIFEST_DIR"), "/../server/tests/certificates");
+    for name in ["server.pem", "server.key"] {
+        place.write(name, std::fs::read(format!("{certificates}/{name}")).unwrap());
+    }
+    let mut served = serve(&place, &["--tls-cert", "server.pem", "--tls-key", "server.key"]);
+    served.hang_up();
+    assert!(served.next_line_of("TLS").contains("were read again"));
+    place.write("server.key", "no key");
+    served.hang_up();
+    let said = served.next_line_of("TLS");
+    assert!(said.contains("server.key") && said.contains("ERROR"), "{said}");
+    assert_eq!(served.terminate().0, Some(0));
 }

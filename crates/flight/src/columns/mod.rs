@@ -8,14 +8,19 @@
 //! | `vector` | fixed_size_list of float32, float16, int8 or uint8 | its unnamed vector |
 //! | a vector field's name | the same | its vector of that field |
 //! | `payload` | string | its payload, as JSON |
-//! | any other | bool, whole number, float, string, timestamp, list or struct of these | the payload's field of that name |
+//! | `datetimes` | list of strings | which strings of its JSON are datetimes, as dotted paths |
+//! | any other, and `payload.` with any name | bool, whole number, float, string, timestamp, date, list or struct of these | the payload's field of that name |
 //!
-//! **Invariant:** what is written with the columns that were read is what was there; only times come back as strings out of `payload`,
-//! because JSON has none, and as times out of a column of their own.
+//! **Invariant:** what is written with the columns that were read is what was there, except nulls in a field that has a type of its own:
+//! nothing tells them from a field that is not there. What would be lost is refused.
 
+mod json;
+mod mark;
 mod outgoing;
 mod payload;
 mod records;
+#[cfg(test)]
+mod round_trip;
 mod shape;
 mod strings;
 mod vectors;
@@ -31,6 +36,9 @@ pub const VECTOR: &str = "vector";
 /// What the engine calls the field of the column `vector`.
 const UNNAMED: &str = "";
 pub const PAYLOAD: &str = "payload";
+/// In front of a payload's field whose name is a column's own, or may be.
+const OF_PAYLOAD: &str = "payload.";
+pub const DATETIMES: &str = "datetimes";
 /// Of a search: how good a hit is, and which question of the stream it answers.
 pub const SCORE: &str = "score";
 pub const QUERY: &str = "query";

@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder, TimestampMicrosecondBuilder};
+use arrow_array::builder::{
+    BooleanBuilder, Float64Builder, Int64Builder, ListBuilder, StringBuilder, TimestampMicrosecondBuilder,
+};
 use arrow_array::{ArrayRef, Float32Array, RecordBatch, UInt64Array};
-use nuthatch_engine::{Error, Hit, Passing, PassingVector, Payload, Result, Value, Visitor, Wanted, payload_to_json};
+use nuthatch_engine::{
+    Error, Hit, Passing, PassingVector, Payload, Result, Value, Visitor, Wanted, datetimes_of, payload_to_json,
+};
 
 use crate::columns::shape::{FieldKind, Part};
 use crate::columns::vectors::Vectors;
@@ -22,6 +26,7 @@ pub struct Building<'s> {
 
 enum Column {
     Strings(StringBuilder),
+    Paths(ListBuilder<StringBuilder>),
     Values(Values),
     Vectors(Vectors),
     Scores(Vec<f32>),
@@ -101,6 +106,11 @@ impl Building<'_> {
                 (Part::Text, Column::Strings(texts)) => texts.append_option(text),
                 (Part::Context, Column::Strings(contexts)) => contexts.append_option(context),
                 (Part::Payload, Column::Strings(payloads)) => payloads.append_option(json_of(payload)),
+                (Part::Datetimes, Column::Paths(paths)) => {
+                    let found = datetimes_of(payload).into_iter().filter(|path| self.shape.is_in_json(path)).map(Some);
+                    let found: Vec<Option<String>> = found.collect();
+                    paths.append_option((!found.is_empty()).then_some(found));
+                }
                 (Part::Field { name, .. }, Column::Values(values)) => values.push(payload.get(name)),
                 (_, Column::Scores(scores)) => scores.push(score),
                 (_, Column::Queries(queries)) => queries.push(query),
@@ -137,6 +147,7 @@ impl Part {
         match self {
             Self::Id => Column::Strings(StringBuilder::with_capacity(rows, rows * ID_BYTES)),
             Self::Text | Self::Context | Self::Payload => Column::Strings(StringBuilder::with_capacity(rows, 0)),
+            Self::Datetimes => Column::Paths(ListBuilder::with_capacity(StringBuilder::new(), rows)),
             Self::Vector { element, dim } | Self::Named { element, dim, .. } => {
                 Column::Vectors(Vectors::new(*element, *dim, rows))
             }
@@ -151,6 +162,7 @@ impl Column {
     fn finish(self, rows: usize) -> Result<ArrayRef> {
         Ok(match self {
             Self::Strings(mut strings) => Arc::new(strings.finish()),
+            Self::Paths(mut paths) => Arc::new(paths.finish()),
             Self::Values(values) => values.finish(),
             Self::Vectors(vectors) => return vectors.finish(rows),
             Self::Scores(scores) => Arc::new(Float32Array::from(scores)),

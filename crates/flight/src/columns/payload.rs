@@ -2,7 +2,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Date32Type, Date64Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
@@ -13,6 +13,7 @@ use nuthatch_engine::{Error, Result, Value};
 use crate::columns::strings::{Strings, is_whole};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
+const NANOS_PER_MICRO: i64 = 1000;
 const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 /// Values of one batch's payloads, those inside of lists and structs included: some take a bit in a message, and all of them take
 /// some dozens of bytes in a record.
@@ -33,7 +34,7 @@ fn check_at(name: &str, kind: &DataType, depth: usize) -> Result<()> {
     }
     match kind {
         DataType::Null | DataType::Boolean | DataType::Float16 | DataType::Float32 | DataType::Float64 => Ok(()),
-        DataType::Timestamp(..) | DataType::Date32 => Ok(()),
+        DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => Ok(()),
         kind if is_whole(kind) || Strings::is_type(kind) => Ok(()),
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
             check_at(name, item.data_type(), depth + 1)
@@ -41,14 +42,16 @@ fn check_at(name: &str, kind: &DataType, depth: usize) -> Result<()> {
         DataType::Struct(fields) => fields.iter().try_for_each(|field| check_at(name, field.data_type(), depth + 1)),
         DataType::Dictionary(..) => refused("cast it to strings"),
         DataType::Decimal128(..) | DataType::Decimal256(..) => refused("cast it to float64, or to strings"),
-        _ => refused("a payload holds booleans, 64-bit whole numbers, floats, strings, timestamps, lists and structs"),
+        _ => refused(
+            "a payload holds booleans, 64-bit whole numbers, floats, strings, timestamps, dates, lists and structs",
+        ),
     }
 }
 
 /// The value of one row; `None` where there is none. `room`: values that the batch may still have.
 ///
 /// # Errors
-/// `Invalid` for a number or a time that 64 bits do not hold, and when there is no room.
+/// `Invalid` for a number or a time that 64 bits do not hold, for nanoseconds, and when there is no room.
 pub fn value(name: &str, column: &ArrayRef, row: usize, room: &mut usize) -> Result<Option<Value>> {
     *room = room.checked_sub(1).ok_or_else(|| {
         Error::invalid(format!("the batch has over {VALUES_MAX} values in payload columns; send fewer rows at a time"))
@@ -81,12 +84,21 @@ pub fn value(name: &str, column: &ArrayRef, row: usize, room: &mut usize) -> Res
         DataType::Float16 => Value::Float(at!(Float16Type).to_f64()),
         DataType::Float32 => Value::Float(at!(Float32Type).into()),
         DataType::Float64 => Value::Float(at!(Float64Type)),
+        DataType::Date64 => Value::Datetime(at!(Date64Type).checked_mul(1000).ok_or_else(too_large)?),
         DataType::Date32 => Value::Datetime(i64::from(at!(Date32Type)) * MICROS_PER_DAY),
         DataType::Timestamp(unit, _) => Value::Datetime(match unit {
             TimeUnit::Second => at!(TimestampSecondType).checked_mul(MICROS_PER_SECOND).ok_or_else(too_large)?,
             TimeUnit::Millisecond => at!(TimestampMillisecondType).checked_mul(1000).ok_or_else(too_large)?,
             TimeUnit::Microsecond => at!(TimestampMicrosecondType),
-            TimeUnit::Nanosecond => at!(TimestampNanosecondType).div_euclid(1000),
+            TimeUnit::Nanosecond => match at!(TimestampNanosecondType) {
+                nanos if nanos % NANOS_PER_MICRO == 0 => nanos / NANOS_PER_MICRO,
+                nanos => {
+                    return Err(Error::invalid(format!(
+                        "column {name:?}: row {row} of the batch is at {nanos} ns, and datetimes are whole microseconds; round the \
+                         column to timestamp[us], or store the nanoseconds as a whole number"
+                    )));
+                }
+            },
         }),
         DataType::List(_) => Value::Array(all(name, &column.as_list::<i32>().value(row), room)?),
         DataType::LargeList(_) => Value::Array(all(name, &column.as_list::<i64>().value(row), room)?),

@@ -3,10 +3,12 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Schema};
-use nuthatch_engine::{CollectionInfo, Error, NamedVectors, Payload, Record, Result, payload_from_json};
+use nuthatch_engine::{CollectionInfo, Error, NamedVectors, Record, Result};
 
+use crate::columns::json::{self, JsonColumns};
+use crate::columns::mark::{self, Mark};
 use crate::columns::strings::{Strings, ids, is_whole};
-use crate::columns::{CODE, CONTEXT, ID, PAYLOAD, QUERY, SCORE, TEXT, VECTOR, payload, vectors};
+use crate::columns::{CODE, CONTEXT, DATETIMES, ID, OF_PAYLOAD, PAYLOAD, TEXT, VECTOR, payload, vectors};
 
 /// The text and the vector of a question.
 pub type Question = (Option<String>, Option<Vec<f32>>);
@@ -22,11 +24,11 @@ pub struct Layout {
     context: Option<usize>,
     code: Option<usize>,
     vector: Option<usize>,
-    payload: Option<usize>,
     /// Columns of vector fields.
     named: Vec<(usize, String)>,
     /// Columns of payload fields.
     fields: Vec<(usize, String)>,
+    json: JsonColumns,
 }
 
 impl Layout {
@@ -34,6 +36,7 @@ impl Layout {
     /// `Invalid` for a column that the collection cannot hold, before any row is looked at.
     pub fn of(schema: &Schema, info: &CollectionInfo) -> Result<Self> {
         let (mut id, mut layout) = (None, Self::empty());
+        let has_payload = schema.fields().iter().any(|field| field.name() == PAYLOAD);
         for (at, field) in schema.fields().iter().enumerate() {
             let (name, kind) = (field.name().as_str(), field.data_type());
             if schema.fields()[..at].iter().any(|other| other.name() == name) {
@@ -42,6 +45,16 @@ impl Layout {
             // Without a type of its own, as when nothing is in it.
             if *kind == DataType::Null && name != ID {
                 continue;
+            }
+            let marked = Mark::of(field);
+            if marked == Some(Mark::Search) {
+                continue;
+            }
+            if mark::lacks_datetimes(field) && !schema.fields().iter().any(|other| other.name() == DATETIMES) {
+                return Err(Error::invalid(format!(
+                    "column {name:?} was read without {DATETIMES:?}, and its datetimes would become texts; read {DATETIMES:?} as \
+                     well, or remove the metadata of the column's field"
+                )));
             }
             let string = |place: &mut Option<usize>| match Strings::is_type(kind) {
                 true => {
@@ -55,14 +68,22 @@ impl Layout {
                 ID => string(&mut id)?,
                 TEXT => string(&mut layout.text)?,
                 CONTEXT => string(&mut layout.context)?,
-                PAYLOAD => string(&mut layout.payload)?,
+                PAYLOAD => string(&mut layout.json.payload)?,
+                DATETIMES if marked == Some(Mark::Datetimes) || has_payload => {
+                    if !json::is_paths(kind) {
+                        return Err(Error::invalid(format!(
+                            "column {name:?} is {kind}; beside \"payload\" it is lists of strings, which name the payload's datetimes; \
+                             call a payload's field {OF_PAYLOAD}{name}"
+                        )));
+                    }
+                    layout.json.datetimes = Some(at);
+                }
                 CODE if *kind == DataType::Boolean => layout.code = Some(at),
                 CODE => return Err(Error::invalid(format!("column \"code\" is {kind}; it holds booleans"))),
                 VECTOR => {
                     check_dim(name, vectors::dim(name, kind)?, info.dim, info)?;
                     layout.vector = Some(at);
                 }
-                SCORE | QUERY => {} // of a search's answer that is written back
                 _ => match info.vector_fields.iter().find(|field| field.name == name) {
                     Some(field) if vectors::is_list(kind) => {
                         check_dim(name, vectors::dim(name, kind)?, Some(field.dim), info)?;
@@ -70,7 +91,17 @@ impl Layout {
                     }
                     _ => {
                         payload::check(name, kind)?;
-                        layout.fields.push((at, name.into()));
+                        let of_payload = name.strip_prefix(OF_PAYLOAD).unwrap_or(name);
+                        let same = |(_, other): &&(usize, String)| other == of_payload;
+                        if let Some((other, _)) = layout.fields.iter().chain(&layout.json.fields).find(same) {
+                            return Err(Error::invalid(format!(
+                                "columns {:?} and {name:?} are the same field of the payload; leave one out",
+                                schema.field(*other).name()
+                            )));
+                        }
+                        let is_json = marked == Some(Mark::Json) && Strings::is_type(kind);
+                        let fields = if is_json { &mut layout.json.fields } else { &mut layout.fields };
+                        fields.push((at, of_payload.into()));
                     }
                 },
             }
@@ -92,7 +123,7 @@ impl Layout {
         }
         let columns = batch.columns();
         let strings = |place: Option<usize>| place.and_then(|at| Strings::of(&columns[at]));
-        let (texts, contexts, payloads) = (strings(self.text), strings(self.context), strings(self.payload));
+        let (texts, contexts) = (strings(self.text), strings(self.context));
         let codes = self.code.map(|at| columns[at].as_boolean());
         let mut vectors = self.vector.map(|at| vectors::read(VECTOR, &columns[at])).transpose()?;
         let mut named = Vec::with_capacity(self.named.len());
@@ -102,16 +133,11 @@ impl Layout {
         let mut records = Vec::with_capacity(batch.num_rows());
         let mut room = payload::VALUES_MAX;
         for (row, id) in ids(&columns[self.id])?.into_iter().enumerate() {
-            let mut payload = match payloads.and_then(|column| column.get(row)) {
-                Some(json) => payload_of(json, row)?,
-                None => Payload::new(),
-            };
+            let mut payload = self.json.payload(columns, row)?;
             for (at, name) in &self.fields {
                 let Some(value) = payload::value(name, &columns[*at], row, &mut room)? else { continue };
                 if payload.insert(name.clone(), value).is_some() {
-                    return Err(Error::invalid(format!(
-                        "row {row} of the batch has {name:?} in column \"payload\" and in one of its own; leave one out"
-                    )));
+                    return Err(json::twice(row, name));
                 }
             }
             let string = |column: Option<Strings<'_>>| column.and_then(|column| column.get(row)).map(str::to_string);
@@ -138,9 +164,9 @@ impl Layout {
             context: None,
             code: None,
             vector: None,
-            payload: None,
             named: Vec::new(),
             fields: Vec::new(),
+            json: JsonColumns::default(),
         }
     }
 }
@@ -153,12 +179,6 @@ fn check_dim(name: &str, found: usize, wanted: Option<usize>, info: &CollectionI
         ))),
         _ => Ok(()),
     }
-}
-
-fn payload_of(json: &str, row: usize) -> Result<Payload> {
-    let refused = |why: String| Error::invalid(format!("row {row} of column \"payload\": {why}; write a JSON object"));
-    let json = serde_json::from_str(json).map_err(|error| refused(error.to_string()))?;
-    payload_from_json(json).map_err(|error| refused(error.to_string()))
 }
 
 /// Which columns of a stream of questions are what.
@@ -213,8 +233,12 @@ impl Queries {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{ArrayRef, BooleanArray, Int64Array, StringArray, TimestampMillisecondArray, UInt64Array};
-    use nuthatch_engine::{CollectionOptions, Database, EmbedderChoice, Options, Value, VectorFieldOptions};
+    use arrow_array::{
+        ArrayRef, BooleanArray, Date32Array, Date64Array, DurationSecondArray, Int64Array, StringArray,
+        TimestampMillisecondArray, TimestampNanosecondArray, UInt64Array,
+    };
+    use arrow_schema::Field;
+    use nuthatch_engine::{CollectionOptions, Database, EmbedderChoice, Options, Payload, Value, VectorFieldOptions};
 
     use super::*;
 
@@ -265,6 +289,35 @@ mod tests {
         assert_eq!((&records[0].payload["year"], records[0].payload.len()), (&Value::Int(2024), 2));
         assert_eq!(records[1].payload, Payload::from([("at".into(), Value::Datetime(5000))]));
         assert!(records[0].code && !records[1].code);
+    }
+
+    #[test]
+    fn score_and_query_are_fields_of_the_payload_unless_they_are_of_a_search() {
+        let ids = || ("id", Arc::new(StringArray::from(vec!["a"])) as ArrayRef);
+        let score = || Arc::new(Int64Array::from(vec![9])) as ArrayRef;
+        let records = read(&batch(vec![ids(), ("score", score()), ("query", score())])).unwrap();
+        let both = ["query", "score"].map(|name| (name.to_string(), Value::Int(9)));
+        assert_eq!(records[0].payload, Payload::from(both));
+        let fields =
+            [Field::new("id", DataType::Utf8, false), Mark::Search.on(Field::new("score", DataType::Int64, true))];
+        let of_search = RecordBatch::try_new(Arc::new(Schema::new(fields.to_vec())), vec![ids().1, score()]).unwrap();
+        assert_eq!(read(&of_search).unwrap()[0].payload, Payload::new());
+        let error = read(&batch(vec![ids(), ("score", score()), ("payload.score", score())])).unwrap_err().message;
+        assert!(error.contains("\"score\" and \"payload.score\""), "{error}");
+    }
+
+    #[test]
+    fn dates_are_stored_as_they_are_and_nanoseconds_are_not_cut() {
+        let ids = || ("id", Arc::new(StringArray::from(vec!["a"])) as ArrayRef);
+        let value = |column: ArrayRef| read(&batch(vec![ids(), ("at", column)])).map(|mut read| read.remove(0).payload);
+        let at = |micros| Payload::from([("at".to_string(), Value::Datetime(micros))]);
+        assert_eq!(value(Arc::new(Date64Array::from(vec![86_400_000]))).unwrap(), at(86_400_000_000));
+        assert_eq!(value(Arc::new(Date32Array::from(vec![-1]))).unwrap(), at(-86_400_000_000));
+        assert_eq!(value(Arc::new(TimestampNanosecondArray::from(vec![-5000]))).unwrap(), at(-5));
+        let refused = value(Arc::new(TimestampNanosecondArray::from(vec![1_234_567]))).unwrap_err().message;
+        assert!(refused.contains("\"at\": row 0") && refused.contains("timestamp[us]"), "{refused}");
+        let refused = value(Arc::new(DurationSecondArray::from(vec![1]))).unwrap_err().message;
+        assert!(refused.contains("timestamps, dates"), "{refused}");
     }
 
     #[test]

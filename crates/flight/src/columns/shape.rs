@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use nuthatch_engine::{CollectionInfo, Element, Error, Result};
+use nuthatch_filter::SCHEMA_FIELDS_MAX;
 
-use crate::columns::{CONTEXT, ID, PAYLOAD, QUERY, SCORE, TEXT, VECTOR, vectors};
+use crate::columns::mark::{self, Mark};
+use crate::columns::{CODE, CONTEXT, DATETIMES, ID, OF_PAYLOAD, PAYLOAD, QUERY, SCORE, TEXT, VECTOR, vectors};
 
 /// What a column is made of.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,9 +16,21 @@ pub(super) enum Part {
     Text,
     Context,
     Payload,
-    Vector { element: Element, dim: usize },
-    Named { name: String, element: Element, dim: usize },
-    Field { name: String, kind: FieldKind },
+    /// Which strings of the row's JSON are datetimes.
+    Datetimes,
+    Vector {
+        element: Element,
+        dim: usize,
+    },
+    Named {
+        name: String,
+        element: Element,
+        dim: usize,
+    },
+    Field {
+        name: String,
+        kind: FieldKind,
+    },
     Score,
     Query,
 }
@@ -46,6 +60,7 @@ impl Shape {
     /// `Invalid` for a column that the collection does not have, with those that it has.
     pub fn of_scan(info: &CollectionInfo, columns: Option<&[String]>) -> Result<Self> {
         let mut all = vec![ID.to_string(), TEXT.into(), CONTEXT.into(), PAYLOAD.into()];
+        all.extend(has_datetimes(info, None).then(|| DATETIMES.to_string()));
         all.extend(info.dim.map(|_| VECTOR.to_string()));
         all.extend(info.vector_fields.iter().map(|field| field.name.clone()));
         Self::of(info, columns.unwrap_or(&all), &[])
@@ -56,7 +71,8 @@ impl Shape {
     /// # Errors
     /// As those of [`of_scan`](Self::of_scan).
     pub fn of_search(info: &CollectionInfo, columns: Option<&[String]>) -> Result<Self> {
-        let all = [ID, SCORE, TEXT, PAYLOAD].map(str::to_string);
+        let mut all = [ID, SCORE, TEXT, PAYLOAD].map(str::to_string).to_vec();
+        all.extend(has_datetimes(info, None).then(|| DATETIMES.to_string()));
         Self::of(info, columns.unwrap_or(&all), &[SCORE])
     }
 
@@ -82,7 +98,12 @@ impl Shape {
             }
             parts.push(part(info, name, special)?);
         }
-        let fields: Vec<Field> = columns.iter().zip(&parts).map(|(name, part)| part.field(name)).collect();
+        let is_whole = parts.contains(&Part::Datetimes);
+        let field = |(name, part): (&String, &Part)| match part.of_json().filter(|_| !is_whole) {
+            Some(of) if has_datetimes(info, of) => mark::lacking_datetimes(part.field(name)),
+            _ => part.field(name),
+        };
+        let fields: Vec<Field> = columns.iter().zip(&parts).map(field).collect();
         Ok(Self { schema: Arc::new(Schema::new(fields)), parts })
     }
 
@@ -91,7 +112,13 @@ impl Shape {
     }
 
     pub fn has_payload(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Payload | Part::Field { .. }))
+        self.parts.iter().any(|part| matches!(part, Part::Payload | Part::Datetimes | Part::Field { .. }))
+    }
+
+    /// Whether the value at a path of the payload is in a column of JSON.
+    pub(super) fn is_in_json(&self, path: &str) -> bool {
+        let outer = path.split('.').next().unwrap_or(path);
+        self.parts.iter().filter_map(Part::of_json).any(|of| of.is_none_or(|field| field == outer))
     }
 
     pub fn has_vectors(&self) -> bool {
@@ -105,6 +132,7 @@ fn part(info: &CollectionInfo, name: &str, special: &[&str]) -> Result<Part> {
         TEXT => return Ok(Part::Text),
         CONTEXT => return Ok(Part::Context),
         PAYLOAD => return Ok(Part::Payload),
+        DATETIMES => return Ok(Part::Datetimes),
         SCORE if special.contains(&SCORE) => return Ok(Part::Score),
         QUERY if special.contains(&QUERY) => return Ok(Part::Query),
         VECTOR => {
@@ -117,9 +145,18 @@ fn part(info: &CollectionInfo, name: &str, special: &[&str]) -> Result<Part> {
     if let Some(field) = info.vector_fields.iter().find(|field| field.name == name) {
         return Ok(Part::Named { name: name.into(), element: field.element, dim: field.dim });
     }
-    match info.fields.iter().find(|(field, _)| field == name) {
-        // Fields inside of maps are read with the map.
-        Some((field, kinds)) if !field.contains('.') => {
+    let of_payload = name.strip_prefix(OF_PAYLOAD).unwrap_or(name);
+    match info.fields.iter().find(|(field, _)| field == of_payload) {
+        Some((field, _)) if name == CODE => Err(Error::invalid(format!(
+            "column \"code\" is only written; the field of the payload is column \"{OF_PAYLOAD}{field}\""
+        ))),
+        Some((field, _)) if field.contains('.') => {
+            let outer = field.split('.').next().unwrap_or(field);
+            Err(Error::invalid(format!(
+                "{field:?} is inside of {outer:?}, and columns are whole fields; read {outer:?}, which is JSON"
+            )))
+        }
+        Some((field, kinds)) => {
             let kind = match kinds.iter().map(String::as_str).collect::<Vec<_>>()[..] {
                 ["bool"] => FieldKind::Bool,
                 ["int"] => FieldKind::Int,
@@ -128,10 +165,10 @@ fn part(info: &CollectionInfo, name: &str, special: &[&str]) -> Result<Part> {
                 ["datetime"] => FieldKind::Datetime,
                 _ => FieldKind::Json,
             };
-            Ok(Part::Field { name: name.into(), kind })
+            Ok(Part::Field { name: field.clone(), kind })
         }
-        _ => {
-            let mut known: Vec<&str> = vec![ID, TEXT, CONTEXT, PAYLOAD];
+        None => {
+            let mut known: Vec<&str> = vec![ID, TEXT, CONTEXT, PAYLOAD, DATETIMES];
             known.extend(special);
             known.extend(info.dim.map(|_| VECTOR));
             known.extend(info.vector_fields.iter().map(|field| field.name.as_str()));
@@ -145,9 +182,30 @@ fn part(info: &CollectionInfo, name: &str, special: &[&str]) -> Result<Part> {
     }
 }
 
+/// Whether JSON of the payload, or of one field of it, may have datetimes.
+fn has_datetimes(info: &CollectionInfo, field: Option<&str>) -> bool {
+    let is_in = |path: &str| match field {
+        None => true,
+        Some(field) => path == field || path.strip_prefix(field).is_some_and(|rest| rest.starts_with('.')),
+    };
+    // What is in fields beyond these is not known.
+    info.fields.len() >= SCHEMA_FIELDS_MAX
+        || info.fields.iter().any(|(path, kinds)| is_in(path) && kinds.iter().any(|kind| kind == "datetime"))
+}
+
 impl Part {
+    /// Of JSON, which field it is; the whole payload is `Some(None)`.
+    fn of_json(&self) -> Option<Option<&str>> {
+        match self {
+            Self::Payload => Some(None),
+            Self::Field { name, kind: FieldKind::Json } => Some(Some(name)),
+            _ => None,
+        }
+    }
+
     fn field(&self, name: &str) -> Field {
         let (kind, nullable) = match self {
+            Self::Datetimes => (DataType::new_list(DataType::Utf8, true), true),
             Self::Id => (DataType::Utf8, false),
             Self::Score => (DataType::Float32, false),
             Self::Query => (DataType::UInt64, false),
@@ -155,7 +213,13 @@ impl Part {
             Self::Vector { element, dim } | Self::Named { element, dim, .. } => (vectors::kind(*element, *dim), true),
             Self::Field { kind, .. } => (kind.data_type(), true),
         };
-        Field::new(name, kind, nullable)
+        let field = Field::new(name, kind, nullable);
+        match self {
+            Self::Score | Self::Query => Mark::Search.on(field),
+            Self::Datetimes => Mark::Datetimes.on(field),
+            Self::Field { kind: FieldKind::Json, .. } => Mark::Json.on(field),
+            _ => field,
+        }
     }
 }
 

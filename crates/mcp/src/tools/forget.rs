@@ -95,10 +95,7 @@ fn count(collection: &Collection, target: &Target) -> EngineResult<(u64, u64)> {
 
 fn forget(collection: &Collection, target: Target) -> EngineResult<(u64, u64)> {
     Ok(match target {
-        Target::Ids(ids) => match collection.delete(&ids)?.deleted {
-            0 => return Err(Error::not_found(format!("no record has the id {}", ids.join(", or ")))),
-            deleted => (deleted, 0),
-        },
+        Target::Ids(ids) => (collection.delete(&ids)?.deleted, 0),
         Target::Where(condition) => {
             let (mut records, mut files) = (0, 0);
             for file in collection.whole_files(&condition)? {
@@ -109,10 +106,7 @@ fn forget(collection: &Collection, target: Target) -> EngineResult<(u64, u64)> {
         }
         Target::Path(path) => {
             let records = collection.files(&path)?.iter().map(|file| file.passages as u64).sum();
-            match collection.remove_files(&path)? {
-                0 => return Err(Error::not_found(format!("no file {path:?} in collection {:?}", collection.name()))),
-                files => (records, files),
-            }
+            (records, collection.remove_files(&path)?)
         }
     })
 }
@@ -120,6 +114,11 @@ fn forget(collection: &Collection, target: Target) -> EngineResult<(u64, u64)> {
 impl Answer for Forgotten {
     fn text(&self) -> String {
         let Self { collection, records, files, dry_run } = self;
+        if (*records, *files) == (0, 0) {
+            return format!(
+                "Collection {collection} has nothing of that (`list` shows what it has): nothing to forget."
+            );
+        }
         let verb = if *dry_run { "Would forget" } else { "Forgot" };
         format!("{verb} {records} records, {files} whole files among them, of collection {collection}.")
     }

@@ -8,11 +8,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::access::{Access, Settings};
-use crate::budget::Budget;
+use crate::budget::{Budget, TOKENS_MAX, TOKENS_MIN};
 use crate::found::Found;
 use crate::place;
 use crate::refusal::Refusal;
-use crate::tools::{Answer, Does, Parsed, no_cursor, shown};
+use crate::sources::Sources;
+use crate::tools::cursor::{Cursors, no_cursor};
+use crate::tools::{Answer, Does, Parsed, shown};
 
 pub const NAME: &str = "get";
 
@@ -32,7 +34,8 @@ pub struct Getting {
     from_line: Option<u32>,
     /// Where; left out, wherever it is found.
     collection: Option<String>,
-    /// Longest answer: 300 to 20000, default 4000.
+    /// Longest answer, default 4000.
+    #[schemars(range(min = TOKENS_MIN, max = TOKENS_MAX))]
     max_tokens: Option<usize>,
     /// Of the answer before, to go on.
     cursor: Option<String>,
@@ -75,21 +78,22 @@ pub async fn call<A: Access>(
     access
         .run(move |database| {
             let collections = place::meant(database, arguments.collection.as_deref(), &embedder)?;
-            let start = arguments.cursor.as_deref().map_or(Ok(Start::default()), Start::parse)?;
+            let cursors = arguments.cursors();
+            let start = cursors.place(arguments.cursor.as_deref())?.map_or(Ok(Start::default()), Start::parse)?;
             match (&arguments.path, &arguments.ids[..]) {
                 (Some(path), []) => {
                     let names = std::iter::once(path.clone())
                         .chain(folders.iter().filter_map(|folder| folder.join(path).to_str().map(Into::into)));
-                    of_file(&collections, names, start, &arguments)
+                    of_file(&collections, names, start, &arguments, &cursors)
                 }
-                (None, [_, ..]) if arguments.from_line.is_none() => of_ids(&collections, start, &arguments),
+                (None, [_, ..]) if arguments.from_line.is_none() => of_ids(&collections, start, &arguments, &cursors),
                 _ => Err(Error::invalid("give `ids`, or `path` (with `from_line` if you like)")),
             }
         })
         .await
 }
 
-fn of_ids(collections: &[Collection], start: Start, arguments: &Getting) -> EngineResult<GetAnswer> {
+fn of_ids(collections: &[Collection], start: Start, arguments: &Getting, cursors: &Cursors) -> EngineResult<GetAnswer> {
     let ids = &arguments.ids;
     if ids.len() > IDS_MAX {
         return Err(Error::invalid(format!("{} ids; give {IDS_MAX} at most", ids.len())));
@@ -107,12 +111,13 @@ fn of_ids(collections: &[Collection], start: Start, arguments: &Getting) -> Engi
     if missing.len() == ids.len() {
         return Err(Error::not_found(format!("no record has the id {}", missing.join(", or "))));
     }
+    let mut sources = Sources::default();
     let found = records
         .into_iter()
         .flatten()
         .skip(start.record)
-        .map(|(collection, record)| Ok(Found::record(collection.name(), record)));
-    let mut answer = page(found, start, arguments.max_tokens)?;
+        .map(move |(collection, record)| Found::record(collection, record, &mut sources));
+    let mut answer = page(found, start, arguments.max_tokens, cursors)?;
     answer.missing = missing;
     Ok(answer)
 }
@@ -122,6 +127,7 @@ fn of_file(
     names: impl Iterator<Item = String>,
     start: Start,
     arguments: &Getting,
+    cursors: &Cursors,
 ) -> EngineResult<GetAnswer> {
     for name in names {
         for collection in collections {
@@ -131,7 +137,8 @@ fn of_file(
                     _ => 0,
                 };
                 let start = Start { record: start.record.max(first), ..start };
-                return page(passages(collection, &name, start.record..file.passages), start, arguments.max_tokens);
+                let passages = passages(collection, &name, start.record..file.passages);
+                return page(passages, start, arguments.max_tokens, cursors);
             }
         }
     }
@@ -145,7 +152,9 @@ pub fn passages(
     path: &str,
     numbers: Range<usize>,
 ) -> impl Iterator<Item = EngineResult<Found>> {
-    read(collection, path, numbers).map(|record| record.map(|record| Found::record(collection.name(), record)))
+    let mut sources = Sources::default();
+    read(collection, path, numbers)
+        .map(move |record| record.and_then(|record| Found::record(collection, record, &mut sources)))
 }
 
 fn read(
@@ -164,14 +173,21 @@ fn read(
     })
 }
 
-/// The first passage that reaches a line; the last one when none does.
+/// The first passage that reaches a line.
 fn passage_at(collection: &Collection, path: &str, passages: usize, line: u32) -> EngineResult<usize> {
+    let mut last = None;
     for (at, record) in read(collection, path, 0..passages).enumerate() {
-        if matches!(record?.payload.get("end_line"), Some(Value::Int(end)) if *end >= i64::from(line)) {
-            return Ok(at);
+        if let Some(Value::Int(end)) = record?.payload.get("end_line") {
+            if *end >= i64::from(line) {
+                return Ok(at);
+            }
+            last = Some(*end);
         }
     }
-    Ok(passages.saturating_sub(1))
+    Err(Error::invalid(match last {
+        Some(last) => format!("from_line is {line}, and the last passage of {path:?} ends at line {last}"),
+        None => format!("the passages of {path:?} have no lines; leave out from_line"),
+    }))
 }
 
 /// As many of the records, which begin with the start's, as fit.
@@ -179,6 +195,7 @@ fn page(
     records: impl Iterator<Item = EngineResult<Found>>,
     start: Start,
     max_tokens: Option<usize>,
+    cursors: &Cursors,
 ) -> EngineResult<GetAnswer> {
     let mut budget = Budget::of(max_tokens)?;
     let mut answer = GetAnswer::default();
@@ -199,11 +216,20 @@ fn page(
             answer.records.push(found);
         }
         if let Some(next) = next {
-            answer.cursor = Some(next.text());
+            answer.cursor = Some(cursors.at(next.text()));
             break;
         }
     }
     Ok(answer)
+}
+
+impl Getting {
+    fn cursors(&self) -> Cursors {
+        let line = self.from_line.map(|line| line.to_string());
+        let mut given = vec![self.path.as_deref(), line.as_deref(), self.collection.as_deref()];
+        given.extend(self.ids.iter().map(|id| Some(&**id)));
+        Cursors::of(NAME, &given)
+    }
 }
 
 impl Start {

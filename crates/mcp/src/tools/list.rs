@@ -6,10 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::access::{Access, Settings};
-use crate::budget::Budget;
+use crate::budget::{Budget, TOKENS_MAX, TOKENS_MIN};
 use crate::found::Found;
 use crate::place;
 use crate::refusal::Refusal;
+use crate::sources::Sources;
+use crate::tools::cursor::Cursors;
 use crate::tools::{Answer, Does, Parsed, shown};
 
 pub const NAME: &str = "list";
@@ -31,7 +33,8 @@ pub struct Listing {
     /// Only records whose fields pass, for example `topic = 'deploy'`.
     #[serde(rename = "where")]
     condition: Option<String>,
-    /// Longest answer: 300 to 20000, default 4000.
+    /// Longest answer, default 4000.
+    #[schemars(range(min = TOKENS_MIN, max = TOKENS_MAX))]
     max_tokens: Option<usize>,
     /// Of the answer before, to go on.
     cursor: Option<String>,
@@ -133,12 +136,13 @@ fn collections(infos: Vec<CollectionInfo>, arguments: &Listing) -> EngineResult<
     if infos.is_empty() {
         answer.notes.push("the memory is empty".into());
     }
-    let after = arguments.cursor.as_deref().unwrap_or_default();
+    let cursors = arguments.cursors();
+    let after = cursors.place(arguments.cursor.as_deref())?.unwrap_or_default();
     for info in infos.into_iter().filter(|info| *info.name > *after) {
         let mut listed = Listed::from(info);
         if !budget.take(&listed) {
             if !answer.collections.is_empty() {
-                answer.cursor = answer.collections.last().map(|last| last.collection.clone());
+                answer.cursor = answer.collections.last().map(|last| cursors.at(&last.collection));
                 break;
             }
             // Hundreds of fields: their number must do.
@@ -153,7 +157,8 @@ fn collections(infos: Vec<CollectionInfo>, arguments: &Listing) -> EngineResult<
 fn files(collection: &Collection, arguments: &Listing) -> EngineResult<ListAnswer> {
     let mut budget = Budget::of(arguments.max_tokens)?;
     let mut answer = ListAnswer::default();
-    let after = arguments.cursor.as_deref().unwrap_or_default();
+    let cursors = arguments.cursors();
+    let after = cursors.place(arguments.cursor.as_deref())?.unwrap_or_default();
     for file in collection.files(arguments.path.as_deref().unwrap_or_default())? {
         if *file.path <= *after {
             continue;
@@ -161,7 +166,7 @@ fn files(collection: &Collection, arguments: &Listing) -> EngineResult<ListAnswe
         let file = File::from(file);
         // A path is never longer than the shortest answer that can be asked for, but one is always shown: the cursor must move.
         if !budget.take(&file) && !answer.files.is_empty() {
-            answer.cursor = answer.files.last().map(|last| last.path.clone());
+            answer.cursor = answer.files.last().map(|last| cursors.at(&last.path));
             break;
         }
         answer.files.push(file);
@@ -177,15 +182,15 @@ fn records(collection: &Collection, arguments: &Listing) -> EngineResult<ListAns
     let mut budget = Budget::of(arguments.max_tokens)?;
     let mut answer = ListAnswer::default();
     let filter = arguments.condition.as_deref().map(nuthatch_filter::parse).transpose()?;
+    let mut sources = Sources::default();
     // Pages of many; of the one that no longer fits, what fits is read again for its cursor.
-    let mut scan = Scan { cursor: arguments.cursor.clone(), limit: RECORDS_AT_ONCE, filter, vectors: false };
+    let cursors = arguments.cursors();
+    let cursor = cursors.place(arguments.cursor.as_deref())?.map(Into::into);
+    let mut scan = Scan { cursor, limit: RECORDS_AT_ONCE, filter, vectors: false };
     loop {
         let page = collection.scan(&scan)?;
-        let found: Vec<Found> = page
-            .records
-            .into_iter()
-            .map(|record| Found::record(collection.name(), record).beginning(TEXT_BYTES_MAX))
-            .collect();
+        let found = page.records.into_iter().map(|record| Found::record(collection, record, &mut sources));
+        let found: Vec<Found> = found.map(|found| Ok(found?.beginning(TEXT_BYTES_MAX))).collect::<EngineResult<_>>()?;
         let fits = found.iter().take_while(|found| budget.take(found)).count();
         let fits = if answer.records.is_empty() { fits.max(1) } else { fits };
         let is_whole = fits >= found.len();
@@ -193,7 +198,8 @@ fn records(collection: &Collection, arguments: &Listing) -> EngineResult<ListAns
         answer.records.extend(found.into_iter().take(fits));
         if !is_whole {
             let again = Scan { limit: number.max(1), ..scan.clone() };
-            answer.cursor = if number == 0 { scan.cursor } else { collection.scan(&again)?.cursor };
+            let cursor = if number == 0 { scan.cursor } else { collection.scan(&again)?.cursor };
+            answer.cursor = cursor.map(|cursor| cursors.at(cursor));
             break;
         }
         match page.cursor {
@@ -205,6 +211,14 @@ fn records(collection: &Collection, arguments: &Listing) -> EngineResult<ListAns
         answer.notes.push("no records there".into());
     }
     Ok(answer)
+}
+
+impl Listing {
+    fn cursors(&self) -> Cursors {
+        let what = self.what.map(|what| format!("{what:?}"));
+        let given = [self.collection.as_deref(), what.as_deref(), self.path.as_deref(), self.condition.as_deref()];
+        Cursors::of(NAME, &given)
+    }
 }
 
 impl From<CollectionInfo> for Listed {

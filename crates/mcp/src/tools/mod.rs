@@ -4,6 +4,7 @@
 //! the host.
 
 mod add_files;
+mod cursor;
 mod forget;
 mod get;
 mod list;
@@ -12,7 +13,6 @@ mod search;
 
 use std::sync::{Arc, LazyLock};
 
-use nuthatch_engine::Error;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -128,9 +128,4 @@ fn shown(parts: impl Iterator<Item = String>, cursor: Option<&str>, notes: &[Str
     let more = cursor.map(|cursor| format!("More: the same call with cursor {cursor:?}."));
     let notes = notes.iter().map(|note| format!("Note: {note}."));
     parts.chain(notes).chain(more).collect::<Vec<_>>().join("\n\n")
-}
-
-/// A cursor that no page gave.
-fn no_cursor(cursor: &str) -> Error {
-    Error::invalid(format!("{cursor:?} is not a cursor; use the one of the page before, with the same arguments"))
 }

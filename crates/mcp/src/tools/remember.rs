@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json};
 use crate::access::{Access, Settings};
 use crate::place;
 use crate::refusal::Refusal;
+use crate::sources::of_passage;
 use crate::tools::{Answer, Does, Parsed};
 
 pub const NAME: &str = "remember";
@@ -17,6 +18,8 @@ pub const NAME: &str = "remember";
 const COLLECTION_DEFAULT: &str = "notes";
 /// When a note was stored.
 const REMEMBERED: &str = "remembered";
+/// Fields that say which file a passage is of, and where in it: a note with them would read as if it were of that file.
+const FIELDS_OF_PASSAGES: [&str; 7] = ["path", "page", "passage", "start_line", "end_line", "start_byte", "end_byte"];
 /// A note is one thing; what is longer is a file.
 const TEXT_BYTES_MAX: usize = 32 << 10;
 
@@ -95,6 +98,21 @@ impl Remembering {
             let message =
                 format!("the text has {} bytes, {TEXT_BYTES_MAX} at most; store one note for each thing", text.len());
             return Err(Error::invalid(message));
+        }
+        if let Some(field) = FIELDS_OF_PASSAGES.iter().find(|field| self.fields.contains_key(**field)) {
+            return Err(Error::invalid(format!(
+                "the field {field:?} is one of passages of files, which `add_files` alone writes; name it otherwise, for example \"source\""
+            )));
+        }
+        if self.fields.contains_key(REMEMBERED) {
+            return Err(Error::invalid(format!(
+                "the field {REMEMBERED:?} is the time at which a note is stored, which is set for you; name yours otherwise"
+            )));
+        }
+        if let Some((path, number)) = self.id.as_deref().and_then(of_passage) {
+            return Err(Error::invalid(format!(
+                "the id \"{path}#{number}\" has the form of a file's passage; leave it out, or give one that does not end in # and a number"
+            )));
         }
         let id = self.id.clone().unwrap_or_else(|| id_of(text));
         Ok(Record::new(id).text(text).payload(payload_from_json(Json::Object(self.fields.clone()))?))

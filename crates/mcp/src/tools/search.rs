@@ -16,11 +16,13 @@ use tokio::sync::watch;
 
 use crate::access::{Access, Settings};
 use crate::asked::{Asked, Step};
-use crate::budget::Budget;
+use crate::budget::{Budget, TOKENS_MAX, TOKENS_MIN};
 use crate::found::Found;
 use crate::place;
 use crate::refusal::Refusal;
-use crate::tools::{Answer, Does, Parsed, no_cursor, shown};
+use crate::sources::Sources;
+use crate::tools::cursor::{Cursors, no_cursor};
+use crate::tools::{Answer, Does, Parsed, shown};
 
 pub const NAME: &str = "search";
 
@@ -28,6 +30,8 @@ const LIMIT_DEFAULT: usize = 10;
 const LIMIT_MAX: usize = 50;
 /// One text takes this part of an answer at most, so that there is room for others.
 const SHARE: usize = 3;
+/// Collections of which it is told why they cannot be asked, where none can.
+const REFUSED_MAX: usize = 8;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -41,9 +45,11 @@ pub struct Searching {
     pub condition: Option<String>,
     /// By words (text), by meaning (vector), or by both (hybrid); left out, whatever the collection has.
     pub mode: Option<ModeName>,
-    /// 1 to 50, default 10.
+    /// Default 10.
+    #[schemars(range(min = 1, max = LIMIT_MAX))]
     pub limit: Option<usize>,
-    /// Longest answer: 300 to 20000, default 4000.
+    /// Longest answer, default 4000.
+    #[schemars(range(min = TOKENS_MIN, max = TOKENS_MAX))]
     pub max_tokens: Option<usize>,
     /// Of the answer before, to go on.
     pub cursor: Option<String>,
@@ -59,7 +65,7 @@ pub enum ModeName {
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct SearchAnswer {
-    /// Best first. Cite `source`, or `id` where there is none.
+    /// Best first. Cite `source`; what has none is a note, not a file: say so, with its `id`.
     pub hits: Vec<Found>,
     /// There is more: give it to go on.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,7 +121,12 @@ pub fn search(
     if !(1..=LIMIT_MAX).contains(&limit) {
         return Err(Error::invalid(format!("limit is {limit}; give 1 to {LIMIT_MAX}, and go on with the cursor")));
     }
-    let offset = arguments.cursor.as_deref().map_or(Ok(0), |cursor| cursor.parse().map_err(|_| no_cursor(cursor)))?;
+    if arguments.query.trim().is_empty() {
+        return Err(Error::invalid("the query is empty; give a question or key words (`list` shows what there is)"));
+    }
+    let cursors = arguments.cursors();
+    let place = cursors.place(arguments.cursor.as_deref())?;
+    let offset = place.map_or(Ok(0), |place| place.parse().map_err(|_| no_cursor(place)))?;
     let collections = place::meant(database, arguments.collection.as_deref(), embedder)?;
     let filter = arguments.condition.as_deref().map(nuthatch_filter::parse).transpose()?;
     // Where there are several, each may have all that comes before.
@@ -134,10 +145,10 @@ pub fn search(
     let found = ask_all(&collections, &question, &mut answer.notes, tell)?;
     let mut is_more = found.iter().any(|(_, hits)| hits.next_offset.is_some());
     let mut ranked = interleaved(found).skip(skipped_after);
-    let (share, mut shown) = (budget.bytes_left() / SHARE, 0);
+    let (share, mut shown, mut sources) = (budget.bytes_left() / SHARE, 0, Sources::default());
     for (collection, hit) in ranked.by_ref().take(limit) {
         let window = |text: &str, bytes: usize| window(collection, text, &arguments.query, bytes);
-        let mut found = Found::hit(collection.name(), hit);
+        let mut found = Found::hit(collection, hit, &mut sources)?;
         if !found.take_room(&mut budget, share, window) {
             if shown == 0 {
                 let message = "the first hit does not fit into max_tokens; ask for more";
@@ -150,7 +161,7 @@ pub fn search(
         shown += 1;
     }
     is_more |= ranked.next().is_some();
-    answer.cursor = is_more.then(|| (offset + shown).to_string());
+    answer.cursor = is_more.then(|| cursors.at(offset + shown));
     if answer.hits.is_empty() {
         let why = match (collections.is_empty(), offset) {
             (true, _) => "the memory is empty",
@@ -169,7 +180,7 @@ fn ask_all<'a>(
     notes: &mut Vec<String>,
     tell: &dyn Fn(Step),
 ) -> EngineResult<Vec<(&'a Collection, Hits)>> {
-    let (mut found, mut refused) = (Vec::new(), None);
+    let (mut found, mut refused) = (Vec::new(), Vec::new());
     let total = collections.len() as u64;
     for (collection, done) in collections.iter().zip(0..) {
         if done > 0 {
@@ -183,15 +194,31 @@ fn ask_all<'a>(
             // A field that one collection lacks may be one of another.
             Err(error) if error.kind == ErrorKind::Invalid && collections.len() > 1 => {
                 notes.push(format!("collection {} was left out: {}", collection.name(), error.message));
-                refused = Some(error);
+                refused.push((collection.name(), error.message));
             }
             Err(error) => return Err(error),
         }
     }
-    match refused {
-        Some(error) if found.is_empty() => Err(error),
-        _ => Ok(found),
+    match found.is_empty() && !refused.is_empty() {
+        true => Err(refused_by_all(&refused)),
+        false => Ok(found),
     }
+}
+
+/// What none of the collections can be asked, in the words of each: they have different fields.
+fn refused_by_all(refused: &[(&str, String)]) -> Error {
+    let is_same = refused.iter().all(|(_, message)| *message == refused[0].1);
+    let (shown, left_out) = refused.split_at(if is_same { 1 } else { refused.len().min(REFUSED_MAX) });
+    let mut message = match is_same {
+        true => shown[0].1.clone(),
+        false => {
+            shown.iter().map(|(name, message)| format!("collection {name}: {message}")).collect::<Vec<_>>().join("; ")
+        }
+    };
+    if !is_same && !left_out.is_empty() {
+        message += &format!("; and {} other collections refuse it too (`list` names their fields)", left_out.len());
+    }
+    Error::invalid(message)
 }
 
 /// One collection's answer; by words alone where its embedder is not there.
@@ -233,6 +260,14 @@ fn window(collection: &Collection, text: &str, query: &str, bytes_max: usize) ->
     match range.start {
         0 => text[range].to_string(),
         _ => format!("{MARK}{}", &text[range]),
+    }
+}
+
+impl Searching {
+    fn cursors(&self) -> Cursors {
+        let mode = self.mode.map(|mode| format!("{mode:?}"));
+        let given = [Some(&*self.query), self.collection.as_deref(), self.condition.as_deref(), mode.as_deref()];
+        Cursors::of(NAME, &given)
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a model and its host are promised, each promise one test, over a line of JSON at a time.
 
+mod arguments;
 mod bounds;
+mod citing;
 mod host;
 mod offering;
 mod resources;

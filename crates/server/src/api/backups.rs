@@ -6,7 +6,8 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use axum::response::Response;
 use nuthatch_engine::{
-    BackedUpCollection, BackedUpTenant as EngineTenant, BackupInfo, BackupOptions, Backups as Place, Error, ErrorKind,
+    BackedUpCollection, BackedUpTenant as EngineTenant, BackupCheck, BackupInfo, BackupOptions, Backups as Place,
+    Error, ErrorKind,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -172,9 +173,9 @@ impl From<BackupInfo> for Backup {
 async fn list(Operating(caller): Operating) -> Result<Response, Problem> {
     let place = place(&caller)?;
     let backups = caller
-        .run(move |_| match place.exists() {
-            true => Place::at(place).list(),
-            false => Ok(Vec::new()), // none was made yet
+        .run(move |_| match Place::at(place).list() {
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(Vec::new()), // none was made yet
+            listed => listed,
         })
         .await?;
     Ok(reply::json(&Backups { backups: backups.into_iter().map(Backup::from).collect() }))
@@ -215,7 +216,12 @@ async fn start(Operating(caller): Operating, Json { value, .. }: Json<Start>) ->
     request_body = Verify, responses((status = 200, body = Verified)))]
 async fn verify(Operating(caller): Operating, Json { value, .. }: Json<Verify>) -> Result<Response, Problem> {
     let place = place(&caller)?;
-    let check = caller.run_long(move |_| Place::at(place).verify(&value.ids, None, None)).await?;
+    let check = caller.run_long(move |_| match Place::at(place).verify(&value.ids, None, None) {
+        // None was made yet, and none was named.
+        Err(error) if error.kind == ErrorKind::NotFound && value.ids.is_empty() => Ok(BackupCheck::default()),
+        checked => checked,
+    });
+    let check = check.await?;
     Ok(reply::json(&Verified {
         well: check.is_well(),
         backups: check.backups,

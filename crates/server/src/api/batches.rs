@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use crate::api::bytes::Bytes;
 use crate::api::durable::Durably;
-use crate::api::files::splitting;
+use crate::api::files::{refuse_empty, splitting};
 use crate::api::keys::Change;
 use crate::api::nodes::{Edge, EdgeId, Node, edges_into_engine, ids_into_engine, nodes_into_engine};
 use crate::api::records::{Record, into_engine};
@@ -182,6 +182,7 @@ impl Files {
     fn join(self, database: &Database, batch: &mut WriteBatch) -> EngineResult<()> {
         let collection = database.existing_collection(&self.collection)?;
         for RemovedFile { path, revision } in self.remove {
+            refuse_empty(&path)?;
             match revision {
                 Some(revision) => batch.remove_file(&collection, &path, &revision)?,
                 None => drop(batch.remove_files(&collection, &path)?),

@@ -1,7 +1,11 @@
 //! Keys and values, which are bytes, in JSON, which has none.
 
+use std::fmt;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
@@ -21,6 +25,13 @@ pub struct Encoded {
 }
 
 impl Bytes {
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Text(text) => text.is_empty(),
+            Self::Encoded(encoded) => encoded.base64.is_empty(),
+        }
+    }
+
     pub fn into_vec(self) -> Vec<u8> {
         match self {
             Self::Text(text) => text.into_bytes(),
@@ -41,23 +52,38 @@ impl From<Vec<u8>> for Bytes {
 
 impl<'de> Deserialize<'de> for Bytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged, expecting = "bytes are a string, or {\"base64\": \"…\"}")]
-        enum Either {
-            Text(String),
-            Encoded(Object),
-        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// Not serde's own way of reading one of two: that takes an array for the object.
+struct Either;
+
+impl<'de> Visitor<'de> for Either {
+    type Value = Bytes;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a string, or {\"base64\": \"…\"}")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Bytes, E> {
+        self.visit_string(text.into())
+    }
+
+    fn visit_string<E: Error>(self, text: String) -> Result<Bytes, E> {
+        Ok(Bytes::Text(text))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, values: A) -> Result<Bytes, A::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Object {
             base64: String,
         }
-        match Either::deserialize(deserializer)? {
-            Either::Text(text) => Ok(Self::Text(text)),
-            Either::Encoded(Object { base64 }) => match STANDARD.decode(&base64) {
-                Ok(_) => Ok(Self::Encoded(Encoded { base64 })),
-                Err(error) => Err(serde::de::Error::custom(format!("not base64: {error}"))),
-            },
+        let Object { base64 } = Object::deserialize(MapAccessDeserializer::new(values))?;
+        match STANDARD.decode(&base64) {
+            Ok(_) => Ok(Bytes::Encoded(Encoded { base64 })),
+            Err(error) => Err(Error::custom(format!("not base64: {error}"))),
         }
     }
 }
@@ -72,7 +98,7 @@ mod tests {
             let json = serde_json::to_string(&Bytes::from(bytes.clone())).unwrap();
             assert_eq!(serde_json::from_str::<Bytes>(&json).unwrap().into_vec(), bytes, "{json}");
         }
-        for wrong in ["1", "{}", "{\"base64\": \"?\"}", "{\"base64\": \"\", \"more\": 1}", "null"] {
+        for wrong in ["1", "{}", "{\"base64\": \"?\"}", "{\"base64\": \"\", \"more\": 1}", "null", "[\"AA==\"]"] {
             assert!(serde_json::from_str::<Bytes>(wrong).is_err(), "{wrong}");
         }
     }

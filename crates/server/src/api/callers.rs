@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 
 use crate::access::TENANT_DEFAULT;
 use crate::api::reply;
-use crate::caller::Reading;
+use crate::caller::Known;
 use crate::problem::Problem;
 use crate::shared::Shared;
 
@@ -41,10 +41,10 @@ struct Me {
     bytes: Option<u64>,
 }
 
-/// Whose data a request sees, what its key allows, and what the tenant may have and has.
-#[utoipa::path(get, path = "/v1/caller", tag = "process", security(("key" = ["read"])),
+/// Whose data a request sees, what its key allows, and what the tenant may have and has: for every key, whatever it allows.
+#[utoipa::path(get, path = "/v1/caller", tag = "process", security(("key" = [])),
     responses((status = 200, body = Me)))]
-async fn describe(Reading(caller): Reading) -> Result<Response, Problem> {
+async fn describe(Known(caller): Known) -> Result<Response, Problem> {
     let tenant = (caller.tenant() != TENANT_DEFAULT).then(|| caller.tenant().to_string());
     let is_counted = tenant.is_some();
     let (limits, usage) =

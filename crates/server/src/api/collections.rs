@@ -15,9 +15,10 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::access::Scope;
 use crate::api::reply;
 use crate::caller::{Reading, Writing};
-use crate::extract::{Json, Segments};
+use crate::extract::{Json, Segments, parse_from};
 use crate::problem::Problem;
 use crate::shared::Shared;
 
@@ -107,6 +108,21 @@ pub struct Described {
     degraded: Vec<String>,
     /// Payload fields seen, with their kinds.
     fields: BTreeMap<String, Vec<String>>,
+}
+
+/// What making a collection tells: all of it, or its name to a key without the scope `read`.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = MadeCollection)]
+enum Made {
+    Described(Box<Described>),
+    Named(Named),
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = CollectionName)]
+struct Named {
+    name: String,
 }
 
 /// A named vector field.
@@ -216,8 +232,7 @@ impl From<NewCollection> for CollectionOptions {
 /// # Errors
 /// 400 with the name of the wrong part.
 pub fn read(options: Value) -> Result<CollectionOptions, Problem> {
-    let new: NewCollection =
-        serde_path_to_error::deserialize(options).map_err(|why| Problem::invalid(format!("the options: {why}")))?;
+    let new: NewCollection = parse_from(options).map_err(|why| Problem::invalid(format!("the options: {why}")))?;
     Ok(new.into())
 }
 
@@ -236,13 +251,13 @@ async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
 /// Makes a collection, or checks that the one of that name is as described.
 #[utoipa::path(put, path = "/v1/collections/{collection}", tag = "collections", security(("key" = ["write"])),
     params(("collection" = String, Path)), request_body = NewCollection,
-    responses((status = 201, description = "Made", body = Described), (status = 200, description = "It was there", body = Described)))]
+    responses((status = 201, description = "Made", body = Made), (status = 200, description = "It was there", body = Made)))]
 async fn create(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
     Json { value: new, .. }: Json<NewCollection>,
 ) -> Result<Response, Problem> {
-    let options = CollectionOptions::from(new);
+    let (options, reads) = (CollectionOptions::from(new), caller.may(Scope::Read));
     let (is_new, info) = caller
         .run(move |database| {
             let is_new = !database.collection_names()?.contains(&name);
@@ -250,7 +265,11 @@ async fn create(
         })
         .await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(reply::json_with(status, &Described::from(info)))
+    let made = match reads {
+        true => Made::Described(Box::new(info.into())),
+        false => Made::Named(Named { name: info.name }),
+    };
+    Ok(reply::json_with(status, &made))
 }
 
 /// What a collection is and holds.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use nuthatch_engine::{AddOptions, AddReport, Error, FileInfo, PassageOptions, format_datetime};
+use nuthatch_engine::{
+    AddOptions, AddReport, Error, FileInfo, PassageOptions, Result as EngineResult, format_datetime,
+};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -234,6 +236,17 @@ fn outcome(report: &AddReport) -> &'static str {
     }
 }
 
+/// # Errors
+/// `Invalid` for an empty path, which is above every file.
+pub fn refuse_empty(path: &str) -> EngineResult<()> {
+    match path.is_empty() {
+        true => Err(Error::invalid(
+            "an empty path, which means every file; name a file or a folder, or drop the collection to remove everything",
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Removes a file, or all files below a folder, with their passages.
 #[utoipa::path(delete, path = "/v1/collections/{collection}/files", tag = "files", security(("key" = ["write"])),
     params(("collection" = String, Path), Removing), responses((status = 200, body = Removed)))]
@@ -242,6 +255,7 @@ async fn remove(
     Segments(name): Segments<String>,
     Parameters(how): Parameters<Removing>,
 ) -> Result<Response, Problem> {
+    refuse_empty(&how.path)?;
     let removed = caller.run(move |database| {
         let collection = database.existing_collection(&name)?.with_durability(how.durability.into());
         collection.remove_files(&how.path)

@@ -24,7 +24,7 @@ use crate::admission::Held;
 use crate::api::durable::Durable;
 use crate::api::records::Record;
 use crate::caller::{Caller, Writing};
-use crate::extract::{Parameters, Segments, media_type, parse};
+use crate::extract::{Parameters, Segments, media_type, parse, refuse_compressed};
 use crate::problem::Problem;
 use crate::shared::Shared;
 use crate::unread::Streaming;
@@ -82,6 +82,20 @@ struct Failed {
     problem: Problem,
 }
 
+impl Failed {
+    /// What ended a stream of which this much is stored.
+    fn after(stored: Stored, problem: Problem) -> Self {
+        let lines = stored.lines;
+        let problem = match problem.kind.as_str() {
+            "invalid" => problem.with_remedy(format!(
+                "the first {lines} lines are stored; fix this one, and send what comes after them"
+            )),
+            _ => problem,
+        };
+        Self { stored, problem }
+    }
+}
+
 fn batch_default() -> usize {
     1000
 }
@@ -98,6 +112,7 @@ async fn ingest(
     Parameters(how): Parameters<Ingest>,
     request: Request,
 ) -> Result<Response, Problem> {
+    refuse_compressed(request.headers())?;
     if media_type(request.headers()).is_none_or(|media| !media.eq_ignore_ascii_case(NDJSON)) {
         return Err(Problem::wrong_media_type(NDJSON));
     }
@@ -129,7 +144,7 @@ async fn ingest(
             let (text, is_last) = match line {
                 Ok(Step::Stored) => (Line::Stored(stream.stored), false),
                 Ok(Step::Ended) => (Line::Done(stream.stored), true),
-                Err(problem) => (Line::Failed(Failed { stored: stream.stored, problem }), true),
+                Err(problem) => (Line::Failed(Failed::after(stream.stored, problem)), true),
             };
             let mut text = serde_json::to_vec(&text).expect("numbers and strings are JSON");
             text.push(b'\n');

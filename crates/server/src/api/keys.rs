@@ -91,14 +91,16 @@ pub struct Put {
     expires_in_ms: Option<u64>,
 }
 
-/// Which keys: exactly one of the two.
+/// Which keys: exactly one of the three.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 #[schema(as = DeleteKeys)]
 enum Delete {
     Keys(Vec<Bytes>),
-    /// All keys that begin with this; with an empty one, all keys.
+    /// All keys that begin with this; an empty one is refused.
     Prefix(Bytes),
+    /// `true`: all keys. The keyspace stays.
+    All(bool),
 }
 
 #[derive(Serialize, ToSchema)]
@@ -327,7 +329,7 @@ async fn write(
     done.await.map(|()| reply::nothing())
 }
 
-/// Deletes several keys, or all that begin alike.
+/// Deletes several keys, all that begin alike, or all.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/delete", tag = "keyspaces", security(("key" = ["write"])),
     params(("keyspace" = String, Path), Durably), request_body = Delete, responses((status = 200, body = Deleted)))]
 async fn delete(
@@ -336,17 +338,30 @@ async fn delete(
     Parameters(how): Parameters<Durably>,
     Json { value, .. }: Json<Delete>,
 ) -> Result<Response, Problem> {
+    let beginning = match value {
+        Delete::Prefix(prefix) if prefix.is_empty() => {
+            return Err(Problem::invalid(
+                "an empty prefix, which every key begins with; to delete all keys, send {\"all\": true}, or drop the keyspace",
+            ));
+        }
+        Delete::All(false) => {
+            return Err(Problem::invalid("`all` is true, or left out; give `keys` or `prefix` to delete some"));
+        }
+        Delete::Keys(keys) => Err(keys.into_iter().map(Bytes::into_vec).collect::<Vec<_>>()),
+        Delete::Prefix(prefix) => Ok(prefix.into_vec()),
+        Delete::All(true) => Ok(Vec::new()),
+    };
     let deleted = caller.run(move |database| {
         let keyspace = database.existing_keyspace(&name)?.with_durability(how.durability.into());
-        match value {
-            Delete::Keys(keys) => keyspace.delete(&keys.into_iter().map(Bytes::into_vec).collect::<Vec<_>>()),
-            Delete::Prefix(prefix) => keyspace.delete_prefix(prefix.into_vec()),
+        match beginning {
+            Ok(prefix) => keyspace.delete_prefix(prefix),
+            Err(keys) => keyspace.delete(&keys),
         }
     });
     Ok(reply::json(&Deleted { deleted: deleted.await? }))
 }
 
-/// Changes a key if its value is the expected one.
+/// Changes a key if its value is the expected one, and says whether it was: a key that may write can find out a value by guessing.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/cas", tag = "keyspaces", security(("key" = ["write"])),
     params(("keyspace" = String, Path), Durably), request_body = CompareAndSet, responses((status = 200, body = WasSet)))]
 async fn compare_and_set(
@@ -363,7 +378,7 @@ async fn compare_and_set(
     Ok(reply::json(&WasSet { set: set.await? }))
 }
 
-/// Adds to a whole number, 0 when the key is not there.
+/// Adds to a whole number, 0 when the key is not there, and answers with the sum: a key that may write learns that number.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/increment", tag = "keyspaces", security(("key" = ["write"])),
     params(("keyspace" = String, Path), Durably), request_body = Increment, responses((status = 200, body = Sum)))]
 async fn increment(

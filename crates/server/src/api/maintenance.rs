@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::api::files::refuse_empty;
 use crate::api::reply;
 use crate::caller::{Administering, Operating, Writing};
 use crate::extract::{Json, Segments};
@@ -200,6 +201,9 @@ async fn erase(
         What::Files(_) => "files",
     };
     caller.note("by", by);
+    if let What::Files(path) = &value {
+        refuse_empty(path)?;
+    }
     let what = match value {
         What::Ids(ids) => Erase::Ids(ids),
         What::Where(filter) => Erase::Where(filter),

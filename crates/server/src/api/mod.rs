@@ -36,6 +36,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::audit::watch;
 use crate::grpc;
 use crate::mcp;
+use crate::parameters::refuse_unknown;
 use crate::problem::Problem;
 use crate::shared::Shared;
 use crate::telemetry::observe;
@@ -49,6 +50,7 @@ pub fn routes(shared: Arc<Shared>, health: &Health) -> Router {
         .fallback(async || Problem::no_such_address())
         .method_not_allowed_fallback(async || Problem::wrong_method())
         .layer(middleware::from_fn_with_state(shared.clone(), watch))
+        .layer(middleware::from_fn(refuse_unknown))
         .layer(middleware::from_fn_with_state(shared.clone(), observe))
         .with_state(shared)
 }

@@ -22,10 +22,12 @@ use crate::api::moment::{AsOf, ReadingAt};
 use crate::api::reply;
 use crate::api::vectors::{self, Vector, VectorFormat};
 use crate::caller::Caller;
-use crate::extract::{Json, Segments};
+use crate::extract::{Json, Segments, parse_from};
 use crate::problem::Problem;
 use crate::shared::Shared;
 
+/// The server's own bound is shorter, and holds whatever is asked for.
+const TIMEOUT_MS_MAX: f64 = 86_400_000.0;
 /// Questions of one request.
 const SEARCHES_MAX: usize = 1000;
 
@@ -291,8 +293,7 @@ impl Shown {
 /// # Errors
 /// 400 with the name of the wrong part.
 pub fn read(caller: &Caller, question: Value) -> Result<(Search, CancelledOnDrop), Problem> {
-    let question: Question =
-        serde_path_to_error::deserialize(question).map_err(|why| Problem::invalid(format!("the search: {why}")))?;
+    let question: Question = parse_from(question).map_err(|why| Problem::invalid(format!("the search: {why}")))?;
     let (longest, cancel) = limits(caller);
     Ok((question.into_search(longest, cancel.0.clone())?, cancel))
 }
@@ -366,9 +367,11 @@ async fn search_many(
 /// # Errors
 /// `Invalid` for what is no time.
 fn time_limit(timeout_ms: Option<f64>) -> EngineResult<Option<Duration>> {
-    let limit = |ms: f64| Duration::try_from_secs_f64(ms / 1000.0);
-    let limit = timeout_ms.map(limit).transpose();
-    limit.map_err(|_| Error::invalid(format!("timeout_ms is {}; give 0 or more", timeout_ms.unwrap_or_default())))
+    let Some(ms) = timeout_ms else { return Ok(None) };
+    match (0.0..=TIMEOUT_MS_MAX).contains(&ms) {
+        true => Ok(Some(Duration::from_secs_f64(ms / 1000.0))),
+        false => Err(Error::invalid(format!("timeout_ms is {ms}; give 0 to {TIMEOUT_MS_MAX} (a day)"))),
+    }
 }
 
 fn limits(caller: &Caller) -> (Duration, CancelledOnDrop) {

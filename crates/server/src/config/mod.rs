@@ -18,6 +18,25 @@ pub use layers::{Layers, Origin, Said};
 pub use settings::{SETTINGS, Setting};
 pub use units::{parse_bytes, parse_duration};
 
+/// What switches something on or off, as a flag, a variable and in the file.
+///
+/// # Errors
+/// A sentence that quotes the text.
+pub fn parse_boolean(text: &str) -> Result<bool, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Ok(true),
+        "false" | "0" | "no" | "off" => Ok(false),
+        _ => Err(format!("{text:?}; write true or false")),
+    }
+}
+
+/// A thread each, when all of them are busy.
+const WORKERS_MAX: usize = 4096;
+/// Of requests, connections and snapshots: beyond it, no bound at all was meant.
+const COUNT_MAX: usize = 1_000_000;
+const BODY_BYTES_MIN: u64 = 1 << 10;
+const BODY_BYTES_MAX: u64 = 1 << 40;
+
 /// Who may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Auth {
@@ -94,7 +113,7 @@ impl Config {
     pub fn resolve(layers: &Layers) -> EngineResult<Self> {
         let read = |key: &str| Read(layers.say(Setting::of(key).expect("a setting of the list")));
         let path = |key: &str| read(key).optional().map(PathBuf::from);
-        Ok(Self {
+        let config = Self {
             data_dir: path("data_dir"),
             listen: read("listen").parse(address)?,
             redis: read("redis").parse_optional(address)?,
@@ -102,30 +121,39 @@ impl Config {
                 .among(&[Durability::Commit, Durability::Interval, Durability::Os].map(|one| (one.name(), one)))?,
             auth: read("auth").among(&[("auto", Auth::Auto), ("keys", Auth::Keys), ("none", Auth::None)])?,
             tls: tls(path("tls_cert"), path("tls_key"), path("tls_client_ca"))?,
-            allow_plaintext: read("allow_plaintext").parse(boolean)?,
+            allow_plaintext: read("allow_plaintext").parse(parse_boolean)?,
             backup_dir: path("backup_dir"),
-            exclusive: read("exclusive").parse(boolean)?,
+            exclusive: read("exclusive").parse(parse_boolean)?,
             log_format: read("log_format").among(&[("text", LogFormat::Text), ("json", LogFormat::Json)])?,
             log_level: read("log_level").parse(|text| {
                 text.parse().map_err(|_| format!("{text:?} is no level; write error, warn, info, debug, trace or off"))
             })?,
-            workers: read("workers").parse(positive)?,
-            requests_max: read("requests_max").parse(positive)?,
-            connections_max: read("connections_max").parse(positive)?,
-            body_max_bytes: read("body_max").parse(parse_bytes)?,
-            bodies_memory_bytes: read("bodies_memory").parse(parse_bytes)?,
+            workers: read("workers").parse(up_to(WORKERS_MAX))?,
+            requests_max: read("requests_max").parse(up_to(COUNT_MAX))?,
+            connections_max: read("connections_max").parse(up_to(COUNT_MAX))?,
+            body_max_bytes: read("body_max").parse(body_bytes)?,
+            bodies_memory_bytes: read("bodies_memory").parse(body_bytes)?,
             header_timeout: read("header_timeout").parse(parse_duration)?,
             body_timeout: read("body_timeout").parse(parse_duration)?,
             search_timeout: read("search_timeout").parse(parse_duration)?,
             shutdown_timeout: read("shutdown_timeout").parse(parse_duration)?,
-            snapshots_max: read("snapshots_max").parse(positive)?,
+            snapshots_max: read("snapshots_max").parse(up_to(COUNT_MAX))?,
             snapshot_age_max: read("snapshot_age").parse(parse_duration)?,
             erasure_grace: read("erasure_grace").parse(erasure_grace)?,
             memory_budget_bytes: read("memory_budget").parse_optional(parse_bytes)?,
-            mapped: read("mapped").parse_optional(boolean)?.unwrap_or(false),
+            mapped: read("mapped").parse_optional(parse_boolean)?.unwrap_or(false),
             build_memory_bytes: read("build_memory").parse_optional(parse_bytes)?,
-            build_threads: read("build_threads").parse_optional(positive)?,
-        })
+            build_threads: read("build_threads").parse_optional(up_to(WORKERS_MAX))?,
+        };
+        if config.body_max_bytes > config.bodies_memory_bytes {
+            let [body, bodies] = ["body_max", "bodies_memory"].map(|key| read(key).0);
+            return Err(Error::invalid(format!(
+                "body_max is {} ({}), and all bodies together may take {} (bodies_memory, {}): no such body could be taken; lower body_max or \
+                 raise bodies_memory",
+                body.text, body.origin, bodies.text, bodies.origin
+            )));
+        }
+        Ok(config)
     }
 
     /// Every setting with its value and who said it, in the order of [`SETTINGS`].
@@ -189,15 +217,6 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     found.ok_or_else(|| format!("{text:?} is no address; write host and port, for example 127.0.0.1:7700"))
 }
 
-/// As every variable of this program that switches something on.
-fn boolean(text: &str) -> Result<bool, String> {
-    match text.to_ascii_lowercase().as_str() {
-        "true" | "1" | "yes" | "on" => Ok(true),
-        "false" | "0" | "no" | "off" => Ok(false),
-        _ => Err(format!("{text:?}; write true or false")),
-    }
-}
-
 fn erasure_grace(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
         grace if grace <= ERASURE_GRACE_MAX => Ok(grace),
@@ -205,9 +224,18 @@ fn erasure_grace(text: &str) -> Result<Duration, String> {
     }
 }
 
-fn positive(text: &str) -> Result<usize, String> {
-    let number = text.parse::<NonZeroUsize>().map_err(|_| format!("{text:?}; write a whole number from 1 up"))?;
-    Ok(number.get())
+fn up_to(max: usize) -> impl FnOnce(&str) -> Result<usize, String> {
+    move |text| {
+        let number = text.parse::<NonZeroUsize>().ok().map(NonZeroUsize::get).filter(|number| *number <= max);
+        number.ok_or_else(|| format!("{text:?}; write a whole number from 1 up to {max}"))
+    }
+}
+
+fn body_bytes(text: &str) -> Result<u64, String> {
+    match parse_bytes(text)? {
+        bytes if (BODY_BYTES_MIN..=BODY_BYTES_MAX).contains(&bytes) => Ok(bytes),
+        _ => Err(format!("{text:?}; write 1KiB to {}GiB", BODY_BYTES_MAX >> 30)),
+    }
 }
 
 fn tls(
@@ -232,6 +260,10 @@ mod tests {
         for (key, value, said) in [
             ("listen", "here", "127.0.0.1:7700"),
             ("workers", "0", "from 1 up"),
+            ("workers", "9999999999", "up to 4096"),
+            ("connections_max", "18446744073709551615", "up to 1000000"),
+            ("body_max", "0", "1KiB to 1024GiB"),
+            ("body_max", "99999999999GiB", "1KiB to 1024GiB"),
             ("auth", "maybe", "auto, keys, none"),
             ("body_max", "much", "64MiB"),
             ("header_timeout", "soon", "30s"),
@@ -243,6 +275,16 @@ mod tests {
             assert!(message.starts_with(&format!("flag {flag}: {key}: ")) && message.contains(said), "{message}");
         }
         assert!(Config::resolve(&Layers::default().flag("tls_cert", "a.pem")).is_err());
+    }
+
+    #[test]
+    fn a_body_fits_into_the_memory_of_all_bodies() {
+        let resolve = |body: &str, bodies: &str| {
+            Config::resolve(&Layers::default().flag("body_max", body).flag("bodies_memory", bodies))
+        };
+        let message = resolve("512MiB", "256MiB").unwrap_err().message;
+        assert!(message.contains("flag --body-max") && message.contains("raise bodies_memory"), "{message}");
+        assert_eq!(resolve("256MiB", "256MiB").unwrap().body_max_bytes, 256 << 20);
     }
 
     #[test]

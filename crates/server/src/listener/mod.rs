@@ -8,4 +8,4 @@ mod stalled;
 mod tls;
 
 pub use accept::serve;
-pub use tls::acceptor;
+pub use tls::Tls;

@@ -1,9 +1,12 @@
-//! TLS by rustls, with clients' certificates where they are asked for.
+//! TLS by rustls, with clients' certificates where they are asked for, from files that can be read again.
+//!
+//! **Invariant:** files that cannot be used change nothing: what was read before goes on being used.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use nuthatch_engine::{Error, Result};
+use parking_lot::RwLock;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -13,11 +16,58 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::config::TlsFiles;
 
-/// What makes TLS of a connection.
-///
-/// # Errors
-/// `Invalid` for files that are no certificates or keys, or do not fit together.
-pub fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
+/// What makes TLS of the connections of all faces.
+pub struct Tls {
+    files: TlsFiles,
+    now: RwLock<Faces>,
+}
+
+/// The same for each face.
+#[derive(Clone)]
+struct Faces {
+    http: Arc<ServerConfig>,
+    /// HTTP/2 is not spoken there.
+    redis: Arc<ServerConfig>,
+}
+
+impl Tls {
+    /// # Errors
+    /// `Invalid` for files that are no certificates or keys, or do not fit together.
+    pub fn of(files: &TlsFiles) -> Result<Self> {
+        Ok(Self { files: files.clone(), now: RwLock::new(Faces::of(files)?) })
+    }
+
+    /// Reads the files again, for every connection that begins afterwards.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn renew(&self) -> Result<()> {
+        let new = Faces::of(&self.files)?;
+        *self.now.write() = new;
+        Ok(())
+    }
+
+    /// For the next connection of HTTP and gRPC.
+    pub fn for_http(&self) -> TlsAcceptor {
+        self.now.read().http.clone().into()
+    }
+
+    /// For the next connection of Redis' protocol.
+    pub fn for_redis(&self) -> Arc<ServerConfig> {
+        self.now.read().redis.clone()
+    }
+}
+
+impl Faces {
+    fn of(files: &TlsFiles) -> Result<Self> {
+        let redis = read(files)?;
+        let mut http = redis.clone();
+        http.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Self { http: Arc::new(http), redis: Arc::new(redis) })
+    }
+}
+
+fn read(files: &TlsFiles) -> Result<ServerConfig> {
     let provider = Arc::new(ring::default_provider());
     let refused = |path: &Path, why: &dyn std::fmt::Display| Error::invalid(format!("{}: {why}", path.display()));
     let chain = certificates(&files.certificate)?;
@@ -38,9 +88,7 @@ pub fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor> {
             versions.with_client_cert_verifier(verifier)
         }
     };
-    let mut config = clients.with_single_cert(chain, key).map_err(|error| refused(&files.certificate, &error))?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    clients.with_single_cert(chain, key).map_err(|error| refused(&files.certificate, &error))
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {

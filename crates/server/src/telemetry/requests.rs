@@ -9,7 +9,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use tracing::{Instrument, error, error_span, info};
+use tracing::{Instrument, error, error_span, info, warn};
 
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -57,10 +57,14 @@ pub async fn observe(State(shared): State<Arc<Shared>>, request: Request, next: 
     drop(admitted);
     shared.metrics.under_way(shared.admission.requests_under_way());
     let (status, elapsed) = (response.status(), started.elapsed());
-    shared.metrics.answered(method.as_str(), &route, status.as_u16(), elapsed.as_secs_f64());
+    shared.metrics.answered(&method, &route, status.as_u16(), elapsed.as_secs_f64());
     let _entered = span.enter();
     let ms = elapsed.as_secs_f64() * 1e3;
     match response.extensions().get::<Problem>() {
+        // A tenant at its limit is the caller's affair; a disk that fills is worth a look.
+        Some(problem) if status == StatusCode::INSUFFICIENT_STORAGE => {
+            warn!(status = status.as_u16(), ms, kind = problem.kind, detail = problem.detail, "answered");
+        }
         // Being asked too early, or too much, is no failure.
         Some(problem) if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE => {
             error!(status = status.as_u16(), ms, kind = problem.kind, detail = problem.detail, "answered");

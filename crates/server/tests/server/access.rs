@@ -93,3 +93,21 @@ fn the_server_refuses_to_listen_where_anybody_could_ask_or_listen_in() {
     assert!(bind(Config { auth: Auth::None, allow_plaintext: true, ..anywhere() }).is_err());
     bind(Config { allow_plaintext: true, ..anywhere() }).unwrap();
 }
+
+#[test]
+fn a_key_that_may_only_write_knows_itself_and_is_told_nothing_more() {
+    let place = Place::new();
+    let admin = place.client().with_key(&place.key("default", &[Scope::Admin]));
+    let writer = place.client().with_key(&place.key("default", &[Scope::Write]));
+    admin.put("/v1/collections/notes", json!({"embedder": "none"})).is(201);
+    let records = json!({"records": [{"id": "a", "text": "t", "payload": {"secret_field": 1}}]});
+    admin.post("/v1/collections/notes/records", records.clone()).is(200);
+    assert_eq!(writer.get("/v1/caller").is(200)["scopes"], json!(["write"]));
+    assert_eq!(writer.put("/v1/collections/notes", json!({})).is(200), json!({"name": "notes"}));
+    assert_eq!(writer.put("/v1/collections/new", json!({"embedder": "none"})).is(201), json!({"name": "new"}));
+    assert_eq!(writer.post("/v1/collections/new/records", records).is(200)["inserted"], 1);
+    writer.get("/v1/collections/notes").fails(403, "forbidden");
+    assert_eq!(admin.put("/v1/collections/notes", json!({})).is(200)["rows"], 1);
+    place.client().get("/v1/caller").fails(401, "unauthenticated");
+    place.stop();
+}

@@ -46,7 +46,7 @@ fn what_was_erased_has_a_receipt() {
     assert_eq!(client.post("/v1/collections/notes/optimize", json!({})).is(200)["done"], true);
     // A tenant's has nothing in it of the folder, which others fill.
     client.put("/v1/tenants/amber", json!({})).is(201);
-    let amber = [("x-nuthatch-tenant", "amber")];
+    let amber = [("x-nuthatch-tenant", "amber"), ("content-type", "application/json")];
     client.send("PUT", "/v1/collections/notes", &amber, b"{\"embedder\": \"none\"}".to_vec()).is(201);
     let theirs = place.key("amber", &[Scope::Admin]);
     let owner = place.client().with_key(&place.key("default", &[Scope::Admin]));
@@ -83,5 +83,17 @@ fn backups_go_where_the_configuration_says_and_nowhere_else() {
     let checked = client.post("/v1/backups/verify", json!({})).is(200);
     assert_eq!((&checked["well"], &checked["backups"]), (&json!(true), &json!(1)));
     client.post("/v1/backups", json!({"place": "/tmp"})).fails(400, "invalid");
+    place.stop();
+}
+
+#[test]
+fn where_no_backup_was_made_there_are_none_and_all_of_them_are_well() {
+    let backups = tempfile::tempdir().unwrap();
+    let place = Place::with(|config| config.backup_dir = Some(backups.path().into()));
+    let client = place.client();
+    assert_eq!(client.get("/v1/backups").is(200), json!({"backups": []}));
+    let verified = client.post("/v1/backups/verify", json!({})).is(200);
+    assert_eq!((&verified["well"], &verified["backups"]), (&json!(true), &json!(0)));
+    client.post("/v1/backups/verify", json!({"ids": ["nobody"]})).fails(404, "not_found");
     place.stop();
 }

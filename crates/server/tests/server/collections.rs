@@ -214,3 +214,23 @@ fn a_document_that_is_sent_becomes_passages_and_goes_with_its_name() {
     assert_eq!(client.get("/v1/collections/notes/count").is(200)["count"], 0);
     place.stop();
 }
+
+#[test]
+fn an_empty_path_removes_no_files() {
+    let place = Place::new();
+    let client = place.client();
+    client.put("/v1/collections/notes", json!({"embedder": "none"})).is(201);
+    client.put_bytes("/v1/collections/notes/files?path=a.txt", b"The osprey fishes.");
+    let remove = json!({"writes": [{"files": {"collection": "notes", "remove": [{"path": ""}]}}]});
+    for refused in [
+        client.delete("/v1/collections/notes/files?path="),
+        client.post("/v1/collections/notes/erase", json!({"files": ""})),
+        client.post("/v1/batches", remove),
+    ] {
+        let said = refused.fails(400, "invalid");
+        assert!(said.contains("an empty path") && said.contains("drop the collection"), "{said}");
+    }
+    client.post("/v1/collections/notes/erase", json!({"prefix": ""})).fails(400, "invalid");
+    assert_eq!(client.get("/v1/collections/notes/files").is(200)["files"].as_array().unwrap().len(), 1);
+    place.stop();
+}

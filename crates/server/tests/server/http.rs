@@ -100,3 +100,112 @@ fn http_2_is_spoken_on_the_same_port() {
     assert_eq!(status, [200, 404]);
     place.stop();
 }
+
+#[test]
+fn a_parameter_that_an_address_does_not_have_is_refused_before_anything_is_done() {
+    let place = Place::new();
+    let client = place.client();
+    client.put("/v1/collections/c", json!({"embedder": "none"})).is(201);
+    client.put_bytes("/v1/keyspaces/k/keys/a", b"1");
+    client.put("/v1/tenants/amber", json!({})).is(201);
+    let document = client.get("/openapi.json").json();
+    let mut asked = 0;
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let names = [("{collection}", "c"), ("{keyspace}", "k"), ("{tenant}", "amber")];
+        let address = names.iter().fold(path.clone(), |path, (part, name)| path.replace(part, name));
+        let address = address.split('/').map(|part| if part.starts_with('{') { "x" } else { part });
+        let address = format!("{}?unknown=1", address.collect::<Vec<_>>().join("/"));
+        for method in item.as_object().unwrap().keys().map(|method| method.to_uppercase()) {
+            let body = if matches!(&*method, "GET" | "DELETE") { Vec::new() } else { b"{}".to_vec() };
+            let answer = client.send(&method, &address, &[("content-type", "application/json")], body);
+            let said = answer.fails(400, "invalid");
+            assert!(said.contains("unknown parameter \"unknown\""), "{method} {address}: {said}");
+            asked += 1;
+        }
+    }
+    assert!(asked > 60, "{asked}");
+    let head = client.send("HEAD", "/v1/collections/c?where=a", &[], Vec::new());
+    assert_eq!(head.status, 400);
+    // What destroys everything where it was meant to destroy some.
+    let said = client.delete("/v1/collections/c?where=year%3C2020").fails(400, "invalid");
+    assert!(said.contains("\"where\"; this address takes none"), "{said}");
+    client.delete("/v1/keyspaces/k?prefix=a").fails(400, "invalid");
+    client.delete("/v1/tenants/amber?dry_run=true").fails(400, "invalid");
+    client.post("/v1/reclaim?dry_run=1", json!({})).fails(400, "invalid");
+    client.get("/v1/collections/c").is(200);
+    assert_eq!(client.get("/v1/keyspaces/k/keys/a").text(), "1");
+    client.get("/v1/tenants/amber").is(200);
+    assert_eq!(client.get("/v1/receipts").is(200)["receipts"], json!([]));
+    place.stop();
+}
+
+#[test]
+fn an_array_is_no_object_wherever_it_stands() {
+    let place = Place::new();
+    let client = place.client();
+    client.put("/v1/collections/c", json!({"embedder": "none"})).is(201);
+    client.put("/v1/tenants/amber", json!({})).is(201);
+    for (method, path, body) in [
+        ("PUT", "/v1/tenants/amber/limits", json!([1, 2, 3, 4])),
+        ("POST", "/v1/collections/c/records", json!([[{"id": "a", "text": "t"}]])),
+        ("POST", "/v1/collections/c/records", json!({"records": [["a", "t", null, {}, {}, [], null, false]]})),
+        ("POST", "/v1/keyspaces/k/write", json!({"changes": [{"put": ["a", "1"]}]})),
+        ("POST", "/v1/keyspaces/k/write", json!({"changes": [{"put": {"key": ["YQ=="], "value": "1"}}]})),
+    ] {
+        let body = body.to_string().into_bytes();
+        let said = client.send(method, path, &[("content-type", "application/json")], body).fails(400, "invalid");
+        assert!(said.contains("invalid type: sequence"), "{said}");
+    }
+    let line = br#"["seq", "text", null, {}, {"p": 1}, [], null, false]"#.to_vec();
+    let ingest = "/v1/collections/c/ingest";
+    client.send("POST", ingest, &[("content-type", "application/x-ndjson")], line).fails(400, "invalid");
+    assert_eq!(client.get("/v1/collections/c/count").is(200)["count"], 0);
+    assert_eq!(client.get("/v1/tenants/amber").is(200)["limits"]["vectors"], json!(null));
+    place.stop();
+}
+
+#[test]
+fn what_was_wrong_comes_with_the_remedy_for_it() {
+    let place = Place::new();
+    let client = place.client();
+    client.put("/v1/collections/c", json!({"embedder": "none"})).is(201);
+    for (path, choices) in [
+        ("/v1/collections/c/delete", "`ids`, `where`, `prefix`"),
+        ("/v1/collections/c/erase", "`ids`, `where`, `prefix`, `files`"),
+        ("/v1/keyspaces/k/delete", "`keys`, `prefix`, `all`"),
+    ] {
+        let said = client.post(path, json!({})).fails(400, "invalid");
+        assert!(said.contains(&format!("give one of {choices}")), "{said}");
+    }
+    let two = json!({"ids": ["a"], "prefix": "b"});
+    assert!(client.post("/v1/collections/c/delete", two).fails(400, "invalid").contains("is a second"));
+    let said = client.post("/v1/collections/c/search", json!({"text": "a", "timeout_ms": 1e300})).fails(400, "invalid");
+    assert!(said.contains("0 to 86400000"), "{said}");
+    let stranger = client.send("GET", "/v1/collections", &[("x-nuthatch-tenant", "nobody")], Vec::new());
+    assert!(stranger.fails(404, "not_found").contains("no tenant \"nobody\""));
+    let headers = [("content-type", "application/json"), ("content-encoding", "gzip")];
+    let said = client.send("POST", "/v1/collections/c/search", &headers, b"\x1f\x8b".to_vec()).fails(415, "invalid");
+    assert!(said.contains("compressed"), "{said}");
+    client.send("PUT", "/v1/keyspaces/k/keys/a", &headers, b"\x1f\x8b".to_vec()).fails(415, "invalid");
+    place.stop();
+}
+
+#[test]
+fn methods_that_nobody_knows_make_no_new_figures() {
+    let place = Place::new();
+    let admin = place.client().with_key(&place.key("default", &[nuthatch_server::Scope::Admin]));
+    for method in ["FOO1", "FOO2", "FOO3"] {
+        // The client of these tests sends no such thing.
+        let mut stream = TcpStream::connect(place.address).unwrap();
+        let head = format!("{method} /v1/collections HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 405 "), "{answer}");
+    }
+    let figures = admin.get("/metrics");
+    let of_strangers: Vec<&str> = figures.text().lines().filter(|line| line.contains("method=\"other\"")).collect();
+    let counted = "nuthatch_http_requests_total{method=\"other\",route=\"/v1/collections\",status=\"405\"} 3";
+    assert!(of_strangers.contains(&counted) && !figures.text().contains("FOO"), "{of_strangers:?}");
+    place.stop();
+}

@@ -48,6 +48,8 @@ fn a_line_that_is_wrong_is_named_with_what_was_stored_before() {
     let failed = &said.last().unwrap()["failed"];
     assert_eq!((&failed["stored"]["inserted"], &failed["problem"]["status"]), (&json!(10), &json!(400)));
     assert!(failed["problem"]["detail"].as_str().unwrap().contains("line 16"), "{failed}");
+    let remedy = failed["problem"]["remedy"].as_str().unwrap();
+    assert!(remedy.contains("first 10 lines are stored") && !remedy.contains("nothing was changed"), "{failed}");
     assert_eq!(client.get("/v1/collections/notes/count").is(200)["count"], 10);
     // Before anything is stored, the answer itself is the problem.
     assert!(send("{\n".into()).fails(400, "invalid").contains("line 1"));

@@ -97,3 +97,20 @@ fn a_key_says_how_long_it_has_to_live() {
     client.put_bytes(&format!("{path}?expires_in_ms=0"), b"1").fails(400, "invalid");
     place.stop();
 }
+
+#[test]
+fn all_keys_are_deleted_only_by_saying_so() {
+    let place = Place::new();
+    let client = place.client();
+    for key in ["a", "b"] {
+        client.put_bytes(&format!("/v1/keyspaces/k/keys/{key}"), b"1");
+    }
+    for all_but in [json!({"prefix": ""}), json!({"prefix": {"base64": ""}}), json!({"all": false})] {
+        client.post("/v1/keyspaces/k/delete", all_but).fails(400, "invalid");
+    }
+    let said = client.post("/v1/keyspaces/k/delete", json!({"prefix": ""})).fails(400, "invalid");
+    assert!(said.contains("{\"all\": true}"), "{said}");
+    assert_eq!(client.post("/v1/keyspaces/k/delete", json!({"all": true})).is(200)["deleted"], 2);
+    assert_eq!(client.get("/v1/keyspaces").is(200)["keyspaces"], json!(["k"]));
+    place.stop();
+}

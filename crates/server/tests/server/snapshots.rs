@@ -181,7 +181,7 @@ fn a_snapshot_answers_the_key_that_took_it_and_nobody_else() {
     admin.delete("/v1/tenants/amber").is(200);
     admin.put("/v1/tenants/amber", json!({})).is(201);
     let amber = key("amber", &[Scope::Read]);
-    assert_eq!(amber.at(&last).get("/v1/keyspaces/k/keys/a").status, 404);
+    amber.at(&last).get("/v1/keyspaces/k/keys/a").fails(409, "conflict");
     assert_eq!(amber.get("/v1/snapshots").is(200), json!({"snapshots": []}));
     place.stop();
 }

@@ -74,3 +74,32 @@ fn files_that_are_no_certificates_are_named() {
         assert!(error.kind.name() == "invalid" && error.message.contains(named), "{error}");
     }
 }
+
+/// Whom a certificate was signed by is asked anew: the easiest to see of what is read again.
+#[test]
+fn files_that_are_read_again_hold_for_new_connections_and_broken_ones_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = folder.path().join("ca.pem");
+    std::fs::copy(file("server.pem"), &authority).unwrap();
+    let config =
+        Config { tls: Some(TlsFiles { client_ca: Some(authority.clone()), ..files(None) }), ..config(folder.path()) };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(Server::bind(config)).unwrap();
+    let (tls, port) = (server.tls().unwrap(), server.address().unwrap().port());
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let running = runtime.spawn(server.run(async {
+        stopped.await.ok();
+    }));
+    let is_let_in =
+        || agent(Some(client_certificate())).get(format!("https://localhost:{port}/healthz")).call().is_ok();
+    assert!(!is_let_in(), "another authority signed it");
+    std::fs::copy(file("ca.pem"), &authority).unwrap();
+    assert!(!is_let_in(), "nobody has said that the file is another");
+    tls.renew().unwrap();
+    assert!(is_let_in());
+    std::fs::write(&authority, "no certificate").unwrap();
+    assert!(tls.renew().unwrap_err().message.contains("ca.pem"));
+    assert!(is_let_in(), "what was read before is still used");
+    stop.send(()).unwrap();
+    runtime.block_on(running).unwrap().unwrap();
+}

@@ -23,18 +23,27 @@ class Caller:
     """Who asks, and about whose data. Cheap; those of one server share its connections."""
 
     def __init__(
-        self, wire: Wire, tenant: str | None, body_bytes_max: int | None = None, moments: Moments | None = None
+        self,
+        wire: Wire,
+        tenant: str | None,
+        body_bytes_max: int | None = None,
+        moments: Moments | None = None,
+        *,
+        may_read: bool = True,
     ) -> None:
         self.wire = wire
         self.tenant = tenant
         self.body_bytes_max = body_bytes_max
+        #: Whether the key allows reading. Without it, what is opened is not looked at before it is written to.
+        self.may_read = may_read
         self.moments = Moments() if moments is None else moments
         self.headers = {} if tenant is None else {"x-nuthatch-tenant": quote(tenant, safe="")}
 
     def introduced(self) -> Caller:
         """With what the server says of this caller."""
         me = self.me()
-        return Caller(self.wire, me["tenant"], me["body_bytes_max"], self.moments)
+        may_read = not {"read", "admin"}.isdisjoint(me["scopes"])
+        return Caller(self.wire, me["tenant"], me["body_bytes_max"], self.moments, may_read=may_read)
 
     def me(self) -> dict[str, Any]:
         """Whose data is seen, what the key allows, what the tenant may have and has."""
@@ -43,7 +52,7 @@ class Caller:
 
     def of(self, tenant: str) -> Caller:
         """The same about a tenant's data."""
-        return Caller(self.wire, tenant, self.body_bytes_max, self.moments)
+        return Caller(self.wire, tenant, self.body_bytes_max, self.moments, may_read=self.may_read)
 
     def read(
         self,

@@ -31,7 +31,8 @@ class Keyspace(KeyReads):
         return self._delete({"keys": [bytes_json(key) for key in keys]}, durability)
 
     def delete_prefix(self, prefix: bytes, durability: str | None) -> int:
-        return self._delete({"prefix": bytes_json(prefix)}, durability)
+        # Every key begins with an empty one: that all are meant is said.
+        return self._delete({"prefix": bytes_json(prefix)} if prefix else {"all": True}, durability)
 
     def _delete(self, what: dict[str, Any], durability: str | None) -> int:
         deleted: int = self._caller.write("POST", self._write("delete", durability), what)["deleted"]

@@ -1,0 +1,92 @@
+//! Whether a server can be started so: found out without opening the data folder or listening, by `serve` and by `config check` alike.
+//!
+//! **Not for** single values: [`Config::resolve`] reads these, and names who said them.
+//!
+//! **Invariant:** what passes here fails later only for what nobody can know before: a taken address, a folder that somebody else has.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use nuthatch_engine::{Error, Result};
+
+use crate::access::KeyFile;
+use crate::config::{Auth, Config};
+use crate::listener::Tls;
+
+/// What TLS is made of, where the configuration has it.
+///
+/// # Errors
+/// `Invalid` for a configuration that would be unsafe or cannot work; those of reading the file of keys.
+pub fn check(config: &Config) -> Result<Option<Tls>> {
+    config.engine_options().check()?;
+    check_addresses(config)?;
+    check_safety(config, data_dir(config)?)?;
+    config.tls.as_ref().map(Tls::of).transpose()
+}
+
+pub fn data_dir(config: &Config) -> Result<&Path> {
+    config.data_dir.as_deref().ok_or_else(|| Error::invalid("no data folder; name one with --data-dir"))
+}
+
+/// The two listeners do not want the same place.
+fn check_addresses(config: &Config) -> Result<()> {
+    let Some(redis) = config.redis else { return Ok(()) };
+    let meets = |one: SocketAddr, other: SocketAddr| {
+        one.ip() == other.ip() || (one.is_ipv4() == other.is_ipv4() && one.ip().is_unspecified())
+    };
+    // Port 0 is another one each time.
+    let is_taken = redis.port() != 0
+        && redis.port() == config.listen.port()
+        && (meets(redis, config.listen) || meets(config.listen, redis));
+    match is_taken {
+        true => Err(Error::invalid(format!(
+            "redis is {redis}, where listen ({}) is already; give one of them another port",
+            config.listen
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Nobody but this machine can connect, or only holders of a key can ask, and nobody can listen in.
+fn check_safety(config: &Config, folder: &Path) -> Result<()> {
+    let keys = KeyFile::of(folder).read()?;
+    let has_keys = keys.as_ref().is_some_and(|keys| !keys.is_empty());
+    if config.auth == Auth::Keys && !has_keys {
+        return Err(Error::invalid("auth is `keys`, and there is none; make one with `nuthatch key create`"));
+    }
+    let Some(address) = config.open_address() else { return Ok(()) };
+    if config.auth == Auth::None || !has_keys {
+        return Err(Error::invalid(format!(
+            "{address} can be reached from other machines, and nothing says who may ask: make a key with `nuthatch key create`, \
+             or listen on 127.0.0.1"
+        )));
+    }
+    if config.tls.is_none() && !config.allow_plaintext {
+        return Err(Error::invalid(format!(
+            "{address} can be reached from other machines, and whoever is between could read keys and data: set tls_cert and \
+             tls_key, or allow_plaintext when something in front of the server does TLS"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_listeners_do_not_want_the_same_place() {
+        let together = |listen: &str, redis: &str| {
+            let (listen, redis) = (listen.parse().unwrap(), Some(redis.parse().unwrap()));
+            check_addresses(&Config { listen, redis, ..Config::default() })
+        };
+        for (listen, redis) in [("127.0.0.1:1", "127.0.0.1:1"), ("0.0.0.0:1", "127.0.0.1:1"), ("[::1]:1", "[::]:1")] {
+            assert!(together(listen, redis).unwrap_err().message.contains("another port"), "{listen} {redis}");
+        }
+        for (listen, redis) in
+            [("127.0.0.1:0", "127.0.0.1:0"), ("127.0.0.1:1", "127.0.0.1:2"), ("127.0.0.1:1", "127.0.0.2:1")]
+        {
+            together(listen, redis).unwrap();
+        }
+    }
+}
