@@ -117,6 +117,11 @@ impl Key {
         (&self.sha256, &self.argon2id) == (&other.sha256, &other.argon2id)
     }
 
+    /// Whether the other opens the same data for the same things.
+    pub fn opens_what(&self, other: &Self) -> bool {
+        (&self.tenant, &self.scopes) == (&other.tenant, &other.scopes)
+    }
+
     /// As it must be stored: with one secret.
     pub fn is_whole(&self) -> bool {
         self.sha256.is_some() != self.argon2id.is_some()

@@ -60,14 +60,16 @@ impl Ring {
         Ok(found.filter(|key| key.holds(now)))
     }
 
-    /// Whether a key that was found before still holds, with the secret that it had.
+    /// Whether a key that was found before still holds, with the secret that it had and for what it was: whoever has edited the file to
+    /// narrow its scopes need not wait until connections end by themselves.
     ///
     /// # Errors
     /// As [`find`](Self::find).
     pub fn holds(&self, key: &Key, now: Timestamp) -> Result<bool> {
         self.refresh()?;
         let known = self.known.read();
-        Ok(known.by_id.get(&key.id).is_some_and(|known| known.has_secret_of(key) && known.holds(now)))
+        let is_still = |known: &Arc<Key>| known.has_secret_of(key) && known.opens_what(key) && known.holds(now);
+        Ok(known.by_id.get(&key.id).is_some_and(is_still))
     }
 
     /// The key with a password that a user of that name has.
@@ -137,7 +139,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
 #[cfg(test)]
 mod tests {
     use super::super::key::NewKey;
-    use super::super::scope::Scopes;
+    use super::super::scope::{Scope, Scopes};
     use super::*;
 
     #[test]
@@ -159,6 +161,21 @@ mod tests {
         assert_eq!(ring.find_user("anna", now).unwrap().unwrap().id, user.id);
         file.set_password(&user.id, b"another password", now).unwrap();
         assert!(!ring.holds(&user, now).unwrap(), "it was another password");
+    }
+
+    #[test]
+    fn what_was_opened_with_more_scopes_ends_when_they_are_narrowed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = KeyFile::of(folder.path());
+        let now = Timestamp::now();
+        let (key, token) = file.create(NewKey::new("a", Scopes::new([Scope::Write])), now).unwrap();
+        let ring = Ring::open(folder.path()).unwrap();
+        assert!(ring.holds(&key, now).unwrap());
+        let narrowed = std::fs::read_to_string(file.path()).unwrap().replace("\"write\"", "\"read\"");
+        std::fs::write(file.path(), narrowed).unwrap();
+        assert!(!ring.holds(&key, now).unwrap());
+        let again = ring.find(&token.0, now).unwrap().unwrap();
+        assert!(ring.holds(&again, now).unwrap() && !again.scopes.allow(Scope::Write));
     }
 
     #[test]
