@@ -9,15 +9,18 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Request, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use axum::response::Response;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use nuthatch_engine::{Database, Result as EngineResult};
 use nuthatch_mcp::{Access, Handler, Refusal, Settings};
-use rmcp::model::ProtocolVersion;
+use rmcp::model::{ErrorCode, ProtocolVersion};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::de::IgnoredAny;
+use serde_json::{Value, json};
 
 use crate::access::Scope;
 use crate::caller::{Caller, Reading, refuse_other_origins};
@@ -68,7 +71,33 @@ async fn answer(
     let handler = Handler::new(Asker(caller), settings);
     let service =
         StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(NeverSessionManager::default()), config);
-    Ok(service.handle(Request::from_parts(parts, Body::from(bytes))).await.map(Body::new))
+    let has_json = has_json(&parts.headers);
+    let answered = service.handle(Request::from_parts(parts, Body::from(bytes.clone()))).await;
+    // So the library says that JSON is no message, as it says that it is not given JSON.
+    if answered.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && has_json {
+        return Ok(no_message(&bytes));
+    }
+    Ok(answered.map(Body::new))
+}
+
+fn has_json(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(CONTENT_TYPE).and_then(|media_type| media_type.to_str().ok()).unwrap_or_default();
+    media_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
+}
+
+/// JSON that is no message of the protocol, in its own words; under the id that it has, if it has one.
+fn no_message(body: &[u8]) -> Response {
+    let given: Value = serde_json::from_slice(body).unwrap_or_default();
+    let message = match given {
+        Value::Array(_) => "batches are not answered; send each message in a request of its own",
+        _ => {
+            "no message of JSON-RPC 2.0; give \"jsonrpc\": \"2.0\" and a \"method\", with an \"id\" where an answer is wanted"
+        }
+    };
+    let id = given.get("id").filter(|id| id.is_string() || id.is_number());
+    let error =
+        json!({"jsonrpc": "2.0", "id": id, "error": {"code": ErrorCode::INVALID_REQUEST.0, "message": message}});
+    (StatusCode::BAD_REQUEST, [(CONTENT_TYPE, "application/json")], error.to_string()).into_response()
 }
 
 /// The caller's calls of the engine.

@@ -333,6 +333,29 @@ fn pages_of_other_sites_and_names_of_other_machines_get_nothing() {
 }
 
 #[test]
+fn json_that_is_no_message_is_an_invalid_request_of_the_protocol() {
+    let place = Place::new();
+    let client = place.client();
+    let ping = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    for (body, id, said) in [
+        (json!({}), Value::Null, "no message of JSON-RPC 2.0"),
+        (json!({"jsonrpc": "1.0", "id": 7, "method": "ping"}), json!(7), "no message of JSON-RPC 2.0"),
+        (json!({"jsonrpc": "2.0", "id": [1], "method": 1}), Value::Null, "no message of JSON-RPC 2.0"),
+        (json!(3), Value::Null, "no message of JSON-RPC 2.0"),
+        (json!([ping(1), ping(2)]), Value::Null, "send each message in a request of its own"),
+        (json!([]), Value::Null, "send each message in a request of its own"),
+    ] {
+        for revision in ["2025-03-26", "2025-11-25"] {
+            let headers = [HEADERS[0], HEADERS[1], ("mcp-protocol-version", revision)];
+            let answered = client.send("POST", "/mcp", &headers, body.to_string().into_bytes()).is(400);
+            assert_eq!((&answered["id"], &answered["error"]["code"]), (&id, &json!(-32600)), "{body}: {answered}");
+            assert!(answered["error"]["message"].as_str().unwrap().contains(said), "{body}: {answered}");
+        }
+    }
+    place.stop();
+}
+
+#[test]
 fn what_is_no_request_is_refused_and_nothing_is_kept() {
     let place = Place::with(|config| config.body_max_bytes = 4096);
     let client = place.client();
