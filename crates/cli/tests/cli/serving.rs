@@ -181,7 +181,6 @@ fn what_serve_would_refuse_the_check_of_its_settings_refuses_too() {
         (&["--memory-budget", "0"], "memory budget"),
         (&["--listen", "127.0.0.1:7799", "--redis", "127.0.0.1:7799"], "another port"),
         (&["--body-max", "0"], "body_max"),
-        (&["--body-max", "2GiB"], "raise bodies_memory"),
         (&["--workers", "9999999999"], "up to 4096"),
         (&["--tenant", "amber"], "answers for all tenants"),
     ] {

@@ -113,7 +113,7 @@ impl Config {
     pub fn resolve(layers: &Layers) -> EngineResult<Self> {
         let read = |key: &str| Read(layers.say(Setting::of(key).expect("a setting of the list")));
         let path = |key: &str| read(key).optional().map(PathBuf::from);
-        let config = Self {
+        Ok(Self {
             data_dir: path("data_dir"),
             listen: read("listen").parse(address)?,
             redis: read("redis").parse_optional(address)?,
@@ -144,16 +144,7 @@ impl Config {
             mapped: read("mapped").parse_optional(parse_boolean)?.unwrap_or(false),
             build_memory_bytes: read("build_memory").parse_optional(parse_bytes)?,
             build_threads: read("build_threads").parse_optional(up_to(WORKERS_MAX))?,
-        };
-        if config.body_max_bytes > config.bodies_memory_bytes {
-            let [body, bodies] = ["body_max", "bodies_memory"].map(|key| read(key).0);
-            return Err(Error::invalid(format!(
-                "body_max is {} ({}), and all bodies together may take {} (bodies_memory, {}): no such body could be taken; lower body_max or \
-                 raise bodies_memory",
-                body.text, body.origin, bodies.text, bodies.origin
-            )));
-        }
-        Ok(config)
+        })
     }
 
     /// Every setting with its value and who said it, in the order of [`SETTINGS`].
@@ -275,16 +266,6 @@ mod tests {
             assert!(message.starts_with(&format!("flag {flag}: {key}: ")) && message.contains(said), "{message}");
         }
         assert!(Config::resolve(&Layers::default().flag("tls_cert", "a.pem")).is_err());
-    }
-
-    #[test]
-    fn a_body_fits_into_the_memory_of_all_bodies() {
-        let resolve = |body: &str, bodies: &str| {
-            Config::resolve(&Layers::default().flag("body_max", body).flag("bodies_memory", bodies))
-        };
-        let message = resolve("512MiB", "256MiB").unwrap_err().message;
-        assert!(message.contains("flag --body-max") && message.contains("raise bodies_memory"), "{message}");
-        assert_eq!(resolve("256MiB", "256MiB").unwrap().body_max_bytes, 256 << 20);
     }
 
     #[test]
