@@ -310,7 +310,7 @@ mod tests {
     fn a_damaged_file_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let file = KeyFile::of(folder.path());
-        for text in ["", "{}", "{\"version\": 3, \"keys\": []}", "{\"version\": 1, \"keys\": [{}]}"] {
+        for text in ["", "{}", "{\"version\": 4, \"keys\": []}", "{\"version\": 1, \"keys\": [{}]}"] {
             std::fs::write(file.path(), text).unwrap();
             assert_eq!(file.read().unwrap_err().kind.name(), "corrupt", "{text}");
         }
