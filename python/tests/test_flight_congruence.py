@@ -148,6 +148,7 @@ def as_row(record: Any) -> dict[str, Any]:
         "text": record.text,
         "context": record.context,
         "payload": plain(record.payload),
+        "datetimes": ["at"] if isinstance(record.payload.get("at"), dt.datetime) else None,
         "vector": record.vector,
         "title": record.vectors.get("title"),
     }
@@ -207,6 +208,8 @@ def scans_agree(both: Both) -> None:
             found = both.read(collection=name, **asked)
             for row in found:
                 row["payload"] = json.loads(row["payload"] or "{}")
+                # There is no such column before the first one.
+                row.setdefault("datetimes", None)
             assert found == [as_row(record) for record in expected]
         # A column by itself is what it is among all.
         some = both.read(collection="flown", columns=["vector"], **asked)
