@@ -120,6 +120,7 @@ enum Made {
 }
 
 #[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)] // what is described in full is no name alone
 #[schema(as = CollectionName)]
 struct Named {
     name: String,
