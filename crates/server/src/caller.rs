@@ -252,7 +252,10 @@ impl Caller {
     ) -> EngineResult<Result<Looked<T>, Problem>> {
         let database = match self.tenant.as_str() {
             TENANT_DEFAULT => Some(self.database.clone()),
-            tenant => self.database.tenant_at_hand(tenant)?.filter(|found| may_open(self.key.as_deref(), found)),
+            tenant => self
+                .database
+                .tenant_at_hand(tenant)?
+                .filter(|found| self.key.as_ref().is_none_or(|key| key.opens(found))),
         };
         let Some(database) = database else { return Ok(Ok(Looked::Unknown)) };
         let turn = match self.turn_in(&database)? {
@@ -375,14 +378,9 @@ pub fn database_of(database: &Database, tenant: &str, key: Option<&Key>) -> Engi
                 ErrorKind::NotFound | ErrorKind::Invalid => none(),
                 _ => error,
             })?;
-            may_open(key, &found).then_some(found).ok_or_else(none)
+            key.is_none_or(|key| key.opens(&found)).then_some(found).ok_or_else(none)
         }
     }
-}
-
-/// An administrator's key of the default tenant opens every other's data; that it has the scope was looked at before.
-fn may_open(key: Option<&Key>, found: &Database) -> bool {
-    key.is_none_or(|key| key.tenant == TENANT_DEFAULT || key.opens(found))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

@@ -127,12 +127,10 @@ impl Key {
         self.sha256.is_some() != self.argon2id.is_some()
     }
 
-    /// Whether this is the data that it opens. The tenant that it was made for may have been dropped, and another have the name.
-    pub fn opens(&self, database: &Database) -> bool {
-        match database.tenant_name() {
-            None => self.tenant == TENANT_DEFAULT,
-            Some(tenant) => self.tenant == tenant && self.tenant_number == Some(database.tenant_number()),
-        }
+    /// Whether it may open this tenant's data. The tenant that it was made for may have been dropped, and another have the name. A
+    /// key of the default tenant opens every other's: that it has the scope of administrators is looked at before.
+    pub fn opens(&self, tenant: &Database) -> bool {
+        self.tenant == TENANT_DEFAULT || self.tenant_number == Some(tenant.tenant_number())
     }
 
     /// Whether these bytes are a token of some kind, and so no password.
