@@ -64,6 +64,16 @@ class Answer(NamedTuple):
             raise UnavailableError(f"{self.url} answered what is no JSON, as no Nuthatch server does") from None
 
 
+class _Question(NamedTuple):
+    """What is asked of the server, as often as that takes."""
+
+    method: str
+    target: str
+    body: bytes | None
+    headers: Mapping[str, str]
+    is_read: bool
+
+
 class Wire:
     """Connections to one server. Safe to share between threads, and usable after a fork."""
 
@@ -117,14 +127,15 @@ class Wire:
         cancel: _core.CancelFlag | None = None,
     ) -> Answer:
         """One request, tried again where that is safe. ``timeout_seconds``: None for as long as it takes."""
+        question = _Question(method, target, body, headers, is_read)
         if cancel is None:
-            return self._ask(method, target, body, headers, is_read, timeout_seconds, None)
+            return self._ask(question, timeout_seconds, None)
         request = self._cancellable[cancel] = Cancellable()
         try:
             if cancel.is_set():
                 request.cancel()
             with asking(request):
-                return self._ask(method, target, body, headers, is_read, timeout_seconds, request)
+                return self._ask(question, timeout_seconds, request)
         finally:
             del self._cancellable[cancel]
 
@@ -135,11 +146,7 @@ class Wire:
 
     def _ask(
         self,
-        method: str,
-        target: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        is_read: bool,
+        question: _Question,
         timeout_seconds: float | None,
         request: Cancellable | None,
     ) -> Answer:
@@ -149,43 +156,39 @@ class Wire:
             self.check_open()
             if request is not None:
                 request.check()
-            found = self._once(method, target, body, headers, is_read, deadline)
+            found = self._once(question, deadline)
             if isinstance(found, Answer):
                 return found
             error, is_safe, wanted_pause = found
             wait = max(wanted_pause, pause * (0.5 + random.random()))
             is_late = deadline is not None and time.monotonic() + wait >= deadline
-            if not tries_left or is_late or not (is_safe or (is_read and isinstance(error.__cause__, ProtocolError))):
+            if (
+                not tries_left
+                or is_late
+                or not (is_safe or (question.is_read and isinstance(error.__cause__, ProtocolError)))
+            ):
                 raise error
             time.sleep(wait)
             pause *= 2
         raise AssertionError("the last try returns or raises")
 
-    def _once(
-        self,
-        method: str,
-        target: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        is_read: bool,
-        deadline: float | None,
-    ) -> Answer | tuple[NuthatchError, bool, float]:
+    def _once(self, question: _Question, deadline: float | None) -> Answer | tuple[NuthatchError, bool, float]:
         """The answer; or what went wrong, whether trying again is safe, and after which time."""
         left = None if deadline is None else max(deadline - time.monotonic(), 0.001)
         connect = _CONNECT_SECONDS_MAX if left is None else min(left, _CONNECT_SECONDS_MAX)
         try:
             answer = self._connections().urlopen(
-                method,
-                self._prefix + target,
-                body=body,
-                headers={**self._headers, **headers},
+                question.method,
+                self._prefix + question.target,
+                body=question.body,
+                headers={**self._headers, **question.headers},
                 retries=False,
                 redirect=False,
                 timeout=urllib3.Timeout(connect=connect, read=left),
                 pool_timeout=None if left is None else math.ceil(left),
             )
         except HTTPError as error:
-            made, was_sent = self._broken(error, left, is_read)
+            made, was_sent = self._broken(error, left, question.is_read)
             made.__cause__ = error
             return made, not was_sent, 0.0
         if answer.status < 300:
