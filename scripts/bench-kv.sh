@@ -18,7 +18,7 @@ work=$(cd "$work" && pwd)
 scripts/step.sh "kv: the program with Pebble" go build -C bench/kv/pebble -o "$work/pebble-ycsb" .
 # Built with the whole workspace: alone it would select other features, and RocksDB would be compiled again.
 scripts/step.sh "kv: the programs with RocksDB and with ours" \
-    cargo build --release --workspace --locked --quiet --example kv --example kv_truth --example kv_rocksdb
+    cargo build --release --workspace --locked --quiet --example kv --example kv_store --example kv_rocksdb
 if [ "$(id -u)" != 0 ]; then
     echo "Not root: no memory limits, and no priority over what else runs here."
 fi

@@ -21,7 +21,7 @@ def program(engine: str) -> Path:
     if engine == "pebble":
         return WORK / "pebble-ycsb"
     target = Path(os.environ.get("CARGO_TARGET_DIR", paths.REPOSITORY / "target")) / "release" / "examples"
-    return target / {"nuthatch": "kv", "rocksdb": "kv_rocksdb", "truth": "kv_truth"}[engine]
+    return target / {"nuthatch": "kv", "rocksdb": "kv_rocksdb", "truth": "kv_store"}[engine]
 
 
 def base(engine: str) -> Path:

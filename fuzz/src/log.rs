@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use nuthatch_truth::{Batch, Direction, Embedded, EmbeddedOptions, Reader, Shard, Table, Truth, TruthError};
+use nuthatch_store::{Batch, Direction, Embedded, EmbeddedOptions, Reader, Shard, Store, StoreError, Table};
 
 use crate::Run;
 use crate::folder::Folder;
@@ -14,16 +14,16 @@ const BATCHES: u64 = 60;
 
 pub fn start() -> Run {
     let folder = tempfile::tempdir().expect("a folder");
-    let truth = Embedded::open(folder.path(), OPTIONS).expect("a store");
+    let store = Embedded::open(folder.path(), OPTIONS).expect("a store");
     for number in 0..BATCHES {
         let mut batch = Batch::new();
         batch.put(Table::Records, SHARD.number_key(number), vec![number as u8; 900]);
-        let position = truth.write(batch).expect("written");
-        truth.sync(position).expect("synced");
+        let position = store.write(batch).expect("written");
+        store.sync(position).expect("synced");
     }
     // As a kill would leave it.
     let healthy = Folder::read(folder.path());
-    drop(truth);
+    drop(store);
     let log = healthy
         .files
         .iter()
@@ -35,17 +35,17 @@ pub fn start() -> Run {
         let copy = healthy.copy();
         std::fs::write(copy.path().join(name), &changed).expect("written");
         match Embedded::open(copy.path(), OPTIONS) {
-            Ok(truth) => {
-                let kept = kept(&truth);
+            Ok(store) => {
+                let kept = kept(&store);
                 assert!(kept == BATCHES || changed != *bytes, "{kept} batches of a log that nobody changed");
             }
-            Err(error) => assert!(matches!(error, TruthError::Corrupt { .. }), "{error}"),
+            Err(error) => assert!(matches!(error, StoreError::Corrupt { .. }), "{error}"),
         }
     })
 }
 
 /// How many batches there are: none but the last ones may be missing.
-fn kept(truth: &Embedded) -> u64 {
+fn kept(store: &Embedded) -> u64 {
     let mut next = 0_u64;
     let visit = &mut |key: &[u8], value: &[u8]| {
         assert_eq!(Shard::suffix(key), next.to_be_bytes(), "one is missing in the middle");
@@ -53,7 +53,7 @@ fn kept(truth: &Embedded) -> u64 {
         next += 1;
         ControlFlow::Continue(())
     };
-    truth
+    store
         .scan(Table::Records, &SHARD.prefix(), &SHARD.end(), Direction::Forward, visit)
         .expect("a store that was opened");
     next

@@ -8,7 +8,7 @@ use nuthatch_engine::{
     AddOptions, CollectionOptions, Database, Durability, EmbedderChoice, Error, KeyScan, Options, Record, Scan, Search,
     TenantLimits, Value,
 };
-use nuthatch_truth::{Batch, Direction, Embedded, EmbeddedOptions, Reader, Table, Truth};
+use nuthatch_store::{Batch, Direction, Embedded, EmbeddedOptions, Reader, Store, Table};
 
 use crate::Run;
 use crate::folder::Folder;
@@ -25,7 +25,7 @@ pub fn start() -> Run {
         let (table, key, value) = &entries[usize::from(u16::from_le_bytes([*low, *high])) % entries.len()];
         let copy = healthy.copy();
         {
-            let truth = Embedded::open(&copy.path().join("truth"), STORE).expect("a healthy store");
+            let store = Embedded::open(&copy.path().join("truth"), STORE).expect("a healthy store");
             let mut batch = Batch::new();
             match what & 1 {
                 0 => batch.put(*table, key.clone(), patched(value, changes)),
@@ -34,8 +34,8 @@ pub fn start() -> Run {
                     batch.put(*table, patched(key, changes), value.clone());
                 }
             }
-            let position = truth.write(batch).expect("written");
-            truth.sync(position).expect("synced");
+            let position = store.write(batch).expect("written");
+            store.sync(position).expect("synced");
         }
         use_all(copy.path());
     })
@@ -75,14 +75,14 @@ fn filled() -> Folder {
 
 fn entries(healthy: &Folder) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
     let copy = healthy.copy();
-    let truth = Embedded::open(&copy.path().join("truth"), STORE).expect("a healthy store");
+    let store = Embedded::open(&copy.path().join("truth"), STORE).expect("a healthy store");
     let mut entries = Vec::new();
     for table in Table::ALL {
         let visit = &mut |key: &[u8], value: &[u8]| {
             entries.push((table, key.to_vec(), value.to_vec()));
             ControlFlow::Continue(())
         };
-        truth.scan(table, &[], &[], Direction::Forward, visit).expect("a healthy store");
+        store.scan(table, &[], &[], Direction::Forward, visit).expect("a healthy store");
     }
     entries
 }

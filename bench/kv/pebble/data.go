@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// Keys, values and distributions: the same ones, number for number, as crates/truth/examples/ycsb/data.rs.
+// Keys, values and distributions: the same ones, number for number, as crates/store/examples/ycsb/data.rs.
 
 const (
 	keyBytes   = 23

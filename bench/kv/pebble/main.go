@@ -1,4 +1,4 @@
-// YCSB's core workloads over Pebble: keys, values, distributions, phases and figures are those of crates/truth/examples/ycsb, number for
+// YCSB's core workloads over Pebble: keys, values, distributions, phases and figures are those of crates/store/examples/ycsb, number for
 // number, so that the engines can be compared.
 //
 //	PROGRAM load|settle|run|micro|cold FOLDER name=value…

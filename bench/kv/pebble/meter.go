@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What a cell cost: the figures of crates/truth/examples/ycsb/meter.rs.
+// What a cell cost: the figures of crates/store/examples/ycsb/meter.rs.
 
 const steps = 32
 

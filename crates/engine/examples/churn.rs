@@ -88,8 +88,8 @@ fn recall(docs: &Collection, records: &[Record], questions: &[f32]) -> Outcome<f
     for question in questions.chunks(DIM_TEXT).step_by(5) {
         let similarity =
             |record: &Record| docs.metric().similarity(question, record.vector.as_deref().unwrap_or_default());
-        let mut truth: Vec<f32> = records.iter().map(similarity).collect();
-        let (_, tenth, _) = truth.select_nth_unstable_by(9, |a, b| b.total_cmp(a));
+        let mut store: Vec<f32> = records.iter().map(similarity).collect();
+        let (_, tenth, _) = store.select_nth_unstable_by(9, |a, b| b.total_cmp(a));
         let bar = docs.metric().score(*tenth);
         let hits = docs.search(&Search::vector(question.to_vec()))?.hits;
         right += hits.iter().filter(|hit| hit.score >= bar - 1e-6).count();

@@ -1,6 +1,6 @@
 //! Question: what do YCSB's workloads get out of a keyspace, through `Database::kv`, as a program uses it?
 //!
-//! Data, settings and figures: `crates/truth/examples/ycsb/mod.rs`. Durability `commit` (every call fsynced before it returns, shared by
+//! Data, settings and figures: `crates/store/examples/ycsb/mod.rs`. Durability `commit` (every call fsynced before it returns, shared by
 //! concurrent clients) or `os`. Seed: `seed=`, 1 when left out. Budget: such that the store of record gets `cache_mb`; the rest of
 //! `memory_budget` belongs to indexes that are not there.
 //!
@@ -8,7 +8,7 @@
 //! cargo build --release --workspace --example kv && target/release/examples/kv load|run|micro|cold FOLDER name=value…
 //! ```
 
-#[path = "../../truth/examples/ycsb/mod.rs"]
+#[path = "../../store/examples/ycsb/mod.rs"]
 mod ycsb;
 
 use std::ops::Bound;

@@ -176,8 +176,8 @@ fn recall(data: &Path, folder: &Path) -> Outcome {
         }
         let (mut right, mut wanted) = (0, 0);
         for query in queries.chunks(dim).take(RECALL_QUERIES) {
-            let mut truth: Vec<f32> = rows.chunks(dim).map(|row| collection.metric().similarity(query, row)).collect();
-            let (_, tenth, _) = truth.select_nth_unstable_by(9, |a, b| b.total_cmp(a));
+            let mut store: Vec<f32> = rows.chunks(dim).map(|row| collection.metric().similarity(query, row)).collect();
+            let (_, tenth, _) = store.select_nth_unstable_by(9, |a, b| b.total_cmp(a));
             let bar = collection.metric().score(*tenth);
             let hits = collection.search(&Search::vector(query.to_vec()))?.hits;
             let good = |score: f32| match collection.metric() {

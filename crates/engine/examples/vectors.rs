@@ -43,8 +43,8 @@ fn main() -> Outcome {
         ["load", folder, rows, metric, most] => {
             load(Path::new(folder), Path::new(rows), metric.parse()?, most.parse()?)
         }
-        ["ask", folder, queries, truth] => ask(Path::new(folder), queries, truth, Accuracy::default()),
-        ["ask", folder, queries, truth, aim] => ask(Path::new(folder), queries, truth, recall(aim)?),
+        ["ask", folder, queries, store] => ask(Path::new(folder), queries, store, Accuracy::default()),
+        ["ask", folder, queries, store, aim] => ask(Path::new(folder), queries, store, recall(aim)?),
         ["filter", folder, queries] => filter(Path::new(folder), queries, Accuracy::default()),
         ["filter", folder, queries, aim] => filter(Path::new(folder), queries, recall(aim)?),
         ["live", folder, queries, seconds] => live(Path::new(folder), queries, seconds.parse()?, Accuracy::default()),
@@ -110,9 +110,9 @@ fn record(id: usize, vector: Vec<f32>) -> Record {
     Record::new(id.to_string()).vector(vector).payload(payload.into())
 }
 
-fn ask(folder: &Path, queries: &str, truth: &str, accuracy: Accuracy) -> Outcome {
+fn ask(folder: &Path, queries: &str, store: &str, accuracy: Accuracy) -> Outcome {
     let queries = matrix(queries)?;
-    let truth = matrix(truth)?;
+    let store = matrix(store)?;
     let before = resident();
     let started = Instant::now();
     let db = Database::open(folder, options())?;
@@ -124,12 +124,12 @@ fn ask(folder: &Path, queries: &str, truth: &str, accuracy: Accuracy) -> Outcome
         let cpu = cpu::thread_seconds();
         let mut plans: Vec<String> = Vec::new();
         let mut cold = 0;
-        for (query, truth) in queries.iter().zip(&truth) {
+        for (query, store) in queries.iter().zip(&store) {
             let started = Instant::now();
             let answer = rows.search(&search(query, accuracy))?;
             times.push(started.elapsed().as_secs_f64() * 1e3);
             // Ties count: a hit as good as the last true one is right.
-            let worst = truth[..LIMIT].iter().map(|id| id.to_string()).collect::<Vec<_>>();
+            let worst = store[..LIMIT].iter().map(|id| id.to_string()).collect::<Vec<_>>();
             found += answer.hits.iter().filter(|hit| worst.contains(&hit.id)).count();
             let plan = answer.explain.vector.as_ref();
             cold += plan.map_or(0, |plan| plan.cold_reads);

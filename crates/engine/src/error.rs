@@ -8,8 +8,8 @@ use nuthatch_embed::EmbedError;
 use nuthatch_extract::ExtractError;
 use nuthatch_filter::FilterError;
 use nuthatch_segment::SegmentError;
+use nuthatch_store::StoreError;
 use nuthatch_text::TextError;
-use nuthatch_truth::TruthError;
 use nuthatch_vector::VectorError;
 use serde::{Deserialize, Serialize};
 
@@ -122,7 +122,7 @@ impl Error {
         Self::new(kind, format!("{}: {error}", path.display()))
     }
 
-    /// True when derived files are damaged: the search can go on exactly, from the truth.
+    /// True when derived files are damaged: the search can go on exactly, from the store.
     pub(crate) fn is_corrupt(&self) -> bool {
         matches!(self.kind, ErrorKind::Corrupt { .. })
     }
@@ -136,17 +136,17 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-impl From<TruthError> for Error {
-    fn from(error: TruthError) -> Self {
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
         let kind = match &error {
-            TruthError::Corrupt { path, .. } => ErrorKind::Corrupt { path: path.clone() },
-            TruthError::Full { .. } => ErrorKind::Exhausted,
-            TruthError::Busy { .. } => ErrorKind::Conflict,
-            TruthError::Stopped(_) => ErrorKind::Closed,
-            TruthError::Closed => return Self::closed(),
-            TruthError::Io { .. } => ErrorKind::Internal,
-            TruthError::NotAtHand => ErrorKind::Unavailable,
-            TruthError::Held(_) => ErrorKind::Conflict,
+            StoreError::Corrupt { path, .. } => ErrorKind::Corrupt { path: path.clone() },
+            StoreError::Full { .. } => ErrorKind::Exhausted,
+            StoreError::Busy { .. } => ErrorKind::Conflict,
+            StoreError::Stopped(_) => ErrorKind::Closed,
+            StoreError::Closed => return Self::closed(),
+            StoreError::Io { .. } => ErrorKind::Internal,
+            StoreError::NotAtHand => ErrorKind::Unavailable,
+            StoreError::Held(_) => ErrorKind::Conflict,
         };
         Self::new(kind, error.to_string())
     }

@@ -74,7 +74,7 @@ impl Folder {
                 root.display()
             )));
         }
-        if folder.truth().join("CURRENT").exists() {
+        if folder.store().join("CURRENT").exists() {
             return Err(Error::corrupt(
                 &identity,
                 format!(
@@ -100,7 +100,7 @@ impl Folder {
         self.root.join("NUTHATCH")
     }
 
-    pub fn truth(&self) -> PathBuf {
+    pub fn store(&self) -> PathBuf {
         self.root.join("truth")
     }
 
@@ -174,7 +174,7 @@ impl Folder {
     }
 
     fn with_parts(self) -> Result<Self> {
-        for part in [self.truth(), self.indexes()] {
+        for part in [self.store(), self.indexes()] {
             std::fs::create_dir_all(&part).map_err(|error| Error::io(&part, &error))?;
         }
         Ok(self)

@@ -3,7 +3,7 @@
 //! **Useful for** embedding Nuthatch in a Rust program; the CLI and the Python module are thin faces over this crate.
 //! **Not for** wire protocols, formats of files (`extract`), or how vectors and texts are indexed (`vector`, `text`).
 //!
-//! **Invariant:** the truth is written first and is always right; indexes are derived, may be deleted at any time, and only
+//! **Invariant:** the store is written first and is always right; indexes are derived, may be deleted at any time, and only
 //! make answers faster. An answer says when it had to do without one.
 //!
 //! ```
@@ -67,8 +67,8 @@ pub use nuthatch_filter::{
     Payload, Value, datetimes_of, format_datetime, parse_datetime, payload_from_json, payload_to_json,
     payload_with_datetimes,
 };
+pub use nuthatch_store::Damage;
 pub use nuthatch_text::snippet as text_snippet;
-pub use nuthatch_truth::Damage;
 pub use nuthatch_vector::{Accuracy, Element, Metric};
 pub use options::{
     BUILD_MEMORY_DEFAULT_BYTES, ERASURE_GRACE_MAX, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options,

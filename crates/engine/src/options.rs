@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use nuthatch_segment::{Access, usable_memory_bytes};
-use nuthatch_truth::EmbeddedOptions;
+use nuthatch_store::EmbeddedOptions;
 
 use crate::clock::Clock;
 use crate::{Error, Result};
@@ -109,7 +109,7 @@ impl Options {
 /// The shares of the budget.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
-    pub truth: EmbeddedOptions,
+    pub store: EmbeddedOptions,
     /// Verified blocks of index files.
     pub block_cache_bytes: u64,
     /// Fresh rows of all collections: codes, payloads, term frequencies.
@@ -139,7 +139,7 @@ impl Budget {
         let rest = total - work_bytes;
         Self {
             // RocksDB charges its write buffers to its cache; the two are given separately so that neither starves.
-            truth: EmbeddedOptions { cache_bytes: (rest / 4) as usize, write_buffer_bytes: (rest / 8) as usize },
+            store: EmbeddedOptions { cache_bytes: (rest / 4) as usize, write_buffer_bytes: (rest / 8) as usize },
             block_cache_bytes: rest / 2,
             fresh_bytes: rest / 6,
             work_bytes,
@@ -170,7 +170,7 @@ mod tests {
         for total in [MEMORY_BUDGET_MIN_BYTES, MEMORY_BUDGET_DEFAULT_BYTES, 1 << 30] {
             let split = Budget::split(total);
             // The write buffers are charged to the cache, so they are not added a second time.
-            let sum = split.truth.cache_bytes as u64
+            let sum = split.store.cache_bytes as u64
                 + split.block_cache_bytes
                 + split.fresh_bytes
                 + split.work_bytes

@@ -1,4 +1,4 @@
-//! A record: what a caller stores, and how it lies in the truth.
+//! A record: what a caller stores, and how it lies in the store.
 
 use nuthatch_filter::Payload;
 use serde::{Deserialize, Serialize};

@@ -183,7 +183,7 @@ fn a_backup_while_others_write_is_one_moment() {
 }
 
 #[test]
-fn damage_in_the_truth_ends_the_backup_and_names_the_file() {
+fn damage_in_the_store_ends_the_backup_and_names_the_file() {
     let (folder, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let mut dice = fastrand::Rng::with_seed(13);
     let db = Database::open(folder.path(), quiet()).unwrap();

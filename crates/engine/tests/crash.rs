@@ -1,4 +1,4 @@
-//! kill -9 at random moments: every acknowledged write is there, none half there, and the indexes agree with the truth.
+//! kill -9 at random moments: every acknowledged write is there, none half there, and the indexes agree with the store.
 //!
 //! Ten rounds, or `NUTHATCH_CRASH_ROUNDS` of them (two hundred with `NUTHATCH_LONG=1`).
 #![cfg(unix)]

@@ -147,15 +147,15 @@ fn finds_the_nearest(
 ) {
     let query = random_vector(dice, kind);
     let passes = |kept: &&Kept| since.is_none_or(|since| kept.year >= since);
-    let mut truth: Vec<f64> = model
+    let mut store: Vec<f64> = model
         .values()
         .filter(passes)
         .filter_map(|kept| kept.vectors.get(kind.0))
         .map(|vector| score(kind, &query, vector))
         .collect();
-    truth.sort_by(f64::total_cmp);
+    store.sort_by(f64::total_cmp);
     if !kind.3.lower_is_better() {
-        truth.reverse();
+        store.reverse();
     }
     let exact = dice.bool();
     let mut asked = search(kind, query.clone()).limit(10);
@@ -168,7 +168,7 @@ fn finds_the_nearest(
     asked.include.vector = true;
     let answer = collection.search(&asked).unwrap();
     let note = format!("{note}: {} since {since:?}", kind.0);
-    assert_eq!(answer.hits.len(), truth.len().min(10), "{note}: limit filled");
+    assert_eq!(answer.hits.len(), store.len().min(10), "{note}: limit filled");
     let near = |a: f64, b: f64| (a - b).abs() < 1e-2 + a.abs() * 1e-4;
     let mut right = 0;
     for (at, hit) in answer.hits.iter().enumerate() {
@@ -179,7 +179,7 @@ fn finds_the_nearest(
         let mut vectors = hit.vectors.clone();
         vectors.extend(hit.vector.clone().map(|vector| (String::new(), vector)));
         assert_eq!(vectors, kept.vectors, "{note}");
-        right += usize::from(near(own, truth[at]));
+        right += usize::from(near(own, store[at]));
     }
     let least = if exact { answer.hits.len() } else { answer.hits.len() * 9 / 10 };
     assert!(right >= least, "{note}: {right} of {} right", answer.hits.len());

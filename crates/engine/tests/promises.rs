@@ -251,7 +251,7 @@ fn one_flipped_byte_in_any_file_is_found_named_and_survived() {
                 Database::repair(broken.path(), quiet()).unwrap_or_else(|error| panic!("{note}: {error}"));
             let notes = db.collection("notes", no_embedder()).unwrap();
             let left = notes.len().unwrap() as usize;
-            assert!(left == model.len() || !outcome.truth.is_empty(), "{note}: {left} left, {outcome:?}");
+            assert!(left == model.len() || !outcome.store.is_empty(), "{note}: {left} left, {outcome:?}");
             let mut cursor = None;
             loop {
                 let page = notes.scan(&Scan { cursor, limit: 100, ..Default::default() }).unwrap();
@@ -266,7 +266,7 @@ fn one_flipped_byte_in_any_file_is_found_named_and_survived() {
                 let there = db.keyspace_names().unwrap().pop().and_then(|name| db.kv(&name).unwrap().get(key).unwrap());
                 assert!(there.is_none_or(|there| there == value), "{note}: {key}");
                 assert!(
-                    db.kv("keys").unwrap().get(key).unwrap().is_some() || !outcome.truth.is_empty(),
+                    db.kv("keys").unwrap().get(key).unwrap().is_some() || !outcome.store.is_empty(),
                     "{note}: {key}"
                 );
             }

@@ -779,7 +779,7 @@ fn a_repaired_folder_has_its_tenants() {
         std::fs::write(path, bytes).unwrap();
     }
     let (db, outcome) = Database::repair(folder.path(), quiet()).unwrap();
-    assert!(!outcome.truth.is_empty());
+    assert!(!outcome.store.is_empty());
     assert!(
         outcome.rebuilt.contains(&"notes".to_string()) && outcome.rebuilt.contains(&"acme/notes".to_string()),
         "{outcome:?}"

@@ -19,7 +19,7 @@ impl Value {
             Value::Int(value) => Json::from(*value),
             Value::Float(value) => Number::from_f64(*value).map_or(Json::Null, Json::Number),
             Value::Text(value) => Json::String(value.clone()),
-            // Outside of the years that RFC 3339 can write, the bare microseconds are still the truth.
+            // Outside of the years that RFC 3339 can write, the bare microseconds are still the store.
             Value::Datetime(micros) => format_datetime(*micros).map_or_else(|| Json::from(*micros), Json::String),
             Value::Array(values) => values.iter().map(Value::to_json).collect(),
             Value::Map(map) => Json::Object(payload_to_json(map)),

@@ -2,7 +2,7 @@
 //!
 //! **Useful for** everything derived that lives under `indexes/`: code files, graphs, attribute columns, tantivy's files,
 //! manifests. Bytes that are read in runs go into a *block file*, records read at random into a *record file*.
-//! **Not for** the truth (RocksDB checksums its own pages) and not for files that change in place.
+//! **Not for** the store (RocksDB checksums its own pages) and not for files that change in place.
 //!
 //! **Invariant:** no byte leaves this crate unverified. A block file is read by `pread` in blocks of 64 KiB, each checked
 //! against its CRC-32C before anyone sees it, a record file record by record; a sealed file is checked whole. A mismatch is

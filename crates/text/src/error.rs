@@ -15,7 +15,7 @@ pub enum TextError {
     /// The operating system refused; the file itself is not accused.
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: Arc<std::io::Error> },
-    /// The index is damaged. It is derived: quarantine the folder, rebuild it from the truth, and use [`scan`](crate::scan) meanwhile.
+    /// The index is damaged. It is derived: quarantine the folder, rebuild it from the store, and use [`scan`](crate::scan) meanwhile.
     #[error("the text index file {} is damaged: {what}; rebuild the text index from the stored records", path.display())]
     Corrupt { path: PathBuf, what: String },
     /// No stemmer goes by this name.

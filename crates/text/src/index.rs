@@ -90,7 +90,7 @@ impl TextIndex {
     /// once. The query is a bag of words; one without any (empty, stop words only) finds nothing.
     ///
     /// Scores are those of [`scan`](crate::scan) over the same rows, bit for bit, wherever a row lies. A row removed from the
-    /// truth but not yet from the index is kept out by `rows` and still counts in the statistics until the next commit.
+    /// store but not yet from the index is kept out by `rows` and still counts in the statistics until the next commit.
     pub fn search(&self, query: &str, limit: usize, rows: RowFilter<'_>, tail: Option<&Tail>) -> Result<Vec<TextHit>> {
         self.search_in(&self.snapshot(), query, limit, rows, tail)
     }

@@ -1,7 +1,7 @@
 //! Ranked keyword search: BM25 over the rows of one collection, with tantivy underneath.
 //!
 //! **Useful for** finding passages by their words: [`TextIndex`] for rows that were committed to it, [`Tail`] for rows that the
-//! truth holds but the index does not yet, [`scan`] when there is no (sound) index, [`snippet`] to show what was found.
+//! store holds but the index does not yet, [`scan`] when there is no (sound) index, [`snippet`] to show what was found.
 //! **Not for** phrases, prefixes, typos or a query language (any text is a query, a bag of words), not for storing the text, and not
 //! for writing Chinese, Japanese or Thai, whose words no tokenizer here separates.
 //!

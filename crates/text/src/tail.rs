@@ -1,4 +1,4 @@
-//! Rows that the truth holds but the index does not yet: term frequencies in RAM, scored exactly.
+//! Rows that the store holds but the index does not yet: term frequencies in RAM, scored exactly.
 
 use std::collections::HashMap;
 

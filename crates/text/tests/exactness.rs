@@ -33,9 +33,9 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A collection as the engine would keep it: truth, tail, index.
+/// A collection as the engine would keep it: store, tail, index.
 struct Collection {
-    truth: BTreeMap<u64, (String, bool)>,
+    store: BTreeMap<u64, (String, bool)>,
     tail: Tail,
     /// Rows in the tail, and rows of the index removed since its last commit.
     fresh: Vec<u64>,
@@ -52,7 +52,7 @@ impl Collection {
         let folder = tempfile::tempdir().unwrap();
         let cache = BlockCache::new(4 << 20);
         Self {
-            truth: BTreeMap::new(),
+            store: BTreeMap::new(),
             tail: Tail::new(),
             fresh: Vec::new(),
             removed: Vec::new(),
@@ -71,14 +71,14 @@ impl Collection {
                 let text = passage(words);
                 self.tail.insert(self.next, &text, *code, &self.analyzer);
                 self.fresh.push(self.next);
-                self.truth.insert(self.next, (text, *code));
+                self.store.insert(self.next, (text, *code));
                 self.next += 1;
             }
             Step::Delete { nth } => {
-                let Some(&row_id) = self.truth.keys().nth(nth % self.truth.len().max(1)) else {
+                let Some(&row_id) = self.store.keys().nth(nth % self.store.len().max(1)) else {
                     return;
                 };
-                self.truth.remove(&row_id);
+                self.store.remove(&row_id);
                 if self.tail.remove(row_id) {
                     self.fresh.retain(|fresh| *fresh != row_id);
                 } else {
@@ -99,7 +99,7 @@ impl Collection {
     fn commit(&mut self) {
         let fresh = std::mem::take(&mut self.fresh);
         let mut adds = fresh.iter().map(|row_id| {
-            let (text, code) = &self.truth[row_id];
+            let (text, code) = &self.store[row_id];
             Ok(TextRow { row_id: *row_id, text: text.clone(), code: *code })
         });
         let commit = self.index.commit_unpublished(&mut adds, &self.removed, self.changes, BUDGET).unwrap();
@@ -112,11 +112,11 @@ impl Collection {
     }
 
     fn scan(&self, query: &str, limit: usize, filter: RowFilter<'_>) -> Vec<TextHit> {
-        let mut rows = self.truth.iter().map(|(row_id, (text, code))| Ok((*row_id, text.clone(), *code)));
+        let mut rows = self.store.iter().map(|(row_id, (text, code))| Ok((*row_id, text.clone(), *code)));
         scan(&self.analyzer, query, &mut rows, limit, filter).unwrap()
     }
 
-    /// The promise: bit for bit what a scan of the truth gives.
+    /// The promise: bit for bit what a scan of the store gives.
     fn check(&self, query: &str, limit: usize) {
         let every_third: RoaringTreemap = (0..self.next).step_by(3).collect();
         for filter in [
@@ -153,7 +153,7 @@ proptest! {
         for step in &steps {
             collection.apply(step);
         }
-        // Rows that the truth has removed and the index has not still count in its statistics: documented, so committed here.
+        // Rows that the store has removed and the index has not still count in its statistics: documented, so committed here.
         if !collection.removed.is_empty() {
             collection.commit();
         }

@@ -150,7 +150,7 @@ impl Measured<'_> {
             let found = self.index.search(query, rows, self.limit, Accuracy::Exact, &|| false)?;
             Ok(found.candidates.iter().take(self.limit).map(|candidate| candidate.similarity).collect())
         };
-        let truth: Vec<Vec<f32>> =
+        let store: Vec<Vec<f32>> =
             queries.rows().enumerate().map(|(at, query)| best(query, only(at))).collect::<Outcome<_>>()?;
         let (mut filtered, mut plain) = (Cost::default(), Cost::default());
         let (mut hits, mut wanted) = (0, 0);
@@ -162,10 +162,10 @@ impl Measured<'_> {
             }
             for (at, query) in queries.rows().enumerate() {
                 let found = self.search(query, only(at), &mut filtered)?;
-                assert!(found.len() >= truth[at].len(), "{} of {} rows came back", found.len(), truth[at].len());
-                wanted += truth[at].len();
+                assert!(found.len() >= store[at].len(), "{} of {} rows came back", found.len(), store[at].len());
+                wanted += store[at].len();
                 hits +=
-                    found.iter().filter(|similarity| truth[at].last().is_some_and(|last| *similarity >= last)).count();
+                    found.iter().filter(|similarity| store[at].last().is_some_and(|last| *similarity >= last)).count();
             }
             queries.rows().try_for_each(|query| self.search(query, Rows::All, &mut plain).map(drop))?;
         }

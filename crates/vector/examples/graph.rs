@@ -43,7 +43,7 @@ fn main() -> Outcome<()> {
             option("--threads").map_or(Ok(2), str::parse)?,
             !flag("--flat"),
         ),
-        ["search", folder, queries, truth] => {
+        ["search", folder, queries, store] => {
             let access = if option("--access") == Some("mapped") { Access::Mapped } else { Access::Read };
             let cache_mib = option("--cache").map_or(Ok(1024), str::parse::<u64>)?;
             let index = Index::open(Path::new(folder), &BlockCache::new(cache_mib << 20), access)?;
@@ -52,7 +52,7 @@ fn main() -> Outcome<()> {
             let limit = option("--limit").map_or(Ok(10), str::parse)?;
             let filter = option("--filter").map(|every| every.parse::<usize>()).transpose()?;
             let only: Option<RoaringBitmap> = filter.map(|every| (0..index.rows()).step_by(every).collect());
-            let reach = reach(&index, &queries, Path::new(truth), limit, only.as_ref())?;
+            let reach = reach(&index, &queries, Path::new(store), limit, only.as_ref())?;
             let list = |name: &str| option(name).unwrap_or_default().split(',').filter_map(|x| x.parse::<f32>().ok());
             let efforts = list("--efforts").map(|effort| Accuracy::Effort(effort as usize));
             let recalls = list("--recalls").map(Accuracy::Recall);
@@ -117,15 +117,15 @@ fn build(
 fn reach(
     index: &Index,
     queries: &Matrix,
-    truth: &Path,
+    store: &Path,
     limit: usize,
     only: Option<&RoaringBitmap>,
 ) -> Outcome<Vec<f32>> {
-    let truth = read_npy(truth, queries.len());
+    let store = read_npy(store, queries.len());
     let mut reach = Vec::with_capacity(queries.len());
-    for (query, truth) in queries.rows().zip(truth.rows()) {
+    for (query, store) in queries.rows().zip(store.rows()) {
         let similarity = match only {
-            None => index.compare(query, &[truth[limit - 1] as u32])?[0],
+            None => index.compare(query, &[store[limit - 1] as u32])?[0],
             Some(only) => {
                 let found = index.search(query, Rows::Only(only), limit, Accuracy::Exact, &|| false)?;
                 found

@@ -12,7 +12,7 @@ use crate::bounds::retain_reaching;
 use crate::validate::{norm, validate_dim};
 use crate::{Metric, Result, validate};
 
-/// Fresh rows of a collection. About `dim + 21` bytes a row; the full vectors live in the truth.
+/// Fresh rows of a collection. About `dim + 21` bytes a row; the full vectors live in the store.
 #[derive(Clone)]
 pub struct Delta {
     dim: usize,

@@ -1,7 +1,7 @@
 //! The stored vectors of one segment: what candidates are compared with exactly.
 //!
 //! A record file `vectors`, one record a row in the element type of the collection; meta: magic "NUTVECTS", u32 each version,
-//! dim, element, rows. A second copy beside the truth's, because one read of a known place costs a microsecond and a lookup
+//! dim, element, rows. A second copy beside the store's, because one read of a known place costs a microsecond and a lookup
 //! by key some thirty.
 
 use std::path::Path;

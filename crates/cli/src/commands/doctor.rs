@@ -117,7 +117,7 @@ fn show(out: &mut Out, root: &Path, doctor: &nuthatch_engine::Doctor) -> Result<
 }
 
 fn show_repair(out: &mut Out, outcome: &RepairOutcome) -> Result<(), Failure> {
-    for damage in &outcome.truth {
+    for damage in &outcome.store {
         writeln!(out, "{BAD}was damaged{BAD:#}  {}: {}", plain(&damage.path.to_string_lossy()), plain(&damage.what))?;
     }
     if outcome.batches_cut > 0 {
@@ -138,7 +138,7 @@ fn show_repair(out: &mut Out, outcome: &RepairOutcome) -> Result<(), Failure> {
     if outcome.keys_lost > 0 {
         writeln!(out, "{BAD}lost{BAD:#}  {}: their values could not be read", count(outcome.keys_lost, "key"))?;
     }
-    if outcome.truth.is_empty() && outcome.rebuilt.is_empty() {
+    if outcome.store.is_empty() && outcome.rebuilt.is_empty() {
         writeln!(out, "Nothing to repair.")?;
     }
     Ok(())
@@ -156,7 +156,7 @@ fn as_json(root: &Path, doctor: &nuthatch_engine::Doctor, repaired: Option<&Repa
         "collections": doctor.collections,
         "records": doctor.records,
         "repair": repaired.map(|outcome| json!({
-            "damaged": outcome.truth.iter().map(|d| json!({"path": d.path.to_string_lossy(), "what": d.what})).collect::<Vec<_>>(),
+            "damaged": outcome.store.iter().map(|d| json!({"path": d.path.to_string_lossy(), "what": d.what})).collect::<Vec<_>>(),
             "batches_cut": outcome.batches_cut,
             "rebuilt": outcome.rebuilt,
             "records": outcome.records,

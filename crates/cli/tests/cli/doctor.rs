@@ -129,14 +129,14 @@ fn a_dry_run_of_repair_names_the_damage_and_changes_nothing() {
     let place = indexed();
     let ran = place.run(&["doctor", "--repair", "--dry-run"]).succeeds();
     assert!(ran.out.contains("would lose nothing"), "{}", ran.out);
-    let truth = place.data().join("truth");
-    let table = files_below(&truth).into_iter().find(|path| path.extension().is_some_and(|e| e == "sst")).unwrap();
-    flip(&truth.join(&table));
-    let before = std::fs::read(truth.join(&table)).unwrap();
+    let store = place.data().join("truth");
+    let table = files_below(&store).into_iter().find(|path| path.extension().is_some_and(|e| e == "sst")).unwrap();
+    flip(&store.join(&table));
+    let before = std::fs::read(store.join(&table)).unwrap();
     let ran = place.run(&["doctor", "--repair", "--dry-run"]);
     assert_eq!(ran.code, 6, "{}{}", ran.out, ran.err);
     assert!(ran.out.contains(table.to_str().unwrap()) && ran.out.contains("Nothing was changed"), "{}", ran.out);
-    assert_eq!(std::fs::read(truth.join(&table)).unwrap(), before);
+    assert_eq!(std::fs::read(store.join(&table)).unwrap(), before);
     let json = place.run(&["doctor", "--repair", "--dry-run", "--json"]).json();
     assert!(json["damaged"][0]["what"].is_string(), "{json}");
 }

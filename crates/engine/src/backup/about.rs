@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use nuthatch_backup::Manifest;
-use nuthatch_truth::{Reader, Shard};
+use nuthatch_store::{Reader, Shard};
 use serde::{Deserialize, Serialize};
 
 use crate::backup::capture::Capture;
@@ -91,12 +91,12 @@ pub struct BackupInfo {
 impl About {
     /// Reads the collections of the moment from the checkpoint itself.
     pub fn of(capture: &Capture, root: &Path, identity: &Identity, tenant: &Tenant) -> Result<Self> {
-        let truth = capture.truth();
+        let store = capture.store();
         let mut tenants = Vec::new();
-        let mut all = collections(truth, DEFAULT)?;
-        for (name, record) in records(truth)?.into_iter().filter(|(_, record)| record.dropping.is_none()) {
-            all.extend(collections(truth, record.id)?);
-            let names = |kind| names(truth, record.id, kind);
+        let mut all = collections(store, DEFAULT)?;
+        for (name, record) in records(store)?.into_iter().filter(|(_, record)| record.dropping.is_none()) {
+            all.extend(collections(store, record.id)?);
+            let names = |kind| names(store, record.id, kind);
             tenants.push(BackedUpTenant {
                 number: record.id,
                 name,
@@ -110,8 +110,8 @@ impl About {
             folder: std::path::absolute(root).unwrap_or_else(|_| root.to_path_buf()).to_string_lossy().into_owned(),
             written_by: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),
             collections: all,
-            keyspaces: names(truth, DEFAULT, Kind::Plain)?,
-            graphs: names(truth, DEFAULT, Kind::Graph)?,
+            keyspaces: names(store, DEFAULT, Kind::Plain)?,
+            graphs: names(store, DEFAULT, Kind::Graph)?,
             tenants,
             only: (!tenant.is_default()).then(|| tenant.name.clone()),
             left_out: capture.left_out().to_vec(),
@@ -205,8 +205,8 @@ impl BackupInfo {
 }
 
 /// Names of a tenant's keyspaces of one kind.
-fn names(truth: &dyn Reader, tenant: u32, kind: Kind) -> Result<Vec<String>> {
-    let of_it = keyspaces(truth, tenant)?.into_iter().filter(|listed| listed.kind == kind);
+fn names(store: &dyn Reader, tenant: u32, kind: Kind) -> Result<Vec<String>> {
+    let of_it = keyspaces(store, tenant)?.into_iter().filter(|listed| listed.kind == kind);
     Ok(of_it.map(|listed| listed.name).collect())
 }
 
@@ -217,12 +217,12 @@ fn label(tenants: &[BackedUpTenant], collection: &BackedUpCollection) -> String 
     }
 }
 
-fn collections(truth: &dyn Reader, tenant: u32) -> Result<Vec<BackedUpCollection>> {
+fn collections(store: &dyn Reader, tenant: u32) -> Result<Vec<BackedUpCollection>> {
     let one = |(_, meta): (String, Meta)| {
         let shard = Shard { tenant, collection: meta.id };
-        let counters: Counters = meta::read(truth, &shard.key(COUNTERS))?.unwrap_or_default();
+        let counters: Counters = meta::read(store, &shard.key(COUNTERS))?.unwrap_or_default();
         let Counters { rows, vectors, .. } = counters;
         Ok(BackedUpCollection { tenant: shard.tenant, id: meta.id, name: meta.name, rows, vectors })
     };
-    meta::listed(truth, &meta_key(tenant, ""))?.into_iter().map(one).collect()
+    meta::listed(store, &meta_key(tenant, ""))?.into_iter().map(one).collect()
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use nuthatch_truth::{Batch, Checkpoint, Direction, Embedded, EmbeddedOptions, Reader, Table, Truth};
+use nuthatch_store::{Batch, Checkpoint, Direction, Embedded, EmbeddedOptions, Reader, Store, Table};
 
 use crate::backup::capture::remove;
 use crate::database::Database;

@@ -1,14 +1,14 @@
 //! The moment: the whole database as links to its immutable files, in a folder of its own inside the data folder.
 //!
-//! Indexes are linked first, each under the lock that keeps it still; the truth's checkpoint comes last, and until then no change is
-//! trimmed from the log. So each index stands at or before the truth, and what it lacks is in the log: opening replays it.
+//! Indexes are linked first, each under the lock that keeps it still; the store's checkpoint comes last, and until then no change is
+//! trimmed from the log. So each index stands at or before the store, and what it lacks is in the log: opening replays it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use nuthatch_truth::Checkpoint;
+use nuthatch_store::Checkpoint;
 
 use crate::backup::alone::copy_tenant;
 use crate::collection::Core;
@@ -22,7 +22,7 @@ const ATTEMPTS: usize = 3;
 
 pub(crate) struct Capture {
     folder: PathBuf,
-    truth: Checkpoint,
+    store: Checkpoint,
     files: Vec<CapturedFile>,
     indexes: Vec<CapturedIndex>,
     left_out: Vec<String>,
@@ -62,7 +62,7 @@ impl Capture {
         let shared = &database.inner.shared;
         std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, &error))?;
         let (mut indexes, mut left_out) = (Vec::new(), Vec::new());
-        let (mut truth, mut moment) = (Err(Error::internal("no checkpoint was made")), Duration::ZERO);
+        let (mut store, mut moment) = (Err(Error::internal("no checkpoint was made")), Duration::ZERO);
         {
             let _pinned = Pinned::new(shared);
             match with_indexes {
@@ -87,31 +87,31 @@ impl Capture {
                 }
                 false => left_out.push("indexes were not asked for; they are built again after restoring".into()),
             }
-            let original = shared.folder.truth();
+            let original = shared.folder.store();
             let place = folder.join("truth");
             match database.tenant.is_default() {
-                false => truth = copy_tenant(database, &place, &folder.join("copying")),
+                false => store = copy_tenant(database, &place, &folder.join("copying")),
                 true => {
                     for _ in 0..ATTEMPTS {
                         remove(&place)?;
-                        shared.truth()?.checkpoint(&place)?;
-                        truth = Checkpoint::open(&place, &original).map_err(Error::from);
-                        if truth.is_ok() {
+                        shared.store()?.checkpoint(&place)?;
+                        store = Checkpoint::open(&place, &original).map_err(Error::from);
+                        if store.is_ok() {
                             break;
                         }
                     }
                 }
             }
         }
-        let truth = truth?;
+        let store = store?;
         let mut files = Vec::new();
         list(folder, folder, &mut files)?;
         files.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(Self { folder: folder.to_path_buf(), truth, files, indexes, left_out, moment })
+        Ok(Self { folder: folder.to_path_buf(), store, files, indexes, left_out, moment })
     }
 
-    pub fn truth(&self) -> &Checkpoint {
-        &self.truth
+    pub fn store(&self) -> &Checkpoint {
+        &self.store
     }
 
     pub fn left_out(&self) -> &[String] {

@@ -20,7 +20,7 @@ enum Kind {
     /// Has its checksums in itself.
     Index(Box<StreamVerifier>),
     /// Has one that was noted when it was young, if it is old enough.
-    Truth(Option<(u64, u32)>),
+    Store(Option<(u64, u32)>),
 }
 
 impl Check {
@@ -35,14 +35,14 @@ impl Check {
         Ok(Self { path, kind: Kind::Index(Box::new(verifier)), bytes: 0, crc32c: 0 })
     }
 
-    pub fn truth(noted: Option<(u64, u32)>, path: PathBuf) -> Self {
-        Self { path, kind: Kind::Truth(noted), bytes: 0, crc32c: 0 }
+    pub fn store(noted: Option<(u64, u32)>, path: PathBuf) -> Self {
+        Self { path, kind: Kind::Store(noted), bytes: 0, crc32c: 0 }
     }
 
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
         match &mut self.kind {
             Kind::Index(verifier) => verifier.push(bytes)?,
-            Kind::Truth(_) => {
+            Kind::Store(_) => {
                 self.bytes += bytes.len() as u64;
                 self.crc32c = crc32c::crc32c_append(self.crc32c, bytes);
             }
@@ -50,12 +50,12 @@ impl Check {
         Ok(())
     }
 
-    /// Bytes and CRC-32C of a file of the truth.
+    /// Bytes and CRC-32C of a file of the store.
     pub fn finish(self) -> Result<(u64, u32)> {
         let found = (self.bytes, self.crc32c);
         match self.kind {
             Kind::Index(verifier) => verifier.finish()?,
-            Kind::Truth(Some(noted)) if noted != found => {
+            Kind::Store(Some(noted)) if noted != found => {
                 return Err(Error::corrupt(
                     &self.path,
                     format!(
@@ -69,7 +69,7 @@ impl Check {
                     ),
                 ));
             }
-            Kind::Truth(_) => {}
+            Kind::Store(_) => {}
         }
         Ok(found)
     }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use nuthatch_backup::Writer;
-use nuthatch_truth::Checkpoint;
+use nuthatch_store::Checkpoint;
 
 use crate::backup::about::About;
 use crate::backup::capture::{Capture, CapturedFile, CapturedIndex};
@@ -24,9 +24,9 @@ pub(crate) type OnStep<'s> = dyn FnMut(Step) -> Result<()> + 's;
 
 impl Capture {
     pub fn copy_into(&self, writer: &mut Writer<'_>, about: &mut About, on_step: &mut OnStep<'_>) -> Result<()> {
-        let in_truth = |file: &&CapturedFile| file.path.starts_with("truth/");
-        let truth: Vec<&CapturedFile> = self.all_files().iter().filter(in_truth).collect();
-        self.copy_truth(writer, &truth, on_step)?;
+        let in_store = |file: &&CapturedFile| file.path.starts_with("truth/");
+        let store: Vec<&CapturedFile> = self.all_files().iter().filter(in_store).collect();
+        self.copy_store(writer, &store, on_step)?;
         for index in self.indexes() {
             match self.copy_index(writer, index, on_step) {
                 Err(error) if error.is_corrupt() => {
@@ -47,12 +47,12 @@ impl Capture {
         Ok(())
     }
 
-    fn copy_truth(&self, writer: &mut Writer<'_>, files: &[&CapturedFile], on_step: &mut OnStep<'_>) -> Result<()> {
+    fn copy_store(&self, writer: &mut Writer<'_>, files: &[&CapturedFile], on_step: &mut OnStep<'_>) -> Result<()> {
         let mut sums: BTreeMap<String, (u64, u32)> = BTreeMap::new();
         let mut unread_tables = Vec::new();
         for file in files {
             let name = file.path.trim_start_matches("truth/").to_string();
-            let noted = if name.ends_with(".sst") { self.truth().checksum(&name) } else { None };
+            let noted = if name.ends_with(".sst") { self.store().checksum(&name) } else { None };
             if let Some(noted) = noted
                 && writer.reuse(&file.path, file.bytes, file.mtime_ns)?
             {
@@ -62,7 +62,7 @@ impl Capture {
             }
             let place = self.place(file);
             let mut source = File::open(&place).map_err(|error| Error::io(&place, &error))?;
-            let mut check = Check::truth(noted, self.in_data_folder(&file.path));
+            let mut check = Check::store(noted, self.in_data_folder(&file.path));
             writer.add(&file.path, file.mtime_ns, &mut source, &place, &mut |bytes| {
                 check.push(bytes)?;
                 on_step(Step::Read(bytes.len() as u64))
@@ -75,7 +75,7 @@ impl Capture {
         }
         // The noted checksum says that the file is as it was when that was noted; its blocks carry RocksDB's own from the beginning.
         let (mut rows, mut stopped) = (0u64, Ok(()));
-        let verified = self.truth().verify_tables(&unread_tables, &mut || {
+        let verified = self.store().verify_tables(&unread_tables, &mut || {
             rows += 1;
             if rows.is_multiple_of(ROWS_PER_LOOK) {
                 stopped = on_step(Step::Look);

@@ -4,7 +4,7 @@
 //! backed up ([`Backups`]).
 //! **Not for** how objects and manifests are kept (the crate `backup`), and not for open formats (`transfer`).
 //!
-//! **Invariant:** what a backup lists was read with its checksums and is durable there; damage in the truth ends it, with the
+//! **Invariant:** what a backup lists was read with its checksums and is durable there; damage in the store ends it, with the
 //! file's name; damage in an index leaves that index out, and the backup says so.
 
 mod about;

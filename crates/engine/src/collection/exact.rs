@@ -1,10 +1,10 @@
-//! Answers straight from the truth, while an index is damaged, missing or being rebuilt. Slower, never different in kind.
+//! Answers straight from the store, while an index is damaged, missing or being rebuilt. Slower, never different in kind.
 
 use std::ops::ControlFlow;
 
 use nuthatch_filter::Filter;
+use nuthatch_store::{Reader, Shard, Table};
 use nuthatch_text::{Analyzer, RowFilter, TextHit, scan};
-use nuthatch_truth::{Reader, Shard, Table};
 use roaring::RoaringTreemap;
 
 use crate::Result;
@@ -61,7 +61,7 @@ impl Core {
         let filter = allowed.map_or(RowFilter::All, |allowed| RowFilter::Only { allowed });
         let mut next = 0;
         let mut page = Vec::new().into_iter();
-        // The scan pulls rows; the truth pushes them: a page at a time between the two.
+        // The scan pulls rows; the store pushes them: a page at a time between the two.
         let mut rows = std::iter::from_fn(|| {
             loop {
                 if let Some(row) = page.next() {

@@ -1,4 +1,4 @@
-//! Vector fields: what the vectors of each are, and where they lie in the truth.
+//! Vector fields: what the vectors of each are, and where they lie in the store.
 //!
 //! **Useful for** whoever reads, compares or indexes vectors: each does it for one field at a time.
 //! **Not for** payload fields, which `filter` knows.
@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use nuthatch_truth::{Direction, Reader, Shard, Table};
+use nuthatch_store::{Direction, Reader, Shard, Table};
 use nuthatch_vector::{Element, Metric, VectorError, validate};
 
 use crate::collection::exact::row_of;

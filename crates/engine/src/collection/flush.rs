@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use nuthatch_segment::Access;
+use nuthatch_store::{Batch, Reader, Table, trim_changes};
 use nuthatch_text::TextRow;
-use nuthatch_truth::{Batch, Reader, Table, trim_changes};
 use roaring::RoaringTreemap;
 
 use crate::collection::open::is_damage;
@@ -91,7 +91,7 @@ impl Core {
         at_leisure: bool,
     ) -> Result<Arc<Segment>> {
         let fields = self.fields();
-        let truth = self.shared.truth()?;
+        let store = self.shared.store()?;
         let mut told = false;
         let mut breather = Breather::default();
         let progress = &mut |progress| {
@@ -105,7 +105,7 @@ impl Core {
             if unwanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let build = Build {
-            truth: &*truth,
+            store: &*store,
             shard: self.shard,
             fields: &fields,
             cache: &self.cache,
@@ -182,7 +182,7 @@ impl Core {
         })
     }
 
-    /// The texts of rows, a page at a time. Rows that the truth no longer has are passed over: they are in `gone`. At the end all that
+    /// The texts of rows, a page at a time. Rows that the store no longer has are passed over: they are in `gone`. At the end all that
     /// was written until then is durable: an index that lacks a row must not be so before the removal is.
     pub(crate) fn text_rows(
         &self,
@@ -192,7 +192,7 @@ impl Core {
         let mut page: std::vec::IntoIter<TextRow> = Vec::new().into_iter();
         let mut pace = Pace::default();
         let mut breather = Breather::default();
-        let synced = std::iter::once_with(|| self.shared.truth()?.sync_all().map_err(Error::from));
+        let synced = std::iter::once_with(|| self.shared.store()?.sync_all().map_err(Error::from));
         let failed = synced.filter_map(|synced| Some(Err(synced.err()?.into())));
         let rows = std::iter::from_fn(move || {
             loop {
@@ -219,7 +219,7 @@ impl Core {
     fn text_page(&self, rows: &[u64]) -> Result<Vec<TextRow>> {
         let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.shard.number_key(*row)).collect();
         let mut texts = Vec::with_capacity(rows.len());
-        for (row_id, stored) in rows.iter().zip(self.shared.truth()?.multi_get(Table::Records, &keys)?) {
+        for (row_id, stored) in rows.iter().zip(self.shared.store()?.multi_get(Table::Records, &keys)?) {
             if let Some(stored) = stored {
                 let stored = Row::decode(&stored)?;
                 texts.extend(stored.searchable().map(|text| TextRow { row_id: *row_id, text, code: stored.code }));

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use nuthatch_filter::Schema;
-use nuthatch_truth::{Batch, Table};
+use nuthatch_store::{Batch, Table};
 use parking_lot::MutexGuard;
 
 use crate::Result;

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use nuthatch_segment::{read_sealed, write_sealed};
-use nuthatch_truth::{Batch, Direction, Reader, Shard, Table};
+use nuthatch_store::{Batch, Direction, Reader, Shard, Table};
 use nuthatch_vector::{Element, Metric};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

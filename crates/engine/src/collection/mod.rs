@@ -3,7 +3,7 @@
 //! **Useful for** `upsert`, `get`, `delete`, `count`, `scan`, `search` over records with text, vector and payload.
 //! **Not for** files (the `files` module turns them into records) and not for deciding when to seal (`maintenance` does).
 //!
-//! **Invariant:** what a search sees is the truth as of some change, never half of a batch; indexes only make it faster.
+//! **Invariant:** what a search sees is the store as of some change, never half of a batch; indexes only make it faster.
 
 mod building;
 pub(crate) mod change;
@@ -41,7 +41,7 @@ use std::time::{Duration, Instant};
 
 use nuthatch_embed::Embedder;
 use nuthatch_segment::BlockCache;
-use nuthatch_truth::Shard;
+use nuthatch_store::Shard;
 use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
 use parking_lot::{Mutex, RwLock};
 

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use nuthatch_filter::Schema;
+use nuthatch_store::{Direction, Reader, Shard, Table, changes_after};
 use nuthatch_text::{RowWords, TextIndex};
-use nuthatch_truth::{Direction, Reader, Shard, Table, changes_after};
 use parking_lot::{Mutex, RwLock};
 
 use crate::collection::change::Change;
@@ -30,10 +30,10 @@ impl Core {
         embedder: EmbedderChoice,
     ) -> Result<Arc<Self>> {
         let shard = tenant.shard(meta.id);
-        let truth = shared.truth()?;
-        let truth = &*truth;
-        let counters: Counters = meta::read(truth, &shard.key(COUNTERS))?.unwrap_or_default();
-        let schema = match truth.get(Table::Catalog, &shard.key(SCHEMA))? {
+        let store = shared.store()?;
+        let store = &*store;
+        let counters: Counters = meta::read(store, &shard.key(COUNTERS))?.unwrap_or_default();
+        let schema = match store.get(Table::Catalog, &shard.key(SCHEMA))? {
             Some(bytes) => Schema::from_bytes(&bytes)?,
             None => Schema::default(),
         };
@@ -144,7 +144,7 @@ impl Core {
     fn oldest_change(&self, counters: &Counters) -> Result<u64> {
         let mut oldest = counters.sequence + 1;
         let (from, to) = (self.shard.prefix(), self.shard.end());
-        self.shared.truth()?.scan(Table::Log, &from, &to, Direction::Forward, &mut |key, _| {
+        self.shared.store()?.scan(Table::Log, &from, &to, Direction::Forward, &mut |key, _| {
             if let Ok(number) = Shard::suffix(key).try_into() {
                 oldest = u64::from_be_bytes(number);
             }
@@ -153,7 +153,7 @@ impl Core {
         Ok(oldest)
     }
 
-    /// Brings the state up to the truth: rows that an index lacks go to the fresh side, removed ones die.
+    /// Brings the state up to the store: rows that an index lacks go to the fresh side, removed ones die.
     fn replay(&self, state: &mut State, counters: &Counters) -> Result<()> {
         let segments_applied = match state.segments_health {
             Health::Sound => state.segments_applied,
@@ -176,8 +176,8 @@ impl Core {
             rest = after;
             let row_ids: Vec<u64> = chunk.iter().map(|(row, _)| *row).collect();
             let keys: Vec<Vec<u8>> = row_ids.iter().map(|row| self.shard.number_key(*row)).collect();
-            let rows = self.shared.truth()?.multi_get(Table::Records, &keys)?;
-            let vectors = fields.vectors_of(&*self.shared.truth()?, self.shard, &row_ids)?;
+            let rows = self.shared.store()?.multi_get(Table::Records, &keys)?;
+            let vectors = fields.vectors_of(&*self.shared.store()?, self.shard, &row_ids)?;
             let components: usize = vectors.iter().flatten().map(|(_, vector)| vector.len()).sum();
             pace.learn(rows.iter().flatten().map(Vec::len).sum::<usize>() + components * size_of::<f32>());
             for (((row, sequence), stored), vectors) in chunk.iter().zip(rows).zip(vectors) {
@@ -198,7 +198,7 @@ impl Core {
     pub(crate) fn each_change(&self, sequence: u64, visit: &mut dyn FnMut(u64, Change)) -> Result<()> {
         let mut failed = None;
         changes_after(
-            &*self.shared.truth()?,
+            &*self.shared.store()?,
             self.shard,
             sequence,
             &mut |sequence, entry| match Change::decode(entry) {

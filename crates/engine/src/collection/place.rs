@@ -1,7 +1,7 @@
 //! What a question is asked of: a collection as it is now, or as it was when a snapshot was taken.
 
 use nuthatch_filter::Filter;
-use nuthatch_truth::Reader;
+use nuthatch_store::Reader;
 use parking_lot::RwLock;
 
 use crate::Error;

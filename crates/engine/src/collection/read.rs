@@ -1,7 +1,7 @@
 //! Reading records by id, and listing them.
 
 use nuthatch_filter::Filter;
-use nuthatch_truth::{Reader, Table, Truth};
+use nuthatch_store::{Reader, Store, Table};
 
 use crate::Result;
 use crate::collection::field::{Field, FieldVectors, Fields};
@@ -36,8 +36,8 @@ impl Collection {
     pub fn get<I: AsRef<str>>(&self, ids: &[I], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
         self.core.check_open()?;
         // One snapshot: a record that is replaced meanwhile must not seem gone.
-        let truth = self.core.shared.truth()?;
-        self.core.get(&*truth.snapshot(), ids, vectors)
+        let store = self.core.shared.store()?;
+        self.core.get(&*store.snapshot(), ids, vectors)
     }
 
     /// Number of records, or of those whose payload passes the filter.
@@ -54,15 +54,15 @@ impl Collection {
     /// One page of a listing.
     pub fn scan(&self, scan: &Scan) -> Result<Page> {
         self.core.check_open()?;
-        let truth = self.core.shared.truth()?;
-        self.core.page(&*truth.snapshot(), scan)
+        let store = self.core.shared.store()?;
+        self.core.page(&*store.snapshot(), scan)
     }
 
     /// Up to `most` records that pass the filter: id and row.
     pub(crate) fn ids_matching(&self, filter: &str, most: usize) -> Result<Vec<(String, u64)>> {
         self.core.check_open()?;
         let filter = nuthatch_filter::parse(filter)?;
-        let truth = self.core.shared.truth()?;
+        let store = self.core.shared.store()?;
         let rows: Vec<u64> = self.core.rows_matching(self.core.live(), &filter)?.iter().take(most).collect();
         let mut found = Vec::with_capacity(rows.len());
         let (mut pace, mut rest) = (Pace::default(), &rows[..]);
@@ -70,7 +70,7 @@ impl Collection {
             let (rows, after) = rest.split_at(pace.rows().min(rest.len()));
             rest = after;
             let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.core.shard.number_key(*row)).collect();
-            let records = truth.multi_get(Table::Records, &keys)?;
+            let records = store.multi_get(Table::Records, &keys)?;
             pace.learn(records.iter().flatten().map(Vec::len).sum());
             for (row, stored) in rows.iter().zip(records) {
                 if let Some(stored) = stored {
@@ -102,8 +102,8 @@ impl Core {
         vectors: bool,
     ) -> Result<Option<Vec<Option<StoredRecord>>>> {
         self.check_open()?;
-        let truth = self.shared.truth()?;
-        let reader = truth.at_hand_as_of_now();
+        let store = self.shared.store()?;
+        let reader = store.at_hand_as_of_now();
         reader.unless_missed(self.get_with(&reader, ids, vectors, self.shared.room_at_once()))
     }
 

@@ -1,9 +1,9 @@
-//! Building an index anew from the truth, after it was damaged, deleted, or fell behind the change log.
+//! Building an index anew from the store, after it was damaged, deleted, or fell behind the change log.
 
 use std::sync::Arc;
 
+use nuthatch_store::{Reader, Table};
 use nuthatch_text::TextIndex;
-use nuthatch_truth::{Reader, Table};
 use roaring::RoaringTreemap;
 
 use crate::collection::Core;
@@ -109,7 +109,7 @@ impl Core {
             std::fs::remove_dir_all(&folder).ok();
             return Err(error.into());
         }
-        // Texts written meanwhile are in the truth and in the log, but in no tail: there was no index to analyse them for.
+        // Texts written meanwhile are in the store and in the log, but in no tail: there was no index to analyse them for.
         let _writer = self.writer.lock();
         let later = self.rows_added_after(upto)?;
         let mut state = self.state.write();
@@ -127,7 +127,7 @@ impl Core {
         self.each_change(sequence, &mut |_, change| added.extend(change.added))?;
         let mut rows = Vec::new();
         for row in added {
-            if let Some(stored) = self.shared.truth()?.get(Table::Records, &self.shard.number_key(row))? {
+            if let Some(stored) = self.shared.store()?.get(Table::Records, &self.shard.number_key(row))? {
                 rows.push((row, Row::decode(&stored)?));
             }
         }
@@ -136,7 +136,7 @@ impl Core {
 
     fn all_rows(&self) -> Result<RoaringTreemap> {
         let mut rows = RoaringTreemap::new();
-        self.each_row(&*self.shared.truth()?, Table::Records, &mut |row, _| {
+        self.each_row(&*self.shared.store()?, Table::Records, &mut |row, _| {
             rows.insert(row);
             Ok(())
         })?;

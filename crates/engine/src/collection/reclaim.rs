@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use nuthatch_truth::{Direction, Reader, Shard, Table};
+use nuthatch_store::{Direction, Reader, Shard, Table};
 
 use crate::collection::flush::Eagerness;
 use crate::collection::segment::remove_checkpoints;
@@ -52,7 +52,7 @@ impl Core {
     fn ids_from(&self, from: &[u8], prefix: &str) -> Result<(Vec<String>, Vec<u64>, Option<Vec<u8>>)> {
         self.check_open()?;
         let (mut ids, mut rows, mut next) = (Vec::new(), Vec::new(), None);
-        self.shared.truth()?.scan(Table::Ids, from, &self.shard.end(), Direction::Forward, &mut |key, row| {
+        self.shared.store()?.scan(Table::Ids, from, &self.shard.end(), Direction::Forward, &mut |key, row| {
             let id = Shard::suffix(key);
             if !id.starts_with(prefix.as_bytes()) {
                 return ControlFlow::Break(());

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use nuthatch_filter::Filter;
+use nuthatch_store::Reader;
 use nuthatch_text::RowFilter;
-use nuthatch_truth::Reader;
 use nuthatch_vector::VectorError;
 use roaring::RoaringTreemap;
 

@@ -14,7 +14,7 @@ use nuthatch_filter::{Columns, ColumnsWriter, Filter};
 use nuthatch_segment::{
     Access, BlockCache, BlockFile, BlockFileWriter, ReadAhead, SegmentError, read_sealed, sync_folder, write_sealed,
 };
-use nuthatch_truth::{Reader, Shard, Table};
+use nuthatch_store::{Reader, Shard, Table};
 use nuthatch_vector::{
     BuildOptions, Centroid, Index, IndexOptions, IndexWriter, Progress, graph_rows_at_leisure, graph_rows_min,
 };
@@ -66,7 +66,7 @@ struct FieldIndex {
 
 /// What building a segment needs to know.
 pub(crate) struct Build<'a> {
-    pub truth: &'a dyn Reader,
+    pub store: &'a dyn Reader,
     pub shard: Shard,
     pub fields: &'a Fields,
     pub cache: &'a Arc<BlockCache>,
@@ -95,7 +95,7 @@ pub(crate) fn rows_max(dim: usize, memory_bytes: u64) -> u64 {
 }
 
 impl Segment {
-    /// Writes the segment of those of `rows` that the truth still has. Memory: the columns of its rows, one block per file, and
+    /// Writes the segment of those of `rows` that the store still has. Memory: the columns of its rows, one block per file, and
     /// one graph at a time.
     pub fn build(folder: &Path, id: u64, rows: &RoaringTreemap, mut build: Build<'_>) -> Result<Arc<Self>> {
         if folder.exists() {
@@ -108,7 +108,7 @@ impl Segment {
         let mut kept = RoaringTreemap::new();
         let stored = |rows: &[u64]| {
             let keys: Vec<Vec<u8>> = rows.iter().map(|row| build.shard.number_key(*row)).collect();
-            Ok(build.truth.multi_get(Table::Records, &keys)?)
+            Ok(build.store.multi_get(Table::Records, &keys)?)
         };
         let mut working = None;
         for_rows(rows, &stored, &mut |row, stored| {
@@ -293,7 +293,7 @@ fn build_index(folder: &Path, field: &Field, rows: &RoaringTreemap, build: &mut 
         graph: expected > if build.at_leisure { graph_rows_at_leisure(dim) } else { graph_rows_min(dim) },
     };
     let mut index = None;
-    let stored = |rows: &[u64]| field.stored(build.truth, build.shard, rows);
+    let stored = |rows: &[u64]| field.stored(build.store, build.shard, rows);
     for_rows(rows, &stored, &mut |row, vector| {
         let index = match &mut index {
             Some(index) => index,
@@ -330,7 +330,7 @@ fn sample(rows: &RoaringTreemap, field: &Field, dim: usize, build: &Build<'_>) -
     let mut centroid = Centroid::new(dim, field.metric)?;
     let mut found = 0;
     for rows in sample.chunks(Pace::default().rows()) {
-        for bytes in field.stored(build.truth, build.shard, rows)?.into_iter().flatten() {
+        for bytes in field.stored(build.store, build.shard, rows)?.into_iter().flatten() {
             centroid.add(&field.element.decode(&bytes, dim))?;
             found += 1;
         }

@@ -46,7 +46,7 @@ impl SegmentView {
 pub(crate) enum Health {
     #[default]
     Sound,
-    /// Damaged, missing or behind: searches go on exactly from the truth until it has been rebuilt.
+    /// Damaged, missing or behind: searches go on exactly from the store until it has been rebuilt.
     Broken(String),
 }
 
@@ -188,7 +188,7 @@ impl State {
         self.gone -= gone;
     }
 
-    /// One that knows nothing but the reason: what is asked of it is answered from the truth.
+    /// One that knows nothing but the reason: what is asked of it is answered from the store.
     pub fn unindexed(why: &str) -> Self {
         let broken = Health::Broken(why.to_string());
         Self { segments_health: broken.clone(), text_health: broken, ..Self::default() }

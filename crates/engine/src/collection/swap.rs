@@ -19,7 +19,7 @@ impl Core {
     /// the dead rows; `None`: nothing is to be written, and false comes back.
     ///
     /// No index may be durable before what it shows is, and it shows more than that: what was removed until now is dead, or was not
-    /// there any more when its segment was built. After a power cut the truth might have it again. So the truth is synced first.
+    /// there any more when its segment was built. After a power cut the store might have it again. So the store is synced first.
     pub(crate) fn swap_segments(&self, change: impl FnOnce(&mut State) -> Option<u64>) -> Result<bool> {
         let _manifest = self.manifest.lock();
         let (applied, next_segment, views) = {
@@ -28,7 +28,7 @@ impl Core {
             (applied, state.next_segment, state.segments.clone())
         };
         self.shared.crash_point("manifest");
-        self.shared.truth()?.sync_all()?;
+        self.shared.store()?.sync_all()?;
         let entry = |view: &SegmentView| SegmentEntry::new(view.segment.id, view.segment.rows().len(), &view.dead);
         let segments = views.iter().map(entry).collect();
         Manifest { version: 0, applied, next_segment, segments }.write(&self.segments_folder())?;

@@ -1,7 +1,7 @@
-//! Reading all of a collection that is larger than the truth's cache: nothing of it would still be there the next time, and what others
+//! Reading all of a collection that is larger than the store's cache: nothing of it would still be there the next time, and what others
 //! read often would be gone.
 
-use nuthatch_truth::{Direction, Reader, Result, Table, Visit};
+use nuthatch_store::{Direction, Reader, Result, Table, Visit};
 
 /// A reader whose forward scans leave no trace in the cache, and read large pieces.
 pub(crate) struct Through<'r>(pub &'r dyn Reader);

@@ -1,6 +1,6 @@
 //! The vector leg of a search: candidates from every segment and the fresh rows, compared exactly.
 
-use nuthatch_truth::Reader;
+use nuthatch_store::Reader;
 use nuthatch_vector::{Accuracy, DeltaCandidate, DeltaSearch, Plan, Rows, retain_reaching};
 
 use crate::Result;
@@ -11,7 +11,7 @@ use crate::collection::fusion::Found;
 use crate::collection::search::{Filtered, Trouble, best};
 use crate::collection::state::{SegmentView, View};
 
-/// Exact vectors read from the truth at a time.
+/// Exact vectors read from the store at a time.
 const COMPARE_ROWS: usize = 256;
 
 /// A row that may be among the best.

@@ -8,7 +8,7 @@
 use std::ops::ControlFlow;
 
 use nuthatch_filter::Payload;
-use nuthatch_truth::{Direction, Reader, Table};
+use nuthatch_store::{Direction, Reader, Table};
 
 use crate::collection::exact::row_of;
 use crate::collection::field::{Field, Fields};
@@ -144,11 +144,11 @@ impl Core {
         Ok(rows.last().filter(|_| is_full).map(u64::to_string))
     }
 
-    /// Whether going through all records with so many bytes of vectors each leaves nothing else in the truth's cache, of which the write
+    /// Whether going through all records with so many bytes of vectors each leaves nothing else in the store's cache, of which the write
     /// buffers take up to half.
     fn is_larger_than_the_cache(&self, vector_bytes: usize) -> bool {
         let rows = self.state.read().rows_shown();
-        rows.saturating_mul(vector_bytes as u64) > self.shared.budget.truth.cache_bytes as u64 / 2
+        rows.saturating_mul(vector_bytes as u64) > self.shared.budget.store.cache_bytes as u64 / 2
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use nuthatch_embed::Embedder;
+use nuthatch_store::{Batch, Position, Reader, Table, append_change};
 use nuthatch_text::RowWords;
-use nuthatch_truth::{Batch, Position, Reader, Table, append_change};
 use nuthatch_vector::{DIM_MAX, DIM_MIN};
 use serde::{Deserialize, Serialize};
 
@@ -188,12 +188,12 @@ impl Core {
 
         let mut remove = |batch: &mut Batch, id: &str, row: u64| -> Result<()> {
             if is_counted {
-                let stored = self.shared.truth()?.get(Table::Records, &self.shard.number_key(row))?;
+                let stored = self.shared.store()?.get(Table::Records, &self.shard.number_key(row))?;
                 freed += id.len() + stored.map_or(0, |stored| stored.len());
             }
             for field in fields.iter() {
                 let key = field.key(self.shard, row);
-                if let Some(vector) = self.shared.truth()?.get(Table::Vectors, &key)? {
+                if let Some(vector) = self.shared.store()?.get(Table::Vectors, &key)? {
                     freed += vector.len();
                     batch.delete(Table::Vectors, key);
                     let count = counters.of_field_mut(field.id);
@@ -278,7 +278,7 @@ impl Core {
                 let bytes = value.as_ref().map_or(0, |value| path.len() + value.len());
                 freed += match staged.insert(path.clone(), bytes) {
                     Some(before) => before, // the same path twice in one batch
-                    None => self.shared.truth()?.get(Table::Files, &key)?.map_or(0, |old| path.len() + old.len()),
+                    None => self.shared.store()?.get(Table::Files, &key)?.map_or(0, |old| path.len() + old.len()),
                 };
                 taken += bytes;
             }
@@ -349,7 +349,7 @@ impl Core {
         ids.sort_unstable();
         ids.dedup();
         let keys: Vec<Vec<u8>> = ids.iter().map(|id| self.shard.key(id.as_bytes())).collect();
-        let rows = self.shared.truth()?.multi_get(Table::Ids, &keys)?;
+        let rows = self.shared.store()?.multi_get(Table::Ids, &keys)?;
         let known =
             ids.into_iter().zip(rows).filter_map(|(id, row)| Some((id.to_string(), row_from(row?.as_slice())?)));
         Ok(known.collect())

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use nuthatch_truth::Position;
+use nuthatch_store::Position;
 
 use crate::Result;
 use crate::collection::{Collection, Upserted, WriteSet};

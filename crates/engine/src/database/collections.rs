@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use nuthatch_store::{Batch, Direction, Reader, Table};
 use nuthatch_text::Analyzer;
-use nuthatch_truth::{Batch, Direction, Reader, Table};
 use nuthatch_vector::{DIM_MAX, DIM_MIN};
 
 use crate::collection::field_options::{metric_and_element, new_fields};
@@ -80,7 +80,7 @@ impl Database {
         self.check_open()?;
         let tenant = &self.tenant;
         let _catalog = shared.catalog.lock();
-        let Some(meta) = meta::read::<Meta>(&*shared.truth()?, &meta_key(tenant.number, name))? else {
+        let Some(meta) = meta::read::<Meta>(&*shared.store()?, &meta_key(tenant.number, name))? else {
             return Ok(false);
         };
         let open = shared.collections.lock().remove(tenant.number, name);
@@ -120,7 +120,7 @@ impl Shared {
         if let Some(core) = self.collections.lock().get(tenant.number, name) {
             return Ok(Some(core.clone()));
         }
-        let stored: Option<Meta> = meta::read(&*self.truth()?, &meta_key(tenant.number, name))?;
+        let stored: Option<Meta> = meta::read(&*self.store()?, &meta_key(tenant.number, name))?;
         stored.map(|meta| self.open_core(tenant, meta)).transpose()
     }
 
@@ -154,7 +154,7 @@ impl Shared {
         let from = meta_key(tenant, "");
         let to = catalog_of(tenant).key(b"collection0"); // '0' follows '/'
         let mut names = Vec::new();
-        self.truth()?.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, _| {
+        self.store()?.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, _| {
             names.push(String::from_utf8_lossy(&key[from.len()..]).into_owned());
             ControlFlow::Continue(())
         })?;
@@ -181,9 +181,9 @@ fn create(shared: &Arc<Shared>, tenant: u32, name: &str, options: &CollectionOpt
     }
     let (metric, element) = metric_and_element(options.metric, options.element)?;
     let fields = new_fields(name, &[], &options.vectors)?;
-    let truth = shared.truth()?;
+    let store = shared.store()?;
     let meta = Meta {
-        id: meta::last_id(&*truth, tenant)? + 1,
+        id: meta::last_id(&*store, tenant)? + 1,
         name: name.to_string(),
         dim,
         metric: metric.to_string(),

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use nuthatch_segment::verify_sealed;
+use nuthatch_store::verify;
 use nuthatch_text::TextIndex;
-use nuthatch_truth::verify;
 
 use crate::collection::Core;
 use crate::collection::meta::Meta;
@@ -55,8 +55,8 @@ impl Database {
             doctor.findings.push(finding(root, &shared.folder.identity(), &error.message, REWRITE));
         }
         {
-            let truth = shared.truth()?;
-            doctor.notes.extend(truth.torn_tail().map(|cut| {
+            let store = shared.store()?;
+            doctor.notes.extend(store.torn_tail().map(|cut| {
                 format!(
                     "after a crash, {} ended in an unfinished record at byte {} and was cut there; {} later batches that had not been made \
                      durable went with it, and nothing acknowledged as durable",
@@ -66,7 +66,7 @@ impl Database {
                 )
             }));
             let mut found = shared.noticed.clone();
-            found.extend(verify(&shared.folder.truth(), Some(&truth))?);
+            found.extend(verify(&shared.folder.store(), Some(&store))?);
             found.dedup_by(|a, b| a.path == b.path);
             for damage in found {
                 let name = damage.path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! What is done when nobody wants anything: the truth is tidied, caches are let go.
+//! What is done when nobody wants anything: the store is tidied, caches are let go.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::Result;
 use crate::database::Shared;
 
-/// Quiet after the last write before the truth is tidied.
+/// Quiet after the last write before the store is tidied.
 const TIDY_AFTER: Duration = Duration::from_secs(2);
 /// Time without any call before the caches are let go, and a collection that nobody holds is closed.
 const RELEASE_AFTER: Duration = Duration::from_secs(60);
@@ -19,7 +19,7 @@ const PRESSED_EVERY: Duration = Duration::from_secs(10);
 pub(crate) struct Idle {
     latest: u64,
     written: Instant,
-    /// Sequence of the truth when it was tidied last.
+    /// Sequence of the store when it was tidied last.
     tidied: Option<u64>,
     used: Instant,
     released: Option<Instant>,
@@ -38,18 +38,18 @@ impl Default for Idle {
 
 impl Idle {
     pub fn look(&mut self, shared: &Shared) -> Result<()> {
-        let latest = shared.truth()?.latest();
+        let latest = shared.store()?.latest();
         if latest != self.latest {
             (self.latest, self.written) = (latest, Instant::now());
         }
         if self.written.elapsed() >= TIDY_AFTER && self.tidied != Some(latest) {
             let wanted = shared.shrunk.swap(false, Ordering::SeqCst);
-            if shared.truth()?.tidy(wanted)? {
-                shared.truth()?.record_checksums()?;
+            if shared.store()?.tidy(wanted)? {
+                shared.store()?.record_checksums()?;
             }
             nuthatch_heap::give_back();
             // Its own bookkeeping is no reason to look again.
-            self.latest = shared.truth()?.latest();
+            self.latest = shared.store()?.latest();
             self.tidied = Some(self.latest);
         }
         if shared.used.swap(false, Ordering::Relaxed) {
@@ -68,7 +68,7 @@ impl Idle {
         if idle || pressed {
             shared.release_caches()?;
             if idle {
-                shared.truth()?.empty_spare_logs()?;
+                shared.store()?.empty_spare_logs()?;
             }
             self.released = Some(Instant::now());
         }
@@ -80,7 +80,7 @@ impl Shared {
     /// Lets go of what can be read again.
     pub fn release_caches(&self) -> Result<()> {
         self.cache.clear();
-        self.truth()?.release_cache();
+        self.store()?.release_cache();
         nuthatch_heap::give_back();
         Ok(())
     }
@@ -99,7 +99,7 @@ mod tests {
         let record = |n: usize| Record::new(format!("r{n}")).text("a stone in the river");
         notes.upsert((0..2000).map(record).collect()).unwrap();
         notes.wait_until_indexed(None).unwrap();
-        db.inner.shared.truth().unwrap().flush().unwrap();
+        db.inner.shared.store().unwrap().flush().unwrap();
         let ask = || notes.search(&Search::text("river").mode(Mode::Text)).unwrap().hits.len();
         assert_eq!(ask(), 10);
         let memory = || db.stats().unwrap().memory;

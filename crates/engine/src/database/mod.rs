@@ -62,7 +62,7 @@ impl Database {
     /// Opens a data folder, creating it when it is missing.
     ///
     /// # Errors
-    /// `Conflict` when another process (or handle) has it open, naming it; `Corrupt` when the truth is damaged, naming the
+    /// `Conflict` when another process (or handle) has it open, naming it; `Corrupt` when the store is damaged, naming the
     /// file; `Invalid` for a folder of something else, a newer format, or a budget under 32 MiB.
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
         Self::start(folder.as_ref().to_path_buf(), options, None, None)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use nuthatch_segment::{read_sealed, write_sealed};
-use nuthatch_truth::Extent;
+use nuthatch_store::Extent;
 use serde::{Deserialize, Serialize};
 
 use crate::collection::Core;
@@ -207,8 +207,8 @@ impl<'s> Reclaiming<'s> {
         let Self { shared, tenant, started, before, sequences, mut ending } = self;
         empty_quarantine(shared, tenant)?;
         let sequence = ending.before_now()?;
-        shared.truth()?.reclaim_before(extent, sequence)?;
-        shared.truth()?.record_checksums()?;
+        shared.store()?.reclaim_before(extent, sequence)?;
+        shared.store()?.record_checksums()?;
         nuthatch_heap::give_back();
         let after = files_of(shared, tenant)?;
         let mut receipt = Receipt {
@@ -259,7 +259,7 @@ fn files_of(shared: &Shared, tenant: Option<&Tenant>) -> Result<BTreeMap<PathBuf
     if let Some(tenant) = tenant {
         let indexes = folder.indexes_of(tenant.number);
         let may_hold = |path: &Path| {
-            path.starts_with(folder.truth())
+            path.starts_with(folder.store())
                 || path.starts_with(&indexes)
                 || path.starts_with(folder.quarantine()) && may_be_of(tenant, path, &folder.quarantine())
         };
@@ -268,7 +268,7 @@ fn files_of(shared: &Shared, tenant: Option<&Tenant>) -> Result<BTreeMap<PathBuf
     Ok(files)
 }
 
-/// Whether something in quarantine may hold bytes of a tenant: its indexes, and files of the truth.
+/// Whether something in quarantine may hold bytes of a tenant: its indexes, and files of the store.
 fn may_be_of(tenant: &Tenant, path: &Path, quarantine: &Path) -> bool {
     let inside = path.strip_prefix(quarantine).unwrap_or(path);
     let name = inside.iter().next().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -318,11 +318,11 @@ impl Database {
     pub(crate) fn remove_orphans(&self) -> Result<()> {
         let shared = &self.inner.shared;
         let _catalog = shared.catalog.lock();
-        let truth = shared.truth()?;
+        let store = shared.store()?;
         let mut tenants = vec![self.tenant.number];
         if self.tenant.is_default() {
             // Those that are being dropped have no collections.
-            tenants.extend(records(&*truth)?.into_iter().map(|(_, record)| record.id));
+            tenants.extend(records(&*store)?.into_iter().map(|(_, record)| record.id));
             let folders: HashSet<PathBuf> = tenants.iter().map(|tenant| shared.folder.indexes_of(*tenant)).collect();
             for path in entries(&shared.folder.indexes())? {
                 if path.is_dir() && !folders.contains(&path) {
@@ -333,7 +333,7 @@ impl Database {
         for tenant in tenants {
             let mut known = HashSet::new();
             for name in shared.collection_names(tenant)? {
-                let meta: Option<Meta> = meta::read(&*truth, &meta_key(tenant, &name))?;
+                let meta: Option<Meta> = meta::read(&*store, &meta_key(tenant, &name))?;
                 known.extend(meta.map(|meta| shared.folder.index(tenant, meta.id)));
             }
             for path in entries(&shared.folder.indexes_of(tenant))? {

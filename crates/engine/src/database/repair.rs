@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use nuthatch_truth::{Batch, Damage, Direction, Extent, Reader, Shard, Table, Truth, repair, verify};
+use nuthatch_store::{Batch, Damage, Direction, Extent, Reader, Shard, Store, Table, repair, verify};
 use nuthatch_vector::{Element, Metric};
 
 use crate::collection::change::Change;
@@ -24,9 +24,9 @@ use crate::{Error, Result};
 /// What a repair found and did.
 #[derive(Clone, Debug, Default)]
 pub struct RepairOutcome {
-    /// Damaged files of the truth. Copies of them are in the quarantine folder.
-    pub truth: Vec<Damage>,
-    /// Intact batches of the truth's log that lay behind the damage and went with it; copies are in the quarantine folder.
+    /// Damaged files of the store. Copies of them are in the quarantine folder.
+    pub store: Vec<Damage>,
+    /// Intact batches of the store's log that lay behind the damage and went with it; copies are in the quarantine folder.
     pub batches_cut: u64,
     /// Collections whose indexes were rebuilt.
     pub rebuilt: Vec<String>,
@@ -39,18 +39,18 @@ pub struct RepairOutcome {
 }
 
 impl Database {
-    /// What [`repair`](Self::repair) would find damaged in the truth, and what would go with it; changes nothing. Damaged indexes
+    /// What [`repair`](Self::repair) would find damaged in the store, and what would go with it; changes nothing. Damaged indexes
     /// are not looked at: they lose nothing.
     pub fn repair_plan(root: &Path, options: &Options) -> Result<Vec<Damage>> {
         let folder = Folder::at(root);
-        if !folder.truth().is_dir() {
+        if !folder.store().is_dir() {
             return Err(Error::not_found(format!("{} is not a Nuthatch data folder", root.display())));
         }
         let _lock = FolderLock::take(root, &options.program)?;
-        Ok(verify(&folder.truth(), None)?)
+        Ok(verify(&folder.store(), None)?)
     }
 
-    /// Repairs a folder that nobody has open: writes a damaged identity file anew, lets the truth keep what can be read,
+    /// Repairs a folder that nobody has open: writes a damaged identity file anew, lets the store keep what can be read,
     /// removes what points at lost records, and rebuilds damaged indexes. Damaged files are kept in `quarantine/`.
     pub fn repair(root: &Path, options: Options) -> Result<(Self, RepairOutcome)> {
         let mut outcome = RepairOutcome::default();
@@ -64,12 +64,12 @@ impl Database {
             let folder = Folder::open(root, true)?;
             let aside =
                 folder.quarantine().join(format!("truth-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%3fZ")));
-            let report = repair(&folder.truth(), &aside, Budget::split(options.memory_budget_bytes).truth)?;
-            outcome.truth = report.damage;
+            let report = repair(&folder.store(), &aside, Budget::split(options.memory_budget_bytes).store)?;
+            outcome.store = report.damage;
             outcome.batches_cut = report.cut.map_or(0, |cut| cut.batches_after);
         }
         let database = Self::open(root, Options { background: false, ..options })?;
-        if !outcome.truth.is_empty() {
+        if !outcome.store.is_empty() {
             database.restore_tenants()?;
             database.restore_catalog()?;
             let shared = &database.inner.shared;
@@ -86,7 +86,7 @@ impl Database {
         for scope in database.scopes()? {
             for name in scope.collection_names()? {
                 let core = scope.borrow(&name)?;
-                if let Some(damage) = outcome.truth.first() {
+                if let Some(damage) = outcome.store.first() {
                     outcome.records_lost += mend_collection(&core)?;
                     // What the indexes know of the lost part cannot be told from what they know of the rest.
                     let why = Error::corrupt(&damage.path, "the truth was repaired, and lost records with it");
@@ -107,13 +107,13 @@ impl Database {
     /// Tenants whose data is there but whose catalog entry was lost come back as `recovered-N`, without limits. No later tenant gets
     /// their number.
     fn restore_tenants(&self) -> Result<()> {
-        let truth = self.inner.shared.truth()?;
-        let known: HashSet<u32> = records(&*truth)?.into_iter().map(|(_, record)| record.id).collect();
-        let mut last = last_number(&*truth)?.max(known.iter().copied().max().unwrap_or(DEFAULT));
+        let store = self.inner.shared.store()?;
+        let known: HashSet<u32> = records(&*store)?.into_iter().map(|(_, record)| record.id).collect();
+        let mut last = last_number(&*store)?.max(known.iter().copied().max().unwrap_or(DEFAULT));
         let mut batch = Batch::new();
         for table in [Table::Records, Table::Kv, Table::Catalog] {
             let mut from = Extent::Tenant(DEFAULT).bounds().1;
-            while let Some(shard) = first_shard(&*truth, table, &from)?.filter(|shard| shard.tenant < u32::MAX) {
+            while let Some(shard) = first_shard(&*store, table, &from)?.filter(|shard| shard.tenant < u32::MAX) {
                 if !known.contains(&shard.tenant) {
                     Record::recovered(shard.tenant).put(&mut batch, &format!("recovered-{}", shard.tenant));
                 }
@@ -122,28 +122,28 @@ impl Database {
             }
         }
         put_last_number(&mut batch, last);
-        let position = truth.write(batch)?;
-        Ok(truth.sync(position)?)
+        let position = store.write(batch)?;
+        Ok(store.sync(position)?)
     }
 
     /// Collections whose records are there but whose catalog entry was lost come back from the copy in their index folder, or
     /// as `recovered-N` where that is gone, too.
     fn restore_catalog(&self) -> Result<()> {
         let shared = &self.inner.shared;
-        let truth = shared.truth()?;
+        let store = shared.store()?;
         let mut known = HashSet::new();
         let mut lasts: BTreeMap<u32, u32> = BTreeMap::new();
         for scope in self.scopes()? {
             let tenant = scope.tenant.number;
             for name in scope.collection_names()? {
-                let meta: Option<Meta> = meta::read(&*truth, &meta_key(tenant, &name))?;
+                let meta: Option<Meta> = meta::read(&*store, &meta_key(tenant, &name))?;
                 known.extend(meta.map(|meta| scope.tenant.shard(meta.id)));
             }
-            lasts.insert(tenant, meta::last_id(&*truth, tenant)?);
+            lasts.insert(tenant, meta::last_id(&*store, tenant)?);
         }
         let mut batch = Batch::new();
         let mut from = Vec::new();
-        while let Some((shard, dim)) = next_shard(&*truth, &from)? {
+        while let Some((shard, dim)) = next_shard(&*store, &from)? {
             from = shard.end();
             let last = lasts.entry(shard.tenant).or_default();
             *last = shard.collection.max(*last);
@@ -164,19 +164,19 @@ impl Database {
                 fields: Vec::new(),
                 more: Default::default(),
             });
-            restore_fields(&*truth, shard, &mut meta)?;
+            restore_fields(&*store, shard, &mut meta)?;
             batch.put(Table::Catalog, meta_key(shard.tenant, &meta.name), meta::encode(&meta));
         }
         lasts.into_iter().for_each(|(tenant, last)| meta::put_last_id(&mut batch, tenant, last));
-        let position = truth.write(batch)?;
-        Ok(truth.sync(position)?)
+        let position = store.write(batch)?;
+        Ok(store.sync(position)?)
     }
 }
 
 /// Makes ids, records, vectors and counters of a collection agree again. Returns how many records are missing.
 fn mend_collection(core: &Core) -> Result<u64> {
     let shard = core.shard;
-    let truth = core.shared.truth()?;
+    let store = core.shared.store()?;
     let mut writer = core.writer.lock();
     // The row of each id, and what its tenant's limit counts for it.
     let mut newest: HashMap<String, (u64, u64)> = HashMap::new();
@@ -186,13 +186,13 @@ fn mend_collection(core: &Core) -> Result<u64> {
     let mut batch = Batch::new();
     let fields = &known.fields;
     let mut counted = Counters { next_row: writer.counters.next_row, ..Counters::default() };
-    core.each_row(&*core.shared.truth()?, Table::Records, &mut |row, bytes| {
+    core.each_row(&*core.shared.store()?, Table::Records, &mut |row, bytes| {
         counted.next_row = counted.next_row.max(row + 1);
         let stored = Row::decode(bytes)?;
         schema.observe(&stored.payload()?);
         let mut row_bytes = stored.id.len() + bytes.len();
         for field in fields.iter() {
-            match truth.get(Table::Vectors, &field.key(shard, row))? {
+            match store.get(Table::Vectors, &field.key(shard, row))? {
                 Some(vector) => {
                     row_bytes += vector.len();
                     *counted.of_field_mut(field.id) += 1;
@@ -207,7 +207,7 @@ fn mend_collection(core: &Core) -> Result<u64> {
         if let Some((older, _)) = newest.insert(stored.id, (row, row_bytes as u64)) {
             for field in fields.iter() {
                 let key = field.key(shard, older);
-                *counted.of_field_mut(field.id) -= u64::from(truth.get(Table::Vectors, &key)?.is_some());
+                *counted.of_field_mut(field.id) -= u64::from(store.get(Table::Vectors, &key)?.is_some());
                 batch.delete(Table::Vectors, key);
             }
             batch.delete(Table::Records, shard.number_key(older));
@@ -217,7 +217,7 @@ fn mend_collection(core: &Core) -> Result<u64> {
     for (id, (row, _)) in &newest {
         batch.put(Table::Ids, shard.key(id.as_bytes()), row.to_be_bytes().to_vec());
     }
-    truth.scan(Table::Ids, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, _| {
+    store.scan(Table::Ids, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, _| {
         let id = String::from_utf8_lossy(Shard::suffix(key));
         if !newest.contains_key(id.as_ref()) {
             batch.delete(Table::Ids, key.to_vec());
@@ -234,19 +234,19 @@ fn mend_collection(core: &Core) -> Result<u64> {
     }
     // The log may reach further than counters that were lost. None of it is to be replayed: the indexes are rebuilt.
     let mut sequence = writer.counters.sequence;
-    truth.scan(Table::Log, &shard.prefix(), &shard.end(), Direction::Reverse, &mut |key, _| {
+    store.scan(Table::Log, &shard.prefix(), &shard.end(), Direction::Reverse, &mut |key, _| {
         sequence = sequence.max(row_of(key));
         ControlFlow::Break(())
     })?;
-    nuthatch_truth::trim_changes(&mut batch, shard, sequence);
+    nuthatch_store::trim_changes(&mut batch, shard, sequence);
     let before = writer.counters.rows;
     let bytes = if core.tenant.is_default() { 0 } else { bytes };
     let counters = Counters { sequence: sequence + 1, rows: newest.len() as u64, bytes, ..counted };
-    nuthatch_truth::append_change(&mut batch, shard, counters.sequence, Change::default().encode());
+    nuthatch_store::append_change(&mut batch, shard, counters.sequence, Change::default().encode());
     batch.put(Table::Catalog, shard.key(COUNTERS), meta::encode(&counters));
     batch.put(Table::Catalog, shard.key(SCHEMA), schema.to_bytes());
-    let position = truth.write(batch)?;
-    truth.sync(position)?;
+    let position = store.write(batch)?;
+    store.sync(position)?;
     core.learn(&mut writer, Known { schema, ..Known::clone(&known) });
     core.state.write().sequence = counters.sequence;
     let lost = before.saturating_sub(counters.rows);
@@ -266,9 +266,9 @@ fn rewrite_identity(root: &Path) -> Result<()> {
 }
 
 /// The shard of the first key of a table at or after `from`.
-fn first_shard(truth: &dyn Reader, table: Table, from: &[u8]) -> Result<Option<Shard>> {
+fn first_shard(store: &dyn Reader, table: Table, from: &[u8]) -> Result<Option<Shard>> {
     let mut found = None;
-    truth.scan(table, from, &[], Direction::Forward, &mut |key, _| {
+    store.scan(table, from, &[], Direction::Forward, &mut |key, _| {
         found = Shard::of(key);
         ControlFlow::Break(())
     })?;
@@ -276,10 +276,10 @@ fn first_shard(truth: &dyn Reader, table: Table, from: &[u8]) -> Result<Option<S
 }
 
 /// The first shard at or after `from` that has records, and the dimension of its first vector.
-fn next_shard(truth: &dyn Reader, from: &[u8]) -> Result<Option<(Shard, Option<usize>)>> {
-    let Some(shard) = first_shard(truth, Table::Records, from)? else { return Ok(None) };
+fn next_shard(store: &dyn Reader, from: &[u8]) -> Result<Option<(Shard, Option<usize>)>> {
+    let Some(shard) = first_shard(store, Table::Records, from)? else { return Ok(None) };
     let mut dim = None;
-    truth.scan(Table::Vectors, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, vector| {
+    store.scan(Table::Vectors, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, vector| {
         dim = Field::number_of(key).is_none().then_some(vector.len() / 4);
         ControlFlow::Break(())
     })?;
@@ -287,11 +287,11 @@ fn next_shard(truth: &dyn Reader, from: &[u8]) -> Result<Option<(Shard, Option<u
 }
 
 /// Adds the named fields that have vectors but are in no catalog entry: their numbers must not be given to others.
-fn restore_fields(truth: &dyn Reader, shard: Shard, meta: &mut Meta) -> Result<()> {
+fn restore_fields(store: &dyn Reader, shard: Shard, meta: &mut Meta) -> Result<()> {
     let mut from = shard.prefix().to_vec();
     loop {
         let mut found = None;
-        truth.scan(Table::Vectors, &from, &shard.end(), Direction::Forward, &mut |key, vector| {
+        store.scan(Table::Vectors, &from, &shard.end(), Direction::Forward, &mut |key, vector| {
             found = Some((Field::number_of(key).unwrap_or(UNNAMED), vector.len() / 4));
             ControlFlow::Break(())
         })?;

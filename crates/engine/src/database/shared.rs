@@ -1,4 +1,4 @@
-//! What all collections of a database share: the truth, the cache, the budget, the lock.
+//! What all collections of a database share: the store, the cache, the budget, the lock.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nuthatch_embed::Embedder;
 use nuthatch_segment::BlockCache;
-use nuthatch_truth::{Damage, Direction, Embedded, OwnedSnapshot, Reader, Table, TruthError, Visit, verify_small};
+use nuthatch_store::{Damage, Direction, Embedded, OwnedSnapshot, Reader, StoreError, Table, Visit, verify_small};
 use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard};
 
 use crate::collection::Core;
@@ -38,11 +38,11 @@ pub(crate) struct Shared {
     pub options: Options,
     pub budget: Budget,
     /// `None` once closed. Readers share it; closing waits for them.
-    truth: RwLock<Option<Arc<Embedded>>>,
+    store: RwLock<Option<Arc<Embedded>>>,
     /// Shared by a write to one collection or keyspace, from reading what it replaces until searches see it; held alone by what
     /// concerns several: batches over them, snapshots, transactions.
     pub commit: RwLock<()>,
-    /// Damage seen before opening that the truth has put right itself since; for the doctor to tell.
+    /// Damage seen before opening that the store has put right itself since; for the doctor to tell.
     pub noticed: Vec<Damage>,
     /// The default tenant's handle of the cache; of others, [`Self::cache_of`].
     pub cache: Arc<BlockCache>,
@@ -60,7 +60,7 @@ pub(crate) struct Shared {
     closed: AtomicBool,
     /// Somebody called since background work last looked.
     pub used: AtomicBool,
-    /// Much was deleted at once: the truth is worth tidying.
+    /// Much was deleted at once: the store is worth tidying.
     pub shrunk: AtomicBool,
     pub gauge: Gauge,
     pub hurry: Hurry,
@@ -95,14 +95,14 @@ pub(crate) struct Signal {
     pub merge_error: Option<Error>,
 }
 
-/// The truth as it is at each call: nothing is held between two of them, so closing waits for a read and no longer.
+/// The store as it is at each call: nothing is held between two of them, so closing waits for a read and no longer.
 impl Reader for Shared {
-    fn get(&self, table: Table, key: &[u8]) -> nuthatch_truth::Result<Option<Vec<u8>>> {
-        self.open_truth()?.get(table, key)
+    fn get(&self, table: Table, key: &[u8]) -> nuthatch_store::Result<Option<Vec<u8>>> {
+        self.open_store()?.get(table, key)
     }
 
-    fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> nuthatch_truth::Result<Vec<Option<Vec<u8>>>> {
-        self.open_truth()?.multi_get(table, keys)
+    fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> nuthatch_store::Result<Vec<Option<Vec<u8>>>> {
+        self.open_store()?.multi_get(table, keys)
     }
 
     fn scan(
@@ -112,12 +112,12 @@ impl Reader for Shared {
         to: &[u8],
         direction: Direction,
         visit: &mut Visit<'_>,
-    ) -> nuthatch_truth::Result<()> {
-        self.open_truth()?.scan(table, from, to, direction, visit)
+    ) -> nuthatch_store::Result<()> {
+        self.open_store()?.scan(table, from, to, direction, visit)
     }
 
-    fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> nuthatch_truth::Result<()> {
-        self.open_truth()?.scan_once(table, from, to, visit)
+    fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> nuthatch_store::Result<()> {
+        self.open_store()?.scan_once(table, from, to, visit)
     }
 }
 
@@ -132,13 +132,13 @@ impl Shared {
             None => FolderLock::take(root, &options.program)?,
         };
         crate::backup::remove_leftovers(&folder)?;
-        let noticed = verify_small(&folder.truth())?;
-        let truth = Embedded::open(&folder.truth(), budget.truth)?;
+        let noticed = verify_small(&folder.store())?;
+        let store = Embedded::open(&folder.store(), budget.store)?;
         let default_tenant = Tenant::new(DEFAULT, String::new(), TenantLimits::default());
         Ok(Self {
             cache: BlockCache::new(budget.block_cache_bytes),
             caches: Mutex::default(),
-            truth: RwLock::new(Some(Arc::new(truth))),
+            store: RwLock::new(Some(Arc::new(store))),
             commit: RwLock::default(),
             noticed,
             folder,
@@ -169,20 +169,20 @@ impl Shared {
         })
     }
 
-    /// The truth, unless the database is closed.
-    pub fn truth(&self) -> Result<MappedRwLockReadGuard<'_, Embedded>> {
-        Ok(self.open_truth()?)
+    /// The store, unless the database is closed.
+    pub fn store(&self) -> Result<MappedRwLockReadGuard<'_, Embedded>> {
+        Ok(self.open_store()?)
     }
 
-    fn open_truth(&self) -> nuthatch_truth::Result<MappedRwLockReadGuard<'_, Embedded>> {
+    fn open_store(&self) -> nuthatch_store::Result<MappedRwLockReadGuard<'_, Embedded>> {
         // Recursive: a call that reads inside another must not wait for a close that waits for it.
-        RwLockReadGuard::try_map(self.truth.read_recursive(), Option::as_deref).map_err(|_| TruthError::Closed)
+        RwLockReadGuard::try_map(self.store.read_recursive(), Option::as_deref).map_err(|_| StoreError::Closed)
     }
 
-    /// A view of the truth as it is now.
+    /// A view of the store as it is now.
     pub fn owned_snapshot(&self) -> Result<OwnedSnapshot> {
-        let truth = self.truth.read_recursive().clone();
-        Ok(truth.ok_or_else(Error::closed)?.owned_snapshot())
+        let store = self.store.read_recursive().clone();
+        Ok(store.ok_or_else(Error::closed)?.owned_snapshot())
     }
 
     pub fn check_open(&self) -> Result<()> {
@@ -397,7 +397,7 @@ impl Shared {
         }
         let outcome = self.settle();
         self.snapshots.close(); // each holds the store open
-        *self.truth.write() = None;
+        *self.store.write() = None;
         self.collections.lock().clear();
         self.spaces.lock().clear();
         self.cache.clear();
@@ -412,9 +412,9 @@ impl Shared {
                 core.flush()?;
             }
         }
-        let Some(truth) = &*self.truth.read_recursive() else { return Ok(()) };
-        truth.flush()?;
-        Ok(truth.record_checksums()?)
+        let Some(store) = &*self.store.read_recursive() else { return Ok(()) };
+        store.flush()?;
+        Ok(store.record_checksums()?)
     }
 
     /// A place where tests that kill the process want to be hit: widened by the environment, free otherwise.

@@ -89,17 +89,17 @@ impl Database {
             files.iter().filter(|(path, _)| path.starts_with(part)).map(|(_, file)| file.bytes).sum::<u64>()
         };
         let disk = DiskStats {
-            truth_bytes: bytes_below(&folder.truth()),
+            truth_bytes: bytes_below(&folder.store()),
             indexes_bytes: bytes_below(&folder.indexes()),
             quarantine_bytes: bytes_below(&folder.quarantine()),
             total_bytes: bytes_below(folder.root()),
         };
-        let truth = shared.truth()?.memory()?;
+        let store = shared.store()?.memory()?;
         let mut memory = MemoryStats {
             budget_bytes: shared.options.memory_budget_bytes,
-            truth_cache_bytes: truth.cache_bytes,
-            truth_write_buffer_bytes: truth.write_buffer_bytes,
-            truth_table_reader_bytes: truth.table_reader_bytes,
+            truth_cache_bytes: store.cache_bytes,
+            truth_write_buffer_bytes: store.write_buffer_bytes,
+            truth_table_reader_bytes: store.table_reader_bytes,
             block_cache_bytes: shared.cache.resident_bytes(),
             answer_bytes: shared.answers.held_bytes(),
             embedder_bytes: shared.embedder_bytes(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use nuthatch_truth::{Batch, Position, Truth};
+use nuthatch_store::{Batch, Position, Store};
 use parking_lot::{Condvar, Mutex};
 
 use crate::database::Shared;
@@ -33,9 +33,9 @@ impl Syncer {
 }
 
 impl Shared {
-    /// The one door to the truth for everything that is written. Not durable yet: see [`make_durable`](Self::make_durable).
+    /// The one door to the store for everything that is written. Not durable yet: see [`make_durable`](Self::make_durable).
     pub(crate) fn write(&self, batch: Batch) -> Result<Position> {
-        Ok(self.truth()?.write(batch)?)
+        Ok(self.store()?.write(batch)?)
     }
 
     /// Returns when a write has survived what the durability promises.
@@ -46,7 +46,7 @@ impl Shared {
                 self.syncer.changed.notify_all();
                 Ok(())
             }
-            Durability::Commit | Durability::Interval => Ok(self.truth()?.sync(position)?),
+            Durability::Commit | Durability::Interval => Ok(self.store()?.sync(position)?),
             Durability::Os => Ok(()),
         }
     }
@@ -74,8 +74,8 @@ fn run(shared: &Shared) {
             }
         }
         // When it fails, the store has stopped, and every later call says why.
-        if let Ok(truth) = shared.truth() {
-            truth.sync_all().ok();
+        if let Ok(store) = shared.store() {
+            store.sync_all().ok();
         }
     }
 }

@@ -117,8 +117,8 @@ impl Shelf for Collection {
     }
 
     fn vectors(&self, ids: Vec<String>) -> Result<Vec<Option<Vec<f32>>>> {
-        let (truth, fields) = (self.core.shared.truth()?, self.core.fields());
-        let vector = |id| Ok(self.core.vector_of(&*truth, fields.unnamed(), id)?.and_then(|(_, vector)| vector));
+        let (store, fields) = (self.core.shared.store()?, self.core.fields());
+        let vector = |id| Ok(self.core.vector_of(&*store, fields.unnamed(), id)?.and_then(|(_, vector)| vector));
         ids.iter().map(|id| vector(id)).collect()
     }
 

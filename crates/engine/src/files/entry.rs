@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use nuthatch_truth::{Direction, Reader, Shard, Table};
+use nuthatch_store::{Direction, Reader, Shard, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::collection::{Collection, Core, WriteSet};
@@ -113,7 +113,7 @@ impl Core {
     }
 
     pub(crate) fn file_entry(&self, path: &str) -> Result<Option<FileEntry>> {
-        let stored = self.shared.truth()?.get(Table::Files, &self.shard.key(path.as_bytes()))?;
+        let stored = self.shared.store()?.get(Table::Files, &self.shard.key(path.as_bytes()))?;
         stored.as_deref().map(FileEntry::decode).transpose()
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nuthatch_truth::Batch;
+use nuthatch_store::Batch;
 
 use crate::Result;
 use crate::graph::node::check_id;
@@ -92,7 +92,7 @@ impl Graph {
                 let _commit = space.shared.commit.write();
                 space.check_open()?;
                 let removal = Removal::of(
-                    &Live { space, reader: &*space.shared.truth()? },
+                    &Live { space, reader: &*space.shared.store()? },
                     ids.iter().map(String::as_str),
                     edges_max,
                 )?;
@@ -146,7 +146,7 @@ mod tests {
             .chain([Edge::new("hub", "to", "hub"), Edge::new(leaf(1), "to", leaf(2))])
             .collect();
         graph.put_edges(&edges).unwrap();
-        let before = db.inner.shared.truth().unwrap();
+        let before = db.inner.shared.store().unwrap();
         let first = Removal::of(&Live { space: &graph.keyspace.space, reader: &*before }, ["hub"], 7).unwrap();
         assert!(!first.is_whole && first.gone == NodesDeleted { nodes: 0, edges: 7 } && first.keys.len() == 14);
         drop(before);

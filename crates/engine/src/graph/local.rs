@@ -1,6 +1,6 @@
 //! Opening and reading a graph in the process that holds the folder.
 
-use nuthatch_truth::Truth;
+use nuthatch_store::Store;
 
 use crate::Result;
 use crate::database::Database;
@@ -59,7 +59,7 @@ impl Graph {
     fn read<T>(&self, read: impl FnOnce(&Live<'_>) -> Result<T>) -> Result<T> {
         let space = &*self.keyspace.space;
         space.check_open()?;
-        let truth = space.shared.truth()?;
-        read(&Live { space, reader: &*truth.snapshot() })
+        let store = space.shared.store()?;
+        read(&Live { space, reader: &*store.snapshot() })
     }
 }

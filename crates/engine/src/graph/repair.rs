@@ -1,8 +1,8 @@
-//! Making what is left of a graph agree again, after the truth has lost a part.
+//! Making what is left of a graph agree again, after the store has lost a part.
 
 use std::ops::ControlFlow;
 
-use nuthatch_truth::{Batch, Direction, Reader, Shard, Table};
+use nuthatch_store::{Batch, Direction, Reader, Shard, Table};
 
 use crate::Result;
 use crate::database::Shared;

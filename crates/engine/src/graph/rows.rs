@@ -1,6 +1,6 @@
 //! Whatever rows of a graph are read of: the live state, a snapshot, or a transaction with its own writes.
 
-use nuthatch_truth::Reader;
+use nuthatch_store::Reader;
 
 use crate::Result;
 use crate::kv::{KeyPage, KeyScan, Space};

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use nuthatch_truth::{Batch, Direction, Extent, Reader, Shard, Table};
+use nuthatch_store::{Batch, Direction, Extent, Reader, Shard, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::collection::meta::{self, COUNTERS};
@@ -92,7 +92,7 @@ impl Database {
         let tenant = &self.tenant;
         let _catalog = shared.catalog.lock();
         let key = meta_key(tenant.number, name);
-        let Some(meta) = meta::read::<Meta>(&*shared.truth()?, &key)? else { return Ok(false) };
+        let Some(meta) = meta::read::<Meta>(&*shared.store()?, &key)? else { return Ok(false) };
         kind.check(name, meta.kind)?;
         let position = {
             let _commit = shared.commit.write();
@@ -142,7 +142,7 @@ impl Shared {
         if let Some(space) = known()? {
             return Ok(space);
         }
-        let stored: Option<Meta> = meta::read(&*self.truth()?, &meta_key(tenant.number, name))?;
+        let stored: Option<Meta> = meta::read(&*self.store()?, &meta_key(tenant.number, name))?;
         let meta = match stored {
             Some(meta) => meta,
             None if create => self.create_keyspace(tenant.number, name, kind)?,
@@ -158,7 +158,7 @@ impl Shared {
         if kind == Kind::Graph {
             self.folder.raise_format(FORMAT_OF_GRAPHS)?;
         }
-        let meta = Meta::new(meta::last_id(&*self.truth()?, tenant)? + 1, kind);
+        let meta = Meta::new(meta::last_id(&*self.store()?, tenant)? + 1, kind);
         let mut batch = Batch::new();
         batch.put(Table::Catalog, meta_key(tenant, name), meta::encode(&meta));
         meta::put_last_id(&mut batch, tenant, meta.id);
@@ -169,7 +169,7 @@ impl Shared {
 
     /// A tenant's keyspaces of all kinds, by name.
     pub(crate) fn keyspaces(&self, tenant: u32) -> Result<Vec<Listed>> {
-        keyspaces(&*self.truth()?, tenant)
+        keyspaces(&*self.store()?, tenant)
     }
 
     /// Names of a tenant's keyspaces of one kind, sorted.
@@ -188,10 +188,10 @@ impl Shared {
     pub(crate) fn sweep_all_expired(self: &Arc<Self>, extent: Extent) -> Result<()> {
         let (mut from, to) = extent.bounds();
         let names: HashMap<u32, String> =
-            records(&*self.truth()?)?.into_iter().map(|(name, record)| (record.id, name)).collect();
+            records(&*self.store()?)?.into_iter().map(|(name, record)| (record.id, name)).collect();
         loop {
             let mut found = None;
-            self.truth()?.scan(Table::Expiry, &from, &to, Direction::Forward, &mut |key, _| {
+            self.store()?.scan(Table::Expiry, &from, &to, Direction::Forward, &mut |key, _| {
                 found = Shard::of(key);
                 ControlFlow::Break(())
             })?;

@@ -1,6 +1,6 @@
 //! What a keyspace holds, written along with every batch where the tenant has limits.
 
-use nuthatch_truth::{Batch, Position, Table};
+use nuthatch_store::{Batch, Position, Table};
 use parking_lot::MutexGuard;
 
 use crate::Result;

@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use nuthatch_truth::{Batch, Direction, Reader, Shard, Table};
+use nuthatch_store::{Batch, Direction, Reader, Shard, Table};
 
 use crate::Result;
 use crate::kv::value::{Body, Stored};
@@ -26,10 +26,10 @@ impl Space {
             if self.check_open().is_err() {
                 break;
             }
-            let truth = self.shared.truth()?;
+            let store = self.shared.store()?;
             let mut due = Vec::new();
             let mut next = NEVER;
-            truth.scan(Table::Expiry, &self.shard.prefix(), &self.shard.end(), Direction::Forward, &mut |key, _| {
+            store.scan(Table::Expiry, &self.shard.prefix(), &self.shard.end(), Direction::Forward, &mut |key, _| {
                 let suffix = Shard::suffix(key);
                 let at = suffix.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
                 if at > now || due.len() == SWEPT_AT_ONCE {
@@ -44,7 +44,7 @@ impl Space {
             for (at, key) in due {
                 batch.delete(Table::Expiry, self.expiry_key(at, &key));
                 let full = self.shard.key(&key);
-                let Some(stored) = truth.get(Table::Kv, &full)?.map(Stored::decode).transpose()? else { continue };
+                let Some(stored) = store.get(Table::Kv, &full)?.map(Stored::decode).transpose()? else { continue };
                 // It may have been written again since, to live longer or for ever.
                 if stored.expires_at_ms != Some(at) {
                     continue;

@@ -19,7 +19,7 @@ mod write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use nuthatch_truth::{Direction, Reader, Shard, Table};
+use nuthatch_store::{Direction, Reader, Shard, Table};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -98,10 +98,10 @@ impl Space {
         let shard = tenant.shard(id);
         let counters: Counters = meta::read(&*shared, &shard.key(COUNTERS))?.unwrap_or_default();
         let (expires, last_large) = {
-            let truth = shared.truth()?;
+            let store = shared.store()?;
             let outermost = |table, direction| -> Result<Option<Vec<u8>>> {
                 let mut found = None;
-                truth.scan(table, &shard.prefix(), &shard.end(), direction, &mut |key, _| {
+                store.scan(table, &shard.prefix(), &shard.end(), direction, &mut |key, _| {
                     found = Some(Shard::suffix(key).to_vec());
                     std::ops::ControlFlow::Break(())
                 })?;

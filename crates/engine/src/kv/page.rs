@@ -4,7 +4,7 @@ use std::ops::{Bound, ControlFlow};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use nuthatch_truth::{Direction, Reader, Shard, Table};
+use nuthatch_store::{Direction, Reader, Shard, Table};
 
 use crate::database::{Room, in_memory, in_the_end};
 use crate::kv::Space;

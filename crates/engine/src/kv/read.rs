@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use nuthatch_truth::{Direction, Reader, Table, Truth};
+use nuthatch_store::{Direction, Reader, Store, Table};
 
 use crate::database::{Room, in_memory, in_the_end};
 use crate::kv::page::{KeyPage, KeyScan};
@@ -33,35 +33,35 @@ impl Keyspace {
     /// The values of several keys, in their order, as of one moment.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         self.space.check_open()?;
-        let truth = self.space.shared.truth()?;
-        self.space.multi_get(&*truth.snapshot(), keys, self.space.now_ms(), &mut self.space.shared.room())
+        let store = self.space.shared.store()?;
+        self.space.multi_get(&*store.snapshot(), keys, self.space.now_ms(), &mut self.space.shared.room())
     }
 
     /// The values of several keys with when they expire, in their order, as of one moment.
     pub fn entries<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Entry>>> {
         self.space.check_open()?;
-        let truth = self.space.shared.truth()?;
+        let store = self.space.shared.store()?;
         if let [key] = keys {
             // One read is of one moment by itself, unless its value lies elsewhere.
-            match self.space.stored(&*truth, key.as_ref(), self.space.now_ms())? {
+            match self.space.stored(&*store, key.as_ref(), self.space.now_ms())? {
                 Some(Stored { body: Body::Large { .. }, .. }) => {}
-                found => return Ok(vec![found.map(|stored| self.space.entry_of(&*truth, stored)).transpose()?]),
+                found => return Ok(vec![found.map(|stored| self.space.entry_of(&*store, stored)).transpose()?]),
             }
         }
-        self.space.entries(&*truth.snapshot(), keys, self.space.now_ms(), &mut self.space.shared.room())
+        self.space.entries(&*store.snapshot(), keys, self.space.now_ms(), &mut self.space.shared.room())
     }
 
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.space.check_open()?;
-        let truth = self.space.shared.truth()?;
-        Ok(self.space.stored(&*truth, key.as_ref(), self.space.now_ms())?.is_some())
+        let store = self.space.shared.store()?;
+        Ok(self.space.stored(&*store, key.as_ref(), self.space.now_ms())?.is_some())
     }
 
     /// How long a key has to live: `None` when it is not there, `Some(None)` when it never expires.
     pub fn expires_in(&self, key: impl AsRef<[u8]>) -> Result<Option<Option<Duration>>> {
         self.space.check_open()?;
         let now = self.space.now_ms();
-        let stored = self.space.stored(&*self.space.shared.truth()?, key.as_ref(), now)?;
+        let stored = self.space.stored(&*self.space.shared.store()?, key.as_ref(), now)?;
         Ok(stored.map(|stored| stored.expires_at_ms.map(|at| Duration::from_millis(at - now))))
     }
 
@@ -71,18 +71,18 @@ impl Keyspace {
     /// `Invalid` for a limit of 0 or over 10,000, or a cursor that is none.
     pub fn scan(&self, scan: &KeyScan) -> Result<KeyPage> {
         self.space.check_open()?;
-        let truth = self.space.shared.truth()?;
-        self.space.page(&*truth.snapshot(), scan, self.space.now_ms(), &mut self.space.shared.room())
+        let store = self.space.shared.store()?;
+        self.space.page(&*store.snapshot(), scan, self.space.now_ms(), &mut self.space.shared.room())
     }
 
     /// About how many keys begin with `prefix`: exact up to 10,000, from the sizes of files beyond. Keys that have expired and
     /// those that were deleted lately may still count.
     pub fn count_estimate(&self, prefix: impl AsRef<[u8]>) -> Result<u64> {
         self.space.check_open()?;
-        let truth = self.space.shared.truth()?;
+        let store = self.space.shared.store()?;
         let Some((from, to)) = KeyScan::prefix(prefix.as_ref()).bounds(self.space.shard)? else { return Ok(0) };
         let mut counted = 0;
-        truth.scan(Table::Kv, &from, &to, Direction::Forward, &mut |_, _| {
+        store.scan(Table::Kv, &from, &to, Direction::Forward, &mut |_, _| {
             counted += 1;
             match counted > COUNTED_KEYS {
                 true => ControlFlow::Break(()),
@@ -95,11 +95,11 @@ impl Keyspace {
         let (keys, bytes) = match self.space.counted_keys() {
             // Nothing of what is another tenant's goes into the estimate.
             Some(keys) => {
-                (keys, truth.approximate_bytes(Table::Kv, &self.space.shard.prefix(), &self.space.shard.end()))
+                (keys, store.approximate_bytes(Table::Kv, &self.space.shard.prefix(), &self.space.shard.end()))
             }
-            None => truth.table_estimate(Table::Kv)?,
+            None => store.table_estimate(Table::Kv)?,
         };
-        let share = truth.approximate_bytes(Table::Kv, &from, &to) as f64 / bytes.max(1) as f64;
+        let share = store.approximate_bytes(Table::Kv, &from, &to) as f64 / bytes.max(1) as f64;
         Ok(counted.max((keys as f64 * share.min(1.0)) as u64))
     }
 }
@@ -110,13 +110,13 @@ impl Space {
     }
 
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let truth = self.shared.truth()?;
-        match self.stored(&*truth, key, self.now_ms())? {
+        let store = self.shared.store()?;
+        match self.stored(&*store, key, self.now_ms())? {
             None => Ok(None),
             Some(Stored { body: Body::Inline(value), .. }) => Ok(Some(value)),
             // Its bytes lie elsewhere, and may be replaced between two reads: both as of one moment.
             Some(_) => {
-                let snapshot = truth.snapshot();
+                let snapshot = store.snapshot();
                 let Some(stored) = self.stored(&*snapshot, key, self.now_ms())? else { return Ok(None) };
                 let mut room = self.shared.room();
                 room.holds(stored.body.bytes(), stored.body.bytes())?;
@@ -128,8 +128,8 @@ impl Space {
     /// What is stored for a key, if that is in memory; `None` where it is not.
     pub(crate) fn at_hand(&self, key: &[u8]) -> Result<Option<Option<LivingValue>>> {
         self.check_open()?;
-        let truth = self.shared.truth()?;
-        let (reader, now_ms) = (truth.at_hand(), self.now_ms());
+        let store = self.shared.store()?;
+        let (reader, now_ms) = (store.at_hand(), self.now_ms());
         Ok(match reader.unless_missed(self.stored(&reader, key, now_ms))? {
             Some(None) => Some(None),
             Some(Some(Stored { body: Body::Inline(value), expires_at_ms })) => {

@@ -1,9 +1,9 @@
-//! Making what is left of the keyspaces agree again, after the truth has lost a part.
+//! Making what is left of the keyspaces agree again, after the store has lost a part.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
-use nuthatch_truth::{Batch, Direction, Reader, Shard, Table};
+use nuthatch_store::{Batch, Direction, Reader, Shard, Table};
 
 use crate::Result;
 use crate::collection::meta::{self, COUNTERS};

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use nuthatch_truth::{Batch, Reader, Table};
+use nuthatch_store::{Batch, Reader, Table};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::kv::page::KeyScan;
@@ -112,10 +112,10 @@ impl Keyspace {
             let _commit = space.shared.commit.read();
             space.check_open()?;
             let _keys = space.lock(ops.iter().map(KvOp::key));
-            let truth = space.shared.truth()?;
+            let store = space.shared.store()?;
             let mut there = Vec::new();
             for op in ops {
-                if space.stored(&*truth, op.key(), space.now_ms())?.is_some() {
+                if space.stored(&*store, op.key(), space.now_ms())?.is_some() {
                     there.push(op);
                 }
             }
@@ -139,7 +139,7 @@ impl Keyspace {
                 let _commit = space.shared.commit.write();
                 space.check_open()?;
                 let room = &mut space.shared.room_at_once();
-                let page = space.page(&*space.shared.truth()?, &scan, 0, room)?; // 0: what has expired, too
+                let page = space.page(&*space.shared.store()?, &scan, 0, room)?; // 0: what has expired, too
                 if page.entries.is_empty() {
                     return Ok(deleted);
                 }
@@ -256,10 +256,10 @@ impl Keyspace {
             let _commit = space.shared.commit.read();
             space.check_open()?;
             let _key = space.lock(std::iter::once(key));
-            let truth = space.shared.truth()?;
+            let store = space.shared.store()?;
             let now = space.now_ms();
-            let stored = space.stored(&*truth, key, now)?;
-            let old = stored.map(|stored| space.entry_of(&*truth, stored)).transpose()?;
+            let stored = space.stored(&*store, key, now)?;
+            let old = stored.map(|stored| space.entry_of(&*store, stored)).transpose()?;
             let (op, outcome) = change(now, old)?;
             let Some(op) = op else { return Ok(outcome) };
             let mut batch = Batch::new();
@@ -347,7 +347,7 @@ impl Space {
 
     /// What the stored value of a key has left in other tables goes with it. Says what was counted for it, if it was there.
     fn stage_removal(&self, batch: &mut Batch, key: &[u8]) -> Result<Option<u64>> {
-        let Some(old) = self.shared.truth()?.get(Table::Kv, &self.shard.key(key))? else { return Ok(None) };
+        let Some(old) = self.shared.store()?.get(Table::Kv, &self.shard.key(key))? else { return Ok(None) };
         let old = Stored::decode(old)?;
         let counted = old.counted_bytes(key.len());
         if let Some(at) = old.expires_at_ms {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use nuthatch_embed::{EmbedError, Embedder};
-use nuthatch_truth::Shard;
+use nuthatch_store::Shard;
 use serde::Serialize;
 
 use crate::Result;
@@ -230,7 +230,7 @@ impl Answering<'_> {
 
     /// The answer of a write that was found done. It was not answered before, so its sync may not have happened.
     pub fn once_more(&self, answer: &impl Serialize) -> Result<Encoded> {
-        self.db.inner.shared.truth()?.sync_all()?;
+        self.db.inner.shared.store()?.sync_all()?;
         Encoded::of(answer)
     }
 
@@ -316,9 +316,9 @@ mod tests {
     use crate::process::wire::{Bytes, OptionsAsk};
     use crate::record::Record;
 
-    /// Asks as a lane does that has found another holder: with what the truth has stored of it.
+    /// Asks as a lane does that has found another holder: with what the store has stored of it.
     fn ask<T: serde::de::DeserializeOwned>(db: &Database, number: u64, request: &Request) -> T {
-        let receipt = Receipt::read(&db.inner.shared.truth().unwrap(), "lane").unwrap();
+        let receipt = Receipt::read(&db.inner.shared.store().unwrap(), "lane").unwrap();
         let limits = Limits::default();
         let mut answering = Answering {
             db,
@@ -391,17 +391,17 @@ mod tests {
     #[test]
     fn receipts_are_kept_until_their_lane_says_goodbye() {
         let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
-        let truth = db.inner.shared.truth().unwrap();
+        let store = db.inner.shared.store().unwrap();
         let write = |lane: &str| {
-            let mut batch = nuthatch_truth::Batch::new();
+            let mut batch = nuthatch_store::Batch::new();
             Receipt::put(&mut batch, lane, 1, Done::default());
-            nuthatch_truth::Truth::write(&*truth, batch).unwrap();
+            nuthatch_store::Store::write(&*store, batch).unwrap();
         };
         write("one");
         write("two");
-        Receipt::forget(&truth, "one").unwrap();
-        Receipt::forget_old(&truth).unwrap();
-        assert!(Receipt::read(&truth, "one").unwrap().is_none());
-        assert!(Receipt::read(&truth, "two").unwrap().is_some());
+        Receipt::forget(&store, "one").unwrap();
+        Receipt::forget_old(&store).unwrap();
+        assert!(Receipt::read(&store, "one").unwrap().is_none());
+        assert!(Receipt::read(&store, "two").unwrap().is_some());
     }
 }

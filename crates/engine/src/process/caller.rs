@@ -1,13 +1,13 @@
 //! On whose behalf a thread of the holder works: whose embedder a call uses, and whose receipt a write carries.
 //!
 //! Kept with the thread rather than handed down, because it concerns the two ends of a call alone: the request that came in,
-//! and the batch that goes to the truth. Threads that nobody set it for work for the holder itself.
+//! and the batch that goes to the store. Threads that nobody set it for work for the holder itself.
 //!
 //! **Invariant:** it is set for one request, on the thread that answers it, and gone after it, whatever became of the request.
 
 use std::cell::RefCell;
 
-use nuthatch_truth::Batch;
+use nuthatch_store::Batch;
 
 use crate::EmbedderChoice;
 use crate::process::receipt::{Done, Receipt};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use nuthatch_truth::Damage;
+use nuthatch_store::Damage;
 
 use crate::backup::{self, BackupOptions, BackupReport, check_place};
 use crate::collection::{CollectionInfo, CollectionOptions};
@@ -66,7 +66,7 @@ impl Database {
     ///
     /// # Errors
     /// `Conflict` when whoever holds it does not share it, or runs another version, naming pid, program, since when and the
-    /// remedy; `Corrupt` when the truth is damaged, naming the file; `Invalid` for a folder of something else, a newer format, or
+    /// remedy; `Corrupt` when the store is damaged, naming the file; `Invalid` for a folder of something else, a newer format, or
     /// a budget under 32 MiB.
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
         options.check()?;
@@ -81,7 +81,7 @@ impl Database {
         Ok(Self { link: Route::new(Link::alone(db, options, true)) })
     }
 
-    /// Repairs a folder that nobody has open: writes a damaged identity file anew, lets the truth keep what can be read,
+    /// Repairs a folder that nobody has open: writes a damaged identity file anew, lets the store keep what can be read,
     /// removes what points at lost records, and rebuilds damaged indexes. Damaged files are kept in `quarantine/`.
     ///
     /// # Errors
@@ -418,7 +418,7 @@ impl Database {
 
     /// Everything that was written before, with whatever durability, is on the disk when this returns.
     pub fn sync(&self) -> Result<()> {
-        self.either(|db| Ok(db.inner.shared.truth()?.sync_all()?), || Request::Long(Long::Sync))
+        self.either(|db| Ok(db.inner.shared.store()?.sync_all()?), || Request::Long(Long::Sync))
     }
 
     pub(crate) fn now_ms(&self) -> Result<u64> {

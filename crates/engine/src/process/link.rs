@@ -429,7 +429,7 @@ fn answer_here(
         (None, None) => return Err(Error::internal("a request was lost before it was sent")),
     };
     let receipt = match &turn {
-        Some((lane, ..)) => Receipt::read(&*db.inner.shared.truth()?, lane)?,
+        Some((lane, ..)) => Receipt::read(&*db.inner.shared.store()?, lane)?,
         None => None,
     };
     let mut answering = Answering {

@@ -136,7 +136,7 @@ pub(crate) fn answer(answering: &mut Answering<'_>, long: Long) -> Result<Encode
         Long::Migration => Encoded::of(&db.migration()?),
         Long::Migrate => Encoded::of(&db.migrate()?),
         Long::MakeCollection(entry) => Encoded::of(&db.make_collection(&entry)?),
-        Long::Sync => Encoded::of(&db.inner.shared.truth()?.sync_all()?),
+        Long::Sync => Encoded::of(&db.inner.shared.store()?.sync_all()?),
     }
 }
 

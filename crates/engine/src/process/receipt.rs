@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use nuthatch_truth::{Batch, Direction, Embedded, Reader, Table, Truth};
+use nuthatch_store::{Batch, Direction, Embedded, Reader, Store, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::tenant::{DEFAULT, catalog_of};
@@ -87,31 +87,31 @@ impl Receipt {
         batch.put(Table::Catalog, key(lane), value);
     }
 
-    pub fn read(truth: &Embedded, lane: &str) -> Result<Option<Self>> {
-        truth.get(Table::Catalog, &key(lane))?.as_deref().map(Self::decode).transpose()
+    pub fn read(store: &Embedded, lane: &str) -> Result<Option<Self>> {
+        store.get(Table::Catalog, &key(lane))?.as_deref().map(Self::decode).transpose()
     }
 
     /// Removes a lane's receipt. Not worth a sync: a receipt that comes back is forgotten by age.
-    pub fn forget(truth: &Embedded, lane: &str) -> Result<()> {
+    pub fn forget(store: &Embedded, lane: &str) -> Result<()> {
         let mut batch = Batch::new();
         batch.delete(Table::Catalog, key(lane));
-        truth.write(batch)?;
+        store.write(batch)?;
         Ok(())
     }
 
     /// Removes the receipts that nobody will ask for.
-    pub fn forget_old(truth: &Embedded) -> Result<()> {
+    pub fn forget_old(store: &Embedded) -> Result<()> {
         let before = now() - KEPT.as_secs() as i64;
         let mut batch = Batch::new();
         let (from, to) = (catalog_of(DEFAULT).key(PREFIX), catalog_of(DEFAULT).key(PREFIX_END));
-        truth.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, value| {
+        store.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, value| {
             if Self::decode(value).is_ok_and(|receipt| receipt.at_unix_seconds < before) {
                 batch.delete(Table::Catalog, key.to_vec());
             }
             ControlFlow::Continue(())
         })?;
         if !batch.is_empty() {
-            truth.write(batch)?;
+            store.write(batch)?;
         }
         Ok(())
     }

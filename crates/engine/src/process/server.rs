@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use nuthatch_truth::Shard;
+use nuthatch_store::Shard;
 use parking_lot::{Condvar, Mutex};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -126,8 +126,8 @@ fn accept(serving: &Arc<Serving>, listener: &UnixListener, woken: &UnixStream) {
     loop {
         if std::mem::take(&mut forget) {
             // Receipts take little; what is not forgotten now is forgotten in an hour.
-            if let Ok(truth) = serving.db.inner.shared.truth() {
-                Receipt::forget_old(&truth).ok();
+            if let Ok(store) = serving.db.inner.shared.store() {
+                Receipt::forget_old(&store).ok();
             }
         }
         let mut ready = [PollFd::new(listener, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
@@ -204,8 +204,8 @@ impl Serving {
             return Ok(());
         }
         let Some(_lane) = self.take_lane(&hello.lane) else { return Ok(()) };
-        let receipt = match self.db.inner.shared.truth() {
-            Ok(truth) => Receipt::read(&truth, &hello.lane),
+        let receipt = match self.db.inner.shared.store() {
+            Ok(store) => Receipt::read(&store, &hello.lane),
             Err(_) => return Ok(()), // closed meanwhile
         };
         let stream = Arc::new(Mutex::new((reader, stream)));
@@ -235,8 +235,8 @@ impl Serving {
                     }
                 }
                 ToHolder::Goodbye => {
-                    if let Ok(truth) = self.db.inner.shared.truth() {
-                        Receipt::forget(&truth, &hello.lane).ok(); // else by age
+                    if let Ok(store) = self.db.inner.shared.store() {
+                        Receipt::forget(&store, &hello.lane).ok(); // else by age
                     }
                     return Ok(());
                 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nuthatch_truth::{Reader, Shard};
+use nuthatch_store::{Reader, Shard};
 
 use crate::Result;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
@@ -68,7 +68,7 @@ impl SnapshotCollection {
     fn with<T>(&self, ask: impl FnOnce(&Arc<Core>, Place<'_>) -> Result<T>) -> Result<T> {
         self.view.with(|held| {
             let pinned = self.view.pinned(held, &self.name)?;
-            ask(&pinned.core, Place { state: &pinned.state, reader: &held.truth })
+            ask(&pinned.core, Place { state: &pinned.state, reader: &held.store })
         })
     }
 }

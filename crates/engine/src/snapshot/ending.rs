@@ -40,7 +40,7 @@ impl<'s> Ending<'s> {
         let (sequence, all) = {
             // Nobody is between taking one and being in the list.
             let _commit = self.shared.commit.write();
-            (self.shared.truth()?.latest(), self.shared.snapshots.all())
+            (self.shared.store()?.latest(), self.shared.snapshots.all())
         };
         self.end(all.into_iter().filter(|view| view.sequence < sequence))?;
         Ok(sequence)

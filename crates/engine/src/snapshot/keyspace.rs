@@ -18,7 +18,7 @@ impl SnapshotKeyspace {
     /// The values of several keys, in their order.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
         self.view.with(|held| match &self.space {
-            Some(space) => space.multi_get(&held.truth, keys, self.view.taken_at_ms, &mut space.shared.room()),
+            Some(space) => space.multi_get(&held.store, keys, self.view.taken_at_ms, &mut space.shared.room()),
             None => Ok(vec![None; keys.len()]),
         })
     }
@@ -26,7 +26,7 @@ impl SnapshotKeyspace {
     /// The values of several keys with when they expire, in their order.
     pub fn entries<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Entry>>> {
         self.view.with(|held| match &self.space {
-            Some(space) => space.entries(&held.truth, keys, self.view.taken_at_ms, &mut space.shared.room()),
+            Some(space) => space.entries(&held.store, keys, self.view.taken_at_ms, &mut space.shared.room()),
             None => Ok(vec![None; keys.len()]),
         })
     }
@@ -34,7 +34,7 @@ impl SnapshotKeyspace {
     /// One page of keys.
     pub fn scan(&self, scan: &KeyScan) -> Result<KeyPage> {
         self.view.with(|held| match &self.space {
-            Some(space) => space.page(&held.truth, scan, self.view.taken_at_ms, &mut space.shared.room()),
+            Some(space) => space.page(&held.store, scan, self.view.taken_at_ms, &mut space.shared.room()),
             None => Ok(KeyPage::default()),
         })
     }

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use nuthatch_truth::OwnedSnapshot;
+use nuthatch_store::OwnedSnapshot;
 use parking_lot::{Mutex, RwLock};
 
 pub use collection::SnapshotCollection;
@@ -48,7 +48,7 @@ pub(crate) struct View {
 }
 
 pub(crate) struct Held {
-    pub truth: OwnedSnapshot,
+    pub store: OwnedSnapshot,
     /// By name. Those that were not open then join when they are asked for.
     collections: Mutex<HashMap<String, Arc<Pinned>>>,
     /// By name, as they were when they were first asked for: one of the same name that is made later is another.
@@ -102,7 +102,7 @@ impl View {
         let _commit = shared.commit.write();
         shared.check_open()?;
         tenant.check()?;
-        let truth = shared.owned_snapshot()?;
+        let store = shared.owned_snapshot()?;
         let pin = |core: &Arc<Core>| {
             let state = RwLock::new(core.state.read().pinned());
             (core.name.clone(), Arc::new(Pinned { core: core.clone(), state }))
@@ -114,9 +114,9 @@ impl View {
             tenant: tenant.clone(),
             taken_at_ms,
             taken: Instant::now(),
-            sequence: truth.latest(),
+            sequence: store.latest(),
             ended: OnceLock::new(),
-            held: RwLock::new(Some(Held { truth, collections, keyspaces: Mutex::default() })),
+            held: RwLock::new(Some(Held { store, collections, keyspaces: Mutex::default() })),
         });
         shared.snapshots.add(&view);
         Ok(view)
@@ -193,7 +193,7 @@ impl View {
         if let Some(pinned) = held.collections.lock().get(name) {
             return Ok(pinned.clone());
         }
-        let (id, sequence) = collection::stored(&held.truth, self.tenant.number, name)?
+        let (id, sequence) = collection::stored(&held.store, self.tenant.number, name)?
             .ok_or_else(|| Error::not_found(format!("there was no collection {name:?} when the snapshot was taken")))?;
         let core = self.shared.existing_core(&self.tenant, name)?;
         if core.shard.collection != id {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nuthatch_truth::{Batch, Reader, Table};
+use nuthatch_store::{Batch, Reader, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::collection::meta;
@@ -63,8 +63,8 @@ impl Database {
         check_name("tenant", name)?;
         let tenant = {
             let _catalog = shared.catalog.lock();
-            let truth = shared.truth()?;
-            if let Some(known) = meta::read::<Record>(&*truth, &key(name))? {
+            let store = shared.store()?;
+            if let Some(known) = meta::read::<Record>(&*store, &key(name))? {
                 return Err(match known.dropping {
                     None => Error::invalid(format!("there is a tenant {name:?} already; drop it first, or take it")),
                     Some(_) => {
@@ -72,7 +72,7 @@ impl Database {
                     }
                 });
             }
-            let last = last_number(&*truth)?;
+            let last = last_number(&*store)?;
             if last >= NUMBER_MAX {
                 return Err(Error::internal("every number for a tenant has been used"));
             }
@@ -101,8 +101,8 @@ impl Database {
     /// The same, where nothing has to be waited for. Whoever is told nothing asks [`tenant`](Self::tenant), which says what is wrong, too.
     pub(crate) fn tenant_at_hand(&self, name: &str) -> Result<Option<Self>> {
         let shared = self.administrator("going to a tenant")?;
-        let truth = shared.truth()?;
-        let reader = truth.at_hand();
+        let store = shared.store()?;
+        let reader = store.at_hand();
         let record = reader.unless_missed(record_in(&reader, name))?.flatten();
         Ok(record.map(|record| self.scoped(shared.tenant_of(name, &record))))
     }
@@ -129,7 +129,7 @@ impl Database {
     /// What every tenant may have and has. Takes a look at the counters of all their collections and keyspaces.
     pub fn tenants(&self) -> Result<Vec<TenantInfo>> {
         let shared = self.administrator("listing tenants")?;
-        let known = records(&*shared.truth()?)?;
+        let known = records(&*shared.store()?)?;
         let known = known.into_iter().filter(|(_, record)| record.dropping.is_none());
         known.map(|(name, record)| shared.tenant_info(name, record)).collect()
     }
@@ -202,7 +202,7 @@ impl Database {
         let mut scopes = vec![self.clone()];
         if self.tenant.is_default() {
             let shared = &self.inner.shared;
-            for (name, record) in records(&*shared.truth()?)? {
+            for (name, record) in records(&*shared.store()?)? {
                 if record.dropping.is_none() {
                     scopes.push(self.scoped(shared.tenant_of(&name, &record)));
                 }
@@ -228,14 +228,14 @@ impl Shared {
 
     /// A tenant that is not being dropped.
     pub(crate) fn tenant_record(&self, name: &str) -> Result<Record> {
-        match record_in(&*self.truth()?, name)? {
+        match record_in(&*self.store()?, name)? {
             Some(record) => Ok(record),
             None => Err(Error::not_among("tenant", name, &self.tenant_names()?)),
         }
     }
 
     fn tenant_names(&self) -> Result<Vec<String>> {
-        let known = records(&*self.truth()?)?;
+        let known = records(&*self.store()?)?;
         Ok(known.into_iter().filter(|(_, record)| record.dropping.is_none()).map(|(name, _)| name).collect())
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use nuthatch_truth::{Batch, Extent, Table};
+use nuthatch_store::{Batch, Extent, Table};
 use serde::Deserialize;
 
 use crate::collection::meta;
@@ -69,7 +69,7 @@ impl Database {
             self.drop_keyspaces()?;
         }
         self.remove_orphans()?;
-        Ok(shared.truth()?.reclaim(Extent::Everything)?)
+        Ok(shared.store()?.reclaim(Extent::Everything)?)
     }
 
     /// The receipt of the last time that a tenant of this name was dropped.

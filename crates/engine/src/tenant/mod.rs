@@ -14,7 +14,7 @@ mod quota;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nuthatch_truth::{Extent, Shard};
+use nuthatch_store::{Extent, Shard};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 

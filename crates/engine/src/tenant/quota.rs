@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use nuthatch_truth::{Extent, Reader};
+use nuthatch_store::{Extent, Reader};
 use serde::Deserialize;
 
 use crate::collection::field::FieldId;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nuthatch_truth::Batch;
+use nuthatch_store::Batch;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
@@ -248,7 +248,7 @@ impl Snapshot {
         let shared = &self.view.shared;
         let durability = batch.durability;
         let prepared = Prepared::new(shared, &self.view.tenant, batch)?;
-        prepared.commit(shared, durability, || self.view.with(|held| reads.check(shared, &held.truth)))
+        prepared.commit(shared, durability, || self.view.with(|held| reads.check(shared, &held.store)))
     }
 }
 
@@ -302,7 +302,7 @@ impl Prepared {
             let mut counted = Vec::new();
             for (space, changes) in self.graphs {
                 space.check_open()?;
-                let ops = changes.into_ops(&Live { space: &space, reader: &*shared.truth()? })?;
+                let ops = changes.into_ops(&Live { space: &space, reader: &*shared.store()? })?;
                 keys.push((space, ops));
             }
             for (space, ops) in &mut keys {

@@ -1,6 +1,6 @@
 //! A collection inside a transaction.
 
-use nuthatch_truth::Table;
+use nuthatch_store::Table;
 
 use crate::Result;
 use crate::collection::meta::COUNTERS;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use nuthatch_truth::{Shard, Table};
+use nuthatch_store::{Shard, Table};
 
 use crate::Result;
 use crate::kv::{Entry, KeyPage, KeyScan, Kind, KvOp};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use nuthatch_truth::{Direction, OwnedSnapshot, Reader, Shard, Table};
+use nuthatch_store::{Direction, OwnedSnapshot, Reader, Shard, Table};
 
 use crate::database::Shared;
 use crate::{Error, ErrorKind, Result};
@@ -11,7 +11,7 @@ use crate::{Error, ErrorKind, Result};
 /// Rows that are read at a time when a range is compared.
 const COMPARED_AT_ONCE: usize = 1024;
 
-/// Rows of the truth that a transaction has read, or is about to write.
+/// Rows of the store that a transaction has read, or is about to write.
 #[derive(Default)]
 pub(crate) struct Reads {
     keys: BTreeSet<(Table, Vec<u8>)>,
@@ -38,7 +38,7 @@ impl Reads {
 
     /// Says `Conflict` when something is no longer as the snapshot has it. Nobody may write meanwhile.
     pub fn check(&self, shared: &Shared, then: &OwnedSnapshot) -> Result<()> {
-        let now = shared.truth()?;
+        let now = shared.store()?;
         if now.latest() == then.latest() {
             return Ok(()); // nobody has written anything
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use nuthatch_truth::{Reader, Shard, Table, Truth};
+use nuthatch_store::{Reader, Shard, Store, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::collection::field::Fields;
@@ -83,8 +83,8 @@ impl Database {
             Some(_) => Vec::new(),
             None => shared.keyspaces(tenant.number)?,
         };
-        let truth = shared.truth()?;
-        let snapshot = truth.snapshot();
+        let store = shared.store()?;
+        let snapshot = store.snapshot();
         let now_ms = shared.options.clock.now_ms();
         let mut report = ExportReport::default();
         let (mut collections, mut keyspaces, mut graphs) = (Vec::new(), Vec::new(), Vec::new());

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use nuthatch_truth::{Reader, Shard, Table};
+use nuthatch_store::{Reader, Shard, Table};
 
 use crate::Result;
 use crate::durability::Durability;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use nuthatch_truth::{Batch, Table};
+use nuthatch_store::{Batch, Table};
 
 use crate::collection::field_options::{Wanted, new_fields};
 use crate::collection::meta::{self, Meta, meta_key};
@@ -129,12 +129,12 @@ impl LocalDatabase {
         let tenant = &self.tenant;
         let _catalog = shared.catalog.lock();
         tenant.check()?;
-        let truth = shared.truth()?;
-        if meta::read::<Meta>(&*truth, &meta_key(tenant.number, &entry.name))?.is_some() {
+        let store = shared.store()?;
+        if meta::read::<Meta>(&*store, &meta_key(tenant.number, &entry.name))?.is_some() {
             return Ok(());
         }
         let meta = Meta {
-            id: meta::last_id(&*truth, tenant.number)? + 1,
+            id: meta::last_id(&*store, tenant.number)? + 1,
             name: entry.name.clone(),
             dim: entry.dim,
             metric: entry.metric.clone(),

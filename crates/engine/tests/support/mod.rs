@@ -112,21 +112,21 @@ fn vector_search_is_exact(
 ) {
     let query: Vec<f32> = (0..DIM).map(|_| dice.f32() * 2.0 - 1.0).collect();
     let distance = |v: &[f32]| v.iter().zip(&query).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>().sqrt();
-    let mut truth: Vec<f64> =
+    let mut store: Vec<f64> =
         model.values().filter(|k| passes(k)).filter_map(|k| k.vector.as_deref()).map(distance).collect();
-    truth.sort_by(f64::total_cmp);
+    store.sort_by(f64::total_cmp);
     let mut search = Search::vector(query.clone()).limit(10);
     if let Some(filter) = filter {
         search = search.filter(filter).unwrap();
     }
     let answer = collection.search(&search).unwrap();
-    assert_eq!(answer.hits.len(), truth.len().min(10), "{note}: limit filled where {filter:?}");
+    assert_eq!(answer.hits.len(), store.len().min(10), "{note}: limit filled where {filter:?}");
     let mut right = 0;
     for (at, hit) in answer.hits.iter().enumerate() {
         let own = distance(model[&hit.id].vector.as_deref().unwrap());
         assert!((f64::from(hit.score) - own).abs() < 1e-3, "{note}: {} scored {} instead of {own}", hit.id, hit.score);
         assert_eq!(hit.legs.vector.unwrap().rank, at + 1);
-        right += usize::from(own <= truth[answer.hits.len() - 1] + 1e-5);
+        right += usize::from(own <= store[answer.hits.len() - 1] + 1e-5);
     }
     assert!(right * 10 >= answer.hits.len() * 9, "{note}: {right} of {} right", answer.hits.len());
 }

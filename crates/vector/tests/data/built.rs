@@ -1,4 +1,4 @@
-//! Indexes for tests, built from a matrix in a folder of their own, and the truth to judge their answers by.
+//! Indexes for tests, built from a matrix in a folder of their own, and the store to judge their answers by.
 #![allow(dead_code)]
 
 use std::ops::ControlFlow;

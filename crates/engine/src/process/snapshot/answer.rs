@@ -98,7 +98,7 @@ mod tests {
 
     /// Asks as a lane does: of the holder that has its snapshots, or of one that has come after that.
     fn ask(db: &Database, tethered: Option<&mut Tethered>, number: u64, call: SnapshotCall) -> Result<Encoded> {
-        let receipt = Receipt::read(&*db.inner.shared.truth()?, "lane")?;
+        let receipt = Receipt::read(&*db.inner.shared.store()?, "lane")?;
         let limits = Limits::default();
         let mut answering = Answering {
             db,
@@ -120,7 +120,7 @@ mod tests {
         let shard = accounts.space.shard;
         let commit = |value: &str| {
             let mut reads = Reads::default();
-            reads.key(nuthatch_truth::Table::Kv, shard.key(b"a"));
+            reads.key(nuthatch_store::Table::Kv, shard.key(b"a"));
             let mut batch = WriteBatch::new();
             batch.put("accounts", "a", value);
             SnapshotCall::Commit { reads: ReadsAsk::from(&reads), batch: Box::new(batch) }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nuthatch_truth::Shard;
+use nuthatch_store::Shard;
 use serde::de::DeserializeOwned;
 
 use crate::Result;

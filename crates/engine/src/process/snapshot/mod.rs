@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use nuthatch_truth::Shard;
+use nuthatch_store::Shard;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 

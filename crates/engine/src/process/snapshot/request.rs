@@ -1,6 +1,6 @@
 //! What is asked of a snapshot in the holder, and how a transaction's reads are spelt on their way there.
 
-use nuthatch_truth::{Shard, Table};
+use nuthatch_store::{Shard, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::kv::{KeyScan, Kind};

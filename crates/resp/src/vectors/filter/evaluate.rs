@@ -18,7 +18,7 @@ pub(super) fn holds(node: &Node, fields: &Map<String, Json>) -> bool {
     value(node, fields).is_some_and(|item| item.is_true())
 }
 
-/// `None` when a field is missing, or is neither number, text, truth value nor a list of numbers and texts.
+/// `None` when a field is missing, or is neither number, text, store value nor a list of numbers and texts.
 fn value(node: &Node, fields: &Map<String, Json>) -> Option<Item> {
     Some(match node {
         Node::Number(number) => Item::Number(*number),
@@ -26,7 +26,7 @@ fn value(node: &Node, fields: &Map<String, Json>) -> Option<Item> {
         Node::Null => Item::Null,
         Node::List(items) => Item::List(items.iter().map(|item| value(item, fields)).collect::<Option<_>>()?),
         Node::Field(name) => attribute(fields.get(name)?)?,
-        Node::Not(inner) => truth(!value(inner, fields)?.is_true()),
+        Node::Not(inner) => store(!value(inner, fields)?.is_true()),
         // Both sides, always: a missing field is missing wherever it stands.
         Node::Binary(operator, left, right) => {
             let (left, right) = (value(left, fields)?, value(right, fields)?);
@@ -39,7 +39,7 @@ fn attribute(json: &Json) -> Option<Item> {
     match json {
         Json::Number(number) => number.as_f64().map(Item::Number),
         Json::String(text) => Some(Item::Text(text.clone())),
-        Json::Bool(yes) => Some(truth(*yes)),
+        Json::Bool(yes) => Some(store(*yes)),
         Json::Array(items) => {
             let scalars = items.iter().map(|item| match item {
                 Json::Number(_) | Json::String(_) => attribute(item),
@@ -54,15 +54,15 @@ fn attribute(json: &Json) -> Option<Item> {
 fn combined(operator: Operator, left: &Item, right: &Item) -> Item {
     let (a, b) = (left.number(), right.number());
     match operator {
-        Operator::Or => truth(left.is_true() || right.is_true()),
-        Operator::And => truth(left.is_true() && right.is_true()),
-        Operator::Equal => truth(left.equals(right)),
-        Operator::Differs => truth(!left.equals(right)),
-        Operator::Less => truth(a < b),
-        Operator::LessEqual => truth(a <= b),
-        Operator::Greater => truth(a > b),
-        Operator::GreaterEqual => truth(a >= b),
-        Operator::In => truth(match (left, right) {
+        Operator::Or => store(left.is_true() || right.is_true()),
+        Operator::And => store(left.is_true() && right.is_true()),
+        Operator::Equal => store(left.equals(right)),
+        Operator::Differs => store(!left.equals(right)),
+        Operator::Less => store(a < b),
+        Operator::LessEqual => store(a <= b),
+        Operator::Greater => store(a > b),
+        Operator::GreaterEqual => store(a >= b),
+        Operator::In => store(match (left, right) {
             (item, Item::List(items)) => items.iter().any(|other| item.equals(other)),
             (Item::Text(part), Item::Text(whole)) => whole.contains(part.as_str()),
             _ => false,
@@ -76,7 +76,7 @@ fn combined(operator: Operator, left: &Item, right: &Item) -> Item {
     }
 }
 
-fn truth(yes: bool) -> Item {
+fn store(yes: bool) -> Item {
     Item::Number(f64::from(u8::from(yes)))
 }
 

@@ -11,7 +11,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use nuthatch_truth::*;
+use nuthatch_store::*;
 
 const OPTIONS: EmbeddedOptions = EmbeddedOptions { cache_bytes: 96 << 20, write_buffer_bytes: 48 << 20 };
 const RECORDS: u64 = 50_000;
@@ -34,16 +34,16 @@ fn main() {
 }
 
 fn measure(folder: &Path, dim: usize, rows: u64, synced: bool) {
-    let truth = Embedded::open(folder, OPTIONS).expect("an empty folder opens");
+    let store = Embedded::open(folder, OPTIONS).expect("an empty folder opens");
     let mut dice = fastrand::Rng::with_seed(dim as u64);
     let batches: Vec<Batch> =
         (0..RECORDS / rows).map(|number| batch(&mut dice, number * rows..(number + 1) * rows, dim)).collect();
     let bytes = (RECORDS / rows * rows) as f64 * (dim * 4 + 5) as f64;
     let (before, began) = (written_bytes(), Instant::now());
     for batch in batches {
-        let position = truth.write(batch).expect("written");
+        let position = store.write(batch).expect("written");
         if synced {
-            truth.sync(position).expect("synced");
+            store.sync(position).expect("synced");
         }
     }
     let elapsed = began.elapsed().as_secs_f64();

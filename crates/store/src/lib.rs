@@ -1,12 +1,12 @@
-//! The truth: every acknowledged write, and the only thing in the data folder that cannot be rebuilt.
+//! The store: every acknowledged write, and the only thing in the data folder that cannot be rebuilt.
 //!
 //! **Useful for** atomic batches with a change log, point and range reads, snapshots.
 //! **Not for** searching (derived indexes do that) and not for deciding what a record is (the engine does).
 //!
-//! **Invariant:** a batch is there whole or not at all, in the order of its writes; once [`Truth::sync`] has returned for
+//! **Invariant:** a batch is there whole or not at all, in the order of its writes; once [`Store::sync`] has returned for
 //! its position it survives kill -9 and power loss; after a failed sync nothing more is accepted.
 //!
-//! The trait asks for nothing that Cassandra could not give: `docs/rfcs/0002-truth.md` shows the mapping.
+//! The trait asks for nothing that Cassandra could not give: `docs/rfcs/0002-store.md` shows the mapping.
 
 mod at_hand;
 mod batch;
@@ -28,15 +28,15 @@ use std::ops::ControlFlow;
 pub use at_hand::AtHand;
 pub use batch::{Batch, Op};
 pub use checkpoint::Checkpoint;
-pub use embedded::{Embedded, EmbeddedOptions, OwnedSnapshot, TruthMemory};
-pub use error::{Result, TruthError};
+pub use embedded::{Embedded, EmbeddedOptions, OwnedSnapshot, StoreMemory};
+pub use error::{Result, StoreError};
 pub use key::{Extent, Shard, Table};
 pub use log::{append_change, changes_after, trim_changes};
 pub use log_check::LogHole;
 pub use repair::{RepairReport, repair};
 pub use verify::{Damage, verify, verify_small};
 
-/// Where a write stands in the order of all writes; what [`Truth::sync`] waits for.
+/// Where a write stands in the order of all writes; what [`Store::sync`] waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position(pub u64);
 
@@ -73,7 +73,7 @@ pub trait Reader {
 }
 
 /// The store of record.
-pub trait Truth: Reader + Send + Sync {
+pub trait Store: Reader + Send + Sync {
     /// Applies the batch atomically and orders it after all earlier ones. Visible at once, durable after [`sync`](Self::sync).
     fn write(&self, batch: Batch) -> Result<Position>;
 

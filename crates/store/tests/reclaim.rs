@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nuthatch_truth::*;
+use nuthatch_store::*;
 
 const OPTIONS: EmbeddedOptions = EmbeddedOptions { cache_bytes: 4 << 20, write_buffer_bytes: 1 << 20 };
 const SHARDS: [Shard; 2] = [Shard { tenant: 0, collection: 7 }, Shard { tenant: 0, collection: 8 }];
@@ -26,8 +26,8 @@ fn bytes_fall_below(folder: &Path, limit: u64) -> u64 {
 }
 
 /// A compaction of RocksDB's own may leave something that is worth a second look, but not for ever.
-fn tidy_to_the_end(truth: &Embedded) {
-    assert!((0..5).any(|_| !truth.tidy(false).unwrap()), "there is always something left to do");
+fn tidy_to_the_end(store: &Embedded) {
+    assert!((0..5).any(|_| !store.tidy(false).unwrap()), "there is always something left to do");
 }
 
 fn holds(folder: &Path, needle: &[u8]) -> bool {
@@ -39,26 +39,26 @@ fn noise(dice: &mut fastrand::Rng, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|_| dice.u8(..)).collect()
 }
 
-fn fill(truth: &Embedded, dice: &mut fastrand::Rng, table: Table, rows: u64) {
+fn fill(store: &Embedded, dice: &mut fastrand::Rng, table: Table, rows: u64) {
     for row in 0..rows {
         let mut batch = Batch::new();
         for shard in SHARDS {
             batch.put(table, shard.number_key(row), noise(dice, 500));
         }
-        truth.write(batch).unwrap();
+        store.write(batch).unwrap();
     }
 }
 
 #[test]
 fn a_reclaim_of_one_shard_leaves_the_tables_of_others_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
     let mut dice = fastrand::Rng::with_seed(1);
     for (table, shard) in [(Table::Records, SHARDS[0]), (Table::Vectors, SHARDS[1])] {
         let mut batch = Batch::new();
         (0..200).for_each(|row| batch.put(table, shard.number_key(row), noise(&mut dice, 500)));
-        truth.write(batch).unwrap();
-        truth.flush().unwrap();
+        store.write(batch).unwrap();
+        store.flush().unwrap();
     }
     let names = || -> Vec<String> {
         let files = std::fs::read_dir(folder.path()).unwrap().flatten();
@@ -66,48 +66,48 @@ fn a_reclaim_of_one_shard_leaves_the_tables_of_others_alone() {
         names.filter(|name| name.ends_with(".sst")).collect()
     };
     let before = names();
-    truth.reclaim(Extent::Shard(SHARDS[0])).unwrap();
+    store.reclaim(Extent::Shard(SHARDS[0])).unwrap();
     let after = names();
     assert_eq!(before.iter().filter(|name| after.contains(name)).count(), 1, "{before:?} {after:?}");
-    assert_eq!(verify(folder.path(), Some(&truth)).unwrap(), vec![]);
+    assert_eq!(verify(folder.path(), Some(&store)).unwrap(), vec![]);
 }
 
 /// Files are as wide as the shards that were written at the same time.
 #[test]
 fn a_file_with_nothing_of_the_shard_between_its_keys_is_no_obstacle() {
     let folder = tempfile::tempdir().unwrap();
-    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
     let mut dice = fastrand::Rng::with_seed(6);
     let [below, between, above] = [6, 7, 8].map(|collection| Shard { tenant: 0, collection });
     let write = |shards: &[Shard], dice: &mut fastrand::Rng| {
         let mut batch = Batch::new();
         shards.iter().for_each(|shard| batch.put(Table::Records, shard.number_key(1), noise(dice, 500)));
-        truth.write(batch).unwrap();
-        truth.flush().unwrap();
+        store.write(batch).unwrap();
+        store.flush().unwrap();
     };
     for shards in [&[below, above][..], &[below, between, above], &[below, above]] {
         write(shards, &mut dice);
-        truth.reclaim(Extent::Shard(between)).unwrap();
+        store.reclaim(Extent::Shard(between)).unwrap();
     }
-    assert!(truth.get(Table::Records, &between.number_key(1)).unwrap().is_some());
+    assert!(store.get(Table::Records, &between.number_key(1)).unwrap().is_some());
 }
 
 #[test]
 fn an_old_snapshot_keeps_a_reclaim_from_pretending() {
     let folder = tempfile::tempdir().unwrap();
-    let truth = std::sync::Arc::new(Embedded::open(folder.path(), OPTIONS).unwrap());
+    let store = std::sync::Arc::new(Embedded::open(folder.path(), OPTIONS).unwrap());
     let mut dice = fastrand::Rng::with_seed(2);
     let needle = noise(&mut dice, 40);
     let mut batch = Batch::new();
     batch.put(Table::Kv, SHARDS[0].key(b"k"), needle.clone());
-    truth.write(batch).unwrap();
-    let snapshot = truth.owned_snapshot();
+    store.write(batch).unwrap();
+    let snapshot = store.owned_snapshot();
     let mut batch = Batch::new();
     batch.delete(Table::Kv, SHARDS[0].key(b"k"));
-    truth.write(batch).unwrap();
+    store.write(batch).unwrap();
     let waiting = {
-        let truth = truth.clone();
-        std::thread::spawn(move || truth.reclaim(Extent::Everything))
+        let store = store.clone();
+        std::thread::spawn(move || store.reclaim(Extent::Everything))
     };
     // It cannot have ended: what the snapshot sees is still there.
     assert_eq!(snapshot.get(Table::Kv, &SHARDS[0].key(b"k")).unwrap(), Some(needle.clone()));
@@ -120,12 +120,12 @@ fn an_old_snapshot_keeps_a_reclaim_from_pretending() {
 #[test]
 fn a_manifest_is_renewed_however_often_it_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
-    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
-    fill(&truth, &mut fastrand::Rng::with_seed(3), Table::Records, 500);
+    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    fill(&store, &mut fastrand::Rng::with_seed(3), Table::Records, 500);
     let manifest = || std::fs::read_to_string(folder.path().join("CURRENT")).unwrap();
     let mut seen = vec![manifest()];
     for _ in 0..6 {
-        truth.reclaim(Extent::Everything).unwrap();
+        store.reclaim(Extent::Everything).unwrap();
         let now = manifest();
         assert!(!seen.contains(&now));
         seen.push(now);
@@ -138,26 +138,26 @@ fn a_manifest_is_renewed_however_often_it_is_asked_for() {
 #[test]
 fn spare_logs_can_be_emptied_and_are_written_again() {
     let folder = tempfile::tempdir().unwrap();
-    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
     let mut dice = fastrand::Rng::with_seed(5);
     let logs = || -> u64 {
         let files = std::fs::read_dir(folder.path()).unwrap().flatten();
         let logs = files.filter(|file| file.path().extension().is_some_and(|ending| ending == "log"));
         logs.map(|file| file.metadata().unwrap().len()).sum()
     };
-    fill(&truth, &mut dice, Table::Records, 3000);
-    truth.flush().unwrap();
+    fill(&store, &mut dice, Table::Records, 3000);
+    store.flush().unwrap();
     let before = logs();
-    truth.empty_spare_logs().unwrap();
+    store.empty_spare_logs().unwrap();
     assert!(logs() < before / 2, "{} of {before}", logs());
-    fill(&truth, &mut dice, Table::Kv, 3000);
-    truth.sync_all().unwrap();
-    drop(truth);
-    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
-    assert_eq!(verify(folder.path(), Some(&truth)).unwrap(), vec![]);
+    fill(&store, &mut dice, Table::Kv, 3000);
+    store.sync_all().unwrap();
+    drop(store);
+    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    assert_eq!(verify(folder.path(), Some(&store)).unwrap(), vec![]);
     for shard in SHARDS {
         for row in 0..3000 {
-            assert!(truth.get(Table::Kv, &shard.number_key(row)).unwrap().is_some());
+            assert!(store.get(Table::Kv, &shard.number_key(row)).unwrap().is_some());
         }
     }
 }
@@ -166,21 +166,21 @@ fn spare_logs_can_be_emptied_and_are_written_again() {
 fn an_idle_store_gives_back_what_was_overwritten_or_deleted() {
     for table in [Table::Kv, Table::Records] {
         let folder = tempfile::tempdir().unwrap();
-        let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+        let store = Embedded::open(folder.path(), OPTIONS).unwrap();
         let mut dice = fastrand::Rng::with_seed(4);
         for _ in 0..4 {
-            fill(&truth, &mut dice, table, 2000);
+            fill(&store, &mut dice, table, 2000);
         }
-        tidy_to_the_end(&truth);
+        tidy_to_the_end(&store);
         let live = 2000 * 2 * 500;
         let now = bytes_fall_below(folder.path(), live * 2);
         assert!(now > live / 2 && now < live * 2, "{now} of {live}");
         // A whole shard goes by one entry.
         let mut batch = Batch::new();
         batch.delete_range(table, SHARDS[0].prefix().to_vec(), SHARDS[0].end());
-        truth.write(batch).unwrap();
-        assert!(truth.tidy(true).unwrap());
-        tidy_to_the_end(&truth);
+        store.write(batch).unwrap();
+        assert!(store.tidy(true).unwrap());
+        tidy_to_the_end(&store);
         let after = bytes_fall_below(folder.path(), live * 3 / 4);
         assert!(after < live * 3 / 4, "{after} of {now}");
     }

@@ -6,7 +6,7 @@ use rocksdb::{DB, Options};
 
 use crate::log_check::{LogHole, Verdict, check_logs};
 use crate::verify::{Damage, record_checksums, verify};
-use crate::{Embedded, EmbeddedOptions, Result, TruthError};
+use crate::{Embedded, EmbeddedOptions, Result, StoreError};
 
 /// What a repair did.
 #[derive(Debug, Default)]
@@ -25,16 +25,16 @@ pub struct RepairReport {
 pub fn repair(folder: &Path, quarantine: &Path, options: EmbeddedOptions) -> Result<RepairReport> {
     let io = |path: &Path| {
         let path = path.to_path_buf();
-        move |error: std::io::Error| TruthError::Io { path, what: error.to_string() }
+        move |error: std::io::Error| StoreError::Io { path, what: error.to_string() }
     };
     // Files first: opening the store replays the log and removes it, damage and all.
     let mut damage = verify(folder, None)?;
     if damage.is_empty() {
         // Then the blocks of table files that are too young for a checksum of their own.
-        let truth = Embedded::open(folder, options)?;
-        for error in truth.read_everything() {
+        let store = Embedded::open(folder, options)?;
+        for error in store.read_everything() {
             match error {
-                TruthError::Corrupt { path, what } => damage.push(Damage { path, what }),
+                StoreError::Corrupt { path, what } => damage.push(Damage { path, what }),
                 other => return Err(other),
             }
         }
@@ -78,7 +78,7 @@ pub fn repair(folder: &Path, quarantine: &Path, options: EmbeddedOptions) -> Res
     if lost_structure || lost_tables {
         let mut plain = Options::default();
         plain.create_if_missing(true);
-        DB::repair(&plain, folder).map_err(|error| TruthError::from_rocksdb(folder, error))?;
+        DB::repair(&plain, folder).map_err(|error| StoreError::from_rocksdb(folder, error))?;
     }
     let repaired = Embedded::open(folder, options)?;
     repaired.flush()?;

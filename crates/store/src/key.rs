@@ -1,6 +1,6 @@
 //! Tables and the prefix that every key begins with. Isolation is in the key, not in a filter.
 
-/// Tables of the truth: column families in RocksDB, tables in CQL.
+/// Tables of the store: column families in RocksDB, tables in CQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Table {
     /// Collections, their options, schemas and counters.

@@ -1,20 +1,20 @@
-//! What the truth promises: atomic, ordered, durable, and loud about damage.
+//! What the store promises: atomic, ordered, durable, and loud about damage.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use nuthatch_truth::*;
+use nuthatch_store::*;
 
 const OPTIONS: EmbeddedOptions = EmbeddedOptions { cache_bytes: 4 << 20, write_buffer_bytes: 1 << 20 };
 
 const SHARD: Shard = Shard { tenant: 0, collection: 7 };
 
-fn put(truth: &Embedded, number: u64, value: &[u8]) -> Position {
+fn put(store: &Embedded, number: u64, value: &[u8]) -> Position {
     let mut batch = Batch::new();
     batch.put(Table::Records, SHARD.number_key(number), value.to_vec());
     append_change(&mut batch, SHARD, number, vec![1]);
-    truth.write(batch).unwrap()
+    store.write(batch).unwrap()
 }
 
 fn rows(reader: &dyn Reader, table: Table, direction: Direction) -> Vec<u64> {
@@ -31,62 +31,62 @@ fn rows(reader: &dyn Reader, table: Table, direction: Direction) -> Vec<u64> {
 #[test]
 fn reopens_with_everything_that_was_synced() {
     let folder = tempfile::tempdir().unwrap();
-    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
     for n in 1..=499u64 {
-        put(&truth, n, &n.to_le_bytes());
+        put(&store, n, &n.to_le_bytes());
     }
-    let last = put(&truth, 500, &500u64.to_le_bytes());
-    truth.sync(last).unwrap();
-    drop(truth);
-    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
-    assert_eq!(rows(&truth, Table::Records, Direction::Forward), (1..=500).collect::<Vec<_>>());
-    assert_eq!(truth.get(Table::Records, &SHARD.number_key(300)).unwrap().unwrap(), 300u64.to_le_bytes());
+    let last = put(&store, 500, &500u64.to_le_bytes());
+    store.sync(last).unwrap();
+    drop(store);
+    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    assert_eq!(rows(&store, Table::Records, Direction::Forward), (1..=500).collect::<Vec<_>>());
+    assert_eq!(store.get(Table::Records, &SHARD.number_key(300)).unwrap().unwrap(), 300u64.to_le_bytes());
 }
 
 #[test]
 fn scans_both_ways_and_never_leave_their_shard() {
     let folder = tempfile::tempdir().unwrap();
-    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
     for n in 1..=9 {
-        put(&truth, n, b"x");
+        put(&store, n, b"x");
     }
     let mut other = Batch::new();
     for collection in [6, 8] {
         other.put(Table::Records, Shard { tenant: 0, collection }.number_key(5), b"other".to_vec());
     }
     other.put(Table::Records, Shard { tenant: 1, collection: 7 }.number_key(5), b"other".to_vec());
-    truth.write(other).unwrap();
-    assert_eq!(rows(&truth, Table::Records, Direction::Forward), (1..=9).collect::<Vec<_>>());
-    assert_eq!(rows(&truth, Table::Records, Direction::Reverse), (1..=9).rev().collect::<Vec<_>>());
+    store.write(other).unwrap();
+    assert_eq!(rows(&store, Table::Records, Direction::Forward), (1..=9).collect::<Vec<_>>());
+    assert_eq!(rows(&store, Table::Records, Direction::Reverse), (1..=9).rev().collect::<Vec<_>>());
 }
 
 #[test]
 fn a_snapshot_does_not_see_later_writes() {
     let folder = tempfile::tempdir().unwrap();
-    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
-    put(&truth, 1, b"old");
-    let snapshot = truth.snapshot();
-    put(&truth, 1, b"new");
-    put(&truth, 2, b"new");
+    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    put(&store, 1, b"old");
+    let snapshot = store.snapshot();
+    put(&store, 1, b"new");
+    put(&store, 2, b"new");
     assert_eq!(snapshot.get(Table::Records, &SHARD.number_key(1)).unwrap().unwrap(), b"old");
     assert_eq!(rows(&*snapshot, Table::Records, Direction::Forward), [1]);
     let values =
-        truth.multi_get(Table::Records, &[SHARD.number_key(2), SHARD.number_key(9), SHARD.number_key(1)]).unwrap();
+        store.multi_get(Table::Records, &[SHARD.number_key(2), SHARD.number_key(9), SHARD.number_key(1)]).unwrap();
     assert_eq!(values, [Some(b"new".to_vec()), None, Some(b"new".to_vec())]);
 }
 
 #[test]
 fn the_change_log_replays_in_order_and_can_be_trimmed() {
     let folder = tempfile::tempdir().unwrap();
-    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
     for n in 1..=20 {
-        put(&truth, n, b"x");
+        put(&store, n, b"x");
     }
     let mut batch = Batch::new();
     trim_changes(&mut batch, SHARD, 5);
-    truth.write(batch).unwrap();
+    store.write(batch).unwrap();
     let mut seen = Vec::new();
-    changes_after(&truth, SHARD, 3, &mut |sequence, entry| {
+    changes_after(&store, SHARD, 3, &mut |sequence, entry| {
         assert_eq!(entry, [1]);
         seen.push(sequence);
         ControlFlow::Continue(())
@@ -101,7 +101,7 @@ fn agrees_with_a_naive_model_over_random_batches_and_reopens() {
     println!("seed {seed}");
     let mut dice = fastrand::Rng::with_seed(seed);
     let folder = tempfile::tempdir().unwrap();
-    let mut truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let mut store = Embedded::open(folder.path(), OPTIONS).unwrap();
     let mut model: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
     for round in 0..300 {
         let mut batch = Batch::new();
@@ -124,56 +124,56 @@ fn agrees_with_a_naive_model_over_random_batches_and_reopens() {
                 }
             }
         }
-        let position = truth.write(batch).unwrap();
+        let position = store.write(batch).unwrap();
         if round % 60 == 59 {
-            truth.sync(position).unwrap();
+            store.sync(position).unwrap();
             if dice.bool() {
-                truth.flush().unwrap();
+                store.flush().unwrap();
             }
-            drop(truth);
-            truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+            drop(store);
+            store = Embedded::open(folder.path(), OPTIONS).unwrap();
         }
         assert_eq!(
-            rows(&truth, Table::Records, Direction::Forward),
+            rows(&store, Table::Records, Direction::Forward),
             model.keys().copied().collect::<Vec<_>>(),
             "seed {seed}"
         );
     }
     for (key, value) in &model {
-        assert_eq!(truth.get(Table::Records, &SHARD.number_key(*key)).unwrap().as_ref(), Some(value), "seed {seed}");
+        assert_eq!(store.get(Table::Records, &SHARD.number_key(*key)).unwrap().as_ref(), Some(value), "seed {seed}");
     }
 }
 
 #[test]
 fn many_writers_share_an_fsync_and_none_is_lost() {
     let folder = tempfile::tempdir().unwrap();
-    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
     std::thread::scope(|scope| {
         for writer in 0..16u64 {
-            let truth = &truth;
+            let store = &store;
             scope.spawn(move || {
                 for n in 0..20 {
-                    let position = put(truth, writer * 100 + n, b"x");
-                    truth.sync(position).unwrap();
+                    let position = put(store, writer * 100 + n, b"x");
+                    store.sync(position).unwrap();
                 }
             });
         }
     });
-    assert_eq!(rows(&truth, Table::Records, Direction::Forward).len(), 320);
+    assert_eq!(rows(&store, Table::Records, Direction::Forward).len(), 320);
 }
 
 fn filled(folder: &Path) {
-    let truth = Embedded::open(folder, OPTIONS).unwrap();
+    let store = Embedded::open(folder, OPTIONS).unwrap();
     let value: Vec<u8> = (0..400u32).map(|i| (i * 7) as u8).collect();
     for n in 1..=2000 {
-        put(&truth, n, &value);
+        put(&store, n, &value);
     }
-    truth.flush().unwrap();
+    store.flush().unwrap();
     for n in 2001..=2400 {
-        let position = put(&truth, n, &value);
-        truth.sync(position).unwrap();
+        let position = put(&store, n, &value);
+        store.sync(position).unwrap();
     }
-    truth.record_checksums().unwrap();
+    store.record_checksums().unwrap();
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn damage_in_the_middle_of_the_log_is_refused_by_name_and_a_torn_tail_is_not() {
     bad[good.len() / 2] ^= 1;
     std::fs::write(&log_copy, &bad).unwrap();
     match Embedded::open(copy.path(), OPTIONS) {
-        Err(TruthError::Corrupt { path, what }) => {
+        Err(StoreError::Corrupt { path, what }) => {
             assert_eq!(path, log_copy);
             assert!(what.contains("intact batches"), "{what}");
         }
@@ -264,8 +264,8 @@ fn a_lost_manifest_is_rebuilt_from_the_tables() {
         }
         let report = repair(folder.path(), &folder.path().join("aside"), OPTIONS).unwrap();
         assert_eq!(report.quarantined.len(), 1, "{report:?}");
-        let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
-        assert_eq!(rows(&truth, Table::Records, Direction::Forward).len(), 2400);
+        let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+        assert_eq!(rows(&store, Table::Records, Direction::Forward).len(), 2400);
     }
 }
 
@@ -281,27 +281,27 @@ fn copy_of(folder: &Path) -> tempfile::TempDir {
 #[test]
 fn who_goes_through_everything_leaves_the_cache_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
-    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
     let mut dice = fastrand::Rng::with_seed(1);
     for n in 0..3000 {
         let value: Vec<u8> = (0..2000).map(|_| dice.u8(..)).collect();
-        put(&truth, n, &value);
+        put(&store, n, &value);
     }
-    truth.flush().unwrap();
+    store.flush().unwrap();
     for n in 0..100 {
-        truth.get(Table::Records, &SHARD.number_key(n)).unwrap();
+        store.get(Table::Records, &SHARD.number_key(n)).unwrap();
     }
-    let before = truth.memory().unwrap().cache_bytes;
+    let before = store.memory().unwrap().cache_bytes;
     let mut seen = 0;
     let mut visit = |_: &[u8], _: &[u8]| {
         seen += 1;
         ControlFlow::Continue(())
     };
-    truth.scan_once(Table::Records, &SHARD.prefix(), &SHARD.end(), &mut visit).unwrap();
-    truth.snapshot().scan_once(Table::Records, &SHARD.prefix(), &SHARD.end(), &mut visit).unwrap();
+    store.scan_once(Table::Records, &SHARD.prefix(), &SHARD.end(), &mut visit).unwrap();
+    store.snapshot().scan_once(Table::Records, &SHARD.prefix(), &SHARD.end(), &mut visit).unwrap();
     assert_eq!(seen, 6000);
-    let after = truth.memory().unwrap().cache_bytes;
+    let after = store.memory().unwrap().cache_bytes;
     assert!(after < before + (256 << 10), "{after} after {before}: 6 MB were read twice");
-    assert_eq!(rows(&truth, Table::Records, Direction::Forward).len(), 3000);
-    assert!(truth.memory().unwrap().cache_bytes > after + (1 << 20), "an ordinary scan fills it");
+    assert_eq!(rows(&store, Table::Records, Direction::Forward).len(), 3000);
+    assert!(store.memory().unwrap().cache_bytes > after + (1 << 20), "an ordinary scan fills it");
 }

@@ -1,4 +1,4 @@
-//! The truth on RocksDB, in one folder, for one process.
+//! The store on RocksDB, in one folder, for one process.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
@@ -15,9 +15,9 @@ use rocksdb::{
 
 use crate::commit_queue::CommitQueue;
 use crate::log_check::{LogHole, SyncMark, Verdict, check_logs, end_of, logs, obsolete_logs};
-use crate::{Batch, Direction, Op, Position, Reader, Result, Table, Truth, TruthError, Visit};
+use crate::{Batch, Direction, Op, Position, Reader, Result, Store, StoreError, Table, Visit};
 
-/// How much memory the embedded truth may use.
+/// How much memory the embedded store may use.
 #[derive(Clone, Copy, Debug)]
 pub struct EmbeddedOptions {
     /// Blocks, index and filter blocks, and the write buffers charged to the same cache.
@@ -28,7 +28,7 @@ pub struct EmbeddedOptions {
 
 /// Bytes that RocksDB holds, by part.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TruthMemory {
+pub struct StoreMemory {
     pub cache_bytes: u64,
     pub write_buffer_bytes: u64,
     pub table_reader_bytes: u64,
@@ -52,7 +52,7 @@ const OPEN_FILES_MAX: i32 = 256;
 /// Obsolete logs that are kept to be written over.
 const LOGS_RECYCLED_MAX: usize = 4;
 
-/// The embedded truth. One process at a time: the engine's lock file sees to that, RocksDB's own lock backs it up.
+/// The embedded store. One process at a time: the engine's lock file sees to that, RocksDB's own lock backs it up.
 pub struct Embedded {
     pub(crate) db: DB,
     /// After `db`: what goes when the store is closed.
@@ -83,7 +83,7 @@ impl Embedded {
     /// [`torn_tail`](Self::torn_tail); damage before it is refused with the file's name, because what follows the damage was
     /// acknowledged.
     pub fn open(folder: &Path, options: EmbeddedOptions) -> Result<Self> {
-        let io = |error: std::io::Error| TruthError::Io { path: folder.to_path_buf(), what: error.to_string() };
+        let io = |error: std::io::Error| StoreError::Io { path: folder.to_path_buf(), what: error.to_string() };
         let torn_tail = match check_logs(folder, None) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             verdict => match verdict.map_err(io)? {
@@ -94,7 +94,7 @@ impl Embedded {
                 }
                 Verdict::Damaged { hole, .. } => {
                     let what = hole.describe();
-                    return Err(TruthError::Corrupt { path: hole.path, what });
+                    return Err(StoreError::Corrupt { path: hole.path, what });
                 }
             },
         };
@@ -142,10 +142,10 @@ impl Embedded {
     }
 
     /// Bytes held in memory.
-    pub fn memory(&self) -> Result<TruthMemory> {
+    pub fn memory(&self) -> Result<StoreMemory> {
         let usage = rocksdb::perf::get_memory_usage_stats(Some(&[&self.db]), Some(&[&self.cache]))
             .map_err(|error| self.error(error))?;
-        Ok(TruthMemory {
+        Ok(StoreMemory {
             cache_bytes: usage.cache_total,
             write_buffer_bytes: usage.mem_table_total,
             table_reader_bytes: usage.mem_table_readers_total,
@@ -182,7 +182,7 @@ impl Embedded {
                 walked = walk(&self.folder);
             }
         }
-        walked.map_err(|error| TruthError::Io { path: self.folder.clone(), what: error.to_string() })
+        walked.map_err(|error| StoreError::Io { path: self.folder.clone(), what: error.to_string() })
     }
 
     /// Gives the space of logs that are kept to be written over back to the disk. Writers wait for a moment, and later for
@@ -215,7 +215,7 @@ impl Embedded {
     }
 
     /// Reads every live block, so that RocksDB checks it. The first error names its file.
-    pub fn read_everything(&self) -> Vec<TruthError> {
+    pub fn read_everything(&self) -> Vec<StoreError> {
         let mut errors = Vec::new();
         for table in Table::ALL {
             let mut options = ReadOptions::default();
@@ -251,9 +251,9 @@ impl Embedded {
         self.db.cf_handle(table.name()).expect("every table is opened with the store")
     }
 
-    pub(crate) fn error(&self, error: rocksdb::Error) -> TruthError {
-        let error = TruthError::from_rocksdb(&self.folder, error);
-        if matches!(error, TruthError::Full { .. }) {
+    pub(crate) fn error(&self, error: rocksdb::Error) -> StoreError {
+        let error = StoreError::from_rocksdb(&self.folder, error);
+        if matches!(error, StoreError::Full { .. }) {
             self.was_full.store(true, Ordering::SeqCst);
         }
         error
@@ -300,7 +300,7 @@ fn scrub(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-impl Truth for Embedded {
+impl Store for Embedded {
     fn write(&self, batch: Batch) -> Result<Position> {
         self.commits.refuse_when_stopped()?;
         let mut rocks = WriteBatch::default();
@@ -337,7 +337,7 @@ impl Truth for Embedded {
     }
 
     fn snapshot(&self) -> Box<dyn Reader + '_> {
-        Box::new(Snapshot { truth: self, snapshot: self.db.snapshot() })
+        Box::new(Snapshot { store: self, snapshot: self.db.snapshot() })
     }
 }
 
@@ -369,11 +369,11 @@ impl Embedded {
         self.db.latest_sequence_number()
     }
 
-    /// A view like [`Truth::snapshot`] that keeps the store open for as long as it is held.
+    /// A view like [`Store::snapshot`] that keeps the store open for as long as it is held.
     pub fn owned_snapshot(self: &Arc<Self>) -> OwnedSnapshot {
         let mut latest = 0;
-        let cell = SnapshotCell::new(self.clone(), |truth| {
-            let snapshot = truth.db.snapshot();
+        let cell = SnapshotCell::new(self.clone(), |store| {
+            let snapshot = store.db.snapshot();
             latest = snapshot.sequence_number();
             snapshot
         });
@@ -420,32 +420,32 @@ impl OwnedSnapshot {
 
 impl Reader for OwnedSnapshot {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.cell.with_dependent(|truth, snapshot| truth.read(&at(snapshot), table, key))
+        self.cell.with_dependent(|store, snapshot| store.read(&at(snapshot), table, key))
     }
 
     fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.cell.with_dependent(|truth, snapshot| truth.read_many(&at(snapshot), table, keys))
+        self.cell.with_dependent(|store, snapshot| store.read_many(&at(snapshot), table, keys))
     }
 
     fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
-        self.cell.with_dependent(|truth, snapshot| truth.scan_with(at(snapshot), table, from, to, direction, visit))
+        self.cell.with_dependent(|store, snapshot| store.scan_with(at(snapshot), table, from, to, direction, visit))
     }
 
     fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
-        self.cell.with_dependent(|truth, snapshot| {
-            truth.scan_with(past_the_cache(at(snapshot)), table, from, to, Direction::Forward, visit)
+        self.cell.with_dependent(|store, snapshot| {
+            store.scan_with(past_the_cache(at(snapshot)), table, from, to, Direction::Forward, visit)
         })
     }
 
     fn scan_through(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
-        self.cell.with_dependent(|truth, snapshot| {
-            truth.scan_with(in_large_pieces(at(snapshot)), table, from, to, Direction::Forward, visit)
+        self.cell.with_dependent(|store, snapshot| {
+            store.scan_with(in_large_pieces(at(snapshot)), table, from, to, Direction::Forward, visit)
         })
     }
 }
 
 struct Snapshot<'t> {
-    truth: &'t Embedded,
+    store: &'t Embedded,
     snapshot: RocksSnapshot<'t>,
 }
 
@@ -471,23 +471,23 @@ fn in_large_pieces(options: ReadOptions) -> ReadOptions {
 
 impl Reader for Snapshot<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.truth.read(&at(&self.snapshot), table, key)
+        self.store.read(&at(&self.snapshot), table, key)
     }
 
     fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.truth.read_many(&at(&self.snapshot), table, keys)
+        self.store.read_many(&at(&self.snapshot), table, keys)
     }
 
     fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
-        self.truth.scan_with(at(&self.snapshot), table, from, to, direction, visit)
+        self.store.scan_with(at(&self.snapshot), table, from, to, direction, visit)
     }
 
     fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
-        self.truth.scan_with(past_the_cache(at(&self.snapshot)), table, from, to, Direction::Forward, visit)
+        self.store.scan_with(past_the_cache(at(&self.snapshot)), table, from, to, Direction::Forward, visit)
     }
 
     fn scan_through(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
-        self.truth.scan_with(in_large_pieces(at(&self.snapshot)), table, from, to, Direction::Forward, visit)
+        self.store.scan_with(in_large_pieces(at(&self.snapshot)), table, from, to, Direction::Forward, visit)
     }
 }
 

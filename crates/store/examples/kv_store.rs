@@ -1,10 +1,10 @@
-//! Question: what does the truth by itself do with YCSB's workloads, without the engine above it?
+//! Question: what does the store by itself do with YCSB's workloads, without the engine above it?
 //!
 //! Data, settings and figures: `ycsb/mod.rs`. Durability `commit`: `write`, then `sync`, which concurrent clients share. Seed: `seed=`, 1
 //! when left out. Everything in memory, index and filter blocks included, is inside `cache_mb`.
 //!
 //! ```text
-//! cargo build --release --workspace --example kv_truth && target/release/examples/kv_truth load|run|micro|cold FOLDER name=value…
+//! cargo build --release --workspace --example kv_store && target/release/examples/kv_store load|run|micro|cold FOLDER name=value…
 //! ```
 
 mod ycsb;
@@ -12,25 +12,25 @@ mod ycsb;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use nuthatch_truth::{Batch, Direction, Embedded, EmbeddedOptions, Reader, Shard, Table, Truth};
+use nuthatch_store::{Batch, Direction, Embedded, EmbeddedOptions, Reader, Shard, Store, Table};
 use ycsb::{Durability, Outcome, Pair, See, Settings, Store};
 
 const SHARD: Shard = Shard { tenant: 0, collection: 1 };
 const TABLE: Table = Table::Kv;
 
-struct TheTruth(Embedded);
+struct TheStore(Embedded);
 
 fn main() -> Outcome {
     ycsb::main("truth", |folder: &Path, settings: &Settings| {
         std::fs::create_dir_all(folder)?;
-        Ok(TheTruth(Embedded::open(
+        Ok(TheStore(Embedded::open(
             folder,
             EmbeddedOptions { cache_bytes: settings.cache_bytes, write_buffer_bytes: settings.write_buffer_bytes },
         )?))
     })
 }
 
-impl TheTruth {
+impl TheStore {
     fn write(&self, batch: Batch, durability: Durability) -> Outcome {
         let position = self.0.write(batch)?;
         if durability == Durability::Commit {
@@ -40,7 +40,7 @@ impl TheTruth {
     }
 }
 
-impl Store for TheTruth {
+impl Store for TheStore {
     fn get(&self, key: &[u8], see: &mut See<'_>) -> Outcome<bool> {
         Ok(self.0.get(TABLE, &SHARD.key(key))?.map(|value| see(&value)).is_some())
     }

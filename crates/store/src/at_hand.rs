@@ -4,18 +4,18 @@
 //! reads the store itself.
 //!
 //! **Invariant:** an answer is what the store itself would answer; whatever would take a read of the disk is
-//! [`TruthError::NotAtHand`], and is remembered for [`AtHand::unless_missed`].
+//! [`StoreError::NotAtHand`], and is remembered for [`AtHand::unless_missed`].
 
 use std::cell::Cell;
 
 use rocksdb::{ReadOptions, ReadTier};
 
 use crate::embedded::{RocksSnapshot, at};
-use crate::{Direction, Embedded, Reader, Result, Table, TruthError, Visit};
+use crate::{Direction, Embedded, Reader, Result, StoreError, Table, Visit};
 
 /// The store, as far as it is in memory.
 pub struct AtHand<'t> {
-    truth: &'t Embedded,
+    store: &'t Embedded,
     snapshot: Option<RocksSnapshot<'t>>,
     has_missed: Cell<bool>,
 }
@@ -23,7 +23,7 @@ pub struct AtHand<'t> {
 impl Embedded {
     /// What is in memory of the live state.
     pub fn at_hand(&self) -> AtHand<'_> {
-        AtHand { truth: self, snapshot: None, has_missed: Cell::new(false) }
+        AtHand { store: self, snapshot: None, has_missed: Cell::new(false) }
     }
 
     /// The same as of one moment, for several reads that belong together.
@@ -48,7 +48,7 @@ impl AtHand<'_> {
     }
 
     fn noticed<T>(&self, read: Result<T>) -> Result<T> {
-        if matches!(read, Err(TruthError::NotAtHand)) {
+        if matches!(read, Err(StoreError::NotAtHand)) {
             self.has_missed.set(true);
         }
         read
@@ -57,17 +57,17 @@ impl AtHand<'_> {
 
 impl Reader for AtHand<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.noticed(self.truth.read(&self.options(), table, key))
+        self.noticed(self.store.read(&self.options(), table, key))
     }
 
     fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
         // One by one: the store's own look-up of many reads their blocks from the disk, whatever it was told.
         let options = self.options();
-        self.noticed(keys.iter().map(|key| self.truth.read(&options, table, key)).collect())
+        self.noticed(keys.iter().map(|key| self.store.read(&options, table, key)).collect())
     }
 
     fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
-        self.noticed(self.truth.scan_with(self.options(), table, from, to, direction, visit))
+        self.noticed(self.store.scan_with(self.options(), table, from, to, direction, visit))
     }
 }
 
@@ -76,25 +76,25 @@ mod tests {
     use std::ops::ControlFlow;
 
     use super::*;
-    use crate::{Batch, EmbeddedOptions, Truth};
+    use crate::{Batch, EmbeddedOptions, Store};
 
     const OPTIONS: EmbeddedOptions = EmbeddedOptions { cache_bytes: 8 << 20, write_buffer_bytes: 1 << 20 };
 
     fn written(folder: &std::path::Path) -> Embedded {
-        let truth = Embedded::open(folder, OPTIONS).unwrap();
+        let store = Embedded::open(folder, OPTIONS).unwrap();
         let mut batch = Batch::new();
         for key in 0..100u8 {
             batch.put(Table::Kv, vec![key], vec![key; 100]);
         }
-        truth.write(batch).unwrap();
-        truth
+        store.write(batch).unwrap();
+        store
     }
 
     #[test]
     fn what_was_just_written_is_at_hand_and_what_is_not_there_is_known_not_to_be() {
         let folder = tempfile::tempdir().unwrap();
-        let truth = written(folder.path());
-        let at_hand = truth.at_hand();
+        let store = written(folder.path());
+        let at_hand = store.at_hand();
         assert_eq!(at_hand.get(Table::Kv, &[7]).unwrap(), Some(vec![7; 100]));
         assert_eq!(at_hand.get(Table::Kv, &[200]).unwrap(), None);
         assert!(!at_hand.has_missed.get());
@@ -103,22 +103,22 @@ mod tests {
     #[test]
     fn what_lies_on_the_disk_is_missed_until_somebody_has_read_it() {
         let folder = tempfile::tempdir().unwrap();
-        let truth = written(folder.path());
-        truth.flush().unwrap();
-        truth.release_cache();
+        let store = written(folder.path());
+        store.flush().unwrap();
+        store.release_cache();
         let reads: [fn(&AtHand<'_>) -> Result<()>; 3] = [
             |at_hand| at_hand.get(Table::Kv, &[7]).map(drop),
             |at_hand| at_hand.multi_get(Table::Kv, &[vec![7], vec![8]]).map(drop),
             |at_hand| at_hand.scan(Table::Kv, &[7], &[9], Direction::Forward, &mut |_, _| ControlFlow::Continue(())),
         ];
         for read in reads {
-            let at_hand = truth.at_hand();
-            assert!(matches!(read(&at_hand), Err(TruthError::NotAtHand)));
+            let at_hand = store.at_hand();
+            assert!(matches!(read(&at_hand), Err(StoreError::NotAtHand)));
             assert!(at_hand.has_missed.get());
         }
-        assert_eq!(truth.get(Table::Kv, &[7]).unwrap(), Some(vec![7; 100]));
+        assert_eq!(store.get(Table::Kv, &[7]).unwrap(), Some(vec![7; 100]));
         for read in reads {
-            let at_hand = truth.at_hand();
+            let at_hand = store.at_hand();
             read(&at_hand).unwrap();
             assert!(!at_hand.has_missed.get());
         }
@@ -127,11 +127,11 @@ mod tests {
     #[test]
     fn reads_as_of_one_moment_do_not_see_what_comes_later() {
         let folder = tempfile::tempdir().unwrap();
-        let truth = written(folder.path());
-        let (moment, live) = (truth.at_hand_as_of_now(), truth.at_hand());
+        let store = written(folder.path());
+        let (moment, live) = (store.at_hand_as_of_now(), store.at_hand());
         let mut batch = Batch::new();
         batch.put(Table::Kv, vec![7], vec![1]);
-        truth.write(batch).unwrap();
+        store.write(batch).unwrap();
         assert_eq!(moment.get(Table::Kv, &[7]).unwrap(), Some(vec![7; 100]));
         assert_eq!(live.get(Table::Kv, &[7]).unwrap(), Some(vec![1]));
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rocksdb::{BottommostLevelCompaction, CompactOptions};
 
-use crate::{Batch, Embedded, Extent, Result, Shard, Table, Truth, TruthError};
+use crate::{Batch, Embedded, Extent, Result, Shard, Store, StoreError, Table};
 
 /// How long readers of old states and open files are waited for.
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -33,7 +33,7 @@ impl Embedded {
     /// Rewrites everything of `extent` that may hold bytes of deleted or replaced values: takes as long as reading and writing all of it. Reads and writes go on; what is deleted meanwhile may stay until the next time.
     ///
     /// # Errors
-    /// [`TruthError::Held`] while a snapshot from before the call is open, or a reader keeps an old file.
+    /// [`StoreError::Held`] while a snapshot from before the call is open, or a reader keeps an old file.
     pub fn reclaim(&self, extent: Extent) -> Result<()> {
         self.reclaim_before(extent, self.latest())
     }
@@ -76,7 +76,7 @@ impl Embedded {
         if let Some(left) = self.still_there(&old)?.first() {
             let path = self.folder().join(left.name.trim_start_matches('/'));
             let what = "it could not be written anew; is the disk full?".to_string();
-            return Err(TruthError::Io { path, what });
+            return Err(StoreError::Io { path, what });
         }
         self.renew_manifest()?;
         let old: Vec<String> = old.iter().map(|file| file.name.trim_start_matches('/').to_string()).collect();
@@ -147,7 +147,7 @@ impl Embedded {
                 Some(oldest) if (1..sequence).contains(&oldest) => {
                     let what = "what reads the store as it was before (an export, a backup of one tenant) is under way"
                         .to_string();
-                    return Err(TruthError::Held(what));
+                    return Err(StoreError::Held(what));
                 }
                 _ => return Ok(()),
             }
@@ -158,7 +158,7 @@ impl Embedded {
     /// when the old is six times as long as a new one would be, and cannot be told to: so it gets something to write.
     fn renew_manifest(&self) -> Result<()> {
         let current = self.folder().join("CURRENT");
-        let io = |error: std::io::Error| TruthError::Io { path: current.clone(), what: error.to_string() };
+        let io = |error: std::io::Error| StoreError::Io { path: current.clone(), what: error.to_string() };
         let named = || std::fs::read_to_string(&current).map_err(io);
         let before = named()?;
         let bytes = std::fs::metadata(self.folder().join(before.trim_end())).map_err(io)?.len() as usize;
@@ -179,7 +179,7 @@ impl Embedded {
                 return self.wait_until_gone(&[before.trim_end().to_string()]);
             }
         }
-        Err(TruthError::Io { path: current.clone(), what: "RocksDB does not begin a new MANIFEST".to_string() })
+        Err(StoreError::Io { path: current.clone(), what: "RocksDB does not begin a new MANIFEST".to_string() })
     }
 
     fn wait_until_gone(&self, names: &[String]) -> Result<()> {
@@ -188,7 +188,7 @@ impl Embedded {
             match names.iter().find(|name| self.folder().join(name).exists()) {
                 None => return Ok(()),
                 Some(name) if started.elapsed() > WAIT_MAX => {
-                    return Err(TruthError::Held(format!("a reader has {name} open, which holds deleted bytes")));
+                    return Err(StoreError::Held(format!("a reader has {name} open, which holds deleted bytes")));
                 }
                 Some(_) => std::thread::sleep(POLL),
             }

@@ -10,7 +10,7 @@ use rocksdb::{Cache, DB, Options, ReadOptions};
 
 use crate::embedded::{quiet, scan_rows, table_options};
 use crate::verify::{CHECKSUMS, Sums, check_files, is_immutable, known_sums, sealed_sums};
-use crate::{Damage, Direction, Embedded, EmbeddedOptions, Reader, Result, Table, TruthError, Visit};
+use crate::{Damage, Direction, Embedded, EmbeddedOptions, Reader, Result, StoreError, Table, Visit};
 
 /// Memory for reading a checkpoint: it is read once, from end to end.
 const READING: EmbeddedOptions = EmbeddedOptions { cache_bytes: 4 << 20, write_buffer_bytes: 4 << 20 };
@@ -29,7 +29,7 @@ impl Embedded {
     pub fn checkpoint(&self, folder: &Path) -> Result<()> {
         RocksCheckpoint::new(self.db())
             .and_then(|checkpoint| checkpoint.create_checkpoint(folder))
-            .map_err(|error| TruthError::from_rocksdb(self.folder(), error))
+            .map_err(|error| StoreError::from_rocksdb(self.folder(), error))
     }
 }
 
@@ -44,7 +44,7 @@ impl Checkpoint {
             Err(_) => path.to_path_buf(),
         };
         if let Some(Damage { path, what }) = check_files(folder, None)?.into_iter().next() {
-            return Err(TruthError::Corrupt { path: in_original(&path), what });
+            return Err(StoreError::Corrupt { path: in_original(&path), what });
         }
         let cache = Cache::new_lru_cache(READING.cache_bytes);
         let mut options = Options::default();
@@ -52,7 +52,7 @@ impl Checkpoint {
         options.set_max_open_files(64);
         let tables = Table::ALL.map(|table| (table.name(), table_options(table, &READING, &cache)));
         let db = DB::open_cf_with_opts_for_read_only(&options, folder, tables, false)
-            .map_err(|error| TruthError::from_rocksdb(folder, error))?;
+            .map_err(|error| StoreError::from_rocksdb(folder, error))?;
         Ok(Self { db, folder: folder.to_path_buf(), sums: known_sums(original) })
     }
 
@@ -111,8 +111,8 @@ impl Checkpoint {
         self.db.cf_handle(table.name()).expect("every table is opened with the store")
     }
 
-    fn error(&self, error: rocksdb::Error) -> TruthError {
-        TruthError::from_rocksdb(&self.folder, error)
+    fn error(&self, error: rocksdb::Error) -> StoreError {
+        StoreError::from_rocksdb(&self.folder, error)
     }
 }
 

@@ -5,20 +5,20 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use nuthatch_truth::*;
+use nuthatch_store::*;
 
 const OPTIONS: EmbeddedOptions = EmbeddedOptions { cache_bytes: 4 << 20, write_buffer_bytes: 1 << 20 };
 const SHARD: Shard = Shard { tenant: 0, collection: 7 };
 
-fn put(truth: &Embedded, table: Table, number: u64) -> Position {
+fn put(store: &Embedded, table: Table, number: u64) -> Position {
     let mut batch = Batch::new();
     batch.put(table, SHARD.number_key(number), vec![number as u8; 300]);
-    truth.write(batch).unwrap()
+    store.write(batch).unwrap()
 }
 
-fn rows(truth: &Embedded, table: Table) -> BTreeSet<u64> {
+fn rows(store: &Embedded, table: Table) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
-    truth
+    store
         .scan(table, &SHARD.prefix(), &SHARD.end(), Direction::Forward, &mut |key, value| {
             let number = u64::from_be_bytes(Shard::suffix(key).try_into().unwrap());
             assert_eq!(value, vec![number as u8; 300]);
@@ -58,37 +58,37 @@ fn zero(path: &Path, from: usize, to: usize) {
 fn refusal(folder: &Path) -> Option<(PathBuf, String)> {
     match Embedded::open(folder, OPTIONS) {
         Ok(_) => None,
-        Err(TruthError::Corrupt { path, what }) => Some((path, what)),
+        Err(StoreError::Corrupt { path, what }) => Some((path, what)),
         Err(other) => panic!("{other}"),
     }
 }
 
 /// Some thousand synced rows through logs that have been written over several times.
 fn through_recycled_logs(folder: &Path) -> (Embedded, u64) {
-    let truth = Embedded::open(folder, OPTIONS).unwrap();
+    let store = Embedded::open(folder, OPTIONS).unwrap();
     let mut last = 0;
     for round in 0..4 {
         for number in round * 1000..round * 1000 + 800 + round * 100 {
             last = number;
-            put(&truth, Table::Records, number);
+            put(&store, Table::Records, number);
         }
-        truth.sync_all().unwrap();
-        truth.flush().unwrap();
+        store.sync_all().unwrap();
+        store.flush().unwrap();
     }
     for number in 9000..9200 {
         last = number;
-        let position = put(&truth, Table::Records, number);
-        truth.sync(position).unwrap();
+        let position = put(&store, Table::Records, number);
+        store.sync(position).unwrap();
     }
-    (truth, last)
+    (store, last)
 }
 
 #[test]
 fn the_old_contents_of_a_recycled_log_are_neither_read_nor_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let (truth, _) = through_recycled_logs(folder.path());
-    let expected = rows(&truth, Table::Records);
-    assert_eq!(verify(folder.path(), Some(&truth)).unwrap(), []);
+    let (store, _) = through_recycled_logs(folder.path());
+    let expected = rows(&store, Table::Records);
+    assert_eq!(verify(folder.path(), Some(&store)).unwrap(), []);
     let copy = killed_copy(folder.path());
     let newest = logs(copy.path()).pop().unwrap();
     assert!(
@@ -104,8 +104,8 @@ fn the_old_contents_of_a_recycled_log_are_neither_read_nor_reported() {
 #[test]
 fn damage_anywhere_in_a_synced_recycled_log_is_refused_or_only_the_last_batch() {
     let folder = tempfile::tempdir().unwrap();
-    let (truth, last) = through_recycled_logs(folder.path());
-    let expected = rows(&truth, Table::Records);
+    let (store, last) = through_recycled_logs(folder.path());
+    let expected = rows(&store, Table::Records);
     let seed = fastrand::u64(..);
     let mut dice = fastrand::Rng::with_seed(seed);
     let (mut refused, mut cut) = (0, 0);
@@ -143,16 +143,16 @@ fn damage_anywhere_in_a_synced_recycled_log_is_refused_or_only_the_last_batch() 
 #[test]
 fn a_hole_in_an_older_log_is_refused_although_newer_logs_are_intact() {
     let folder = tempfile::tempdir().unwrap();
-    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
-    put(&truth, Table::Ids, 1); // keeps every log needed
+    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    put(&store, Table::Ids, 1); // keeps every log needed
     let mut a_records_end = 0;
     for number in 0..3000 {
         if number == 500 {
             a_records_end = std::fs::metadata(&logs(folder.path())[0]).unwrap().len();
         }
-        put(&truth, Table::Records, number);
+        put(&store, Table::Records, number);
         if number % 100 == 99 {
-            truth.sync_all().unwrap();
+            store.sync_all().unwrap();
         }
     }
     let all = logs(folder.path());
@@ -177,13 +177,13 @@ fn a_hole_in_an_older_log_is_refused_although_newer_logs_are_intact() {
 #[test]
 fn what_was_never_synced_is_cut_and_told_together_with_what_came_after_it() {
     let folder = tempfile::tempdir().unwrap();
-    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
     for number in 0..200 {
-        put(&truth, Table::Records, number);
+        put(&store, Table::Records, number);
     }
-    truth.sync_all().unwrap();
+    store.sync_all().unwrap();
     for number in 200..600 {
-        put(&truth, Table::Records, number);
+        put(&store, Table::Records, number);
     }
     let copy = killed_copy(folder.path());
     let log = logs(copy.path()).pop().unwrap();
@@ -205,10 +205,10 @@ fn what_was_never_synced_is_cut_and_told_together_with_what_came_after_it() {
 #[test]
 fn repair_says_how_many_intact_batches_go_with_the_damage() {
     let folder = tempfile::tempdir().unwrap();
-    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
     for number in 0..400 {
-        let position = put(&truth, Table::Records, number);
-        truth.sync(position).unwrap();
+        let position = put(&store, Table::Records, number);
+        store.sync(position).unwrap();
     }
     let copy = killed_copy(folder.path());
     let log = logs(copy.path()).pop().unwrap();
@@ -226,7 +226,7 @@ fn repair_says_how_many_intact_batches_go_with_the_damage() {
 #[test]
 fn scrubbing_leaves_nothing_of_what_was_deleted_in_any_log() {
     let folder = tempfile::tempdir().unwrap();
-    let truth = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
     let secret = b"the erased sentence".to_vec();
     let is_there = || {
         logs(folder.path())
@@ -236,16 +236,16 @@ fn scrubbing_leaves_nothing_of_what_was_deleted_in_any_log() {
     for number in 0..2000 {
         let mut batch = Batch::new();
         batch.put(Table::Files, SHARD.number_key(number), secret.clone());
-        truth.write(batch).unwrap();
+        store.write(batch).unwrap();
     }
-    truth.flush().unwrap();
-    put(&truth, Table::Records, 1);
+    store.flush().unwrap();
+    put(&store, Table::Records, 1);
     assert!(is_there(), "recycled logs were to keep it");
-    truth.scrub_logs().unwrap();
+    store.scrub_logs().unwrap();
     assert!(!is_there());
     for number in 0..50 {
-        let position = put(&truth, Table::Records, number);
-        truth.sync(position).unwrap();
+        let position = put(&store, Table::Records, number);
+        store.sync(position).unwrap();
     }
     let copy = killed_copy(folder.path());
     assert_eq!(rows(&Embedded::open(copy.path(), OPTIONS).unwrap(), Table::Records).len(), 50);

@@ -1,4 +1,4 @@
-//! Checking every byte of the truth's folder, and naming what is wrong.
+//! Checking every byte of the store's folder, and naming what is wrong.
 //!
 //! RocksDB checks the blocks that it reads. Files that it reads rarely (OPTIONS, IDENTITY) or partly (filters, properties)
 //! are covered by whole-file checksums kept in `CHECKSUMS`, a sealed file beside them, brought up to date after flushes and
@@ -13,7 +13,7 @@ use nuthatch_segment::{read_sealed, seal, write_sealed};
 use crate::embedded::Embedded;
 use crate::log_check::{Verdict, check_logs};
 use crate::log_file::{Found, walk};
-use crate::{Result, TruthError};
+use crate::{Result, StoreError};
 
 /// A file whose bytes are not what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(crate) fn record_checksums(folder: &Path, live: Option<&[String]>) -> Result
         return Ok(());
     }
     write_sealed(&folder.join(CHECKSUMS), &body_of(&known))
-        .map_err(|error| TruthError::Io { path: folder.join(CHECKSUMS), what: error.to_string() })
+        .map_err(|error| StoreError::Io { path: folder.join(CHECKSUMS), what: error.to_string() })
 }
 
 fn body_of(sums: &Sums) -> Vec<u8> {
@@ -74,10 +74,10 @@ pub(crate) fn known_sums(folder: &Path) -> Sums {
 /// files too young for `CHECKSUMS`.
 pub fn verify(folder: &Path, open: Option<&Embedded>) -> Result<Vec<Damage>> {
     let mut damage = check_files(folder, open.map(Embedded::published))?;
-    if let Some(truth) = open {
-        for error in truth.read_everything() {
+    if let Some(store) = open {
+        for error in store.read_everything() {
             let found = match error {
-                TruthError::Corrupt { path, what } => Damage { path, what },
+                StoreError::Corrupt { path, what } => Damage { path, what },
                 other => return Err(other),
             };
             if !damage.iter().any(|known| known.path == found.path) {
@@ -107,13 +107,13 @@ pub fn verify_small(folder: &Path) -> Result<Vec<Damage>> {
 }
 
 /// Names the file behind a failed open where RocksDB does not.
-pub(crate) fn blame(folder: &Path, error: rocksdb::Error) -> TruthError {
-    let said = TruthError::from_rocksdb(folder, error);
-    if matches!(said, TruthError::Full { .. } | TruthError::Busy { .. }) {
+pub(crate) fn blame(folder: &Path, error: rocksdb::Error) -> StoreError {
+    let said = StoreError::from_rocksdb(folder, error);
+    if matches!(said, StoreError::Full { .. } | StoreError::Busy { .. }) {
         return said;
     }
     match check_files(folder, None).ok().and_then(|all| all.into_iter().next()) {
-        Some(Damage { path, what }) => TruthError::Corrupt { path, what },
+        Some(Damage { path, what }) => StoreError::Corrupt { path, what },
         None => said,
     }
 }
@@ -231,6 +231,6 @@ fn checksum_of(path: &Path) -> std::io::Result<(u64, u32)> {
     }
 }
 
-fn io(path: &Path, error: std::io::Error) -> TruthError {
-    TruthError::Io { path: path.to_path_buf(), what: error.to_string() }
+fn io(path: &Path, error: std::io::Error) -> StoreError {
+    StoreError::Io { path: path.to_path_buf(), what: error.to_string() }
 }

@@ -1,8 +1,8 @@
 use std::path::{Path, PathBuf};
 
-/// What can go wrong with the truth.
+/// What can go wrong with the store.
 #[derive(Debug, thiserror::Error)]
-pub enum TruthError {
+pub enum StoreError {
     /// Bytes on disk are not what was written. Never silently skipped.
     #[error("{}: {what}; restore this folder from a backup, or see what can be saved with `nuthatch doctor --repair`", path.display())]
     Corrupt { path: PathBuf, what: String },
@@ -29,9 +29,9 @@ pub enum TruthError {
     Held(String),
 }
 
-pub type Result<T> = std::result::Result<T, TruthError>;
+pub type Result<T> = std::result::Result<T, StoreError>;
 
-impl TruthError {
+impl StoreError {
     /// RocksDB says everything in one string; its first word is the kind, and it names the file where it knows it.
     pub(crate) fn from_rocksdb(folder: &Path, error: rocksdb::Error) -> Self {
         let what = error.to_string();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::{Result, TruthError};
+use crate::{Result, StoreError};
 
 /// The share of an fsync's time for which its leader lets others catch up.
 const PATIENCE: u32 = 4;
@@ -57,7 +57,7 @@ impl CommitQueue {
     /// After a failed fsync, what the disk holds is unknown, and a later one may succeed without having written it.
     pub fn refuse_when_stopped(&self) -> Result<()> {
         match self.stopped.get() {
-            Some(why) => Err(TruthError::Stopped(why.clone())),
+            Some(why) => Err(StoreError::Stopped(why.clone())),
             None => Ok(()),
         }
     }
@@ -125,7 +125,7 @@ impl CommitQueue {
                 let why = self.stopped.get_or_init(|| why).clone();
                 drop(state);
                 self.done.iter().for_each(Condvar::notify_all);
-                Err(TruthError::Stopped(why))
+                Err(StoreError::Stopped(why))
             }
         }
     }

@@ -12,7 +12,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use nuthatch_truth::*;
+use nuthatch_store::*;
 
 const OPTIONS: EmbeddedOptions = EmbeddedOptions { cache_bytes: 12 << 20, write_buffer_bytes: 6 << 20 };
 const WRITERS: [usize; 3] = [1, 8, 64];
@@ -34,20 +34,20 @@ fn main() {
 }
 
 fn measure(folder: &Path, writers: usize, span: Duration) {
-    let truth = Embedded::open(folder, OPTIONS).expect("an empty folder opens");
+    let store = Embedded::open(folder, OPTIONS).expect("an empty folder opens");
     let began = Instant::now();
-    let syncs_before = truth.syncs();
+    let syncs_before = store.syncs();
     let mut waits: Vec<Duration> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..writers)
             .map(|writer| {
-                let truth = &truth;
-                scope.spawn(move || write_until(truth, writer as u64, began + span))
+                let store = &store;
+                scope.spawn(move || write_until(store, writer as u64, began + span))
             })
             .collect();
         threads.into_iter().flat_map(|thread| thread.join().expect("a writer")).collect()
     });
     let elapsed = began.elapsed().as_secs_f64();
-    let syncs = truth.syncs() - syncs_before;
+    let syncs = store.syncs() - syncs_before;
     waits.sort_unstable();
     let millis = |share: f64| waits[((waits.len() - 1) as f64 * share) as usize].as_secs_f64() * 1000.0;
     println!(
@@ -59,7 +59,7 @@ fn measure(folder: &Path, writers: usize, span: Duration) {
     );
 }
 
-fn write_until(truth: &Embedded, writer: u64, end: Instant) -> Vec<Duration> {
+fn write_until(store: &Embedded, writer: u64, end: Instant) -> Vec<Duration> {
     let mut dice = fastrand::Rng::with_seed(writer);
     let mut waits = Vec::new();
     let mut value = [0; VALUE_BYTES];
@@ -68,8 +68,8 @@ fn write_until(truth: &Embedded, writer: u64, end: Instant) -> Vec<Duration> {
         let mut batch = Batch::new();
         batch.put(Table::Records, SHARD.number_key(dice.u64(..1_000_000)), value.to_vec());
         let began = Instant::now();
-        let position = truth.write(batch).expect("room on the disk");
-        truth.sync(position).expect("a disk that syncs");
+        let position = store.write(batch).expect("room on the disk");
+        store.sync(position).expect("a disk that syncs");
         waits.push(began.elapsed());
     }
     waits
