@@ -1,6 +1,7 @@
-"""Do the documents hold? Every relative link leads somewhere, and every Python example runs.
+"""Do the documents hold? Links lead somewhere, Python examples run, and what can drift agrees with the code.
 
-An example that cannot run here says so in a comment above it: ``<!-- not run: why -->``.
+An example that cannot run here says so in a comment above it: ``<!-- not run: why -->``. ``documents_code.py`` compares
+facts with the code, ``documents_prose.py`` measures the prose. ``--quick`` leaves the examples out.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ import tempfile
 import textwrap
 from pathlib import Path
 
+import documents_code
+import documents_prose
+
 ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"(<!-- not run: [^\n]*-->\n)?^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -20,9 +24,20 @@ FENCE = re.compile(r"^(?:```|~~~).*?^(?:```|~~~)", re.DOTALL | re.MULTILINE)
 
 def main() -> int:
     documents = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-    broken = [line for document in documents for line in broken_links(document)]
-    for line in broken:
+    wrong = [line for document in documents for line in broken_links(document)]
+    wrong += documents_code.drifted(ROOT)
+    wrong += documents_prose.hard_to_read(ROOT)
+    for line in wrong:
         print(f"error: {line}", file=sys.stderr)
+    failed = 0
+    counted = "examples were not run"
+    if "--quick" not in sys.argv[1:]:
+        failed, counted = run_examples(documents)
+    print(f"{len(documents)} documents, {len(wrong)} errors in links, facts and prose, {counted}")
+    return 1 if wrong or failed else 0
+
+
+def run_examples(documents: list[Path]) -> tuple[int, str]:
     ran = failed = skipped = 0
     for document in documents:
         for number, (reason, code) in enumerate(BLOCK.findall(document.read_text(encoding="utf-8")), 1):
@@ -34,9 +49,7 @@ def main() -> int:
                 print(f"error: {name} fails:\n{textwrap.indent(said, '    ')}", file=sys.stderr)
             else:
                 ran += 1
-    counted = f"{ran} examples ran, {failed} failed, {skipped} not run"
-    print(f"{len(documents)} documents, {len(broken)} broken links, {counted}")
-    return 1 if broken or failed else 0
+    return failed, f"{ran} examples ran, {failed} failed, {skipped} not run"
 
 
 def broken_links(document: Path) -> list[str]:
