@@ -10,7 +10,7 @@ use nuthatch_engine::{CollectionOptions, Database, EmbedderChoice, Options, Reco
 use crate::Run;
 use crate::serving::WAIT_MAX;
 
-const HELLO: &[u8] = br#"{"protocol": 5, "build": "fuzz", "pid": 1, "program": "fuzz", "lane": "fuzz"}"#;
+const HELLO: &[u8] = br#"{"protocol": 6, "build": "fuzz", "pid": 1, "program": "fuzz", "lane": "fuzz"}"#;
 /// Requests, by their numbers in the protocol: the names of the collections; the lane is not gone on with.
 const NAMES: &[u8] = &[0, 1, 1];
 const GOODBYE: &[u8] = &[3];

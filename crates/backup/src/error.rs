@@ -10,8 +10,11 @@ pub enum BackupError {
     /// Bytes that are kept are not what was stored.
     #[error("{} is damaged: {what}", path.display())]
     Corrupt { path: PathBuf, what: String },
+    /// The place itself holds none.
     #[error("{0}")]
     NotFound(String),
+    #[error("no backup {id:?}; {known}")]
+    NoBackup { id: String, known: String },
     #[error("{0}")]
     Invalid(String),
     /// Somebody else is writing there.

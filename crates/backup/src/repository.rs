@@ -106,7 +106,7 @@ impl Repository {
         let Some(bytes) = bytes else {
             let ids = self.ids()?;
             let known = if ids.is_empty() { "there are none".into() } else { format!("there are: {}", ids.join(", ")) };
-            return Err(BackupError::NotFound(format!("no backup {id:?}; {known}")));
+            return Err(BackupError::NoBackup { id: id.to_string(), known });
         };
         let path = self.place(id);
         let manifest: Manifest = serde_json::from_slice(&unseal(&path, &bytes)?)

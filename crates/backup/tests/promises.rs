@@ -138,7 +138,7 @@ fn deleting_removes_what_only_that_backup_had_and_what_interrupted_ones_left() {
     assert_eq!((collected.objects, collected.bytes), (2, 800), "the old file0, and what was never finished");
     assert!(!place.path().join("objects/torn.writing").exists());
     drop(repository);
-    assert!(matches!(restored(place.path(), &first.id).unwrap_err(), BackupError::NotFound(_)));
+    assert!(matches!(restored(place.path(), &first.id).unwrap_err(), BackupError::NoBackup { .. }));
     assert_eq!(restored(place.path(), &second.id).unwrap(), content);
 }
 

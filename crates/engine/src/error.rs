@@ -13,6 +13,8 @@ use nuthatch_text::TextError;
 use nuthatch_vector::VectorError;
 use serde::{Deserialize, Serialize};
 
+use crate::subject::{Subject, What};
+
 /// Names that an error lists, those that begin most alike.
 const NAMES_MAX: usize = 10;
 
@@ -56,10 +58,14 @@ impl ErrorKind {
     }
 }
 
-/// An error with its kind and a sentence that names the thing and the remedy.
+/// An error: what the caller can do, the thing that it is about, and a sentence that names the thing and the remedy.
+///
+/// A program decides by the kind and the subject. The sentence is for people, and its words may change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Error {
     pub kind: ErrorKind,
+    /// `None` when the error is about the call as a whole, or about a thing without a name.
+    pub subject: Option<Subject>,
     pub message: String,
 }
 
@@ -67,7 +73,17 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, subject: None, message: message.into() }
+    }
+
+    /// The same error, about this thing.
+    pub fn about(self, what: What, name: impl Into<String>) -> Self {
+        Self { subject: Some(Subject { what, name: name.into() }), ..self }
+    }
+
+    /// True when a thing of this sort does not exist, or was dropped.
+    pub fn is_missing(&self, what: What) -> bool {
+        self.kind == ErrorKind::NotFound && self.subject.as_ref().is_some_and(|subject| subject.what == what)
     }
 
     pub fn invalid(message: impl Into<String>) -> Self {
@@ -79,7 +95,7 @@ impl Error {
     }
 
     /// There is no such thing among the named ones of its kind.
-    pub(crate) fn not_among(what: &str, name: &str, names: &[String]) -> Self {
+    pub(crate) fn not_among(what: What, name: &str, names: &[String]) -> Self {
         let known = match names {
             [] => "this folder has none yet".to_string(),
             few if few.len() <= NAMES_MAX => format!("there are: {}", few.join(", ")),
@@ -92,7 +108,21 @@ impl Error {
                 format!("there are {}, among them: {}", many.len(), near.join(", "))
             }
         };
-        Self::not_found(format!("no {what} {name:?}; {known}"))
+        Self::not_found(format!("no {what} {name:?}; {known}")).about(what, name)
+    }
+
+    /// A handle is used after its thing was dropped.
+    pub(crate) fn dropped(what: What, name: &str) -> Self {
+        Self::not_found(format!("{what} {name:?} was dropped")).about(what, name)
+    }
+
+    /// The folder is none of ours.
+    pub(crate) fn no_data_folder(root: &Path, remedy: &str) -> Self {
+        Self::not_found(format!("{} is not a Nuthatch data folder{remedy}", root.display())).about_path(root)
+    }
+
+    pub(crate) fn about_path(self, path: &Path) -> Self {
+        self.about(What::Path, path.display().to_string())
     }
 
     pub fn internal(message: impl Into<String>) -> Self {
@@ -100,7 +130,7 @@ impl Error {
     }
 
     pub fn corrupt(path: &Path, message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Corrupt { path: path.to_path_buf() }, message)
+        Self::new(ErrorKind::Corrupt { path: path.to_path_buf() }, message).about_path(path)
     }
 
     pub(crate) fn closed() -> Self {
@@ -119,7 +149,7 @@ impl Error {
             | std::io::ErrorKind::InvalidFilename => ErrorKind::Invalid,
             _ => ErrorKind::Internal,
         };
-        Self::new(kind, format!("{}: {error}", path.display()))
+        Self::new(kind, format!("{}: {error}", path.display())).about_path(path)
     }
 
     /// True when derived files are damaged: the search can go on exactly, from the store.
@@ -139,7 +169,7 @@ impl std::error::Error for Error {}
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         let kind = match &error {
-            StoreError::Corrupt { path, .. } => ErrorKind::Corrupt { path: path.clone() },
+            StoreError::Corrupt { path, .. } => return Self::corrupt(path, error.to_string()),
             StoreError::Full { .. } => ErrorKind::Exhausted,
             StoreError::Busy { .. } => ErrorKind::Conflict,
             StoreError::Stopped(_) => ErrorKind::Closed,
@@ -167,6 +197,7 @@ impl From<BackupError> for Error {
             BackupError::Io { path, source } => Self::io(path, source),
             BackupError::Corrupt { path, .. } => Self::corrupt(path, error.to_string()),
             BackupError::NotFound(_) => Self::not_found(error.to_string()),
+            BackupError::NoBackup { id, .. } => Self::not_found(error.to_string()).about(What::Backup, id),
             BackupError::Invalid(_) => Self::invalid(error.to_string()),
             BackupError::Held(_) => Self::new(ErrorKind::Conflict, error.to_string()),
         }
@@ -176,10 +207,11 @@ impl From<BackupError> for Error {
 impl From<FilterError> for Error {
     fn from(error: FilterError) -> Self {
         match &error {
-            FilterError::Decode { .. } | FilterError::CorruptColumns { .. } => {
-                Self::corrupt(Path::new("columns"), error.to_string())
+            // A stored value that does not decode names no file, as with all other values of the store. Damaged columns do:
+            // `columns_error` says which, before it comes to this.
+            FilterError::Decode { .. } | FilterError::CorruptColumns { .. } | FilterError::Io(_) => {
+                Self::internal(error.to_string())
             }
-            FilterError::Io(_) => Self::internal(error.to_string()),
             _ => Self::invalid(error.to_string()),
         }
     }
@@ -236,11 +268,21 @@ mod tests {
     #[test]
     fn of_many_names_an_error_lists_a_few_that_are_near() {
         let names = |number: usize| (0..number).map(|at| format!("tenant-{at:05}")).collect::<Vec<_>>();
-        let said = |number| Error::not_among("tenant", "tenant-0712x", &names(number)).message;
+        let said = |number| Error::not_among(What::Tenant, "tenant-0712x", &names(number)).message;
         assert_eq!(said(0), "no tenant \"tenant-0712x\"; this folder has none yet");
         assert!(said(10).ends_with("tenant-00009") && said(10).contains("there are: tenant-00000, "));
         let many = said(10_000);
         assert!(many.contains("there are 10000, among them: tenant-07120, tenant-07121, "), "{many}");
         assert!(many.len() < 300, "{many}");
+    }
+
+    #[test]
+    fn a_damaged_file_is_named_and_a_value_without_one_names_none() {
+        let path = Path::new("/data/segments/1/columns");
+        let damaged = Error::from(SegmentError::Corrupt { path: path.into(), what: "a checksum".into() });
+        assert_eq!(damaged.kind, ErrorKind::Corrupt { path: path.into() });
+        assert_eq!(damaged.subject, Some(Subject { what: What::Path, name: path.display().to_string() }));
+        let stored = Error::from(nuthatch_filter::decode(&[255]).unwrap_err());
+        assert_eq!((stored.kind, stored.subject), (ErrorKind::Internal, None));
     }
 }

@@ -58,10 +58,8 @@ impl Folder {
             return folder.with_parts();
         }
         if must_exist {
-            return Err(Error::not_found(format!(
-                "{} is not a Nuthatch data folder; name one with --data-dir, or create one by adding something",
-                root.display()
-            )));
+            let remedy = "; name one with --data-dir, or create one by adding something";
+            return Err(Error::no_data_folder(root, remedy));
         }
         if root.exists() && !root.is_dir() {
             return Err(Error::invalid(format!("{} is a file; give a folder", root.display())));
@@ -159,7 +157,8 @@ impl Folder {
 
     pub fn read_identity(&self) -> Result<Identity> {
         let path = self.identity();
-        let body = read_sealed(&path)?.ok_or_else(|| Error::not_found(format!("{} is missing", path.display())))?;
+        let body = read_sealed(&path)?
+            .ok_or_else(|| Error::not_found(format!("{} is missing", path.display())).about_path(&path))?;
         serde_json::from_slice(&body).map_err(|error| Error::corrupt(&path, format!("{}: {error}", path.display())))
     }
 

@@ -34,6 +34,7 @@ mod options;
 mod process;
 mod record;
 mod snapshot;
+mod subject;
 mod tenant;
 mod transaction;
 mod transfer;
@@ -77,6 +78,7 @@ pub use process::{
     Collection, Database, FolderHolder, Graph, Keyspace, Snapshot, SnapshotCollection, SnapshotGraph, SnapshotKeyspace,
 };
 pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};
+pub use subject::{Subject, What};
 pub use tenant::{TenantInfo, TenantLimits, TenantUsage};
 pub use transaction::{Transaction, TransactionCollection, TransactionGraph, TransactionKeyspace, WriteBatch};
 pub use transfer::{

@@ -60,6 +60,30 @@ fn the_first_opener_holds_the_folder_and_the_next_are_served() {
 }
 
 #[test]
+fn an_error_says_which_thing_it_is_about_here_and_over_the_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let (here, there) = (open(folder.path()), open(folder.path()));
+    for db in [&here, &there] {
+        let about = |error: Error| (error.kind, error.subject.map(|subject| (subject.what, subject.name)));
+        let is = |what: What, name: &str| (ErrorKind::NotFound, Some((what, name.to_string())));
+        assert_eq!(about(db.existing_collection("notes").err().unwrap()), is(What::Collection, "notes"));
+        assert_eq!(about(db.existing_keyspace("seen").err().unwrap()), is(What::Keyspace, "seen"));
+        assert_eq!(about(db.existing_graph("links").err().unwrap()), is(What::Graph, "links"));
+        assert_eq!(about(db.tenant("acme").err().unwrap()), is(What::Tenant, "acme"));
+        let docs = db.collection("docs", no_embedder()).unwrap();
+        assert_eq!(about(docs.search(&Search::like("none")).unwrap_err()), is(What::Record, "none"));
+        let keys = db.kv("keys").unwrap();
+        db.drop_collection("docs").unwrap();
+        db.drop_keyspace("keys").unwrap();
+        assert_eq!(about(docs.len().unwrap_err()), is(What::Collection, "docs"));
+        let dropped = keys.get("a").unwrap_err();
+        assert!(dropped.is_missing(What::Keyspace) && !dropped.is_missing(What::Key), "{dropped}");
+        assert_eq!(about(dropped), is(What::Keyspace, "keys"));
+        assert_eq!(db.collection("no/name", no_embedder()).err().unwrap().subject, None);
+    }
+}
+
+#[test]
 fn a_closing_holder_hands_over_and_nobody_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let mut handles: Vec<Database> = (0..3).map(|_| open(folder.path())).collect();

@@ -14,7 +14,7 @@ use crate::database::Database;
 use crate::folder::{FORMAT_OLDEST_READABLE, FORMAT_VERSION, Folder, is_ours};
 use crate::options::Options;
 use crate::tenant::DEFAULT;
-use crate::{Error, Result};
+use crate::{Error, Result, What};
 
 /// What is restored, and how.
 #[derive(Default)]
@@ -113,7 +113,9 @@ impl Backups {
         }
         let ids = repository.ids()?;
         let Some(newest) = ids.last() else {
-            return Err(Error::not_found(format!("{} holds no backups yet", self.place.display())));
+            return Err(
+                Error::not_found(format!("{} holds no backups yet", self.place.display())).about_path(&self.place)
+            );
         };
         let manifest = repository.manifest(newest)?;
         let uuid = About::from_manifest(&manifest)?.uuid;
@@ -177,15 +179,16 @@ struct Chosen {
 
 impl Chosen {
     fn of(about: &About, id: &str, tenant: Option<&str>, collection: Option<&str>) -> Result<Self> {
-        let not_in_it = |what: &str, name: &str, names: Vec<&str>| {
+        let not_in_it = |what: What, name: &str, names: Vec<&str>| {
             Error::not_found(format!("backup {id} has no {what} {name:?}; there are: {}", names.join(", ")))
+                .about(what, name)
         };
         let number = match tenant {
             Some(name) => match about.tenants.iter().find(|tenant| tenant.name == name) {
                 Some(tenant) => Some(tenant.number),
                 None => {
                     let names = about.tenants.iter().map(|tenant| &*tenant.name).collect();
-                    return Err(not_in_it("tenant", name, names));
+                    return Err(not_in_it(What::Tenant, name, names));
                 }
             },
             // A collection alone is the default tenant's.
@@ -196,7 +199,7 @@ impl Chosen {
             && !about.collections.iter().any(|collection| chosen.has(collection))
         {
             let of_tenant = about.collections.iter().filter(|collection| Some(collection.tenant) == number);
-            return Err(not_in_it("collection", name, of_tenant.map(|collection| &*collection.name).collect()));
+            return Err(not_in_it(What::Collection, name, of_tenant.map(|collection| &*collection.name).collect()));
         }
         Ok(chosen)
     }

@@ -70,7 +70,7 @@ use crate::collection::state::State;
 use crate::database::{RowLength, Shared};
 use crate::durability::Durability;
 use crate::tenant::Tenant;
-use crate::{Error, Result};
+use crate::{Error, Result, What};
 
 /// How a collection gets its vectors. Fixed by the first `collection()` call that needs it.
 #[derive(Clone, Default)]
@@ -378,7 +378,7 @@ impl Core {
             self.used.store(true, Ordering::Relaxed);
         }
         if self.is_dropped() {
-            return Err(Error::not_found(format!("collection {:?} was dropped", self.name)));
+            return Err(Error::dropped(What::Collection, &self.name));
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use crate::collection::vector_leg::Ask;
 use crate::collection::{Collection, Core, EmbedderChoice};
 use crate::database::{Room, SMALL_BYTES_MAX};
 use crate::process::caller;
-use crate::{Error, Result};
+use crate::{Error, Result, What};
 
 /// What a candidate of one leg takes on its way through comparing and ranking.
 const CANDIDATE_BYTES: usize = 128;
@@ -116,7 +116,7 @@ impl Core {
         if let Some(id) = &search.like {
             let (row, vector) = self
                 .vector_of(place.reader, field, id)?
-                .ok_or_else(|| Error::not_found(format!("no record {id:?} to be like")))?;
+                .ok_or_else(|| Error::not_found(format!("no record {id:?} to be like")).about(What::Record, id))?;
             let vector = vector.ok_or_else(|| {
                 Error::invalid(match &search.using {
                     Some(name) => format!("record {id:?} has no vector of field {name:?} to search with"),

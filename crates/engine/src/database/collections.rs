@@ -16,7 +16,7 @@ use crate::durability::Durability;
 use crate::folder::FORMAT_OF_FIELDS;
 use crate::process::{Done, caller};
 use crate::tenant::{Delta, Tenant, catalog_of};
-use crate::{Error, Result};
+use crate::{Error, Result, What};
 
 /// Longest name of a collection in bytes.
 const NAME_BYTES_MAX: usize = 200;
@@ -146,7 +146,7 @@ impl Shared {
         };
         match found {
             Some(core) => Ok(core),
-            None => Err(Error::not_among("collection", name, &self.collection_names(tenant.number)?)),
+            None => Err(Error::not_among(What::Collection, name, &self.collection_names(tenant.number)?)),
         }
     }
 

@@ -91,7 +91,7 @@ impl Database {
             let core = match scope.borrow(name) {
                 Ok(core) => core,
                 Err(error) if error.kind == ErrorKind::NotFound => continue, // dropped meanwhile
-                Err(Error { kind: ErrorKind::Corrupt { path }, message }) => {
+                Err(Error { kind: ErrorKind::Corrupt { path }, message, .. }) => {
                     doctor.findings.push(finding(root, &path, &message, RESTORE));
                     continue;
                 }

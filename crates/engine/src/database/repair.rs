@@ -44,7 +44,7 @@ impl Database {
     pub fn repair_plan(root: &Path, options: &Options) -> Result<Vec<Damage>> {
         let folder = Folder::at(root);
         if !folder.store().is_dir() {
-            return Err(Error::not_found(format!("{} is not a Nuthatch data folder", root.display())));
+            return Err(Error::no_data_folder(root, ""));
         }
         let _lock = FolderLock::take(root, &options.program)?;
         Ok(verify(&folder.store(), None)?)
@@ -56,7 +56,7 @@ impl Database {
         let mut outcome = RepairOutcome::default();
         // Seen before the lock is taken: a folder that is not ours stays untouched.
         if !root.join("truth").is_dir() {
-            return Err(Error::not_found(format!("{} is not a Nuthatch data folder", root.display())));
+            return Err(Error::no_data_folder(root, ""));
         }
         {
             let _lock = FolderLock::take(root, &options.program)?;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::collection::{BATCH_BYTES_MAX, WriteSet, record_bytes};
 use crate::files::{Add, AddOptions, AddReport, FileEntry, Shelf};
 use crate::record::Record;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, What};
 
 /// Reads files, and says what writing them would change.
 pub(crate) fn add(shelf: &dyn Shelf, paths: &[PathBuf], options: AddOptions<'_>) -> Result<(AddReport, WriteSet)> {
@@ -73,6 +73,7 @@ pub(crate) fn changed_meanwhile(path: &str) -> Error {
         ErrorKind::Conflict,
         format!("{path} was added or removed by somebody else since this batch read it; make the batch again"),
     )
+    .about(What::File, path)
 }
 
 /// What removing the file at `path`, or all files below it, would change.

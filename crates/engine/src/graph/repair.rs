@@ -115,7 +115,7 @@ mod tests {
         db.inner.shared.write(batch).unwrap();
         db.inner.shared.spaces.lock().clear();
         db.inner.shared.restore_keyspaces().unwrap();
-        let kinds: Vec<_> = db.inner.shared.keyspaces(0).unwrap().iter().map(|it| it.kind.word()).collect();
+        let kinds: Vec<_> = db.inner.shared.keyspaces(0).unwrap().iter().map(|it| it.kind.what().name()).collect();
         assert_eq!(kinds, ["graph", "keyspace"]);
     }
 }

@@ -136,7 +136,7 @@ impl Shared {
         if let Some(space) = known()? {
             return Ok(space);
         }
-        check_name(kind.word(), name)?;
+        check_name(kind.what().name(), name)?;
         let _catalog = self.catalog.lock();
         tenant.check()?;
         if let Some(space) = known()? {
@@ -146,7 +146,7 @@ impl Shared {
         let meta = match stored {
             Some(meta) => meta,
             None if create => self.create_keyspace(tenant.number, name, kind)?,
-            None => return Err(Error::not_among(kind.word(), name, &self.keyspace_names(tenant.number, kind)?)),
+            None => return Err(Error::not_among(kind.what(), name, &self.keyspace_names(tenant.number, kind)?)),
         };
         kind.check(name, meta.kind)?;
         let space = Space::open(self.clone(), tenant.clone(), meta.id, name, kind)?;

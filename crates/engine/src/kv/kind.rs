@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
+use crate::{Error, Result, What};
 
 /// Kept in the catalog. An entry without one is plain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -20,10 +20,10 @@ impl Kind {
     }
 
     /// What callers call it.
-    pub fn word(self) -> &'static str {
+    pub fn what(self) -> What {
         match self {
-            Self::Plain => "keyspace",
-            Self::Graph => "graph",
+            Self::Plain => What::Keyspace,
+            Self::Graph => What::Graph,
         }
     }
 

@@ -130,7 +130,7 @@ impl Space {
     pub fn check_open(&self) -> Result<()> {
         self.shared.check_open()?;
         match self.dropped.load(Ordering::SeqCst) {
-            true => Err(Error::not_found(format!("{} {:?} was dropped", self.kind.word(), self.name))),
+            true => Err(Error::dropped(self.kind.what(), &self.name)),
             false => Ok(()),
         }
     }

@@ -21,7 +21,7 @@ use crate::process::route::Route;
 use crate::process::side::{Anchor, Side, the_same};
 use crate::process::wire::{ScanAsk, SearchAsk};
 use crate::record::{Record, StoredRecord};
-use crate::{EmbedderChoice, Result};
+use crate::{EmbedderChoice, Result, What};
 
 /// How long the holder waits at a time for what takes long, so that it can be closed meanwhile.
 const SLICE: Duration = Duration::from_millis(250);
@@ -324,7 +324,7 @@ impl Collection {
 
 /// The collection that a handle means, unless it was dropped.
 pub(crate) fn find(db: &LocalDatabase, place: &Place) -> Result<LocalCollection> {
-    the_same("collection", place, db.existing_collection(&place.name), |found| found.core.shard.collection)
+    the_same(What::Collection, place, db.existing_collection(&place.name), |found| found.core.shard.collection)
 }
 
 pub(crate) fn strings<I: AsRef<str>>(ids: &[I]) -> Vec<String> {

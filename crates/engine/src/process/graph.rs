@@ -14,7 +14,7 @@ use crate::process::limits::Limits;
 use crate::process::request::{GraphCall, Place, Request};
 use crate::process::route::Route;
 use crate::process::side::{Anchor, Side, the_same};
-use crate::{EmbedderChoice, Result};
+use crate::{EmbedderChoice, Result, What};
 
 /// A handle on a graph. Cheap to clone; safe to share between threads and with forks of the process.
 ///
@@ -141,7 +141,7 @@ impl Graph {
 
 /// The graph that a handle means, unless it was dropped.
 pub(crate) fn find(db: &LocalDatabase, place: &Place) -> Result<LocalGraph> {
-    the_same("graph", place, db.existing_graph(&place.name), id_of)
+    the_same(What::Graph, place, db.existing_graph(&place.name), id_of)
 }
 
 fn id_of(local: &LocalGraph) -> u32 {

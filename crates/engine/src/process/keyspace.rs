@@ -13,7 +13,7 @@ use crate::process::request::{KvCall, Place, Request};
 use crate::process::route::Route;
 use crate::process::side::{Anchor, Side, the_same};
 use crate::process::wire::Bytes;
-use crate::{EmbedderChoice, Result};
+use crate::{EmbedderChoice, Result, What};
 
 /// A handle on a keyspace. Cheap to clone; safe to share between threads and with forks of the process.
 #[derive(Clone)]
@@ -197,7 +197,7 @@ impl Keyspace {
 
 /// The keyspace that a handle means, unless it was dropped.
 pub(crate) fn find(db: &LocalDatabase, place: &Place) -> Result<LocalKeyspace> {
-    the_same("keyspace", place, db.existing_keyspace(&place.name), |found| found.space.shard.collection)
+    the_same(What::Keyspace, place, db.existing_keyspace(&place.name), |found| found.space.shard.collection)
 }
 
 pub(crate) fn several<K: AsRef<[u8]>>(keys: &[K]) -> Vec<Bytes> {

@@ -7,7 +7,7 @@ use crate::process::link::Role;
 use crate::process::owned::Owned;
 use crate::process::request::Place;
 use crate::process::route::Route;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, What};
 
 /// Where a call goes.
 pub(crate) enum Side<T> {
@@ -55,9 +55,9 @@ impl<T> Anchor<T> {
     }
 }
 
-/// What was found under a handle's name, unless what the handle means was dropped since. `what` it is, for the message.
-pub(crate) fn the_same<T>(what: &str, place: &Place, found: Result<T>, id: impl FnOnce(&T) -> u32) -> Result<T> {
-    let dropped = || Error::not_found(format!("{what} {:?} was dropped", place.name));
+/// What was found under a handle's name, unless what the handle means was dropped since.
+pub(crate) fn the_same<T>(what: What, place: &Place, found: Result<T>, id: impl FnOnce(&T) -> u32) -> Result<T> {
+    let dropped = || Error::dropped(what, &place.name);
     match found {
         Ok(found) if id(&found) == place.id => Ok(found),
         Err(error) if error.kind != ErrorKind::NotFound => Err(error),

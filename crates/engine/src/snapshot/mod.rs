@@ -25,7 +25,7 @@ use crate::collection::state::State;
 use crate::database::{Database, Shared};
 use crate::kv::{Kind, Space};
 use crate::tenant::Tenant;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, What};
 
 /// A consistent view of everything that its tenant has. Cheap to take and to clone; ends with its last clone, with the database, when it
 /// is older than [`crate::Options::snapshot_age_max`], or when something is deleted for good and it is in the way
@@ -193,13 +193,16 @@ impl View {
         if let Some(pinned) = held.collections.lock().get(name) {
             return Ok(pinned.clone());
         }
-        let (id, sequence) = collection::stored(&held.store, self.tenant.number, name)?
-            .ok_or_else(|| Error::not_found(format!("there was no collection {name:?} when the snapshot was taken")))?;
+        let (id, sequence) = collection::stored(&held.store, self.tenant.number, name)?.ok_or_else(|| {
+            let why = format!("there was no collection {name:?} when the snapshot was taken");
+            Error::not_found(why).about(What::Collection, name)
+        })?;
         let core = self.shared.existing_core(&self.tenant, name)?;
         if core.shard.collection != id {
             return Err(Error::not_found(format!(
                 "collection {name:?} was dropped and made anew since the snapshot was taken; take another one"
-            )));
+            ))
+            .about(What::Collection, name));
         }
         let state = {
             let state = core.state.read();

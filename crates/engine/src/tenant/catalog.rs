@@ -12,7 +12,7 @@ use crate::folder::FORMAT_OF_TENANTS;
 use crate::process::{Done, caller};
 use crate::tenant::quota::summed;
 use crate::tenant::{DEFAULT, Tenant, TenantInfo, TenantLimits, TenantPlace, TenantUsage, catalog_of, dropped};
-use crate::{Error, Result};
+use crate::{Error, Result, What};
 
 /// The last number given out, among the default tenant's entries: numbers are never used again, not even after a drop.
 const LAST_NUMBER: &[u8] = b"last-tenant";
@@ -230,7 +230,7 @@ impl Shared {
     pub(crate) fn tenant_record(&self, name: &str) -> Result<Record> {
         match record_in(&*self.store()?, name)? {
             Some(record) => Ok(record),
-            None => Err(Error::not_among("tenant", name, &self.tenant_names()?)),
+            None => Err(Error::not_among(What::Tenant, name, &self.tenant_names()?)),
         }
     }
 

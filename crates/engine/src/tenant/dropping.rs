@@ -12,7 +12,7 @@ use crate::durability::Durability;
 use crate::process::{Done, caller};
 use crate::tenant::catalog::{Record, key, records};
 use crate::tenant::{DEFAULT, Tenant};
-use crate::{Error, Result};
+use crate::{Error, Result, What};
 
 /// Of the counters of a collection; those of keyspaces have none.
 #[derive(Deserialize)]
@@ -33,7 +33,7 @@ impl Database {
         let shared = self.administrator("dropping a tenant")?;
         let _one_at_a_time = shared.dropping.lock();
         let stored: Option<Record> = meta::read(&**shared, &key(name))?;
-        let Some(record) = stored else { return Err(Error::not_among("tenant", name, &self.tenant_names()?)) };
+        let Some(record) = stored else { return Err(Error::not_among(What::Tenant, name, &self.tenant_names()?)) };
         let tenant = shared.tenant_of(name, &record);
         let work = Reclaiming::begin(shared, Some(&tenant))?;
         let records = shared.delete_tenant(&tenant, name, record)?;
@@ -76,7 +76,10 @@ impl Database {
     pub(crate) fn receipt_of_drop(&self, name: &str) -> Result<Receipt> {
         let of_it = |receipt: &Receipt| receipt.tenant.as_deref() == Some(name) && receipt.deleted_records.is_some();
         let found = self.receipts()?.into_iter().rev().find(of_it);
-        found.ok_or_else(|| Error::not_found(format!("tenant {name:?} was dropped, and its receipt has been deleted")))
+        found.ok_or_else(|| {
+            Error::not_found(format!("tenant {name:?} was dropped, and its receipt has been deleted"))
+                .about(What::Receipt, name)
+        })
     }
 }
 

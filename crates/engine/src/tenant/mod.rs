@@ -22,7 +22,7 @@ pub(crate) use catalog::{Record, last_number, put_last_number, record_in, record
 pub use limits::{TenantInfo, TenantLimits, TenantUsage};
 pub(crate) use quota::Delta;
 
-use crate::{Error, Result};
+use crate::{Error, Result, What};
 
 /// The tenant that every folder has. It has no name and no limits, and its handle is the administrator's.
 pub(crate) const DEFAULT: u32 = 0;
@@ -100,5 +100,5 @@ pub(crate) fn catalog_of(tenant: u32) -> Shard {
 }
 
 pub(crate) fn dropped(name: &str) -> Error {
-    Error::not_found(format!("tenant {name:?} was dropped"))
+    Error::dropped(What::Tenant, name)
 }

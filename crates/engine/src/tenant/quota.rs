@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::collection::field::FieldId;
 use crate::collection::meta;
 use crate::tenant::{Tenant, TenantUsage};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, What};
 
 /// Of the counters of a collection or a keyspace, what limits are about.
 #[derive(Deserialize)]
@@ -88,13 +88,11 @@ impl Tenant {
         let Some(limit) = limit.filter(|limit| added > 0 && now.saturating_add_signed(added) > *limit) else {
             return Ok(());
         };
-        Err(Error::new(
-            ErrorKind::Exhausted,
-            format!(
-                "tenant {:?} may store {limit} {what}; it has {now}, and this would add {added}: delete something, or have the limit raised",
-                self.name
-            ),
-        ))
+        let message = format!(
+            "tenant {:?} may store {limit} {what}; it has {now}, and this would add {added}: delete something, or have the limit raised",
+            self.name
+        );
+        Err(Error::new(ErrorKind::Exhausted, message).about(What::Tenant, &*self.name))
     }
 }
 

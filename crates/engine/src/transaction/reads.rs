@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use nuthatch_store::{Direction, OwnedSnapshot, Reader, Shard, Table};
 
 use crate::database::Shared;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, What};
 
 /// Rows that are read at a time when a range is compared.
 const COMPARED_AT_ONCE: usize = 1024;
@@ -90,12 +90,22 @@ fn some_rows(table: Table, from: &[u8], to: &[u8], reader: &dyn Reader) -> Resul
 }
 
 fn conflict(at: Option<(Table, &[u8])>) -> Error {
-    let what = match at {
-        Some((Table::Kv, key)) => format!("key {:?}", String::from_utf8_lossy(Shard::suffix(key))),
-        Some((Table::Ids, key)) => format!("record {:?}", String::from_utf8_lossy(Shard::suffix(key))),
-        Some(_) => "a collection that was searched, counted or listed".to_string(),
-        None => "a range of keys".to_string(),
+    let named = |what: What, key: &[u8]| Some((what, String::from_utf8_lossy(Shard::suffix(key)).into_owned()));
+    let subject = match at {
+        Some((Table::Kv, key)) => named(What::Key, key),
+        Some((Table::Ids, key)) => named(What::Record, key),
+        _ => None,
+    };
+    let what = match (&subject, at) {
+        (Some((what, name)), _) => format!("{what} {name:?}"),
+        (None, Some(_)) => "a collection that was searched, counted or listed".to_string(),
+        (None, None) => "a range of keys".to_string(),
     };
     let what = crate::record::shortened(&what);
-    Error::new(ErrorKind::Conflict, format!("{what} has changed since the transaction began; run it again"))
+    let error =
+        Error::new(ErrorKind::Conflict, format!("{what} has changed since the transaction began; run it again"));
+    match subject {
+        Some((what, name)) => error.about(what, name),
+        None => error,
+    }
 }

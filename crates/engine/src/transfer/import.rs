@@ -21,7 +21,7 @@ use crate::transfer::key::{FileLine, KeyLine};
 use crate::transfer::manifest::{CollectionEntry, KeyspaceEntry, Manifest};
 use crate::transfer::record::Line;
 use crate::transfer::{OnProgress, TransferProgress, bad_line, inside, refuse_when_cancelled};
-use crate::{Error, Result};
+use crate::{Error, Result, What};
 
 /// Lines of one batch, and bytes of them after which it ends, however few.
 const BATCH_LINES: usize = 1000;
@@ -69,7 +69,8 @@ pub(crate) fn import(db: &Database, folder: &Path, mut options: ImportOptions<'_
         manifest.keyspaces.clear();
         manifest.graphs.clear();
         if manifest.collections.is_empty() {
-            return Err(Error::not_found(format!("no collection {only:?} in it; there are: {}", names.join(", "))));
+            let why = format!("no collection {only:?} in it; there are: {}", names.join(", "));
+            return Err(Error::not_found(why).about(What::Collection, only));
         }
     }
     let there = manifest.collections.iter().map(|entry| &entry.name).filter(|name| known.contains(name));

@@ -135,7 +135,8 @@ impl Manifest {
         let body = match std::fs::read(&path) {
             Ok(body) => body,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(Error::not_found(format!("{} is no export: it has no {FILE}", folder.display())));
+                let why = format!("{} is no export: it has no {FILE}", folder.display());
+                return Err(Error::not_found(why).about_path(folder));
             }
             Err(error) => return Err(Error::io(&path, &error)),
         };

@@ -1,0 +1,62 @@
+//! The thing that an error is about: of which sort it is, and its name. A caller decides by these two, never by the sentence.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The thing that an error is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    pub what: What,
+    /// Its name, id, key or path. Bytes that are not UTF-8 are shown as `U+FFFD`.
+    pub name: String,
+}
+
+/// The sorts of things that have names. New ones may come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum What {
+    /// A key of the API, with which a server lets callers in.
+    ApiKey,
+    Backup,
+    Collection,
+    /// A file whose passages a collection holds.
+    File,
+    Graph,
+    /// A key of a keyspace.
+    Key,
+    Keyspace,
+    /// A file or a folder of a file system.
+    Path,
+    /// What a tenant's deletion leaves behind as its proof.
+    Receipt,
+    Record,
+    Snapshot,
+    Tenant,
+}
+
+impl What {
+    /// Its name in lower case, the same on every wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ApiKey => "api_key",
+            Self::Backup => "backup",
+            Self::Collection => "collection",
+            Self::File => "file",
+            Self::Graph => "graph",
+            Self::Key => "key",
+            Self::Keyspace => "keyspace",
+            Self::Path => "path",
+            Self::Receipt => "receipt",
+            Self::Record => "record",
+            Self::Snapshot => "snapshot",
+            Self::Tenant => "tenant",
+        }
+    }
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
