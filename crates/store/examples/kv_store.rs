@@ -12,7 +12,7 @@ mod ycsb;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use nuthatch_store::{Batch, Direction, Embedded, EmbeddedOptions, Reader, Shard, Store, Table};
+use nuthatch_store::{Batch, Direction, Embedded, EmbeddedOptions, Reader, Shard, Store as _, Table};
 use ycsb::{Durability, Outcome, Pair, See, Settings, Store};
 
 const SHARD: Shard = Shard { tenant: 0, collection: 1 };
