@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 
+use nuthatch_blob::object;
+
 use crate::repository::key;
-use crate::{Repository, Result, object};
+use crate::{Repository, Result};
 
 /// What went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,7 +38,7 @@ impl Repository {
         }
         // A backup must be gone for good before what it needs goes.
         self.store.sync()?;
-        self.store.tidy()?;
+        self.tidy()?;
         for key in self.store.list("objects")? {
             let name = key.rsplit('/').next().unwrap_or_default();
             if object::key(name).as_deref() == Some(&key) && !needed.contains(name) {

@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 
+use nuthatch_blob::BlobError;
 use nuthatch_segment::SegmentError;
 
 /// What can go wrong with a place for backups.
@@ -39,6 +40,16 @@ impl From<SegmentError> for BackupError {
         match error {
             SegmentError::Io { path, source } => Self::Io { path, source },
             SegmentError::Corrupt { path, what } => Self::Corrupt { path, what },
+        }
+    }
+}
+
+impl From<BlobError> for BackupError {
+    fn from(error: BlobError) -> Self {
+        match error {
+            BlobError::Io { path, source } => Self::Io { path, source },
+            BlobError::Corrupt { path, what } => Self::Corrupt { path, what },
+            BlobError::Invalid(what) => Self::Invalid(what),
         }
     }
 }

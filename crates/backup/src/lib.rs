@@ -11,23 +11,19 @@
 
 mod collect;
 mod error;
-mod folder;
 mod manifest;
-mod object;
 mod repository;
 mod restore;
-mod store;
 mod verify;
 mod writer;
 
+pub use nuthatch_blob::CHUNK_BYTES;
+
 pub use collect::Collected;
 pub use error::{BackupError, Result};
-pub use folder::FolderStore;
 pub use manifest::{FileEntry, Manifest};
-pub use object::CHUNK_BYTES;
 pub use repository::{Guard, Repository};
 pub use restore::Restored;
-pub use store::{Access, Store};
 pub use verify::{DamagedObject, Verified};
 pub use writer::{Stored, Writer};
 

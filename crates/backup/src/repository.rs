@@ -2,13 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use nuthatch_blob::{Access, FolderStore, Store};
 use nuthatch_segment::{seal, unseal};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Access, BACKUP_FORMAT_OLDEST_READABLE, BACKUP_FORMAT_VERSION, BackupError, FolderStore, Manifest, Result, Store,
-    Writer,
-};
+use crate::{BACKUP_FORMAT_OLDEST_READABLE, BACKUP_FORMAT_VERSION, BackupError, Manifest, Result, Writer};
 
 /// What says that a folder is a place for backups.
 const IDENTITY: &str = "NUTHATCH-BACKUPS";
@@ -122,7 +120,7 @@ impl Repository {
 
     /// Begins a backup. What the last manifest that passes `is_same` has unchanged is not read again.
     pub fn begin(&self, is_same: &dyn Fn(&Manifest) -> bool) -> Result<Writer<'_>> {
-        self.store.tidy()?;
+        self.tidy()?;
         let ids = self.ids()?;
         let last = ids.iter().filter_map(|id| id.split('-').next()?.parse::<u64>().ok()).max();
         let mut previous = None;
@@ -145,10 +143,15 @@ impl Repository {
         self.store.place(&key(id))
     }
 
+    /// Removes what interrupted backups and deletions left half written.
+    pub(crate) fn tidy(&self) -> Result<()> {
+        Ok(["objects", "backups"].iter().try_for_each(|prefix| self.store.tidy(prefix))?)
+    }
+
     pub(crate) fn put_manifest(&self, manifest: &Manifest) -> Result<()> {
         let body = serde_json::to_vec(manifest).expect("strings and numbers are JSON");
         self.store.put(&key(&manifest.id), &seal(&body))?;
-        self.store.sync()
+        Ok(self.store.sync()?)
     }
 }
 

@@ -5,9 +5,10 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
+use nuthatch_blob::object;
 use nuthatch_segment::sync_folder;
 
-use crate::{BackupError, FileEntry, Manifest, Repository, Result, object};
+use crate::{BackupError, FileEntry, Manifest, Repository, Result};
 
 /// What was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,7 +69,7 @@ impl Repository {
         let mut file = File::options().write(true).create_new(true).open(path).map_err(io)?;
         let mut written = 0;
         for name in &entry.objects {
-            let bytes = object::read(&*self.store, name)?;
+            let bytes = object::read(&*self.store, name).map_err(BackupError::from)?;
             file.write_all(&bytes).map_err(io)?;
             written += bytes.len() as u64;
             on_bytes(bytes.len() as u64)?;

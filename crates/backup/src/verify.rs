@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::{BackupError, Repository, object};
+use nuthatch_blob::{BlobError, object};
+
+use crate::{BackupError, Repository};
 
 /// What a check found.
 #[derive(Clone, Debug, Default)]
@@ -68,8 +70,8 @@ impl Repository {
                     verified.bytes += bytes.len() as u64;
                     on_bytes(verified.bytes)?;
                 }
-                Err(BackupError::Corrupt { path, what }) => verified.damage.push(DamagedObject { path, what, files }),
-                Err(error) => return Err(error.into()),
+                Err(BlobError::Corrupt { path, what }) => verified.damage.push(DamagedObject { path, what, files }),
+                Err(error) => return Err(BackupError::from(error).into()),
             }
         }
         Ok(verified)

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 
-use crate::{BackupError, CHUNK_BYTES, FileEntry, Manifest, Repository, Result, object};
+use nuthatch_blob::{CHUNK_BYTES, object};
+
+use crate::{BackupError, FileEntry, Manifest, Repository, Result};
 
 /// A backup that is being made. Nothing of it is listed before [`finish`](Self::finish).
 ///

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use nuthatch_segment::sync_folder;
 
-use crate::{Access, BackupError, Result, Store};
+use crate::{Access, BlobError, Result, Store};
 
 /// A value that is being written has this extension; no key has it.
 const WRITING: &str = "writing";
@@ -39,13 +39,13 @@ impl FolderStore {
         if folder != self.root {
             self.make(parent)?;
         }
-        std::fs::create_dir_all(folder).map_err(|error| BackupError::io(folder, error))?;
+        std::fs::create_dir_all(folder).map_err(|error| BlobError::io(folder, error))?;
         self.changed().insert(parent.to_path_buf());
         Ok(())
     }
 
     fn walk(&self, folder: &Path, visit: &mut dyn FnMut(PathBuf) -> Result<()>) -> Result<()> {
-        let io = |error| BackupError::io(folder, error);
+        let io = |error| BlobError::io(folder, error);
         let entries = match std::fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -68,7 +68,7 @@ impl Store for FolderStore {
         match std::fs::metadata(&path) {
             Ok(metadata) => Ok(Some(metadata.len())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(BackupError::io(&path, error)),
+            Err(error) => Err(BlobError::io(&path, error)),
         }
     }
 
@@ -77,7 +77,7 @@ impl Store for FolderStore {
         match std::fs::read(&path) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(BackupError::io(&path, error)),
+            Err(error) => Err(BlobError::io(&path, error)),
         }
     }
 
@@ -92,7 +92,7 @@ impl Store for FolderStore {
             file.sync_all()?;
             std::fs::rename(&beside, &path)
         };
-        write().map_err(|error| BackupError::io(&path, error))?;
+        write().map_err(|error| BlobError::io(&path, error))?;
         self.changed().insert(folder);
         Ok(())
     }
@@ -119,7 +119,7 @@ impl Store for FolderStore {
     fn remove(&self, key: &str) -> Result<()> {
         let path = self.place(key);
         match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(BackupError::io(&path, error)),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(BlobError::io(&path, error)),
             _ => {
                 self.changed().insert(path.parent().unwrap_or(&self.root).to_path_buf());
                 Ok(())
@@ -127,21 +127,18 @@ impl Store for FolderStore {
         }
     }
 
-    fn tidy(&self) -> Result<()> {
-        for place in ["objects", "backups"] {
-            self.walk(&self.root.join(place), &mut |path| match path.extension() {
-                Some(extension) if extension == WRITING => {
-                    std::fs::remove_file(&path).map_err(|error| BackupError::io(&path, error))
-                }
-                _ => Ok(()),
-            })?;
-        }
-        Ok(())
+    fn tidy(&self, prefix: &str) -> Result<()> {
+        self.walk(&self.place(prefix), &mut |path| match path.extension() {
+            Some(extension) if extension == WRITING => {
+                std::fs::remove_file(&path).map_err(|error| BlobError::io(&path, error))
+            }
+            _ => Ok(()),
+        })
     }
 
     fn hold(&self, access: Access) -> Result<Option<Box<dyn Send + Sync>>> {
         let path = self.root.join(LOCK);
-        let io = |error| BackupError::io(&path, error);
+        let io = |error| BlobError::io(&path, error);
         let opened = match access {
             Access::Change => File::options().write(true).create(true).truncate(false).open(&path),
             // What lies on a medium that cannot be written can be read all the same.

@@ -1,10 +1,10 @@
-//! What backups ask of the place that they are kept in: few enough calls for a folder and for object storage.
+//! The calls that a place for blobs answers: few enough for a folder and for object storage.
 
 use std::path::PathBuf;
 
 use crate::Result;
 
-/// Keys with bytes. A key is a path with slashes; values are 4 MiB at most, except manifests.
+/// Keys with bytes. A key is a path with slashes; a value is in memory while it is read or stored: [`CHUNK_BYTES`](crate::CHUNK_BYTES) suit both storages.
 pub trait Store: Send + Sync {
     /// Bytes of a value; `None` when there is none.
     fn size(&self, key: &str) -> Result<Option<u64>>;
@@ -24,8 +24,8 @@ pub trait Store: Send + Sync {
     /// Forgets a value; a missing one is fine.
     fn remove(&self, key: &str) -> Result<()>;
 
-    /// Removes what interrupted calls of `put` left. Only while [`Access::Change`] is held.
-    fn tidy(&self) -> Result<()>;
+    /// Removes what interrupted calls of `put` left under `prefix/`. Only while [`Access::Change`] is held.
+    fn tidy(&self, prefix: &str) -> Result<()>;
 
     /// Keeps others from changing what is there, until the answer is dropped. `None`: somebody holds it.
     fn hold(&self, access: Access) -> Result<Option<Box<dyn Send + Sync>>>;

@@ -1,6 +1,6 @@
-//! Objects: pieces of files, named by what is in them.
+//! Objects: pieces of files, named by their content.
 
-use crate::{BackupError, Result, Store};
+use crate::{BlobError, Result, Store};
 
 /// Bytes of an object at most: a file is cut into pieces of this size.
 ///
@@ -9,23 +9,26 @@ use crate::{BackupError, Result, Store};
 pub const CHUNK_BYTES: usize = 4 << 20;
 
 /// The name of an object: 64 hexadecimal digits.
-pub(crate) fn name(bytes: &[u8]) -> String {
+pub fn name(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
 
 /// Where an object lies. Names that no object can have are damage of whatever gave them.
-pub(crate) fn key(name: &str) -> Option<String> {
+pub fn key(name: &str) -> Option<String> {
     let is_hash = name.len() == 64 && name.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
     is_hash.then(|| format!("objects/{}/{name}", &name[..2]))
 }
 
 /// An object's bytes, which are what its name says.
-pub(crate) fn read(store: &dyn Store, name: &str) -> Result<Vec<u8>> {
-    let key = key(name).ok_or_else(|| BackupError::Invalid(format!("{name:?} names no object")))?;
+///
+/// # Errors
+/// `Corrupt` when the object is missing or its bytes are others, `Invalid` when no object can have this name.
+pub fn read(store: &dyn Store, name: &str) -> Result<Vec<u8>> {
+    let key = key(name).ok_or_else(|| BlobError::Invalid(format!("{name:?} names no object")))?;
     let place = store.place(&key);
-    let bytes = store.get(&key)?.ok_or_else(|| BackupError::corrupt(&place, "it is missing"))?;
+    let bytes = store.get(&key)?.ok_or_else(|| BlobError::corrupt(&place, "it is missing"))?;
     match self::name(&bytes) == name {
         true => Ok(bytes),
-        false => Err(BackupError::corrupt(&place, "its bytes are not those that its name stands for")),
+        false => Err(BlobError::corrupt(&place, "its bytes are not those that its name stands for")),
     }
 }
