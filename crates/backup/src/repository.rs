@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use nuthatch_blob::{Access, FolderStore, Store};
+use nuthatch_blob::{Access, BlobStore, FolderStore};
 use nuthatch_segment::{seal, unseal};
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ struct Identity {
 
 /// A place for backups. It is held against others while this is alive.
 pub struct Repository {
-    pub(crate) store: Box<dyn Store>,
+    pub(crate) store: Box<dyn BlobStore>,
     _guard: Guard,
 }
 

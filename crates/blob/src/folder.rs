@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use nuthatch_segment::sync_folder;
 
-use crate::{Access, BlobError, Result, Store};
+use crate::{Access, BlobError, BlobStore, Result};
 
 /// A value that is being written has this extension; no key has it.
 const WRITING: &str = "writing";
@@ -62,7 +62,7 @@ impl FolderStore {
     }
 }
 
-impl Store for FolderStore {
+impl BlobStore for FolderStore {
     fn size(&self, key: &str) -> Result<Option<u64>> {
         let path = self.place(key);
         match std::fs::metadata(&path) {

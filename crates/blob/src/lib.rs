@@ -15,4 +15,4 @@ mod store;
 pub use error::{BlobError, Result};
 pub use folder::FolderStore;
 pub use object::CHUNK_BYTES;
-pub use store::{Access, Store};
+pub use store::{Access, BlobStore};

@@ -1,6 +1,6 @@
 //! Objects: pieces of files, named by their content.
 
-use crate::{BlobError, Result, Store};
+use crate::{BlobError, BlobStore, Result};
 
 /// Bytes of an object at most: a file is cut into pieces of this size.
 ///
@@ -23,7 +23,7 @@ pub fn key(name: &str) -> Option<String> {
 ///
 /// # Errors
 /// `Corrupt` when the object is missing or its bytes are others, `Invalid` when no object can have this name.
-pub fn read(store: &dyn Store, name: &str) -> Result<Vec<u8>> {
+pub fn read(store: &dyn BlobStore, name: &str) -> Result<Vec<u8>> {
     let key = key(name).ok_or_else(|| BlobError::Invalid(format!("{name:?} names no object")))?;
     let place = store.place(&key);
     let bytes = store.get(&key)?.ok_or_else(|| BlobError::corrupt(&place, "it is missing"))?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::Result;
 
 /// Keys with bytes. A key is a path with slashes; a value is in memory while it is read or stored: [`CHUNK_BYTES`](crate::CHUNK_BYTES) suit both storages.
-pub trait Store: Send + Sync {
+pub trait BlobStore: Send + Sync {
     /// Bytes of a value; `None` when there is none.
     fn size(&self, key: &str) -> Result<Option<u64>>;
 
