@@ -25,6 +25,9 @@ STEP := scripts/step.sh
 # two checkouts that share a target folder then name the same path.
 export CARGO_TARGET_DIR := $(TARGET)
 export LIBCLANG_PATH := $(TARGET)/libclang
+# RocksDB is compiled by scripts/rocksdb.py. Without these two its crate compiles it alone, in three times the time.
+export ROCKSDB_LIB_DIR := $(TARGET)/rocksdb
+export ROCKSDB_STATIC := 1
 # The wheel has the library but not clang's own headers (stddef.h and the like); the compiler's do.
 export BINDGEN_EXTRA_CLANG_ARGS := -I$(shell $${CC:-cc} -print-file-name=include 2>/dev/null)
 # The interpreter whose C API the module is built for.
@@ -35,6 +38,8 @@ export PATH := $(VENV)/bin:$(PATH)
 
 # One profile and one selection of packages everywhere: the same dependencies with the same features, compiled once.
 CARGO_SCOPE := --release --workspace --locked
+# Of these, what a user runs: the command and the Python module, and no test, example or fuzz target.
+CARGO_PRODUCT := --exclude nuthatch-fuzz --bin nuthatch --lib
 
 PACKAGES_STAMP := $(VENV)/.packages-installed
 LIBCLANG_STAMP := $(TARGET)/libclang/.copied
@@ -61,8 +66,6 @@ $(VENV)/bin/python:
 $(PACKAGES_STAMP): python/requirements-dev.txt $(VENV)/bin/python
 	@$(STEP) "Python packages for building and testing, into .venv" \
 		$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-input -r python/requirements-dev.txt
-	@# The package is used from where it lies.
-	@for site in $(VENV)/lib/python3*/site-packages; do echo "$(CURDIR)/python/src" > "$$site/nuthatch-source.pth"; done
 	@touch $@
 
 $(LIBCLANG_STAMP): $(PACKAGES_STAMP)
@@ -71,11 +74,16 @@ $(LIBCLANG_STAMP): $(PACKAGES_STAMP)
 		|| cp $(VENV)/lib/python3*/site-packages/clang/native/libclang.* $(@D)/
 	@touch $@
 
+.PHONY: rocksdb
+rocksdb: $(LIBCLANG_STAMP)
+	@$(STEP) "RocksDB, which is C++ (minutes the first time, then nothing)" \
+		$(VENV)/bin/python scripts/rocksdb.py "$(TARGET)"
+
 .PHONY: build
-build: check-tools $(LIBCLANG_STAMP) ## Compile, and put the command and the Python module into .venv
-	@$(STEP) "The engine, the command and the Python module (RocksDB is C++: about 18 minutes of CPU, the first time only)" \
-		cargo build $(CARGO_SCOPE)
+build: check-tools rocksdb ## Compile, and put the command and the Python module into .venv
+	@$(STEP) "The engine, the command and the Python module" cargo build $(CARGO_SCOPE) $(CARGO_PRODUCT)
 	@scripts/install-built.sh "$(RELEASE)" "$(VENV)"
+	@$(VENV)/bin/python scripts/install_metadata.py
 
 .PHONY: test
 test: setup ## Set up, then run all tests: Rust, the documents' examples, Python
@@ -88,7 +96,7 @@ test-long: export NUTHATCH_LONG := 1
 test-long: test ## The same with the long loops: hundreds of kill -9 rounds, larger models
 
 .PHONY: lint
-lint: check-tools $(LIBCLANG_STAMP) ## Formatting, clippy, ruff, type check
+lint: check-tools rocksdb ## Formatting, clippy, ruff, type check
 	@$(STEP) "cargo fmt" cargo fmt --all --check
 	@$(STEP) "clippy" cargo clippy $(CARGO_SCOPE) --all-targets -- -D warnings
 	@$(STEP) "ruff" $(VENV)/bin/ruff check python scripts bench
@@ -109,7 +117,7 @@ audit: check-tools $(PACKAGES_STAMP) ## Licences, yanked crates and known adviso
 	@$(STEP) "Advisories" $(VENV)/bin/python scripts/advisories.py
 
 .PHONY: openapi
-openapi: check-tools $(LIBCLANG_STAMP) ## Write docs/openapi.json, the description of the server, as the code says it
+openapi: check-tools rocksdb ## Write docs/openapi.json, the description of the server, as the code says it
 	@$(STEP) "The description of the server" scripts/openapi.sh $(CARGO_SCOPE)
 
 .PHONY: typescript
@@ -125,11 +133,11 @@ conformance: build ## Run suites of others against the server (schemathesis, red
 	@$(VENV)/bin/python scripts/conformance_frameworks.py
 
 .PHONY: fuzz
-fuzz: check-tools $(LIBCLANG_STAMP) ## Let libFuzzer look for what breaks a parser (FUZZ=where: that one of fuzz/README.md; FUZZ_SECONDS=60 each)
+fuzz: check-tools rocksdb ## Let libFuzzer look for what breaks a parser (FUZZ=where: that one of fuzz/README.md; FUZZ_SECONDS=60 each)
 	@scripts/fuzz.sh "$(or $(FUZZ),all)" "$(or $(FUZZ_SECONDS),60)" $(CARGO_SCOPE)
 
 .PHONY: bench
-bench: check-tools $(LIBCLANG_STAMP) ## Run the measurements behind the documents (minutes; wants a quiet machine)
+bench: check-tools rocksdb ## Run the measurements behind the documents (minutes; wants a quiet machine)
 	@scripts/bench.sh
 
 .PHONY: bench-vector
@@ -137,20 +145,20 @@ bench-vector: check-tools ## Measure the vector index against its peers (bench/R
 	@scripts/bench-vector.sh
 
 .PHONY: prove
-prove: check-tools $(LIBCLANG_STAMP) ## Prove the five promises on this machine (PROMISE=3: one of them; NUTHATCH_LONG=1: for longer)
+prove: check-tools rocksdb ## Prove the five promises on this machine (PROMISE=3: one of them; NUTHATCH_LONG=1: for longer)
 	@scripts/prove.sh $(PROMISE)
 
 .PHONY: bench-kv
-bench-kv: check-tools $(LIBCLANG_STAMP) ## Measure key-value against Pebble and RocksDB (over an hour; QUICK=1: minutes)
+bench-kv: check-tools rocksdb ## Measure key-value against Pebble and RocksDB (over an hour; QUICK=1: minutes)
 	@scripts/bench-kv.sh
 
 .PHONY: compat-fixture
-compat-fixture: check-tools $(LIBCLANG_STAMP) ## Make the folder of this format that later builds must open (tests/compat) anew
+compat-fixture: check-tools rocksdb ## Make the folder of this format that later builds must open (tests/compat) anew
 	@$(STEP) "The fixture of this format" cargo test $(CARGO_SCOPE) --test compat -- --ignored make_the_fixture
 
 .PHONY: env
 env: ## Print the environment of cargo here: eval "$(make env)", then use cargo by hand
-	@for name in CARGO_TARGET_DIR LIBCLANG_PATH BINDGEN_EXTRA_CLANG_ARGS PYO3_PYTHON VIRTUAL_ENV PATH; do \
+	@for name in CARGO_TARGET_DIR LIBCLANG_PATH ROCKSDB_LIB_DIR ROCKSDB_STATIC BINDGEN_EXTRA_CLANG_ARGS PYO3_PYTHON VIRTUAL_ENV PATH; do \
 		printf 'export %s=%q\n' "$$name" "$${!name}"; done
 
 .PHONY: clean

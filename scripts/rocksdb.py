@@ -1,13 +1,13 @@
-"""Compile RocksDB from the sources of the `librocksdb-sys` crate, a dozen large files in place of 343 small ones.
+"""Compile RocksDB from the sources of the `librocksdb-sys` crate, fifteen large files in place of 343 small ones.
 
     rocksdb.py TARGET-FOLDER
 
-Nearly all of the time that g++ needs for one of RocksDB's files goes into the headers, which all of them share. Files of
-one folder are therefore compiled together ("unity build"), and what a database never calls is left out. The flags are
-those of the crate's own build script, which links the result when `ROCKSDB_LIB_DIR` names its folder. Without this script
-the crate compiles RocksDB by itself: slower, the same code.
+g++ spends most of its time on RocksDB's headers, which all of its files share. This script compiles some twenty
+neighbours together (a "unity build"), leaves out what nothing reaches, and optimises less what a store seldom runs.
+The remaining flags are those of the crate's own build script. `ROCKSDB_LIB_DIR` tells that script to link the result.
+Without it, the crate compiles the same sources by itself, in three times the time.
 
-The library is rebuilt when the crate's version, the compiler, or this file changes.
+The library is compiled again when the crate's version, the compiler, the flags or this file change.
 """
 
 import concurrent.futures
@@ -39,19 +39,41 @@ UNUSED = (
     "utilities/sorted_run_builder/",
 )
 
-# How many of RocksDB's files one process compiles together. Twice as many save little more and leave a processor idle at
-# the end.
+# What runs when a store is opened or described, or never: the second level of optimisation costs a third of the time.
+COLD = (
+    "db/blob/",
+    "db/wide/",
+    "logging/",
+    "options/",
+    "table/adaptive/",
+    "table/cuckoo/",
+    "table/plain/",
+    "test_util/",
+    "trace_replay/",
+    "utilities/",
+)
+
+# How many files one process compiles together. More would leave a processor idle at the end.
 UNIT_FILES = 22
 
-FLAGS = (
-    "-O2 -ffunction-sections -fdata-sections -fPIC -std=c++20 -w -include cstdint"
-    " -Wno-invalid-offsetof -fno-strict-aliasing"
-).split()
-DEFINES = "NDEBUG HAVE_ALIGNED_NEW HAVE_UINT128_EXTENSION LZ4=1 ZSTD=1 ROCKSDB_PLATFORM_POSIX ROCKSDB_LIB_IO_POSIX".split()
-DEFINES_LINUX = (
-    "OS_LINUX ROCKSDB_SCHED_GETCPU_PRESENT ROCKSDB_AUXV_GETAUXVAL_PRESENT"
-    " ROCKSDB_FALLOCATE_PRESENT ROCKSDB_RANGESYNC_PRESENT"
-).split()
+FLAGS = ["-ffunction-sections", "-fdata-sections", "-fPIC", "-std=c++20", "-w", "-include", "cstdint"]
+FLAGS_ARM_MACOS = ["-march=armv8-a+crc+aes+crypto"]
+DEFINES = [
+    "NDEBUG",
+    "HAVE_ALIGNED_NEW",
+    "HAVE_UINT128_EXTENSION",
+    "LZ4=1",
+    "ZSTD=1",
+    "ROCKSDB_PLATFORM_POSIX",
+    "ROCKSDB_LIB_IO_POSIX",
+]
+DEFINES_LINUX = [
+    "OS_LINUX",
+    "ROCKSDB_SCHED_GETCPU_PRESENT",
+    "ROCKSDB_AUXV_GETAUXVAL_PRESENT",
+    "ROCKSDB_FALLOCATE_PRESENT",
+    "ROCKSDB_RANGESYNC_PRESENT",
+]
 
 
 def main() -> None:
@@ -61,7 +83,7 @@ def main() -> None:
     compiler = shutil.which(os.environ.get("CXX", "c++"))
     if compiler is None:
         sys.exit("error: no C++ compiler; install g++ (Debian: apt-get install g++) or set CXX")
-    flags = [*FLAGS, *(f"-D{name}" for name in defines())]
+    flags = platform_flags()
     flags += [f"-I{sys_crate}", f"-I{sys_crate}/rocksdb", f"-I{sys_crate}/rocksdb/include"]
     flags += [f"-I{crates['lz4-sys']}/liblz4/lib", f"-I{crates['zstd-sys']}/zstd/lib"]
 
@@ -88,33 +110,41 @@ def crate_folders(*names: str) -> dict[str, Path]:
     return {p["name"]: Path(p["manifest_path"]).parent for p in found if p["name"] in names}
 
 
-def defines() -> list[str]:
-    return DEFINES + (DEFINES_LINUX if platform.system() == "Linux" else ["OS_MACOSX"])
+def platform_flags() -> list[str]:
+    """What the crate's build script passes for this system, without asking more of an x86-64 than every one has."""
+    if platform.system() == "Linux":
+        return FLAGS + [f"-D{name}" for name in DEFINES + DEFINES_LINUX]
+    arm = FLAGS_ARM_MACOS if platform.machine() == "arm64" else []
+    return FLAGS + arm + [f"-D{name}" for name in [*DEFINES, "OS_MACOSX"]]
 
 
-def units(sys_crate: Path, target: Path) -> list[Path]:
-    """Files that include a run of RocksDB's files each, neighbours together."""
+def units(sys_crate: Path, target: Path) -> list[tuple[Path, str]]:
+    """Files that include a run of RocksDB's files each, and how far to optimise them."""
     listed = (sys_crate / "rocksdb_lib_sources.txt").read_text().split()
-    # The crate brings its own build_version.cc, beside RocksDB's folder.
+    # The crate brings its own build_version.cc, outside RocksDB's folder.
     sources = ["build_version.cc"] + [s for s in listed if s != "util/build_version.cc" and not s.startswith(UNUSED)]
     made = []
-    for start in range(0, len(sources), UNIT_FILES):
-        unit = target / f"unit_{start:03}.cc"
-        unit.write_text("".join(f'#include "{source}"\n' for source in sources[start : start + UNIT_FILES]))
-        made.append(unit)
+    for level, group in (
+        ("-O2", [source for source in sources if not source.startswith(COLD)]),
+        ("-O1", [source for source in sources if source.startswith(COLD)]),
+    ):
+        for start in range(0, len(group), UNIT_FILES):
+            unit = target / f"unit{level}_{start:03}.cc"
+            unit.write_text("".join(f'#include "{source}"\n' for source in group[start : start + UNIT_FILES]))
+            made.append((unit, level))
     return made
 
 
-def compile_all(compiler: str, flags: list[str], made: list[Path]) -> list[Path]:
-    objects = [unit.with_suffix(".o") for unit in made]
+def compile_all(compiler: str, flags: list[str], made: list[tuple[Path, str]]) -> list[Path]:
+    def compile_one(job: tuple[Path, str]) -> int:
+        unit, level = job
+        command = [compiler, level, *flags, "-c", str(unit), "-o", str(unit.with_suffix(".o"))]
+        return subprocess.run(command).returncode
+
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("CARGO_BUILD_JOBS", os.cpu_count() or 1))) as pool:
-
-        def compile_one(unit: Path) -> int:
-            return subprocess.run([compiler, *flags, "-c", str(unit), "-o", str(unit.with_suffix(".o"))]).returncode
-
-        if any(pool.map(compile_one, made)):
+        if any(list(pool.map(compile_one, made))):
             sys.exit("error: RocksDB does not compile; the compiler's messages stand above")
-    return objects
+    return [unit.with_suffix(".o") for unit, _ in made]
 
 
 if __name__ == "__main__":
