@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import importlib.metadata
 import importlib.util
 import inspect
 import pkgutil
@@ -87,6 +88,10 @@ with nuthatch.connect(":memory:") as db:
 
 def test_the_version_is_the_workspaces():
     assert f'version = "{nuthatch.__version__}"' in (REPOSITORY / "Cargo.toml").read_text()
+
+
+def test_the_environment_has_the_packages_metadata():
+    assert importlib.metadata.version("nuthatch") == nuthatch.__version__
 
 
 @pytest.mark.parametrize("name", ["nuthatch", *MODULES])
