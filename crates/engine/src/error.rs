@@ -31,7 +31,7 @@ pub enum ErrorKind {
     NotFound,
     /// This file is damaged: restore or repair it.
     Corrupt {
-        #[serde(with = "crate::process::wire::path")]
+        #[serde(with = "crate::codec::path")]
         path: PathBuf,
     },
     /// The database is closed, or has stopped.

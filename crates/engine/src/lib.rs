@@ -20,7 +20,9 @@
 //! ```
 
 mod backup;
+mod call;
 mod clock;
+mod codec;
 mod collection;
 mod database;
 mod durability;
@@ -28,6 +30,7 @@ mod error;
 mod files;
 mod folder;
 mod graph;
+mod identity;
 mod kv;
 mod lock;
 mod options;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::process::identity::Identity;
+use crate::identity::Identity;
 use crate::{Error, ErrorKind, Result};
 
 const LOCK: &str = "LOCK";

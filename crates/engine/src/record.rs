@@ -20,7 +20,7 @@ pub struct Record {
     pub vector: Option<Vec<f32>>,
     /// Vectors of named fields, which the collection must have.
     pub vectors: NamedVectors,
-    #[serde(with = "crate::process::wire::payload")]
+    #[serde(with = "crate::codec::payload")]
     pub payload: Payload,
     /// Headings or symbols that the text stands under: searched with the text, but not part of it.
     pub context: Option<String>,
@@ -101,7 +101,7 @@ impl Record {
 pub struct StoredRecord {
     pub id: String,
     pub text: Option<String>,
-    #[serde(with = "crate::process::wire::payload")]
+    #[serde(with = "crate::codec::payload")]
     pub payload: Payload,
     pub context: Option<String>,
     pub vector: Option<Vec<f32>>,

@@ -62,6 +62,7 @@ pub(crate) use write::{BATCH_BYTES_MAX, WriteSet, record_bytes};
 pub use write::{Deleted, Upserted};
 pub use written::Written;
 
+use crate::call::Call;
 use crate::collection::field::Field;
 use crate::collection::known::Known;
 use crate::collection::meta::{Counters, Meta};
@@ -107,6 +108,7 @@ pub struct CollectionOptions {
 pub struct Collection {
     pub(crate) core: Arc<Core>,
     pub(crate) durability: Durability,
+    pub(crate) call: Call,
 }
 
 /// What all handles of one collection share.
@@ -157,9 +159,9 @@ pub(crate) struct Writer {
 pub struct CollectionInfo {
     pub name: String,
     pub dim: Option<usize>,
-    #[serde(with = "crate::process::wire::named")]
+    #[serde(with = "crate::codec::named")]
     pub metric: Metric,
-    #[serde(with = "crate::process::wire::named")]
+    #[serde(with = "crate::codec::named")]
     pub element: Element,
     pub language: String,
     pub embedder: Option<String>,
@@ -186,18 +188,23 @@ pub struct CollectionInfo {
 pub struct VectorFieldInfo {
     pub name: String,
     pub dim: usize,
-    #[serde(with = "crate::process::wire::named")]
+    #[serde(with = "crate::codec::named")]
     pub metric: Metric,
-    #[serde(with = "crate::process::wire::named")]
+    #[serde(with = "crate::codec::named")]
     pub element: Element,
     /// Rows that have one.
     pub vectors: u64,
 }
 
 impl Collection {
+    /// The same collection, on behalf of somebody.
+    pub(crate) fn on_behalf_of(&self, call: &Call) -> Self {
+        Self { call: call.clone(), ..self.clone() }
+    }
+
     /// The same collection, written with another durability.
     pub fn with_durability(&self, durability: Durability) -> Self {
-        Self { core: self.core.clone(), durability }
+        Self { durability, ..self.clone() }
     }
 
     pub fn name(&self) -> &str {

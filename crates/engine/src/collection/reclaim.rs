@@ -36,7 +36,7 @@ impl Collection {
             let (deletes, deletes_if, next) = self.core.ids_from(&from, prefix)?;
             if !deletes.is_empty() {
                 let set = WriteSet { deletes, deletes_if: Some(deletes_if), ..WriteSet::default() };
-                deleted.deleted += self.core.apply(set, self.durability)?.1.deleted;
+                deleted.deleted += self.core.apply(set, self.durability, &self.call)?.1.deleted;
             }
             match next {
                 Some(next) => from = next,

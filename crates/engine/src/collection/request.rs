@@ -235,7 +235,7 @@ pub struct Hit {
     pub score: f32,
     pub text: Option<String>,
     pub context: Option<String>,
-    #[serde(with = "crate::process::wire::payload")]
+    #[serde(with = "crate::codec::payload")]
     pub payload: Payload,
     pub vector: Option<Vec<f32>>,
     pub vectors: NamedVectors,

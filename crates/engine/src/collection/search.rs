@@ -9,6 +9,7 @@ use nuthatch_text::RowFilter;
 use nuthatch_vector::VectorError;
 use roaring::RoaringTreemap;
 
+use crate::call::Call;
 use crate::collection::explain::{Explain, TextPlan, VectorPlan};
 use crate::collection::field::{Field, Fields};
 use crate::collection::fusion::{self, Found, LegKind};
@@ -18,7 +19,6 @@ use crate::collection::state::{Health, Matching, SegmentView};
 use crate::collection::vector_leg::Ask;
 use crate::collection::{Collection, Core, EmbedderChoice};
 use crate::database::{Room, SMALL_BYTES_MAX};
-use crate::process::caller;
 use crate::{Error, Result, What};
 
 /// What a candidate of one leg takes on its way through comparing and ranking.
@@ -33,7 +33,7 @@ impl Collection {
     /// `Invalid` for a wrong dimension, a limit of 0 or over 10,000, an unknown field in the filter; `Unavailable` when a text
     /// must be embedded and the embedder is not there.
     pub fn search(&self, search: &Search) -> Result<Answer> {
-        self.core.search(self.core.live(), search)
+        self.core.search(self.core.live(), search, &self.call)
     }
 
     /// Several searches at once, on as many threads as there are CPUs; the answers in the order of the searches. Ends soon after
@@ -47,7 +47,6 @@ impl Collection {
 pub(crate) fn at_once(searches: &[Search], run: impl Fn(&Search) -> Result<Answer> + Sync) -> Result<Vec<Answer>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(searches.len());
     let next = AtomicUsize::new(0);
-    let caller = caller::current();
     let mut answers: Vec<(usize, Result<Answer>)> = std::thread::scope(|scope| {
         let worker = || {
             let mut answers = Vec::new();
@@ -55,7 +54,7 @@ pub(crate) fn at_once(searches: &[Search], run: impl Fn(&Search) -> Result<Answe
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(search) = searches.get(at) else { return answers };
-                let answer = caller::on_behalf_of(caller.clone(), || run(search));
+                let answer = run(search);
                 if answer.is_err() {
                     next.fetch_max(searches.len(), Ordering::Relaxed); // the others need not begin
                 }
@@ -71,7 +70,15 @@ pub(crate) fn at_once(searches: &[Search], run: impl Fn(&Search) -> Result<Answe
 }
 
 impl Core {
-    pub(crate) fn search(&self, place: Place<'_>, search: &Search) -> Result<Answer> {
+    pub(crate) fn search(&self, place: Place<'_>, search: &Search, call: &Call) -> Result<Answer> {
+        let until_cancelled;
+        let search = match call.cancel() {
+            None => search,
+            Some(cancel) => {
+                until_cancelled = Search { cancel: Some(cancel.clone()), ..search.clone() };
+                &until_cancelled
+            }
+        };
         // A limit that no clock reaches is none.
         let deadline = search.time_limit.and_then(|limit| Instant::now().checked_add(limit));
         self.check_open_for(place)?;
@@ -83,7 +90,7 @@ impl Core {
         if search.is_over(deadline) {
             return Err(VectorError::Stopped.into()); // before a text is embedded for nothing
         }
-        let query = self.query(place, search, &known.fields)?;
+        let query = self.query(place, search, &known.fields, call)?;
         let is_over = || search.is_over(deadline);
         let mut room = self.shared.room_for(self.reckon(place, search, &query), &is_over)?;
         let mut retries = 0;
@@ -108,7 +115,7 @@ impl Core {
     }
 
     /// Decides the legs and makes the query's vectors.
-    fn query<'f>(&self, place: Place<'_>, search: &Search, fields: &'f Fields) -> Result<Query<'f>> {
+    fn query<'f>(&self, place: Place<'_>, search: &Search, fields: &'f Fields, call: &Call) -> Result<Query<'f>> {
         let field = match &search.using {
             Some(name) => fields.named(name)?,
             None => fields.unnamed(),
@@ -124,7 +131,7 @@ impl Core {
                 })
             })?;
             let asked = Search { vector: Some(vector), like: None, ..search.clone() };
-            return Ok(Query { exclude: Some(row), ..self.query(place, &asked, fields)? });
+            return Ok(Query { exclude: Some(row), ..self.query(place, &asked, fields, call)? });
         }
         if let Some(vector) = &search.vector {
             field.check_query(vector)?;
@@ -142,7 +149,7 @@ impl Core {
             }
             (Some(mode), _) => mode,
             (None, None) => Mode::Vector,
-            (None, Some(_)) if brings || self.embeds_queries() => Mode::Hybrid,
+            (None, Some(_)) if brings || self.embeds_queries(call) => Mode::Hybrid,
             (None, Some(_)) => Mode::Text,
         };
         if mode == Mode::Hybrid && search.text.is_none() {
@@ -152,7 +159,7 @@ impl Core {
             (Mode::Text, ..) => (None, false),
             (_, Some(vector), _) => (Some(vector.clone()), false),
             // Whoever brings vectors of other fields has said where to look.
-            (_, None, Some(text)) if named.is_empty() => (self.embed_query(text)?, true),
+            (_, None, Some(text)) if named.is_empty() => (self.embed_query(text, call)?, true),
             (_, None, _) => (None, false),
         };
         if mode == Mode::Vector && vector.is_none() && named.is_empty() && field.dim.is_some() {
@@ -170,22 +177,22 @@ impl Core {
     }
 
     /// True when a text query can have a vector leg: there are vectors to compare with, and someone to embed.
-    fn embeds_queries(&self) -> bool {
+    fn embeds_queries(&self, call: &Call) -> bool {
         let known = self.known();
         if !known.meta.embeds || known.meta.dim.is_none() {
             return false;
         }
-        let choice = caller::embedder().unwrap_or_else(|| self.embedder.read().clone());
+        let choice = call.embedder().unwrap_or_else(|| self.embedder.read().clone());
         let given = !matches!(choice, EmbedderChoice::None);
         // Vectors that callers brought are only compared with embedded texts if the caller has said by whom.
         given && known.meta.embedder.is_some()
     }
 
-    fn embed_query(&self, text: &str) -> Result<Option<Vec<f32>>> {
+    fn embed_query(&self, text: &str, call: &Call) -> Result<Option<Vec<f32>>> {
         if text.trim().is_empty() {
             return Ok(None);
         }
-        Ok(self.embedder()?.map(|embedder| embedder.embed_query(text)).transpose()?)
+        Ok(self.embedder(call)?.map(|embedder| embedder.embed_query(text)).transpose()?)
     }
 
     /// What a search may come to hold: candidates, and hits with what they carry.

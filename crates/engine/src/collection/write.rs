@@ -9,6 +9,7 @@ use nuthatch_text::RowWords;
 use nuthatch_vector::{DIM_MAX, DIM_MIN};
 use serde::{Deserialize, Serialize};
 
+use crate::call::{Call, Done};
 use crate::collection::change::Change;
 use crate::collection::field::{Field, FieldVectors, Fields};
 use crate::collection::fresh::Fresh;
@@ -19,7 +20,6 @@ use crate::collection::{Collection, Core, EmbedderChoice, Writer};
 use crate::durability::Durability;
 use crate::files::FileEntry;
 use crate::files::staged::changed_meanwhile;
-use crate::process::{Done, caller};
 use crate::record::{Record, Row, shortened};
 use crate::tenant::Delta;
 use crate::{Error, ErrorKind, Result};
@@ -103,7 +103,7 @@ impl Collection {
     /// Deletes records by id; ids that are not there are passed over.
     pub fn delete<I: AsRef<str>>(&self, ids: &[I]) -> Result<Deleted> {
         let deletes = ids.iter().map(|id| id.as_ref().to_string()).collect();
-        let (_, deleted) = self.core.apply(WriteSet { deletes, ..WriteSet::default() }, self.durability)?;
+        let (_, deleted) = self.core.apply(WriteSet { deletes, ..WriteSet::default() }, self.durability, &self.call)?;
         Ok(deleted)
     }
 
@@ -118,15 +118,15 @@ impl Collection {
             }
             let (deletes, deletes_if) = matching.into_iter().unzip();
             let set = WriteSet { deletes, deletes_if: Some(deletes_if), ..WriteSet::default() };
-            let (_, done) = self.core.apply(set, self.durability)?;
+            let (_, done) = self.core.apply(set, self.durability, &self.call)?;
             deleted.deleted += done.deleted;
         }
     }
 }
 
 impl Core {
-    pub(crate) fn apply(&self, set: WriteSet, durability: Durability) -> Result<(Upserted, Deleted)> {
-        let (position, outcome) = self.begin(set)?;
+    pub(crate) fn apply(&self, set: WriteSet, durability: Durability, call: &Call) -> Result<(Upserted, Deleted)> {
+        let (position, outcome) = self.begin(set, call)?;
         if let Some(position) = position {
             self.shared.make_durable(position, durability)?;
         }
@@ -135,14 +135,14 @@ impl Core {
 
     /// Writes, and shows it to searches; [`make_durable`](crate::database::Shared::make_durable) is left to the caller, if there is a
     /// position to wait for.
-    pub(crate) fn begin(&self, mut set: WriteSet) -> Result<(Option<Position>, (Upserted, Deleted))> {
-        self.prepare(&mut set)?;
+    pub(crate) fn begin(&self, mut set: WriteSet, call: &Call) -> Result<(Option<Position>, (Upserted, Deleted))> {
+        self.prepare(&mut set, call)?;
         let done = {
             let _commit = self.shared.commit.read();
             let mut writer = self.writer.lock();
             self.check_open()?;
             let mut batch = Batch::new();
-            let planned = self.plan(&writer, set, &mut batch)?;
+            let planned = self.plan(&writer, set, &mut batch, call)?;
             let reserved = self.tenant.reserve(&*self.shared, planned.delta(&writer))?;
             let position = if batch.is_empty() { None } else { Some(self.shared.write(batch)?) };
             reserved.keep();
@@ -153,18 +153,18 @@ impl Core {
     }
 
     /// What takes long and needs no lock: checks, embedding, waiting for room.
-    pub(crate) fn prepare(&self, set: &mut WriteSet) -> Result<()> {
+    pub(crate) fn prepare(&self, set: &mut WriteSet, call: &Call) -> Result<()> {
         self.check_open()?;
         check_records(&set.upserts)?;
         if !set.as_given {
-            self.embed_missing(&mut set.upserts)?;
+            self.embed_missing(&mut set.upserts, call)?;
         }
         self.shared.wait_for_room(self)
     }
 
     /// Adds everything that a write set changes to a batch. Once that is written, [`show`](Self::show) must follow, before the
     /// writer is let go.
-    pub(crate) fn plan(&self, writer: &Writer, set: WriteSet, batch: &mut Batch) -> Result<Planned> {
+    pub(crate) fn plan(&self, writer: &Writer, set: WriteSet, batch: &mut Batch, call: &Call) -> Result<Planned> {
         let before = batch.len();
         let known = self.known();
         let mut schema = known.schema.clone();
@@ -292,7 +292,7 @@ impl Core {
             return Ok(Planned { change, fresh, texts, counters, known: None, outcome });
         }
         let Upserted { inserted, replaced } = upserted;
-        caller::sign(batch, Done { inserted, replaced, deleted: deleted.deleted, files, ..Done::default() });
+        call.sign(batch, Done { inserted, replaced, deleted: deleted.deleted, files, ..Done::default() });
         if is_counted {
             counters.bytes = (counters.bytes + taken as u64).saturating_sub(freed as u64);
         }
@@ -356,7 +356,7 @@ impl Core {
     }
 
     /// Makes the vectors of texts that come without one, if this collection embeds.
-    pub(crate) fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
+    pub(crate) fn embed_missing(&self, records: &mut [Record], call: &Call) -> Result<()> {
         let texts: Vec<String> = records
             .iter()
             .filter(|r| r.vector.is_none())
@@ -366,7 +366,7 @@ impl Core {
         if texts.is_empty() {
             return Ok(());
         }
-        let Some(embedder) = self.embedder_for_passages()? else {
+        let Some(embedder) = self.embedder_for_passages(call)? else {
             return Ok(());
         };
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -380,8 +380,8 @@ impl Core {
     }
 
     /// The embedder for texts without vectors; `None` when this collection does not embed. From here on it is the collection's.
-    pub(crate) fn embedder_for_passages(&self) -> Result<Option<Arc<dyn Embedder>>> {
-        let embedder = self.embedder()?;
+    pub(crate) fn embedder_for_passages(&self, call: &Call) -> Result<Option<Arc<dyn Embedder>>> {
+        let embedder = self.embedder(call)?;
         if let Some(embedder) = &embedder {
             self.settle_embedder(&**embedder)?;
         }
@@ -389,13 +389,13 @@ impl Core {
     }
 
     /// The collection's embedder, or the one it would have; `None` when it does not embed.
-    pub(crate) fn embedder(&self) -> Result<Option<Arc<dyn Embedder>>> {
+    pub(crate) fn embedder(&self, call: &Call) -> Result<Option<Arc<dyn Embedder>>> {
         let known = self.known();
         let (stored, dim) = (known.meta.embedder.as_ref(), known.meta.dim);
         if !known.meta.embeds {
             return Ok(None);
         }
-        let choice = caller::embedder().unwrap_or_else(|| self.embedder.read().clone());
+        let choice = call.embedder().unwrap_or_else(|| self.embedder.read().clone());
         let embedder = match choice {
             EmbedderChoice::Given(embedder) => embedder,
             EmbedderChoice::None => return Ok(None),

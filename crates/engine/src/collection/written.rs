@@ -44,7 +44,7 @@ impl Written {
 impl Collection {
     /// As [`upsert`](Self::upsert), but for waiting until it is durable.
     pub(crate) fn begin_upsert(&self, records: Vec<Record>) -> Result<Written> {
-        let (position, (upserted, _)) = self.core.begin(WriteSet::of(records)?)?;
+        let (position, (upserted, _)) = self.core.begin(WriteSet::of(records)?, &self.call)?;
         let sync = position.map(|position| (self.core.shared.clone(), position, self.durability));
         Ok(Written { upserted, sync })
     }

@@ -8,13 +8,13 @@ use nuthatch_store::{Batch, Direction, Reader, Table};
 use nuthatch_text::Analyzer;
 use nuthatch_vector::{DIM_MAX, DIM_MIN};
 
+use crate::call::{Call, Done};
 use crate::collection::field_options::{metric_and_element, new_fields};
 use crate::collection::meta::{self, COUNTERS, Counters, EmbedderMeta, Meta, meta_key};
 use crate::collection::{Collection, CollectionInfo, CollectionOptions, Core, EmbedderChoice};
 use crate::database::{Database, Shared};
 use crate::durability::Durability;
 use crate::folder::FORMAT_OF_FIELDS;
-use crate::process::{Done, caller};
 use crate::tenant::{Delta, Tenant, catalog_of};
 use crate::{Error, Result, What};
 
@@ -38,7 +38,7 @@ impl Database {
             _ => options,
         };
         if let EmbedderChoice::Given(embedder) = &options.embedder
-            && !caller::is_served()
+            && !self.call.is_served()
         {
             shared.remember_embedder(embedder);
         }
@@ -47,8 +47,8 @@ impl Database {
             Some(core) => core,
             None => shared.open_core(&self.tenant, create(shared, self.tenant.number, name, &options)?)?,
         };
-        agree(&core, &options)?;
-        Ok(Collection { core, durability: Durability::default() })
+        agree(&core, &options, &self.call)?;
+        Ok(Collection { core, durability: Durability::default(), call: self.call.clone() })
     }
 
     /// The collection of that name.
@@ -57,7 +57,7 @@ impl Database {
     /// `NotFound`, with the names that there are.
     pub fn existing_collection(&self, name: &str) -> Result<Collection> {
         let core = self.inner.shared.existing_core(&self.tenant, name)?;
-        Ok(Collection { core, durability: Durability::default() })
+        Ok(Collection { core, durability: Durability::default(), call: self.call.clone() })
     }
 
     /// Names of all collections, sorted.
@@ -98,7 +98,7 @@ impl Database {
         for table in Table::ALL {
             batch.delete_range(table, shard.prefix().to_vec(), shard.end());
         }
-        caller::sign(&mut batch, Done { dropped: 1, ..Done::default() });
+        self.call.sign(&mut batch, Done { dropped: 1, ..Done::default() });
         let counters: Counters = meta::read(&**shared, &shard.key(COUNTERS))?.unwrap_or_default();
         let freed = tenant.reserve(&**shared, Delta::freeing(counters.all_vectors(), counters.bytes))?;
         let position = shared.write(batch)?;
@@ -212,7 +212,7 @@ fn create(shared: &Arc<Shared>, tenant: u32, name: &str, options: &CollectionOpt
 }
 
 /// Refuses options that contradict what is stored, naming both.
-fn agree(core: &Core, options: &CollectionOptions) -> Result<()> {
+fn agree(core: &Core, options: &CollectionOptions, call: &Call) -> Result<()> {
     let known = core.known();
     let (stored, embeds) = (known.fields.unnamed(), known.meta.embeds);
     let differs = |what: &str, stored: String, given: String| {
@@ -250,7 +250,7 @@ fn agree(core: &Core, options: &CollectionOptions) -> Result<()> {
     core.add_fields(&options.vectors)?;
     match &options.embedder {
         EmbedderChoice::Auto | EmbedderChoice::BuiltIn => {}
-        EmbedderChoice::None if caller::is_served() => {}
+        EmbedderChoice::None if call.is_served() => {}
         EmbedderChoice::None => *core.embedder.write() = EmbedderChoice::None,
         EmbedderChoice::Given(embedder) => {
             if !embeds {
@@ -261,7 +261,7 @@ fn agree(core: &Core, options: &CollectionOptions) -> Result<()> {
                 ));
             }
             core.settle_embedder(&**embedder)?;
-            if !caller::is_served() {
+            if !call.is_served() {
                 *core.embedder.write() = options.embedder.clone();
             }
         }

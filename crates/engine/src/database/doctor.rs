@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Finding {
     /// The file, relative to the data folder where it is inside.
-    #[serde(with = "crate::process::wire::path")]
+    #[serde(with = "crate::codec::path")]
     pub path: PathBuf,
     pub what: String,
     pub remedy: String,

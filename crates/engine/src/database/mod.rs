@@ -37,6 +37,7 @@ pub use repair::RepairOutcome;
 pub(crate) use shared::Shared;
 pub use stats::{DiskStats, MemoryStats, Stats};
 
+use crate::call::Call;
 use crate::collection::Eagerness;
 use crate::lock::FolderLock;
 use crate::options::Options;
@@ -49,6 +50,8 @@ pub struct Database {
     pub(crate) inner: Arc<Inner>,
     /// Whose data it is about. The default tenant's handle is also the administrator's.
     pub(crate) tenant: Arc<Tenant>,
+    /// On whose behalf. Handles that it gives work for the same.
+    pub(crate) call: Call,
 }
 
 pub(crate) struct Inner {
@@ -100,7 +103,12 @@ impl Database {
             maintenance::start(&inner.shared, &mut inner.background.lock())?;
         }
         let tenant = inner.shared.tenants.lock()[&DEFAULT].clone();
-        Ok(Self { inner: Arc::new(inner), tenant })
+        Ok(Self { inner: Arc::new(inner), tenant, call: Call::default() })
+    }
+
+    /// The same database, on behalf of somebody.
+    pub(crate) fn on_behalf_of(&self, call: &Call) -> Self {
+        Self { call: call.clone(), ..self.clone() }
     }
 
     /// Refuses when the database is closed, or the tenant was dropped.

@@ -104,7 +104,7 @@ impl Shelf for Collection {
     }
 
     fn embedder_fingerprint(&self) -> Result<Option<String>> {
-        let embedder = self.core.embedder_for_passages()?;
+        let embedder = self.core.embedder_for_passages(&self.call)?;
         Ok(embedder.map(|embedder| embedder.fingerprint().to_string()))
     }
 
@@ -123,11 +123,11 @@ impl Shelf for Collection {
     }
 
     fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
-        self.core.embed_missing(records)
+        self.core.embed_missing(records, &self.call)
     }
 
     fn apply(&self, set: WriteSet) -> Result<()> {
-        self.core.apply(set, self.durability).map(drop)
+        self.core.apply(set, self.durability, &self.call).map(drop)
     }
 }
 

@@ -92,7 +92,7 @@ impl Collection {
                 files: chunk.iter().map(|(path, _)| (path.clone(), None)).collect(),
                 ..WriteSet::default()
             };
-            self.core.apply(set, self.durability)?;
+            self.core.apply(set, self.durability, &self.call)?;
         }
         Ok(files.len() as u64)
     }

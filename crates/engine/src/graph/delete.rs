@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use nuthatch_store::Batch;
 
 use crate::Result;
+use crate::call::Done;
 use crate::graph::node::check_id;
 use crate::graph::read::{READ_AT_ONCE, edge_ids};
 use crate::graph::{Graph, Live, NodesDeleted, Rows, key};
 use crate::kv::KvOp;
-use crate::process::{Done, caller};
 
 /// Edges that are removed by one batch.
 pub(crate) const REMOVED_AT_ONCE: usize = 100_000;
@@ -102,7 +102,7 @@ impl Graph {
                 let (now, is_whole) = (removal.gone, removal.is_whole);
                 gone = NodesDeleted { nodes: gone.nodes + now.nodes, edges: gone.edges + now.edges };
                 let mut batch = Batch::new();
-                caller::sign(&mut batch, done(now));
+                self.keyspace.call.sign(&mut batch, done(now));
                 let staged = space.stage(&mut batch, removal.into_ops())?;
                 (space.write_staged(batch, staged)?, is_whole)
             };

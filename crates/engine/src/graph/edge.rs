@@ -16,7 +16,7 @@ pub struct Edge {
     pub target: String,
     /// Finite; 1 unless it is given.
     pub weight: f64,
-    #[serde(with = "crate::process::wire::payload")]
+    #[serde(with = "crate::codec::payload")]
     pub properties: Payload,
 }
 

@@ -3,6 +3,7 @@
 use nuthatch_store::Store;
 
 use crate::Result;
+use crate::call::Call;
 use crate::database::Database;
 use crate::durability::Durability;
 use crate::graph::{
@@ -25,6 +26,11 @@ impl Database {
 }
 
 impl Graph {
+    /// The same graph, on behalf of somebody.
+    pub fn on_behalf_of(&self, call: &Call) -> Self {
+        Self { keyspace: self.keyspace.on_behalf_of(call) }
+    }
+
     pub fn with_durability(&self, durability: Durability) -> Self {
         Self { keyspace: self.keyspace.with_durability(durability) }
     }

@@ -18,7 +18,7 @@ pub struct Node {
     pub id: String,
     /// What it is: `document`, `function`, `person`. 1 to 255 bytes.
     pub kind: String,
-    #[serde(with = "crate::process::wire::payload")]
+    #[serde(with = "crate::codec::payload")]
     pub properties: Payload,
 }
 

@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering;
 use nuthatch_store::{Batch, Direction, Extent, Reader, Shard, Table};
 use serde::{Deserialize, Serialize};
 
+use crate::call::Done;
 use crate::collection::meta::{self, COUNTERS};
 use crate::database::{Database, Shared, check_name};
 use crate::durability::Durability;
 use crate::folder::FORMAT_OF_GRAPHS;
 use crate::kv::{Counters, Keyspace, Kind, Space};
-use crate::process::{Done, caller};
 use crate::tenant::{Delta, Tenant, catalog_of, records};
 use crate::{Error, ErrorKind, Result};
 
@@ -65,7 +65,7 @@ impl Database {
     /// The keyspace of that name and kind, made when there is none, unless it must exist.
     pub(crate) fn keyspace(&self, name: &str, kind: Kind, must_exist: bool) -> Result<Keyspace> {
         let space = self.inner.shared.space(&self.tenant, name, kind, !must_exist)?;
-        Ok(Keyspace { space, durability: Durability::default() })
+        Ok(Keyspace { space, durability: Durability::default(), call: self.call.clone() })
     }
 
     /// Names of all keyspaces of a kind, sorted.
@@ -107,7 +107,7 @@ impl Database {
             for table in [Table::Kv, Table::Blobs, Table::Expiry] {
                 batch.delete_range(table, shard.prefix().to_vec(), shard.end());
             }
-            caller::sign(&mut batch, Done { dropped: 1, ..Done::default() });
+            self.call.sign(&mut batch, Done { dropped: 1, ..Done::default() });
             let freed = tenant.reserve(&**shared, Delta::freeing(0, counters.bytes))?;
             let position = shared.write(batch)?;
             freed.keep();

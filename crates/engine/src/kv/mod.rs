@@ -36,6 +36,7 @@ pub(crate) use value::{inline_value, stored_inline};
 pub(crate) use write::Staged;
 pub use write::{Entry, KEY_BYTES_MAX, KvOp, VALUE_BYTES_MAX};
 
+use crate::call::Call;
 use crate::collection::meta::{self, COUNTERS};
 use crate::database::Shared;
 use crate::durability::Durability;
@@ -51,6 +52,7 @@ const STRIPES: usize = 64;
 pub struct Keyspace {
     pub(crate) space: Arc<Space>,
     pub(crate) durability: Durability,
+    pub(crate) call: Call,
 }
 
 /// What all handles of one keyspace share.
@@ -82,13 +84,18 @@ pub(crate) struct Counters {
 }
 
 impl Keyspace {
+    /// The same keyspace, on behalf of somebody.
+    pub(crate) fn on_behalf_of(&self, call: &Call) -> Self {
+        Self { call: call.clone(), ..self.clone() }
+    }
+
     pub fn name(&self) -> &str {
         &self.space.name
     }
 
     /// The same keyspace, written with another durability.
     pub fn with_durability(&self, durability: Durability) -> Self {
-        Self { space: self.space.clone(), durability }
+        Self { durability, ..self.clone() }
     }
 }
 

@@ -8,10 +8,10 @@ use std::time::Duration;
 use nuthatch_store::{Batch, Reader, Table};
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::call::{Call, Done, Said};
 use crate::kv::page::KeyScan;
 use crate::kv::value::{Body, Stored};
 use crate::kv::{Keyspace, STRIPES, Space};
-use crate::process::{Done, Said, caller};
 use crate::{Error, ErrorKind, Result};
 
 /// Longest key in bytes.
@@ -27,22 +27,22 @@ const DELETED_AT_ONCE: usize = 10_000;
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum KvOp {
     Put {
-        #[serde(with = "crate::process::wire::bytes")]
+        #[serde(with = "crate::codec::bytes")]
         key: Vec<u8>,
-        #[serde(with = "crate::process::wire::bytes")]
+        #[serde(with = "crate::codec::bytes")]
         value: Vec<u8>,
         /// `None`: it never expires.
         expires_in: Option<Duration>,
     },
     Delete {
-        #[serde(with = "crate::process::wire::bytes")]
+        #[serde(with = "crate::codec::bytes")]
         key: Vec<u8>,
     },
     /// As `Put`, with the moment itself: for callers whose protocol names moments, which spans would move.
     PutUntil {
-        #[serde(with = "crate::process::wire::bytes")]
+        #[serde(with = "crate::codec::bytes")]
         key: Vec<u8>,
-        #[serde(with = "crate::process::wire::bytes")]
+        #[serde(with = "crate::codec::bytes")]
         value: Vec<u8>,
         /// Milliseconds since 1970. One that has passed: the key is gone at once.
         expires_at_ms: u64,
@@ -52,7 +52,7 @@ pub enum KvOp {
 /// A value, and when it expires.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Entry {
-    #[serde(with = "crate::process::wire::bytes")]
+    #[serde(with = "crate::codec::bytes")]
     pub value: Vec<u8>,
     /// Milliseconds since 1970; `None`: never.
     pub expires_at_ms: Option<u64>,
@@ -99,7 +99,7 @@ impl Keyspace {
     /// Sets and deletes several keys, all or nothing. Of several changes of one key the last holds.
     pub fn multi_put(&self, ops: Vec<KvOp>) -> Result<()> {
         ops.iter().try_for_each(KvOp::check)?;
-        self.space.write(ops, self.durability)
+        self.space.write(ops, self.durability, &self.call)
     }
 
     /// Deletes keys; says how many of them were there.
@@ -122,7 +122,7 @@ impl Keyspace {
             let mut batch = Batch::new();
             let deleted = there.len() as u64;
             let staged = space.stage(&mut batch, there)?;
-            caller::sign(&mut batch, Done { deleted, ..Done::default() });
+            self.call.sign(&mut batch, Done { deleted, ..Done::default() });
             (space.write_staged(batch, staged)?, deleted)
         };
         space.shared.make_durable(position.0, self.durability)?;
@@ -146,7 +146,7 @@ impl Keyspace {
                 let gone = page.entries.len() as u64;
                 deleted += gone;
                 let mut batch = Batch::new();
-                caller::sign(&mut batch, Done { deleted: gone, ..Done::default() });
+                self.call.sign(&mut batch, Done { deleted: gone, ..Done::default() });
                 let gone = page.entries.into_iter().map(|(key, _)| KvOp::Delete { key });
                 let staged = space.stage(&mut batch, gone.collect())?;
                 space.write_staged(batch, staged)?
@@ -264,7 +264,7 @@ impl Keyspace {
             let Some(op) = op else { return Ok(outcome) };
             let mut batch = Batch::new();
             let staged = space.stage(&mut batch, vec![op])?;
-            caller::sign(&mut batch, Done { said: outcome.said(), ..Done::default() });
+            self.call.sign(&mut batch, Done { said: outcome.said(), ..Done::default() });
             (space.write_staged(batch, staged)?, outcome)
         };
         space.shared.make_durable(position, self.durability)?;
@@ -273,7 +273,7 @@ impl Keyspace {
 }
 
 impl Space {
-    fn write(&self, ops: Vec<KvOp>, durability: crate::Durability) -> Result<()> {
+    fn write(&self, ops: Vec<KvOp>, durability: crate::Durability, call: &Call) -> Result<()> {
         let ops = latest_of_each_key(ops);
         let position = {
             let _commit = self.shared.commit.read();
@@ -281,7 +281,7 @@ impl Space {
             let _keys = self.lock(ops.iter().map(KvOp::key));
             let mut batch = Batch::new();
             let staged = self.stage(&mut batch, ops)?;
-            caller::sign(&mut batch, Done::default());
+            call.sign(&mut batch, Done::default());
             self.write_staged(batch, staged)?
         };
         self.shared.make_durable(position, durability)

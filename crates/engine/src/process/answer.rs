@@ -9,14 +9,13 @@ use nuthatch_store::Shard;
 use serde::Serialize;
 
 use crate::Result;
+use crate::call::{Asked, Call, Done, Receipt};
 use crate::collection::meta::EmbedderMeta;
-use crate::collection::{Collection, CollectionOptions, Deleted, EmbedderChoice, Search, Upserted};
+use crate::collection::{Collection, CollectionOptions, Deleted, EmbedderChoice, Upserted};
 use crate::database::Database;
 use crate::files::Shelf;
-use crate::process::caller::{self, Caller};
 use crate::process::long::Listener;
-use crate::process::receipt::{Done, Receipt};
-use crate::process::request::{Call, Choice, Encoded, Opened, Place, Request};
+use crate::process::request::{self, Choice, Encoded, Opened, Place, Request};
 use crate::process::snapshot::Tethered;
 use crate::process::wire::SearchAsk;
 use crate::process::{collection, graph, graph_answer, keyspace, keyspace_answer, long, snapshot};
@@ -57,13 +56,13 @@ impl Answering<'_> {
             Request::Open { name, options, must_exist } => {
                 let embedder = self.embedder(&options.embedder);
                 let options = options.options(embedder)?;
-                self.served(EmbedderChoice::Auto, |_| self.open(&name, options, must_exist))
+                self.served(EmbedderChoice::Auto, |db| open(db, &name, options, must_exist))
             }
             Request::Names => Encoded::of(&self.db.collection_names()?),
             Request::Infos => Encoded::of(&self.db.collections()?),
             Request::Drop { name } => match self.repeated() {
                 Some(done) => self.once_more(&(done.dropped > 0)),
-                None => self.served(EmbedderChoice::Auto, |_| Encoded::of(&self.db.drop_collection(&name)?)),
+                None => self.served(EmbedderChoice::Auto, |db| Encoded::of(&db.drop_collection(&name)?)),
             },
             Request::Stats => Encoded::of(&self.db.stats()?),
             Request::Doctor => Encoded::of(&self.db.doctor()?),
@@ -76,12 +75,12 @@ impl Answering<'_> {
             }
             Request::Write(batch) => match self.repeated() {
                 Some(_) => self.once_more(&()),
-                None => self.served(EmbedderChoice::Auto, |_| Encoded::of(&self.db.write(*batch)?)),
+                None => self.served(EmbedderChoice::Auto, |db| Encoded::of(&db.write(*batch)?)),
             },
             Request::KeyspaceNames(kind) => Encoded::of(&self.db.names_of(kind)?),
             Request::DropKeyspace { name, kind } => match self.repeated() {
                 Some(done) => self.once_more(&(done.dropped > 0)),
-                None => self.served(EmbedderChoice::Auto, |_| Encoded::of(&self.db.drop_kind(&name, kind)?)),
+                None => self.served(EmbedderChoice::Auto, |db| Encoded::of(&db.drop_kind(&name, kind)?)),
             },
             Request::InKeyspace { keyspace, durability, call } => {
                 let keyspace = keyspace::find(self.db, &keyspace)?.with_durability(durability);
@@ -109,9 +108,7 @@ impl Answering<'_> {
             }
             Request::CreateTenant(name) => match self.repeated() {
                 Some(_) => self.once_more(&self.db.tenant(&name)?.tenant.place()),
-                None => {
-                    self.served(EmbedderChoice::Auto, |_| Encoded::of(&self.db.create_tenant(&name)?.tenant.place()))
-                }
+                None => self.served(EmbedderChoice::Auto, |db| Encoded::of(&db.create_tenant(&name)?.tenant.place())),
             },
             Request::Tenant(name) => Encoded::of(&self.db.tenant(&name)?.tenant.place()),
             Request::TenantNames => Encoded::of(&self.db.tenant_names()?),
@@ -120,21 +117,22 @@ impl Answering<'_> {
             Request::SetTenantLimits(name, limits) => Encoded::of(&self.db.set_tenant_limits(&name, limits)?),
             Request::DropTenant(name) => match self.repeated() {
                 Some(_) => self.once_more(&self.db.receipt_of_drop(&name)?),
-                None => self.served(EmbedderChoice::Auto, |_| Encoded::of(&self.db.drop_tenant(&name)?)),
+                None => self.served(EmbedderChoice::Auto, |db| Encoded::of(&db.drop_tenant(&name)?)),
             },
             Request::In { collection, embedder, durability, call } => {
                 let embedder = self.embedder(&embedder);
                 let collection = self.place(&collection)?.with_durability(durability);
-                self.call(&collection, embedder, call)
+                self.in_collection(&collection.on_behalf_of(&self.call(embedder)), call)
             }
             Request::Snapshot { id, call } => snapshot::answer(self, id, call),
             Request::Long(long) => long::answer(self, long),
         }
     }
 
-    fn call(&self, collection: &Collection, embedder: EmbedderChoice, call: Call) -> Result<Encoded> {
-        let repeated = self.repeated();
-        match (call, repeated) {
+    fn in_collection(&self, collection: &Collection, call: request::Call) -> Result<Encoded> {
+        use request::Call;
+        let before = collection.call.before();
+        match (call, self.repeated()) {
             // These are one batch each: either it is there or it is not.
             (Call::Upsert(_), Some(Done { inserted, replaced, .. })) => {
                 self.once_more(&Upserted { inserted, replaced })
@@ -142,31 +140,21 @@ impl Answering<'_> {
             (Call::Delete(_), Some(Done { deleted, .. })) => self.once_more(&Deleted { deleted }),
             (Call::Apply(_), Some(_)) => self.once_more(&()),
             // These are several; the rest of them is done now.
-            (Call::DeleteWhere(filter), _) => self.served(embedder, |before| {
+            (Call::DeleteWhere(filter), _) => {
                 let Deleted { deleted } = collection.delete_where(&filter)?;
                 Encoded::of(&Deleted { deleted: before.deleted + deleted })
-            }),
-            (Call::DeletePrefix(prefix), _) => self.served(embedder, |before| {
+            }
+            (Call::DeletePrefix(prefix), _) => {
                 let Deleted { deleted } = collection.delete_prefix(&prefix)?;
                 Encoded::of(&Deleted { deleted: before.deleted + deleted })
-            }),
-            (Call::RemoveFiles(path), _) => {
-                self.served(embedder, |before| Encoded::of(&(before.files + collection.remove_files(&path)?)))
             }
-            (call, _) => self.served(embedder, |_| self.one(collection, call)),
+            (Call::RemoveFiles(path), _) => Encoded::of(&(before.files + collection.remove_files(&path)?)),
+            (call, _) => Self::one(collection, call),
         }
     }
 
-    /// A search that ends with the request.
-    pub fn cancellable(&self, search: SearchAsk) -> Result<Search> {
-        Ok(Search { cancel: self.cancel.clone(), ..search.search()? })
-    }
-
-    pub fn all_cancellable(&self, searches: Vec<SearchAsk>) -> Result<Vec<Search>> {
-        searches.into_iter().map(|search| self.cancellable(search)).collect()
-    }
-
-    fn one(&self, collection: &Collection, call: Call) -> Result<Encoded> {
+    fn one(collection: &Collection, call: request::Call) -> Result<Encoded> {
+        use request::Call;
         match call {
             Call::Upsert(records) => Encoded::of(&collection.upsert(records)?),
             Call::Delete(ids) => Encoded::of(&collection.delete(&ids)?),
@@ -175,8 +163,8 @@ impl Answering<'_> {
             Call::Get { ids, vectors } => Encoded::of(&collection.get(&ids, vectors)?),
             Call::Count(filter) => Encoded::of(&collection.count(filter.as_deref())?),
             Call::Scan(scan) => Encoded::of(&collection.scan(&scan.scan()?)?),
-            Call::Search(search) => Encoded::of(&collection.search(&self.cancellable(*search)?)?),
-            Call::SearchMany(searches) => Encoded::of(&collection.search_many(&self.all_cancellable(searches)?)?),
+            Call::Search(search) => Encoded::of(&collection.search(&search.search()?)?),
+            Call::SearchMany(searches) => Encoded::of(&collection.search_many(&SearchAsk::all(searches)?)?),
             Call::Info => {
                 collection.core.check_open()?;
                 Encoded::of(&collection.info())
@@ -193,7 +181,7 @@ impl Answering<'_> {
             Call::PassageEmbedder => Encoded::of(&collection.embedder_fingerprint()?),
             Call::Embed(texts) => {
                 let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-                let embedder = collection.core.embedder_for_passages()?;
+                let embedder = collection.core.embedder_for_passages(&collection.call)?;
                 Encoded::of(&embedder.map(|embedder| embedder.embed_passages(&texts)).transpose()?)
             }
             Call::VectorsOf(ids) => Encoded::of(&collection.vectors(ids)?),
@@ -202,24 +190,20 @@ impl Answering<'_> {
         }
     }
 
-    fn open(&self, name: &str, options: CollectionOptions, must_exist: bool) -> Result<Encoded> {
-        let collection = match must_exist {
-            true => self.db.existing_collection(name)?,
-            false => self.db.collection(name, options)?,
-        };
-        let opened = Opened {
-            id: collection.core.shard.collection,
-            metric: collection.metric().to_string(),
-            element: collection.element().to_string(),
-        };
-        Encoded::of(&opened)
+    /// Asks the database on the caller's behalf.
+    fn served(&self, embedder: EmbedderChoice, ask: impl FnOnce(&Database) -> Result<Encoded>) -> Result<Encoded> {
+        ask(&self.db.on_behalf_of(&self.call(embedder)))
     }
 
-    /// Runs a call on the caller's behalf. It is told what this request had done before.
-    pub fn served(&self, embedder: EmbedderChoice, call: impl FnOnce(Done) -> Result<Encoded>) -> Result<Encoded> {
-        let done = self.repeated().unwrap_or_default();
-        let turn = self.turn.map(|(lane, number)| (lane.to_string(), number));
-        caller::on_behalf_of(Some(Caller { embedder, turn, done }), || call(done))
+    /// This request, as handles carry it.
+    pub fn call(&self, embedder: EmbedderChoice) -> Call {
+        Call::of(Asked {
+            embedder,
+            request: self.turn.map(|(lane, number)| (lane.to_string(), number)),
+            before: self.repeated().unwrap_or_default(),
+            cancel: self.cancel.clone(),
+            ..Asked::default()
+        })
     }
 
     /// What this very request has done already, in the hands of a holder that did not live to say so.
@@ -258,6 +242,19 @@ impl Answering<'_> {
             }
         }
     }
+}
+
+fn open(db: &Database, name: &str, options: CollectionOptions, must_exist: bool) -> Result<Encoded> {
+    let collection = match must_exist {
+        true => db.existing_collection(name)?,
+        false => db.collection(name, options)?,
+    };
+    let opened = Opened {
+        id: collection.core.shard.collection,
+        metric: collection.metric().to_string(),
+        element: collection.element().to_string(),
+    };
+    Encoded::of(&opened)
 }
 
 /// An embedder that stayed in the process that asked.
@@ -307,13 +304,14 @@ impl Embedder for CallersEmbedder {
 mod tests {
     use super::*;
     use crate::Options;
+    use crate::codec::Bytes;
     use crate::durability::Durability;
     use crate::kv::Kind;
     use crate::process::frame;
     use crate::process::limits::Limits;
     use crate::process::meanwhile::Meanwhile;
-    use crate::process::request::KvCall;
-    use crate::process::wire::{Bytes, OptionsAsk};
+    use crate::process::request::{Call, KvCall};
+    use crate::process::wire::OptionsAsk;
     use crate::record::Record;
 
     /// Asks as a lane does that has found another holder: with what the store has stored of it.

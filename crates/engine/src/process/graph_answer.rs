@@ -1,8 +1,8 @@
 //! Answering one request on a graph.
 
+use crate::call::Done;
 use crate::graph::Graph;
 use crate::process::answer::Answering;
-use crate::process::receipt::Done;
 use crate::process::request::{Encoded, GraphCall};
 use crate::{EmbedderChoice, Result};
 
@@ -11,16 +11,16 @@ pub(crate) fn answer(answering: &Answering<'_>, graph: &Graph, call: GraphCall) 
         (GraphCall::PutNodes(_) | GraphCall::PutEdges(_), Some(_)) => answering.once_more(&()),
         // Two rows an edge.
         (GraphCall::DeleteEdges(_), Some(Done { deleted, .. })) => answering.once_more(&(deleted / 2)),
-        (call, _) => answering.served(EmbedderChoice::None, |before| one(graph, call, before)),
+        (call, _) => one(&graph.on_behalf_of(&answering.call(EmbedderChoice::None)), call),
     }
 }
 
-fn one(graph: &Graph, call: GraphCall, before: Done) -> Result<Encoded> {
+fn one(graph: &Graph, call: GraphCall) -> Result<Encoded> {
     match call {
         GraphCall::PutNodes(nodes) => Encoded::of(&graph.put_nodes(&nodes)?),
         GraphCall::PutEdges(edges) => Encoded::of(&graph.put_edges(&edges)?),
         // It may be several batches; the rest of them is done now.
-        GraphCall::DeleteNodes(ids) => Encoded::of(&graph.delete_nodes(&ids)?.after(before)),
+        GraphCall::DeleteNodes(ids) => Encoded::of(&graph.delete_nodes(&ids)?.after(graph.keyspace.call.before())),
         GraphCall::DeleteEdges(edges) => Encoded::of(&graph.delete_edges(&edges)?),
         GraphCall::Nodes(ids) => Encoded::of(&graph.nodes(&ids)?),
         GraphCall::Edge(id) => Encoded::of(&graph.edge(&id)?),

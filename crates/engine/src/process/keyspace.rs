@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
+use crate::codec::Bytes;
 use crate::database::Database as LocalDatabase;
 use crate::durability::Durability;
 use crate::kv::{Entry, KeyPage, KeyScan, Keyspace as LocalKeyspace, KvOp};
@@ -12,7 +13,6 @@ use crate::process::limits::Limits;
 use crate::process::request::{KvCall, Place, Request};
 use crate::process::route::Route;
 use crate::process::side::{Anchor, Side, the_same};
-use crate::process::wire::Bytes;
 use crate::{EmbedderChoice, Result, What};
 
 /// A handle on a keyspace. Cheap to clone; safe to share between threads and with forks of the process.

@@ -1,10 +1,10 @@
 //! Answering one request on a keyspace.
 
+use crate::call::Done;
+use crate::codec::Bytes;
 use crate::kv::Keyspace;
 use crate::process::answer::Answering;
-use crate::process::receipt::Done;
 use crate::process::request::{Encoded, KvCall};
-use crate::process::wire::Bytes;
 use crate::{EmbedderChoice, Result};
 
 pub(crate) fn answer(answering: &Answering<'_>, keyspace: &Keyspace, call: KvCall) -> Result<Encoded> {
@@ -16,11 +16,11 @@ pub(crate) fn answer(answering: &Answering<'_>, keyspace: &Keyspace, call: KvCal
         }
         (KvCall::Increment { .. }, Some(Done { said, .. })) => answering.once_more(&said),
         (KvCall::Append { .. }, Some(Done { said, .. })) => answering.once_more(&(said as u64)),
-        (call, _) => answering.served(EmbedderChoice::None, |before| one(keyspace, call, before)),
+        (call, _) => one(&keyspace.on_behalf_of(&answering.call(EmbedderChoice::None)), call),
     }
 }
 
-fn one(keyspace: &Keyspace, call: KvCall, before: Done) -> Result<Encoded> {
+fn one(keyspace: &Keyspace, call: KvCall) -> Result<Encoded> {
     match call {
         KvCall::Get(key) => Encoded::of(&keyspace.get(key)?.map(Bytes)),
         KvCall::MultiGet(keys) => {
@@ -34,7 +34,9 @@ fn one(keyspace: &Keyspace, call: KvCall, before: Done) -> Result<Encoded> {
         KvCall::MultiPut(ops) => Encoded::of(&keyspace.multi_put(ops)?),
         KvCall::Delete(keys) => Encoded::of(&keyspace.delete(&keys)?),
         // Several batches; the rest of them is done now.
-        KvCall::DeletePrefix(prefix) => Encoded::of(&(before.deleted + keyspace.delete_prefix(prefix)?)),
+        KvCall::DeletePrefix(prefix) => {
+            Encoded::of(&(keyspace.call.before().deleted + keyspace.delete_prefix(prefix)?))
+        }
         KvCall::CompareAndSet { key, expected, new, expires_in } => {
             let (expected, new) = (expected.as_ref().map(AsRef::as_ref), new.as_ref().map(AsRef::as_ref));
             Encoded::of(&keyspace.compare_and_set(key, expected, new, expires_in)?)

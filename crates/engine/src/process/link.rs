@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
 
+use crate::call::Receipt;
 use crate::database::Database as LocalDatabase;
 use crate::folder::Folder;
 use crate::lock::{FolderLock, Guard, Holder, Taken, named, refusal};
@@ -22,7 +23,6 @@ use crate::process::given::Given;
 use crate::process::limits::{Limits, NoAnswer};
 use crate::process::meanwhile::Meanwhile;
 use crate::process::owned::Owned;
-use crate::process::receipt::Receipt;
 use crate::process::request::{Encoded, Request, ToHolder};
 use crate::process::server::Server;
 use crate::process::socket::SOCKET;

@@ -12,10 +12,10 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::backup::{BackupOptions, BackupProgress, BackupReport};
+use crate::codec::{Bytes, json};
 use crate::database::Database;
 use crate::process::answer::Answering;
 use crate::process::request::Encoded;
-use crate::process::wire::{Bytes, json};
 use crate::transfer::{CollectionEntry, ExportReport, Manifest, Outlet, TransferProgress};
 use crate::{Error, ErrorKind, Result};
 
@@ -77,7 +77,7 @@ pub(crate) trait Listener {
 /// A folder, and which one that is: another process may see another one under the same path.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SeenFolder {
-    #[serde(with = "crate::process::wire::path")]
+    #[serde(with = "crate::codec::path")]
     path: PathBuf,
     device: u64,
     inode: u64,

@@ -16,7 +16,6 @@ mod adding;
 mod alone;
 mod answer;
 mod at_hand;
-pub(crate) mod caller;
 #[cfg(unix)]
 mod client;
 mod collection;
@@ -29,7 +28,6 @@ mod graph;
 mod graph_answer;
 #[cfg(unix)]
 mod hello;
-pub(crate) mod identity;
 mod keyspace;
 mod keyspace_answer;
 mod limits;
@@ -37,7 +35,6 @@ mod link;
 mod long;
 mod meanwhile;
 mod owned;
-mod receipt;
 mod request;
 mod route;
 #[cfg(unix)]
@@ -48,7 +45,7 @@ mod snapshot;
 mod socket;
 mod tenants;
 mod whole_files;
-pub(crate) mod wire;
+mod wire;
 
 #[cfg(not(unix))]
 use alone::{self as client, self as server, self as socket};
@@ -56,5 +53,4 @@ pub use collection::Collection;
 pub use database::{Database, FolderHolder};
 pub use graph::Graph;
 pub use keyspace::Keyspace;
-pub(crate) use receipt::{Done, Said};
 pub use snapshot::{Snapshot, SnapshotCollection, SnapshotGraph, SnapshotKeyspace};

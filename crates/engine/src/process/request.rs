@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::codec::{Bytes, bytes};
 use crate::collection::meta::EmbedderMeta;
 use crate::collection::{EmbedderChoice, WriteSet};
 use crate::database::Erase;
@@ -12,7 +13,7 @@ use crate::graph::{Edge, EdgeId, ListNodes, Neighbors, Node, Traverse};
 use crate::kv::{Entry, KeyScan, Kind, KvOp};
 use crate::process::long::{Long, Told};
 use crate::process::snapshot::SnapshotCall;
-use crate::process::wire::{Bytes, OptionsAsk, ScanAsk, SearchAsk, bytes};
+use crate::process::wire::{OptionsAsk, ScanAsk, SearchAsk};
 use crate::record::Record;
 use crate::tenant::{TenantLimits, TenantPlace};
 use crate::transaction::WriteBatch;

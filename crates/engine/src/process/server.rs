@@ -18,13 +18,13 @@ use nuthatch_store::Shard;
 use parking_lot::{Condvar, Mutex};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::call::Receipt;
 use crate::collection::Collection;
 use crate::database::Database;
 use crate::process::answer::{Answering, AskCaller, Brought};
 use crate::process::frame::{self, FrameError};
 use crate::process::hello::{self, Hello, PROTOCOL, Welcome};
 use crate::process::long::{Listener, Told};
-use crate::process::receipt::Receipt;
 use crate::process::request::{Encoded, FromHolder, Request, ToHolder};
 use crate::process::snapshot::{Kept, Tethered};
 use crate::process::socket;

@@ -1,142 +1,13 @@
-//! How the values that go over the socket are spelt, where their own types do not say it: payloads in their stored form,
-//! metrics by name, filters as the text that gives them back, paths and answers as bytes.
+//! How searches, listings and options are spelt on the socket.
 
-use std::fmt;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use nuthatch_vector::Accuracy;
-use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::collection::{CollectionOptions, Fusion, Include, Mode, NamedVectors, Scan, Search, VectorFieldOptions};
 use crate::process::request::Choice;
 use crate::{EmbedderChoice, Error, Result};
-
-/// `#[serde(with = "payload")]`
-pub(crate) mod payload {
-    use nuthatch_filter::{Payload, decode, encode};
-
-    use super::*;
-
-    pub(crate) fn serialize<S: Serializer>(payload: &Payload, to: S) -> std::result::Result<S::Ok, S::Error> {
-        bytes::serialize(&encode(payload), to)
-    }
-
-    // Its own decoder bounds how deep values are nested.
-    pub(crate) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> std::result::Result<Payload, D::Error> {
-        decode(&bytes::deserialize(from)?).map_err(serde::de::Error::custom)
-    }
-}
-
-/// `#[serde(with = "named")]`: what has a name that gives it back.
-pub(crate) mod named {
-    use super::*;
-
-    pub(crate) fn serialize<T: fmt::Display, S: Serializer>(value: &T, to: S) -> std::result::Result<S::Ok, S::Error> {
-        to.collect_str(value)
-    }
-
-    pub(crate) fn deserialize<'d, T, D>(from: D) -> std::result::Result<T, D::Error>
-    where
-        T: std::str::FromStr<Err: fmt::Display>,
-        D: Deserializer<'d>,
-    {
-        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-/// `#[serde(with = "json")]`: what is written to files as JSON, where fields may be missing.
-pub(crate) mod json {
-    use serde::de::DeserializeOwned;
-    use serde::ser::Error;
-
-    use super::*;
-
-    pub(crate) fn serialize<T: Serialize, S: Serializer>(value: &T, to: S) -> std::result::Result<S::Ok, S::Error> {
-        to.serialize_str(&serde_json::to_string(value).map_err(S::Error::custom)?)
-    }
-
-    pub(crate) fn deserialize<'d, T, D>(from: D) -> std::result::Result<T, D::Error>
-    where
-        T: DeserializeOwned,
-        D: Deserializer<'d>,
-    {
-        serde_json::from_str(&String::deserialize(from)?).map_err(serde::de::Error::custom)
-    }
-}
-
-/// `#[serde(with = "path")]`: any bytes that a file name may have.
-pub(crate) mod path {
-    use super::*;
-
-    pub(crate) fn serialize<S: Serializer>(path: &std::path::Path, to: S) -> std::result::Result<S::Ok, S::Error> {
-        bytes::serialize(path.as_os_str().as_encoded_bytes(), to)
-    }
-
-    pub(crate) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> std::result::Result<PathBuf, D::Error> {
-        let bytes = bytes::deserialize(from)?;
-        #[cfg(unix)]
-        return Ok(PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(bytes)));
-        #[cfg(not(unix))]
-        Ok(PathBuf::from(String::from_utf8_lossy(&bytes).into_owned()))
-    }
-}
-
-/// `#[serde(with = "bytes")]`: a piece of bytes in one copy, instead of one by one.
-pub(crate) mod bytes {
-    use super::*;
-
-    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> std::result::Result<S::Ok, S::Error> {
-        to.serialize_bytes(bytes)
-    }
-
-    pub(crate) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> std::result::Result<Vec<u8>, D::Error> {
-        from.deserialize_byte_buf(Piece)
-    }
-
-    struct Piece;
-
-    impl<'d> Visitor<'d> for Piece {
-        type Value = Vec<u8>;
-
-        fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-            out.write_str("bytes")
-        }
-
-        fn visit_bytes<E>(self, bytes: &[u8]) -> std::result::Result<Vec<u8>, E> {
-            Ok(bytes.to_vec())
-        }
-
-        fn visit_byte_buf<E>(self, bytes: Vec<u8>) -> std::result::Result<Vec<u8>, E> {
-            Ok(bytes)
-        }
-
-        fn visit_seq<A: SeqAccess<'d>>(self, mut items: A) -> std::result::Result<Vec<u8>, A::Error> {
-            let mut bytes = Vec::new();
-            while let Some(byte) = items.next_element()? {
-                bytes.push(byte);
-            }
-            Ok(bytes)
-        }
-    }
-}
-
-/// Keys and values.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Bytes(#[serde(with = "bytes")] pub Vec<u8>);
-
-impl From<&[u8]> for Bytes {
-    fn from(bytes: &[u8]) -> Self {
-        Self(bytes.to_vec())
-    }
-}
-
-impl AsRef<[u8]> for Bytes {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
-}
 
 /// A search as it goes over the socket. Cancelling is a message of its own.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -188,6 +59,10 @@ impl From<&Search> for SearchAsk {
 }
 
 impl SearchAsk {
+    pub fn all(asked: Vec<Self>) -> Result<Vec<Search>> {
+        asked.into_iter().map(Self::search).collect()
+    }
+
     pub fn search(self) -> Result<Search> {
         Ok(Search {
             text: self.text,
@@ -309,18 +184,5 @@ mod tests {
             let back = SearchAsk::from(&search).search().unwrap();
             assert_eq!(back.filter, search.filter, "{text}");
         }
-    }
-
-    #[test]
-    fn a_payload_nested_too_deep_is_an_error() {
-        #[derive(Serialize, Deserialize)]
-        struct Holds(#[serde(with = "payload")] nuthatch_filter::Payload);
-        let mut hostile = nuthatch_filter::encode(&[("a".to_string(), nuthatch_filter::Value::Null)].into());
-        hostile.pop();
-        hostile.extend([0x81; 200_000]); // lists of one list
-        #[derive(Serialize)]
-        struct Raw(#[serde(with = "bytes")] Vec<u8>);
-        let frame = postcard::to_stdvec(&Raw(hostile)).unwrap();
-        assert!(postcard::from_bytes::<Holds>(&frame).is_err());
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use nuthatch_store::{Reader, Shard};
 
 use crate::Result;
+use crate::call::Call;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
 use crate::collection::{Answer, Core, Page, Place, Scan, Search, Visitor, Wanted, at_once};
 use crate::files::FileInfo;
@@ -16,6 +17,7 @@ use crate::snapshot::View;
 pub struct SnapshotCollection {
     pub(crate) view: Arc<View>,
     pub(crate) name: String,
+    pub(crate) call: Call,
 }
 
 impl SnapshotCollection {
@@ -48,7 +50,7 @@ impl SnapshotCollection {
 
     /// Finds the best `limit` records, as [`crate::Collection::search`].
     pub fn search(&self, search: &Search) -> Result<Answer> {
-        self.with(|core, place| core.search(place, search))
+        self.with(|core, place| core.search(place, search, &self.call))
     }
 
     /// Several searches at once, as [`crate::Collection::search_many`].

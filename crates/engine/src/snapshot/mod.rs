@@ -20,6 +20,7 @@ pub use collection::SnapshotCollection;
 pub(crate) use ending::Ending;
 pub use keyspace::SnapshotKeyspace;
 
+use crate::call::Call;
 use crate::collection::Core;
 use crate::collection::state::State;
 use crate::database::{Database, Shared};
@@ -33,6 +34,8 @@ use crate::{Error, ErrorKind, Result, What};
 #[derive(Clone)]
 pub struct Snapshot {
     pub(crate) view: Arc<View>,
+    /// On whose behalf it is read.
+    pub(crate) call: Call,
 }
 
 pub(crate) struct View {
@@ -70,11 +73,16 @@ pub(crate) struct Snapshots {
 impl Database {
     /// Everything as it is now, whatever is written later.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        Ok(Snapshot { view: View::take(&self.inner.shared, &self.tenant)? })
+        Ok(Snapshot { view: View::take(&self.inner.shared, &self.tenant)?, call: self.call.clone() })
     }
 }
 
 impl Snapshot {
+    /// The same snapshot, on behalf of somebody.
+    pub(crate) fn on_behalf_of(&self, call: &Call) -> Self {
+        Self { view: self.view.clone(), call: call.clone() }
+    }
+
     /// How long ago it was taken.
     pub fn age(&self) -> Duration {
         self.view.age()
@@ -86,7 +94,7 @@ impl Snapshot {
     /// `NotFound` when there was none; `Closed` when the snapshot has ended.
     pub fn collection(&self, name: &str) -> Result<SnapshotCollection> {
         self.view.with(|held| self.view.pinned(held, name))?;
-        Ok(SnapshotCollection { view: self.view.clone(), name: name.to_string() })
+        Ok(SnapshotCollection { view: self.view.clone(), name: name.to_string(), call: self.call.clone() })
     }
 
     /// The keyspace of that name and kind; an empty one when there was none.

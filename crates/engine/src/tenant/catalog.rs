@@ -5,11 +5,11 @@ use std::sync::Arc;
 use nuthatch_store::{Batch, Reader, Table};
 use serde::{Deserialize, Serialize};
 
+use crate::call::Done;
 use crate::collection::meta;
 use crate::database::{Database, Shared, check_name};
 use crate::durability::Durability;
 use crate::folder::FORMAT_OF_TENANTS;
-use crate::process::{Done, caller};
 use crate::tenant::quota::summed;
 use crate::tenant::{DEFAULT, Tenant, TenantInfo, TenantLimits, TenantPlace, TenantUsage, catalog_of, dropped};
 use crate::{Error, Result, What};
@@ -81,7 +81,7 @@ impl Database {
             let mut batch = Batch::new();
             record.put(&mut batch, name);
             put_last_number(&mut batch, record.id);
-            caller::sign(&mut batch, Done { inserted: 1, ..Done::default() });
+            self.call.sign(&mut batch, Done { inserted: 1, ..Done::default() });
             let position = shared.write(batch)?;
             shared.make_durable(position, Durability::Commit)?;
             shared.tenant_of(name, &record)
@@ -180,7 +180,7 @@ impl Database {
     }
 
     pub(crate) fn scoped(&self, tenant: Arc<Tenant>) -> Self {
-        Self { inner: self.inner.clone(), tenant }
+        Self { tenant, ..self.clone() }
     }
 
     /// What belongs to all tenants, for the handle that may touch it.

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use nuthatch_store::{Batch, Extent, Table};
 use serde::Deserialize;
 
+use crate::call::Done;
 use crate::collection::meta;
 use crate::database::{Database, Receipt, Reclaiming, Shared};
 use crate::durability::Durability;
-use crate::process::{Done, caller};
 use crate::tenant::catalog::{Record, key, records};
 use crate::tenant::{DEFAULT, Tenant};
 use crate::{Error, Result, What};
@@ -45,7 +45,7 @@ impl Database {
         let receipt = work.finish(tenant.extent(), None, Some(records))?;
         let mut batch = Batch::new();
         batch.delete(Table::Catalog, key(name));
-        caller::sign(&mut batch, Done { dropped: 1, ..Done::default() });
+        self.call.sign(&mut batch, Done { dropped: 1, ..Done::default() });
         let position = shared.write(batch)?;
         shared.make_durable(position, Durability::Commit)?;
         Ok(receipt)

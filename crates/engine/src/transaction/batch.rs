@@ -9,13 +9,14 @@ use nuthatch_store::Batch;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
+use crate::call::{Call, Done};
 use crate::collection::{Core, WriteSet};
 use crate::database::{Database, Shared};
 use crate::durability::Durability;
 use crate::files::{AddOptions, AddReport, FileEntry, staged};
 use crate::graph::{GraphChanges, GraphWrites, Live, Resolved};
 use crate::kv::{Counted, Kind, KvOp, Space};
-use crate::process::{Collection, Done, caller};
+use crate::process::Collection;
 use crate::record::Record;
 use crate::snapshot::Snapshot;
 use crate::tenant::{Delta, Tenant};
@@ -235,7 +236,7 @@ impl Database {
     pub fn write(&self, batch: WriteBatch) -> Result<()> {
         let shared = &self.inner.shared;
         let durability = batch.durability;
-        Prepared::new(shared, &self.tenant, batch)?.commit(shared, durability, || Ok(()))
+        Prepared::new(shared, &self.tenant, batch, &self.call)?.commit(shared, durability, || Ok(()))
     }
 }
 
@@ -247,7 +248,7 @@ impl Snapshot {
     pub(crate) fn commit(&self, reads: &Reads, batch: WriteBatch) -> Result<()> {
         let shared = &self.view.shared;
         let durability = batch.durability;
-        let prepared = Prepared::new(shared, &self.view.tenant, batch)?;
+        let prepared = Prepared::new(shared, &self.view.tenant, batch, &self.call)?;
         prepared.commit(shared, durability, || self.view.with(|held| reads.check(shared, &held.store)))
     }
 }
@@ -255,18 +256,19 @@ impl Snapshot {
 /// A batch whose parts have been found, checked and embedded.
 struct Prepared {
     tenant: Arc<Tenant>,
+    call: Call,
     keys: Vec<(Arc<Space>, Vec<KvOp>)>,
     graphs: Vec<(Arc<Space>, Resolved)>,
     records: Vec<(Arc<Core>, WriteSet)>,
 }
 
 impl Prepared {
-    pub fn new(shared: &Arc<Shared>, tenant: &Arc<Tenant>, batch: WriteBatch) -> Result<Self> {
+    pub fn new(shared: &Arc<Shared>, tenant: &Arc<Tenant>, batch: WriteBatch, call: &Call) -> Result<Self> {
         let mut records = Vec::with_capacity(batch.records.len());
         for (name, changes) in batch.records {
             let core = shared.existing_core(tenant, &name)?;
             let mut set = changes.into_set();
-            core.prepare(&mut set)?;
+            core.prepare(&mut set, call)?;
             records.push((core, set));
         }
         // The order in which every batch takes its writers.
@@ -282,7 +284,7 @@ impl Prepared {
             let changes = Resolved::new(changes)?;
             graphs.push((shared.space(tenant, &name, Kind::Graph, true)?, changes));
         }
-        Ok(Self { tenant: tenant.clone(), keys, graphs, records })
+        Ok(Self { tenant: tenant.clone(), call: call.clone(), keys, graphs, records })
     }
 
     /// Writes everything as one batch, if `check` says so once nobody else can write.
@@ -317,14 +319,14 @@ impl Prepared {
             let mut plans = Vec::with_capacity(writers.len());
             for ((core, set), writer) in cores.iter().zip(sets).zip(&writers) {
                 core.check_open()?;
-                let plan = core.plan(writer, set, &mut batch)?;
+                let plan = core.plan(writer, set, &mut batch, &self.call)?;
                 delta = delta.and(plan.delta(writer));
                 plans.push(plan);
             }
             if batch.is_empty() {
                 return Ok(());
             }
-            caller::sign(&mut batch, Done::default());
+            self.call.sign(&mut batch, Done::default());
             let reserved = self.tenant.reserve(&**shared, delta)?;
             let position = shared.write(batch)?;
             reserved.keep();

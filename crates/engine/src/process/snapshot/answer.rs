@@ -1,9 +1,10 @@
 //! Answering what another process asks of a snapshot that it has taken here.
 
+use crate::codec::Bytes;
 use crate::process::answer::Answering;
 use crate::process::request::Encoded;
 use crate::process::snapshot::request::{KeptCall, KeptKvCall, ShardAsk, SnapshotCall};
-use crate::process::wire::Bytes;
+use crate::process::wire::SearchAsk;
 use crate::snapshot::{Snapshot, SnapshotCollection, SnapshotKeyspace};
 use crate::{EmbedderChoice, Error, ErrorKind, Result};
 
@@ -29,9 +30,9 @@ pub(crate) fn answer(answering: &mut Answering<'_>, id: u128, call: SnapshotCall
             Encoded::of(&keyspace.space.map(|space| ShardAsk::from(space.shard)))
         }
         SnapshotCall::In { collection, embedder, call } => {
-            let collection = find(answering, id)?.collection(&collection)?;
-            let embedder = answering.embedder(&embedder);
-            answering.served(embedder, |_| in_collection(answering, &collection, call))
+            let asked = answering.call(answering.embedder(&embedder));
+            let collection = find(answering, id)?.on_behalf_of(&asked).collection(&collection)?;
+            in_collection(&collection, call)
         }
         SnapshotCall::InKeyspace { keyspace, kind, call } => {
             in_keyspace(&find(answering, id)?.keyspace(&keyspace, kind)?, call)
@@ -41,19 +42,20 @@ pub(crate) fn answer(answering: &mut Answering<'_>, id: u128, call: SnapshotCall
             None => {
                 let kept = find(answering, id)?;
                 let reads = reads.reads()?;
-                answering.served(EmbedderChoice::Auto, |_| Encoded::of(&kept.commit(&reads, *batch)?))
+                let kept = kept.on_behalf_of(&answering.call(EmbedderChoice::Auto));
+                Encoded::of(&kept.commit(&reads, *batch)?)
             }
         },
     }
 }
 
-fn in_collection(answering: &Answering<'_>, collection: &SnapshotCollection, call: KeptCall) -> Result<Encoded> {
+fn in_collection(collection: &SnapshotCollection, call: KeptCall) -> Result<Encoded> {
     match call {
         KeptCall::Get { ids, vectors } => Encoded::of(&collection.get(&ids, vectors)?),
         KeptCall::Count(filter) => Encoded::of(&collection.count(filter.as_deref())?),
         KeptCall::Scan(scan) => Encoded::of(&collection.scan(&scan.scan()?)?),
-        KeptCall::Search(search) => Encoded::of(&collection.search(&answering.cancellable(*search)?)?),
-        KeptCall::SearchMany(searches) => Encoded::of(&collection.search_many(&answering.all_cancellable(searches)?)?),
+        KeptCall::Search(search) => Encoded::of(&collection.search(&search.search()?)?),
+        KeptCall::SearchMany(searches) => Encoded::of(&collection.search_many(&SearchAsk::all(searches)?)?),
         KeptCall::Files(prefix) => Encoded::of(&collection.files(&prefix)?),
     }
 }
@@ -85,11 +87,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::call::Receipt;
     use crate::database::Database;
     use crate::process::answer::Brought;
     use crate::process::limits::Limits;
     use crate::process::meanwhile::Meanwhile;
-    use crate::process::receipt::Receipt;
     use crate::process::request::Request;
     use crate::process::snapshot::request::ReadsAsk;
     use crate::process::snapshot::{Kept, Tethered};

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
+use crate::codec::Bytes;
 use crate::kv::{Entry, KeyPage, KeyScan, Kind};
 use crate::process::keyspace::several;
 use crate::process::limits::Limits;
 use crate::process::snapshot::Remote;
 use crate::process::snapshot::request::{KeptKvCall, SnapshotCall};
-use crate::process::wire::Bytes;
 use crate::snapshot::SnapshotKeyspace as LocalKeyspace;
 use crate::{EmbedderChoice, Result};
 

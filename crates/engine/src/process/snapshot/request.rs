@@ -3,9 +3,10 @@
 use nuthatch_store::{Shard, Table};
 use serde::{Deserialize, Serialize};
 
+use crate::codec::Bytes;
 use crate::kv::{KeyScan, Kind};
 use crate::process::request::Choice;
-use crate::process::wire::{Bytes, ScanAsk, SearchAsk};
+use crate::process::wire::{ScanAsk, SearchAsk};
 use crate::transaction::{Reads, WriteBatch};
 use crate::{Error, Result};
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use nuthatch_store::{Batch, Direction, Embedded, Reader, Store, Table};
 use serde::{Deserialize, Serialize};
 
+use crate::call::Done;
 use crate::tenant::{DEFAULT, catalog_of};
 use crate::{Error, Result};
 
@@ -19,57 +20,6 @@ const PREFIX: &[u8] = b"receipt/";
 const PREFIX_END: &[u8] = b"receipt0";
 /// A lane asks again within seconds, or not at all; what is older than this was left behind by a process that died.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
-
-/// What a write did, as far as its answer tells. What one request does in several batches adds up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Done {
-    pub inserted: u64,
-    pub replaced: u64,
-    pub deleted: u64,
-    /// Files whose entries were removed.
-    pub files: u64,
-    /// What an increment, an append, a compare-and-set or an expiry said.
-    pub said: i64,
-    /// Collections and keyspaces that were dropped.
-    pub dropped: u64,
-}
-
-impl Done {
-    pub fn and(self, more: Self) -> Self {
-        Self {
-            inserted: self.inserted + more.inserted,
-            replaced: self.replaced + more.replaced,
-            deleted: self.deleted + more.deleted,
-            files: self.files + more.files,
-            said: self.said + more.said,
-            dropped: self.dropped + more.dropped,
-        }
-    }
-}
-
-/// What such a change of a key says, as [`Done::said`] keeps it.
-pub(crate) trait Said: Copy {
-    fn said(self) -> i64;
-}
-
-impl Said for bool {
-    fn said(self) -> i64 {
-        self.into()
-    }
-}
-
-impl Said for i64 {
-    fn said(self) -> i64 {
-        self
-    }
-}
-
-impl Said for u64 {
-    /// Lengths of values, which are far below.
-    fn said(self) -> i64 {
-        self as i64
-    }
-}
 
 /// The last write of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

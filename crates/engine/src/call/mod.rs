@@ -1,0 +1,82 @@
+//! On whose behalf the engine works: which request, whose embedder, until when, and what was done for it before.
+//!
+//! **Useful for** handles: each carries a call, and what is made from a handle carries the same one, into whatever thread.
+//! **Not for** who may ask at all: that is decided where a request comes in.
+//!
+//! **Invariant:** a batch that a numbered request writes holds the record of what it did, so that asking again does nothing twice.
+
+mod done;
+mod receipt;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use nuthatch_store::Batch;
+use parking_lot::Mutex;
+
+pub(crate) use done::{Done, Said};
+pub(crate) use receipt::Receipt;
+
+use crate::EmbedderChoice;
+
+/// The default: the engine's own call, with the embedders that are kept here. Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct Call {
+    asked: Option<Arc<Asked>>,
+}
+
+/// What somebody else has asked for.
+#[derive(Default)]
+pub(crate) struct Asked {
+    /// `Auto`: the one that the collection has here.
+    pub embedder: EmbedderChoice,
+    /// The lane that asks, and the number of its request; absent for one that needs no idempotency record.
+    pub request: Option<(String, u64)>,
+    /// What this request had done before its holder died.
+    pub before: Done,
+    /// Set by whoever does not want the answer any more.
+    pub cancel: Option<Arc<AtomicBool>>,
+    /// What this request has done since, in how many batches ever.
+    pub since: Mutex<Done>,
+}
+
+impl Call {
+    pub fn of(asked: Asked) -> Self {
+        Self { asked: Some(Arc::new(asked)) }
+    }
+
+    /// True for a request of another process: what it brings is its own, and not for the other handles of the collection.
+    pub fn is_served(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// The embedder that the caller brought or chose; `None` to use the one that the collection has here.
+    pub fn embedder(&self) -> Option<EmbedderChoice> {
+        match self.asked.as_ref()?.embedder {
+            EmbedderChoice::Auto => None,
+            ref chosen => Some(chosen.clone()),
+        }
+    }
+
+    /// What this very request had done before its holder died.
+    pub fn before(&self) -> Done {
+        self.asked.as_ref().map(|asked| asked.before).unwrap_or_default()
+    }
+
+    /// What becomes true when nobody wants the answer any more.
+    pub fn cancel(&self) -> Option<&Arc<AtomicBool>> {
+        self.asked.as_ref()?.cancel.as_ref()
+    }
+
+    /// Puts the request's idempotency record into a batch that does this. To be called for every batch that a request of another
+    /// process may write and whose repetition would show.
+    pub fn sign(&self, batch: &mut Batch, done: Done) {
+        if let Some(asked) = &self.asked
+            && let Some((lane, number)) = &asked.request
+        {
+            let mut since = asked.since.lock();
+            *since = since.and(done);
+            Receipt::put(batch, lane, *number, asked.before.and(*since));
+        }
+    }
+}
