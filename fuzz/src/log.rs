@@ -2,19 +2,19 @@
 
 use std::ops::ControlFlow;
 
-use nuthatch_store::{Batch, Direction, Embedded, EmbeddedOptions, Reader, Shard, Store, StoreError, Table};
+use nuthatch_store::{Batch, Direction, Reader, RocksStore, Shard, Store, StoreError, StoreOptions, Table};
 
 use crate::Run;
 use crate::folder::Folder;
 use crate::patch::patched;
 
-const OPTIONS: EmbeddedOptions = EmbeddedOptions { cache_bytes: 1 << 20, write_buffer_bytes: 1 << 20 };
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 1 << 20, write_buffer_bytes: 1 << 20 };
 const SHARD: Shard = Shard { tenant: 0, collection: 7 };
 const BATCHES: u64 = 60;
 
 pub fn start() -> Run {
     let folder = tempfile::tempdir().expect("a folder");
-    let store = Embedded::open(folder.path(), OPTIONS).expect("a store");
+    let store = RocksStore::open(folder.path(), OPTIONS).expect("a store");
     for number in 0..BATCHES {
         let mut batch = Batch::new();
         batch.put(Table::Records, SHARD.number_key(number), vec![number as u8; 900]);
@@ -34,7 +34,7 @@ pub fn start() -> Run {
         let changed = patched(bytes, changes);
         let copy = healthy.copy();
         std::fs::write(copy.path().join(name), &changed).expect("written");
-        match Embedded::open(copy.path(), OPTIONS) {
+        match RocksStore::open(copy.path(), OPTIONS) {
             Ok(store) => {
                 let kept = kept(&store);
                 assert!(kept == BATCHES || changed != *bytes, "{kept} batches of a log that nobody changed");
@@ -45,7 +45,7 @@ pub fn start() -> Run {
 }
 
 /// How many batches there are: none but the last ones may be missing.
-fn kept(store: &Embedded) -> u64 {
+fn kept(store: &RocksStore) -> u64 {
     let mut next = 0_u64;
     let visit = &mut |key: &[u8], value: &[u8]| {
         assert_eq!(Shard::suffix(key), next.to_be_bytes(), "one is missing in the middle");

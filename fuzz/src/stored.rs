@@ -8,13 +8,13 @@ use nuthatch_engine::{
     AddOptions, CollectionOptions, Database, Durability, EmbedderChoice, Error, KeyScan, Options, Record, Scan, Search,
     TenantLimits, Value,
 };
-use nuthatch_store::{Batch, Direction, Embedded, EmbeddedOptions, Reader, Store, Table};
+use nuthatch_store::{Batch, Direction, Reader, RocksStore, Store, StoreOptions, Table};
 
 use crate::Run;
 use crate::folder::Folder;
 use crate::patch::patched;
 
-const STORE: EmbeddedOptions = EmbeddedOptions { cache_bytes: 1 << 20, write_buffer_bytes: 1 << 20 };
+const STORE: StoreOptions = StoreOptions { cache_bytes: 1 << 20, write_buffer_bytes: 1 << 20 };
 
 /// The first two bytes choose the entry of the store, the next whether its key is changed, or its value.
 pub fn start() -> Run {
@@ -25,7 +25,7 @@ pub fn start() -> Run {
         let (table, key, value) = &entries[usize::from(u16::from_le_bytes([*low, *high])) % entries.len()];
         let copy = healthy.copy();
         {
-            let store = Embedded::open(&copy.path().join("truth"), STORE).expect("a healthy store");
+            let store = RocksStore::open(&copy.path().join("truth"), STORE).expect("a healthy store");
             let mut batch = Batch::new();
             match what & 1 {
                 0 => batch.put(*table, key.clone(), patched(value, changes)),
@@ -75,7 +75,7 @@ fn filled() -> Folder {
 
 fn entries(healthy: &Folder) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
     let copy = healthy.copy();
-    let store = Embedded::open(&copy.path().join("truth"), STORE).expect("a healthy store");
+    let store = RocksStore::open(&copy.path().join("truth"), STORE).expect("a healthy store");
     let mut entries = Vec::new();
     for table in Table::ALL {
         let visit = &mut |key: &[u8], value: &[u8]| {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use nuthatch_segment::{Access, usable_memory_bytes};
-use nuthatch_store::EmbeddedOptions;
+use nuthatch_store::StoreOptions;
 
 use crate::clock::Clock;
 use crate::{Error, Result};
@@ -109,7 +109,7 @@ impl Options {
 /// The shares of the budget.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
-    pub store: EmbeddedOptions,
+    pub store: StoreOptions,
     /// Verified blocks of index files.
     pub block_cache_bytes: u64,
     /// Fresh rows of all collections: codes, payloads, term frequencies.
@@ -139,7 +139,7 @@ impl Budget {
         let rest = total - work_bytes;
         Self {
             // RocksDB charges its write buffers to its cache; the two are given separately so that neither starves.
-            store: EmbeddedOptions { cache_bytes: (rest / 4) as usize, write_buffer_bytes: (rest / 8) as usize },
+            store: StoreOptions { cache_bytes: (rest / 4) as usize, write_buffer_bytes: (rest / 8) as usize },
             block_cache_bytes: rest / 2,
             fresh_bytes: rest / 6,
             work_bytes,

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use nuthatch_store::*;
 
-const OPTIONS: EmbeddedOptions = EmbeddedOptions { cache_bytes: 96 << 20, write_buffer_bytes: 48 << 20 };
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 96 << 20, write_buffer_bytes: 48 << 20 };
 const RECORDS: u64 = 50_000;
 const SHARD: Shard = Shard { tenant: 0, collection: 1 };
 
@@ -34,7 +34,7 @@ fn main() {
 }
 
 fn measure(folder: &Path, dim: usize, rows: u64, synced: bool) {
-    let store = Embedded::open(folder, OPTIONS).expect("an empty folder opens");
+    let store = RocksStore::open(folder, OPTIONS).expect("an empty folder opens");
     let mut dice = fastrand::Rng::with_seed(dim as u64);
     let batches: Vec<Batch> =
         (0..RECORDS / rows).map(|number| batch(&mut dice, number * rows..(number + 1) * rows, dim)).collect();

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use nuthatch_store::*;
 
-const OPTIONS: EmbeddedOptions = EmbeddedOptions { cache_bytes: 12 << 20, write_buffer_bytes: 6 << 20 };
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 12 << 20, write_buffer_bytes: 6 << 20 };
 const WRITERS: [usize; 3] = [1, 8, 64];
 const VALUE_BYTES: usize = 256;
 const SHARD: Shard = Shard { tenant: 0, collection: 1 };
@@ -34,7 +34,7 @@ fn main() {
 }
 
 fn measure(folder: &Path, writers: usize, span: Duration) {
-    let store = Embedded::open(folder, OPTIONS).expect("an empty folder opens");
+    let store = RocksStore::open(folder, OPTIONS).expect("an empty folder opens");
     let began = Instant::now();
     let syncs_before = store.syncs();
     let mut waits: Vec<Duration> = std::thread::scope(|scope| {
@@ -59,7 +59,7 @@ fn measure(folder: &Path, writers: usize, span: Duration) {
     );
 }
 
-fn write_until(store: &Embedded, writer: u64, end: Instant) -> Vec<Duration> {
+fn write_until(store: &RocksStore, writer: u64, end: Instant) -> Vec<Duration> {
     let mut dice = fastrand::Rng::with_seed(writer);
     let mut waits = Vec::new();
     let mut value = [0; VALUE_BYTES];

@@ -12,20 +12,20 @@ mod ycsb;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use nuthatch_store::{Batch, Direction, Embedded, EmbeddedOptions, Reader, Shard, Store as _, Table};
+use nuthatch_store::{Batch, Direction, Reader, RocksStore, Shard, Store as _, StoreOptions, Table};
 use ycsb::{Durability, Outcome, Pair, See, Settings, Store};
 
 const SHARD: Shard = Shard { tenant: 0, collection: 1 };
 const TABLE: Table = Table::Kv;
 
-struct TheStore(Embedded);
+struct TheStore(RocksStore);
 
 fn main() -> Outcome {
     ycsb::main("truth", |folder: &Path, settings: &Settings| {
         std::fs::create_dir_all(folder)?;
-        Ok(TheStore(Embedded::open(
+        Ok(TheStore(RocksStore::open(
             folder,
-            EmbeddedOptions { cache_bytes: settings.cache_bytes, write_buffer_bytes: settings.write_buffer_bytes },
+            StoreOptions { cache_bytes: settings.cache_bytes, write_buffer_bytes: settings.write_buffer_bytes },
         )?))
     })
 }

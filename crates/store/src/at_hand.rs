@@ -10,17 +10,17 @@ use std::cell::Cell;
 
 use rocksdb::{ReadOptions, ReadTier};
 
-use crate::embedded::{RocksSnapshot, at};
-use crate::{Direction, Embedded, Reader, Result, StoreError, Table, Visit};
+use crate::rocks_store::{RocksSnapshot, at};
+use crate::{Direction, Reader, Result, RocksStore, StoreError, Table, Visit};
 
 /// The store, as far as it is in memory.
 pub struct AtHand<'t> {
-    store: &'t Embedded,
+    store: &'t RocksStore,
     snapshot: Option<RocksSnapshot<'t>>,
     has_missed: Cell<bool>,
 }
 
-impl Embedded {
+impl RocksStore {
     /// What is in memory of the live state.
     pub fn at_hand(&self) -> AtHand<'_> {
         AtHand { store: self, snapshot: None, has_missed: Cell::new(false) }
@@ -76,12 +76,12 @@ mod tests {
     use std::ops::ControlFlow;
 
     use super::*;
-    use crate::{Batch, EmbeddedOptions, Store};
+    use crate::{Batch, Store, StoreOptions};
 
-    const OPTIONS: EmbeddedOptions = EmbeddedOptions { cache_bytes: 8 << 20, write_buffer_bytes: 1 << 20 };
+    const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 8 << 20, write_buffer_bytes: 1 << 20 };
 
-    fn written(folder: &std::path::Path) -> Embedded {
-        let store = Embedded::open(folder, OPTIONS).unwrap();
+    fn written(folder: &std::path::Path) -> RocksStore {
+        let store = RocksStore::open(folder, OPTIONS).unwrap();
         let mut batch = Batch::new();
         for key in 0..100u8 {
             batch.put(Table::Kv, vec![key], vec![key; 100]);

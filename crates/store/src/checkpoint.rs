@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use rocksdb::checkpoint::Checkpoint as RocksCheckpoint;
 use rocksdb::{Cache, DB, Options, ReadOptions};
 
-use crate::embedded::{quiet, scan_rows, table_options};
+use crate::rocks_store::{quiet, scan_rows, table_options};
 use crate::verify::{CHECKSUMS, Sums, check_files, is_immutable, known_sums, sealed_sums};
-use crate::{Damage, Direction, Embedded, EmbeddedOptions, Reader, Result, StoreError, Table, Visit};
+use crate::{Damage, Direction, Reader, Result, RocksStore, StoreError, StoreOptions, Table, Visit};
 
 /// Memory for reading a checkpoint: it is read once, from end to end.
-const READING: EmbeddedOptions = EmbeddedOptions { cache_bytes: 4 << 20, write_buffer_bytes: 4 << 20 };
+const READING: StoreOptions = StoreOptions { cache_bytes: 4 << 20, write_buffer_bytes: 4 << 20 };
 
 /// An opened checkpoint. Nothing writes to it.
 pub struct Checkpoint {
@@ -23,7 +23,7 @@ pub struct Checkpoint {
     sums: Sums,
 }
 
-impl Embedded {
+impl RocksStore {
     /// Makes a checkpoint in `folder`, which must not exist. Writers wait for moments: the write buffers are written out before,
     /// which is background work, and only the switch to a new log is not.
     pub fn checkpoint(&self, folder: &Path) -> Result<()> {

@@ -12,7 +12,6 @@ mod at_hand;
 mod batch;
 mod checkpoint;
 mod commit_queue;
-mod embedded;
 mod error;
 mod key;
 mod log;
@@ -21,6 +20,7 @@ mod log_file;
 mod manifest;
 mod reclaim;
 mod repair;
+mod rocks_store;
 mod verify;
 
 use std::ops::ControlFlow;
@@ -28,12 +28,12 @@ use std::ops::ControlFlow;
 pub use at_hand::AtHand;
 pub use batch::{Batch, Op};
 pub use checkpoint::Checkpoint;
-pub use embedded::{Embedded, EmbeddedOptions, OwnedSnapshot, StoreMemory};
 pub use error::{Result, StoreError};
 pub use key::{Extent, Shard, Table};
 pub use log::{append_change, changes_after, trim_changes};
 pub use log_check::LogHole;
 pub use repair::{RepairReport, repair};
+pub use rocks_store::{OwnedSnapshot, RocksStore, StoreMemory, StoreOptions};
 pub use verify::{Damage, verify, verify_small};
 
 /// Where a write stands in the order of all writes; what [`Store::sync`] waits for.

@@ -1,7 +1,7 @@
 //! Writing anew whatever still holds bytes that were deleted or replaced: logs, table files, the MANIFEST.
 //!
 //! **Useful for** proving that deleted means gone, and for a store that has shrunk. **Not for** making deletions visible: they are
-//! at once. **Invariant:** when [`Embedded::reclaim`] returns, no file of the folder that was there before it is left, but for
+//! at once. **Invariant:** when [`RocksStore::reclaim`] returns, no file of the folder that was there before it is left, but for
 //! table files outside of the extent that was asked for, and none holds what was deleted before the call.
 
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rocksdb::{BottommostLevelCompaction, CompactOptions};
 
-use crate::{Batch, Embedded, Extent, Result, Shard, Store, StoreError, Table};
+use crate::{Batch, Extent, Result, RocksStore, Shard, Store, StoreError, Table};
 
 /// How long readers of old states and open files are waited for.
 const WAIT_MAX: Duration = Duration::from_secs(60);
@@ -29,7 +29,7 @@ const IDLE_FLUSH_BYTES: u64 = 1 << 20;
 /// Smaller amounts are not worth writing anything anew.
 const WORTH_BYTES: u64 = 256 << 10;
 
-impl Embedded {
+impl RocksStore {
     /// Rewrites everything of `extent` that may hold bytes of deleted or replaced values: takes as long as reading and writing all of it. Reads and writes go on; what is deleted meanwhile may stay until the next time.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use rocksdb::{DB, Options};
 
 use crate::log_check::{LogHole, Verdict, check_logs};
 use crate::verify::{Damage, record_checksums, verify};
-use crate::{Embedded, EmbeddedOptions, Result, StoreError};
+use crate::{Result, RocksStore, StoreError, StoreOptions};
 
 /// What a repair did.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub struct RepairReport {
 /// Copies every damaged file of `folder` into `quarantine`, then makes the store open again: the log is cut at its
 /// damage, table files that cannot be read are left out, a lost MANIFEST is written anew from the table files.
 /// Acknowledged writes that were in the damaged part are lost; the report names the files. The store must be closed.
-pub fn repair(folder: &Path, quarantine: &Path, options: EmbeddedOptions) -> Result<RepairReport> {
+pub fn repair(folder: &Path, quarantine: &Path, options: StoreOptions) -> Result<RepairReport> {
     let io = |path: &Path| {
         let path = path.to_path_buf();
         move |error: std::io::Error| StoreError::Io { path, what: error.to_string() }
@@ -31,7 +31,7 @@ pub fn repair(folder: &Path, quarantine: &Path, options: EmbeddedOptions) -> Res
     let mut damage = verify(folder, None)?;
     if damage.is_empty() {
         // Then the blocks of table files that are too young for a checksum of their own.
-        let store = Embedded::open(folder, options)?;
+        let store = RocksStore::open(folder, options)?;
         for error in store.read_everything() {
             match error {
                 StoreError::Corrupt { path, what } => damage.push(Damage { path, what }),
@@ -80,7 +80,7 @@ pub fn repair(folder: &Path, quarantine: &Path, options: EmbeddedOptions) -> Res
         plain.create_if_missing(true);
         DB::repair(&plain, folder).map_err(|error| StoreError::from_rocksdb(folder, error))?;
     }
-    let repaired = Embedded::open(folder, options)?;
+    let repaired = RocksStore::open(folder, options)?;
     repaired.flush()?;
     drop(repaired);
     // Noted anew: files that were written again have other checksums now.

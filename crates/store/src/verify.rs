@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use nuthatch_segment::{read_sealed, seal, write_sealed};
 
-use crate::embedded::Embedded;
 use crate::log_check::{Verdict, check_logs};
 use crate::log_file::{Found, walk};
+use crate::rocks_store::RocksStore;
 use crate::{Result, StoreError};
 
 /// A file whose bytes are not what was written.
@@ -72,8 +72,8 @@ pub(crate) fn known_sums(folder: &Path) -> Sums {
 
 /// Every damaged file in the folder. With `open`, the live blocks are read through RocksDB as well, which covers table
 /// files too young for `CHECKSUMS`.
-pub fn verify(folder: &Path, open: Option<&Embedded>) -> Result<Vec<Damage>> {
-    let mut damage = check_files(folder, open.map(Embedded::published))?;
+pub fn verify(folder: &Path, open: Option<&RocksStore>) -> Result<Vec<Damage>> {
+    let mut damage = check_files(folder, open.map(RocksStore::published))?;
     if let Some(store) = open {
         for error in store.read_everything() {
             let found = match error {

@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use nuthatch_store::*;
 
-const OPTIONS: EmbeddedOptions = EmbeddedOptions { cache_bytes: 4 << 20, write_buffer_bytes: 1 << 20 };
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, write_buffer_bytes: 1 << 20 };
 const SHARD: Shard = Shard { tenant: 0, collection: 7 };
 
-fn put(store: &Embedded, table: Table, number: u64) -> Position {
+fn put(store: &RocksStore, table: Table, number: u64) -> Position {
     let mut batch = Batch::new();
     batch.put(table, SHARD.number_key(number), vec![number as u8; 300]);
     store.write(batch).unwrap()
 }
 
-fn rows(store: &Embedded, table: Table) -> BTreeSet<u64> {
+fn rows(store: &RocksStore, table: Table) -> BTreeSet<u64> {
     let mut found = BTreeSet::new();
     store
         .scan(table, &SHARD.prefix(), &SHARD.end(), Direction::Forward, &mut |key, value| {
@@ -56,7 +56,7 @@ fn zero(path: &Path, from: usize, to: usize) {
 }
 
 fn refusal(folder: &Path) -> Option<(PathBuf, String)> {
-    match Embedded::open(folder, OPTIONS) {
+    match RocksStore::open(folder, OPTIONS) {
         Ok(_) => None,
         Err(StoreError::Corrupt { path, what }) => Some((path, what)),
         Err(other) => panic!("{other}"),
@@ -64,8 +64,8 @@ fn refusal(folder: &Path) -> Option<(PathBuf, String)> {
 }
 
 /// Some thousand synced rows through logs that have been written over several times.
-fn through_recycled_logs(folder: &Path) -> (Embedded, u64) {
-    let store = Embedded::open(folder, OPTIONS).unwrap();
+fn through_recycled_logs(folder: &Path) -> (RocksStore, u64) {
+    let store = RocksStore::open(folder, OPTIONS).unwrap();
     let mut last = 0;
     for round in 0..4 {
         for number in round * 1000..round * 1000 + 800 + round * 100 {
@@ -96,7 +96,7 @@ fn the_old_contents_of_a_recycled_log_are_neither_read_nor_reported() {
         "the newest log was to be an older, longer one written over"
     );
     assert_eq!(verify(copy.path(), None).unwrap(), []);
-    let again = Embedded::open(copy.path(), OPTIONS).unwrap();
+    let again = RocksStore::open(copy.path(), OPTIONS).unwrap();
     assert_eq!(again.torn_tail(), None);
     assert_eq!(rows(&again, Table::Records), expected);
 }
@@ -124,7 +124,7 @@ fn damage_anywhere_in_a_synced_recycled_log_is_refused_or_only_the_last_batch() 
                 refused += 1;
             }
             None => {
-                let again = Embedded::open(copy.path(), OPTIONS).unwrap();
+                let again = RocksStore::open(copy.path(), OPTIONS).unwrap();
                 let mut kept = rows(&again, Table::Records);
                 if kept != expected {
                     kept.insert(last);
@@ -143,7 +143,7 @@ fn damage_anywhere_in_a_synced_recycled_log_is_refused_or_only_the_last_batch() 
 #[test]
 fn a_hole_in_an_older_log_is_refused_although_newer_logs_are_intact() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
     put(&store, Table::Ids, 1); // keeps every log needed
     let mut a_records_end = 0;
     for number in 0..3000 {
@@ -177,7 +177,7 @@ fn a_hole_in_an_older_log_is_refused_although_newer_logs_are_intact() {
 #[test]
 fn what_was_never_synced_is_cut_and_told_together_with_what_came_after_it() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
     for number in 0..200 {
         put(&store, Table::Records, number);
     }
@@ -189,7 +189,7 @@ fn what_was_never_synced_is_cut_and_told_together_with_what_came_after_it() {
     let log = logs(copy.path()).pop().unwrap();
     // A power cut: of the unsynced pages, a later one reached the disk and an earlier one did not.
     zero(&log, 100_000, 104_096);
-    let again = Embedded::open(copy.path(), OPTIONS).unwrap();
+    let again = RocksStore::open(copy.path(), OPTIONS).unwrap();
     let tail = again.torn_tail().expect("told").clone();
     assert_eq!(tail.path, log);
     assert!(tail.batches_after > 100 && tail.offset > 90_000, "{tail:?}");
@@ -197,7 +197,7 @@ fn what_was_never_synced_is_cut_and_told_together_with_what_came_after_it() {
     assert!(kept.len() >= 200 && kept.len() < 400, "{}", kept.len());
     assert_eq!(kept, (0..kept.len() as u64).collect());
     drop(again);
-    let again = Embedded::open(copy.path(), OPTIONS).unwrap();
+    let again = RocksStore::open(copy.path(), OPTIONS).unwrap();
     assert_eq!(again.torn_tail(), None, "told once");
     assert_eq!(rows(&again, Table::Records), kept);
 }
@@ -205,7 +205,7 @@ fn what_was_never_synced_is_cut_and_told_together_with_what_came_after_it() {
 #[test]
 fn repair_says_how_many_intact_batches_go_with_the_damage() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
     for number in 0..400 {
         let position = put(&store, Table::Records, number);
         store.sync(position).unwrap();
@@ -218,7 +218,7 @@ fn repair_says_how_many_intact_batches_go_with_the_damage() {
     let cut = report.cut.expect("the log was cut");
     assert!(what.contains(&format!("{} intact batches", cut.batches_after)), "{what} {cut:?}");
     assert_eq!(report.quarantined.len(), 1);
-    let kept = rows(&Embedded::open(copy.path(), OPTIONS).unwrap(), Table::Records).len() as u64;
+    let kept = rows(&RocksStore::open(copy.path(), OPTIONS).unwrap(), Table::Records).len() as u64;
     // The damaged stretch of 100 bytes lies in one batch or two.
     assert!((1..=2).contains(&(400 - kept - cut.batches_after)), "{kept} kept, {cut:?}");
 }
@@ -226,7 +226,7 @@ fn repair_says_how_many_intact_batches_go_with_the_damage() {
 #[test]
 fn scrubbing_leaves_nothing_of_what_was_deleted_in_any_log() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
     let secret = b"the erased sentence".to_vec();
     let is_there = || {
         logs(folder.path())
@@ -248,5 +248,5 @@ fn scrubbing_leaves_nothing_of_what_was_deleted_in_any_log() {
         store.sync(position).unwrap();
     }
     let copy = killed_copy(folder.path());
-    assert_eq!(rows(&Embedded::open(copy.path(), OPTIONS).unwrap(), Table::Records).len(), 50);
+    assert_eq!(rows(&RocksStore::open(copy.path(), OPTIONS).unwrap(), Table::Records).len(), 50);
 }

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use nuthatch_store::*;
 
-const OPTIONS: EmbeddedOptions = EmbeddedOptions { cache_bytes: 4 << 20, write_buffer_bytes: 1 << 20 };
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, write_buffer_bytes: 1 << 20 };
 
 const SHARD: Shard = Shard { tenant: 0, collection: 7 };
 
-fn put(store: &Embedded, number: u64, value: &[u8]) -> Position {
+fn put(store: &RocksStore, number: u64, value: &[u8]) -> Position {
     let mut batch = Batch::new();
     batch.put(Table::Records, SHARD.number_key(number), value.to_vec());
     append_change(&mut batch, SHARD, number, vec![1]);
@@ -31,14 +31,14 @@ fn rows(reader: &dyn Reader, table: Table, direction: Direction) -> Vec<u64> {
 #[test]
 fn reopens_with_everything_that_was_synced() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
     for n in 1..=499u64 {
         put(&store, n, &n.to_le_bytes());
     }
     let last = put(&store, 500, &500u64.to_le_bytes());
     store.sync(last).unwrap();
     drop(store);
-    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
     assert_eq!(rows(&store, Table::Records, Direction::Forward), (1..=500).collect::<Vec<_>>());
     assert_eq!(store.get(Table::Records, &SHARD.number_key(300)).unwrap().unwrap(), 300u64.to_le_bytes());
 }
@@ -46,7 +46,7 @@ fn reopens_with_everything_that_was_synced() {
 #[test]
 fn scans_both_ways_and_never_leave_their_shard() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
     for n in 1..=9 {
         put(&store, n, b"x");
     }
@@ -63,7 +63,7 @@ fn scans_both_ways_and_never_leave_their_shard() {
 #[test]
 fn a_snapshot_does_not_see_later_writes() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
     put(&store, 1, b"old");
     let snapshot = store.snapshot();
     put(&store, 1, b"new");
@@ -78,7 +78,7 @@ fn a_snapshot_does_not_see_later_writes() {
 #[test]
 fn the_change_log_replays_in_order_and_can_be_trimmed() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
     for n in 1..=20 {
         put(&store, n, b"x");
     }
@@ -101,7 +101,7 @@ fn agrees_with_a_naive_model_over_random_batches_and_reopens() {
     println!("seed {seed}");
     let mut dice = fastrand::Rng::with_seed(seed);
     let folder = tempfile::tempdir().unwrap();
-    let mut store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let mut store = RocksStore::open(folder.path(), OPTIONS).unwrap();
     let mut model: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
     for round in 0..300 {
         let mut batch = Batch::new();
@@ -131,7 +131,7 @@ fn agrees_with_a_naive_model_over_random_batches_and_reopens() {
                 store.flush().unwrap();
             }
             drop(store);
-            store = Embedded::open(folder.path(), OPTIONS).unwrap();
+            store = RocksStore::open(folder.path(), OPTIONS).unwrap();
         }
         assert_eq!(
             rows(&store, Table::Records, Direction::Forward),
@@ -147,7 +147,7 @@ fn agrees_with_a_naive_model_over_random_batches_and_reopens() {
 #[test]
 fn many_writers_share_an_fsync_and_none_is_lost() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
     std::thread::scope(|scope| {
         for writer in 0..16u64 {
             let store = &store;
@@ -163,7 +163,7 @@ fn many_writers_share_an_fsync_and_none_is_lost() {
 }
 
 fn filled(folder: &Path) {
-    let store = Embedded::open(folder, OPTIONS).unwrap();
+    let store = RocksStore::open(folder, OPTIONS).unwrap();
     let value: Vec<u8> = (0..400u32).map(|i| (i * 7) as u8).collect();
     for n in 1..=2000 {
         put(&store, n, &value);
@@ -218,7 +218,7 @@ fn damage_in_the_middle_of_the_log_is_refused_by_name_and_a_torn_tail_is_not() {
     let copy = copy_of(folder.path());
     let log_copy = copy.path().join(log.file_name().unwrap());
     std::fs::write(&log_copy, &good[..good.len() - 50]).unwrap();
-    let torn = Embedded::open(copy.path(), OPTIONS).unwrap();
+    let torn = RocksStore::open(copy.path(), OPTIONS).unwrap();
     assert_eq!(rows(&torn, Table::Records, Direction::Forward).len(), 2399);
     drop(torn);
 
@@ -227,7 +227,7 @@ fn damage_in_the_middle_of_the_log_is_refused_by_name_and_a_torn_tail_is_not() {
     let mut bad = good.clone();
     bad[good.len() / 2] ^= 1;
     std::fs::write(&log_copy, &bad).unwrap();
-    match Embedded::open(copy.path(), OPTIONS) {
+    match RocksStore::open(copy.path(), OPTIONS) {
         Err(StoreError::Corrupt { path, what }) => {
             assert_eq!(path, log_copy);
             assert!(what.contains("intact batches"), "{what}");
@@ -238,7 +238,7 @@ fn damage_in_the_middle_of_the_log_is_refused_by_name_and_a_torn_tail_is_not() {
     let aside = copy.path().join("aside");
     let report = repair(copy.path(), &aside, OPTIONS).unwrap();
     assert_eq!(report.quarantined.len(), 1);
-    let repaired = Embedded::open(copy.path(), OPTIONS).unwrap();
+    let repaired = RocksStore::open(copy.path(), OPTIONS).unwrap();
     let rows = rows(&repaired, Table::Records, Direction::Forward);
     assert!(rows.len() >= 2000 && rows.len() < 2400, "{}", rows.len());
     assert_eq!(rows, (1..=rows.len() as u64).collect::<Vec<_>>());
@@ -258,13 +258,13 @@ fn a_lost_manifest_is_rebuilt_from_the_tables() {
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
         std::fs::write(&path, bytes).unwrap();
-        match Embedded::open(folder.path(), OPTIONS) {
+        match RocksStore::open(folder.path(), OPTIONS) {
             Err(error) => assert!(error.to_string().contains(victim), "{error}"),
             Ok(_) => panic!("opened without {victim}"),
         }
         let report = repair(folder.path(), &folder.path().join("aside"), OPTIONS).unwrap();
         assert_eq!(report.quarantined.len(), 1, "{report:?}");
-        let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+        let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
         assert_eq!(rows(&store, Table::Records, Direction::Forward).len(), 2400);
     }
 }
@@ -281,7 +281,7 @@ fn copy_of(folder: &Path) -> tempfile::TempDir {
 #[test]
 fn who_goes_through_everything_leaves_the_cache_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
     let mut dice = fastrand::Rng::with_seed(1);
     for n in 0..3000 {
         let value: Vec<u8> = (0..2000).map(|_| dice.u8(..)).collect();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use nuthatch_store::*;
 
-const OPTIONS: EmbeddedOptions = EmbeddedOptions { cache_bytes: 4 << 20, write_buffer_bytes: 1 << 20 };
+const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, write_buffer_bytes: 1 << 20 };
 const SHARDS: [Shard; 2] = [Shard { tenant: 0, collection: 7 }, Shard { tenant: 0, collection: 8 }];
 
 /// Of table files: obsolete logs are kept to be written over. A file that goes meanwhile has no bytes.
@@ -26,7 +26,7 @@ fn bytes_fall_below(folder: &Path, limit: u64) -> u64 {
 }
 
 /// A compaction of RocksDB's own may leave something that is worth a second look, but not for ever.
-fn tidy_to_the_end(store: &Embedded) {
+fn tidy_to_the_end(store: &RocksStore) {
     assert!((0..5).any(|_| !store.tidy(false).unwrap()), "there is always something left to do");
 }
 
@@ -39,7 +39,7 @@ fn noise(dice: &mut fastrand::Rng, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|_| dice.u8(..)).collect()
 }
 
-fn fill(store: &Embedded, dice: &mut fastrand::Rng, table: Table, rows: u64) {
+fn fill(store: &RocksStore, dice: &mut fastrand::Rng, table: Table, rows: u64) {
     for row in 0..rows {
         let mut batch = Batch::new();
         for shard in SHARDS {
@@ -52,7 +52,7 @@ fn fill(store: &Embedded, dice: &mut fastrand::Rng, table: Table, rows: u64) {
 #[test]
 fn a_reclaim_of_one_shard_leaves_the_tables_of_others_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
     let mut dice = fastrand::Rng::with_seed(1);
     for (table, shard) in [(Table::Records, SHARDS[0]), (Table::Vectors, SHARDS[1])] {
         let mut batch = Batch::new();
@@ -76,7 +76,7 @@ fn a_reclaim_of_one_shard_leaves_the_tables_of_others_alone() {
 #[test]
 fn a_file_with_nothing_of_the_shard_between_its_keys_is_no_obstacle() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
     let mut dice = fastrand::Rng::with_seed(6);
     let [below, between, above] = [6, 7, 8].map(|collection| Shard { tenant: 0, collection });
     let write = |shards: &[Shard], dice: &mut fastrand::Rng| {
@@ -95,7 +95,7 @@ fn a_file_with_nothing_of_the_shard_between_its_keys_is_no_obstacle() {
 #[test]
 fn an_old_snapshot_keeps_a_reclaim_from_pretending() {
     let folder = tempfile::tempdir().unwrap();
-    let store = std::sync::Arc::new(Embedded::open(folder.path(), OPTIONS).unwrap());
+    let store = std::sync::Arc::new(RocksStore::open(folder.path(), OPTIONS).unwrap());
     let mut dice = fastrand::Rng::with_seed(2);
     let needle = noise(&mut dice, 40);
     let mut batch = Batch::new();
@@ -120,7 +120,7 @@ fn an_old_snapshot_keeps_a_reclaim_from_pretending() {
 #[test]
 fn a_manifest_is_renewed_however_often_it_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
     fill(&store, &mut fastrand::Rng::with_seed(3), Table::Records, 500);
     let manifest = || std::fs::read_to_string(folder.path().join("CURRENT")).unwrap();
     let mut seen = vec![manifest()];
@@ -138,7 +138,7 @@ fn a_manifest_is_renewed_however_often_it_is_asked_for() {
 #[test]
 fn spare_logs_can_be_emptied_and_are_written_again() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
     let mut dice = fastrand::Rng::with_seed(5);
     let logs = || -> u64 {
         let files = std::fs::read_dir(folder.path()).unwrap().flatten();
@@ -153,7 +153,7 @@ fn spare_logs_can_be_emptied_and_are_written_again() {
     fill(&store, &mut dice, Table::Kv, 3000);
     store.sync_all().unwrap();
     drop(store);
-    let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+    let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
     assert_eq!(verify(folder.path(), Some(&store)).unwrap(), vec![]);
     for shard in SHARDS {
         for row in 0..3000 {
@@ -166,7 +166,7 @@ fn spare_logs_can_be_emptied_and_are_written_again() {
 fn an_idle_store_gives_back_what_was_overwritten_or_deleted() {
     for table in [Table::Kv, Table::Records] {
         let folder = tempfile::tempdir().unwrap();
-        let store = Embedded::open(folder.path(), OPTIONS).unwrap();
+        let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
         let mut dice = fastrand::Rng::with_seed(4);
         for _ in 0..4 {
             fill(&store, &mut dice, table, 2000);

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use nuthatch_store::{Batch, Checkpoint, Direction, Embedded, EmbeddedOptions, Reader, Store, Table};
+use nuthatch_store::{Batch, Checkpoint, Direction, Reader, RocksStore, Store, StoreOptions, Table};
 
 use crate::backup::capture::remove;
 use crate::database::Database;
@@ -11,7 +11,7 @@ use crate::tenant::{dropped, last_number, put_last_number, record_in};
 use crate::{Error, Result};
 
 /// Memory of the store that is written.
-const COPYING: EmbeddedOptions = EmbeddedOptions { cache_bytes: 2 << 20, write_buffer_bytes: 2 << 20 };
+const COPYING: StoreOptions = StoreOptions { cache_bytes: 2 << 20, write_buffer_bytes: 2 << 20 };
 /// Bytes of keys and values that are written as one batch.
 const BATCH_BYTES: usize = 1 << 20;
 
@@ -20,7 +20,7 @@ const BATCH_BYTES: usize = 1 << 20;
 pub(crate) fn copy_tenant(database: &Database, place: &Path, beside: &Path) -> Result<Checkpoint> {
     let (shared, tenant) = (&database.inner.shared, &database.tenant);
     std::fs::create_dir_all(beside).map_err(|error| Error::io(beside, &error))?;
-    let copy = Embedded::open(beside, COPYING)?;
+    let copy = RocksStore::open(beside, COPYING)?;
     let snapshot = shared.owned_snapshot()?;
     let mut batch = Batch::new();
     let record = record_in(&snapshot, &tenant.name)?.filter(|record| record.id == tenant.number);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nuthatch_embed::Embedder;
 use nuthatch_segment::BlockCache;
-use nuthatch_store::{Damage, Direction, Embedded, OwnedSnapshot, Reader, StoreError, Table, Visit, verify_small};
+use nuthatch_store::{Damage, Direction, OwnedSnapshot, Reader, RocksStore, StoreError, Table, Visit, verify_small};
 use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard};
 
 use crate::collection::Core;
@@ -38,7 +38,7 @@ pub(crate) struct Shared {
     pub options: Options,
     pub budget: Budget,
     /// `None` once closed. Readers share it; closing waits for them.
-    store: RwLock<Option<Arc<Embedded>>>,
+    store: RwLock<Option<Arc<RocksStore>>>,
     /// Shared by a write to one collection or keyspace, from reading what it replaces until searches see it; held alone by what
     /// concerns several: batches over them, snapshots, transactions.
     pub commit: RwLock<()>,
@@ -133,7 +133,7 @@ impl Shared {
         };
         crate::backup::remove_leftovers(&folder)?;
         let noticed = verify_small(&folder.store())?;
-        let store = Embedded::open(&folder.store(), budget.store)?;
+        let store = RocksStore::open(&folder.store(), budget.store)?;
         let default_tenant = Tenant::new(DEFAULT, String::new(), TenantLimits::default());
         Ok(Self {
             cache: BlockCache::new(budget.block_cache_bytes),
@@ -170,11 +170,11 @@ impl Shared {
     }
 
     /// The store, unless the database is closed.
-    pub fn store(&self) -> Result<MappedRwLockReadGuard<'_, Embedded>> {
+    pub fn store(&self) -> Result<MappedRwLockReadGuard<'_, RocksStore>> {
         Ok(self.open_store()?)
     }
 
-    fn open_store(&self) -> nuthatch_store::Result<MappedRwLockReadGuard<'_, Embedded>> {
+    fn open_store(&self) -> nuthatch_store::Result<MappedRwLockReadGuard<'_, RocksStore>> {
         // Recursive: a call that reads inside another must not wait for a close that waits for it.
         RwLockReadGuard::try_map(self.store.read_recursive(), Option::as_deref).map_err(|_| StoreError::Closed)
     }

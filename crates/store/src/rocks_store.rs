@@ -19,7 +19,7 @@ use crate::{Batch, Direction, Op, Position, Reader, Result, Store, StoreError, T
 
 /// How much memory the embedded store may use.
 #[derive(Clone, Copy, Debug)]
-pub struct EmbeddedOptions {
+pub struct StoreOptions {
     /// Blocks, index and filter blocks, and the write buffers charged to the same cache.
     pub cache_bytes: usize,
     /// Unflushed writes.
@@ -53,7 +53,7 @@ const OPEN_FILES_MAX: i32 = 256;
 const LOGS_RECYCLED_MAX: usize = 4;
 
 /// The embedded store. One process at a time: the engine's lock file sees to that, RocksDB's own lock backs it up.
-pub struct Embedded {
+pub struct RocksStore {
     pub(crate) db: DB,
     /// After `db`: what goes when the store is closed.
     _spare_logs: SpareLogs,
@@ -78,11 +78,11 @@ pub struct Embedded {
     recovers_with_bytes: u64,
 }
 
-impl Embedded {
+impl RocksStore {
     /// Opens or creates the store in `folder`. A torn tail of the log (a crash) is cut and told by
     /// [`torn_tail`](Self::torn_tail); damage before it is refused with the file's name, because what follows the damage was
     /// acknowledged.
-    pub fn open(folder: &Path, options: EmbeddedOptions) -> Result<Self> {
+    pub fn open(folder: &Path, options: StoreOptions) -> Result<Self> {
         let io = |error: std::io::Error| StoreError::Io { path: folder.to_path_buf(), what: error.to_string() };
         let torn_tail = match check_logs(folder, None) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -260,7 +260,7 @@ impl Embedded {
     }
 }
 
-impl Drop for Embedded {
+impl Drop for RocksStore {
     /// RocksDB recovers from a full disk by itself, in a thread; closing it in the middle of that waits for ever.
     fn drop(&mut self) {
         let began = Instant::now();
@@ -300,7 +300,7 @@ fn scrub(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-impl Store for Embedded {
+impl Store for RocksStore {
     fn write(&self, batch: Batch) -> Result<Position> {
         self.commits.refuse_when_stopped()?;
         let mut rocks = WriteBatch::default();
@@ -341,7 +341,7 @@ impl Store for Embedded {
     }
 }
 
-impl Reader for Embedded {
+impl Reader for RocksStore {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.read(&self.live, table, key)
     }
@@ -363,7 +363,7 @@ impl Reader for Embedded {
     }
 }
 
-impl Embedded {
+impl RocksStore {
     /// Sequence of the last write: two equal ones mean that nothing was written between.
     pub fn latest(&self) -> u64 {
         self.db.latest_sequence_number()
@@ -399,7 +399,7 @@ pub(crate) type RocksSnapshot<'t> = rocksdb::Snapshot<'t>;
 
 self_cell::self_cell!(
     struct SnapshotCell {
-        owner: Arc<Embedded>,
+        owner: Arc<RocksStore>,
         #[not_covariant]
         dependent: RocksSnapshot,
     }
@@ -412,7 +412,7 @@ pub struct OwnedSnapshot {
 }
 
 impl OwnedSnapshot {
-    /// Sequence of the last write that it shows; compare with [`Embedded::latest`].
+    /// Sequence of the last write that it shows; compare with [`RocksStore::latest`].
     pub fn latest(&self) -> u64 {
         self.latest
     }
@@ -445,7 +445,7 @@ impl Reader for OwnedSnapshot {
 }
 
 struct Snapshot<'t> {
-    store: &'t Embedded,
+    store: &'t RocksStore,
     snapshot: RocksSnapshot<'t>,
 }
 
@@ -491,7 +491,7 @@ impl Reader for Snapshot<'_> {
     }
 }
 
-impl Embedded {
+impl RocksStore {
     pub(crate) fn read(&self, options: &ReadOptions, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.db.get_cf_opt(self.table(table), key, options).map_err(|error| self.error(error))
     }
@@ -551,7 +551,7 @@ pub(crate) fn scan_rows(
     rows.status()
 }
 
-fn db_options(options: &EmbeddedOptions, cache: &Cache) -> Options {
+fn db_options(options: &StoreOptions, cache: &Cache) -> Options {
     let mut db = Options::default();
     db.create_if_missing(true);
     db.create_missing_column_families(true);
@@ -586,11 +586,11 @@ pub(crate) fn quiet(db: &mut Options) {
 }
 
 /// Of each table.
-fn memtable_bytes(budget: &EmbeddedOptions) -> usize {
+fn memtable_bytes(budget: &StoreOptions) -> usize {
     budget.write_buffer_bytes / 2
 }
 
-pub(crate) fn table_options(table: Table, budget: &EmbeddedOptions, cache: &Cache) -> Options {
+pub(crate) fn table_options(table: Table, budget: &StoreOptions, cache: &Cache) -> Options {
     let mut blocks = BlockBasedOptions::default();
     blocks.set_block_cache(cache);
     blocks.set_format_version(6);
