@@ -8,43 +8,36 @@
 
 use std::cell::Cell;
 
-use rocksdb::{ReadOptions, ReadTier};
-
-use crate::rocks_store::{RocksSnapshot, at};
-use crate::{Direction, Reader, Result, RocksStore, StoreError, Table, Visit};
+use crate::{Direction, Reader, Result, Store, StoreError, Table, Visit};
 
 /// The store, as far as it is in memory.
 pub struct AtHand<'t> {
-    store: &'t RocksStore,
-    snapshot: Option<RocksSnapshot<'t>>,
+    reads: Reads<'t>,
     has_missed: Cell<bool>,
 }
 
-impl RocksStore {
+enum Reads<'t> {
+    Live(&'t dyn Store),
+    Moment(Box<dyn Reader + 't>),
+}
+
+impl<'t> AtHand<'t> {
     /// What is in memory of the live state.
-    pub fn at_hand(&self) -> AtHand<'_> {
-        AtHand { store: self, snapshot: None, has_missed: Cell::new(false) }
+    pub fn live(store: &'t dyn Store) -> Self {
+        Self { reads: Reads::Live(store), has_missed: Cell::new(false) }
     }
 
     /// The same as of one moment, for several reads that belong together.
-    pub fn at_hand_as_of_now(&self) -> AtHand<'_> {
-        AtHand { snapshot: Some(self.db().snapshot()), ..self.at_hand() }
+    pub fn as_of_now(store: &'t dyn Store) -> Self {
+        Self { reads: Reads::Moment(store.cached_snapshot()), has_missed: Cell::new(false) }
     }
-}
 
-impl AtHand<'_> {
     /// What a call has made of its reads; `None` where it failed because something was not in memory.
     pub fn unless_missed<T, E>(&self, made: std::result::Result<T, E>) -> std::result::Result<Option<T>, E> {
         match made {
             Err(_) if self.has_missed.get() => Ok(None),
             made => made.map(Some),
         }
-    }
-
-    fn options(&self) -> ReadOptions {
-        let mut options = self.snapshot.as_ref().map_or_else(ReadOptions::default, at);
-        options.set_read_tier(ReadTier::BlockCache);
-        options
     }
 
     fn noticed<T>(&self, read: Result<T>) -> Result<T> {
@@ -57,17 +50,21 @@ impl AtHand<'_> {
 
 impl Reader for AtHand<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.noticed(self.store.read(&self.options(), table, key))
+        self.noticed(match &self.reads {
+            Reads::Live(store) => store.get_cached(table, key),
+            Reads::Moment(moment) => moment.get(table, key),
+        })
     }
 
     fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
-        // One by one: the store's own look-up of many reads their blocks from the disk, whatever it was told.
-        let options = self.options();
-        self.noticed(keys.iter().map(|key| self.store.read(&options, table, key)).collect())
+        keys.iter().map(|key| self.get(table, key)).collect()
     }
 
     fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
-        self.noticed(self.store.scan_with(self.options(), table, from, to, direction, visit))
+        self.noticed(match &self.reads {
+            Reads::Live(store) => store.scan_cached(table, from, to, direction, visit),
+            Reads::Moment(moment) => moment.scan(table, from, to, direction, visit),
+        })
     }
 }
 
@@ -76,7 +73,7 @@ mod tests {
     use std::ops::ControlFlow;
 
     use super::*;
-    use crate::{Batch, Store, StoreOptions};
+    use crate::{Batch, RocksStore, StoreOptions};
 
     const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 8 << 20, write_buffer_bytes: 1 << 20 };
 
@@ -94,7 +91,7 @@ mod tests {
     fn what_was_just_written_is_at_hand_and_what_is_not_there_is_known_not_to_be() {
         let folder = tempfile::tempdir().unwrap();
         let store = written(folder.path());
-        let at_hand = store.at_hand();
+        let at_hand = AtHand::live(&store);
         assert_eq!(at_hand.get(Table::Kv, &[7]).unwrap(), Some(vec![7; 100]));
         assert_eq!(at_hand.get(Table::Kv, &[200]).unwrap(), None);
         assert!(!at_hand.has_missed.get());
@@ -112,13 +109,13 @@ mod tests {
             |at_hand| at_hand.scan(Table::Kv, &[7], &[9], Direction::Forward, &mut |_, _| ControlFlow::Continue(())),
         ];
         for read in reads {
-            let at_hand = store.at_hand();
+            let at_hand = AtHand::live(&store);
             assert!(matches!(read(&at_hand), Err(StoreError::NotAtHand)));
             assert!(at_hand.has_missed.get());
         }
         assert_eq!(store.get(Table::Kv, &[7]).unwrap(), Some(vec![7; 100]));
         for read in reads {
-            let at_hand = store.at_hand();
+            let at_hand = AtHand::live(&store);
             read(&at_hand).unwrap();
             assert!(!at_hand.has_missed.get());
         }
@@ -128,7 +125,7 @@ mod tests {
     fn reads_as_of_one_moment_do_not_see_what_comes_later() {
         let folder = tempfile::tempdir().unwrap();
         let store = written(folder.path());
-        let (moment, live) = (store.at_hand_as_of_now(), store.at_hand());
+        let (moment, live) = (AtHand::as_of_now(&store), AtHand::live(&store));
         let mut batch = Batch::new();
         batch.put(Table::Kv, vec![7], vec![1]);
         store.write(batch).unwrap();

@@ -2,21 +2,19 @@
 //!
 //! Table files are hard links, so the moment costs no copying; what RocksDB writes for it (MANIFEST, log, options) is small.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rocksdb::checkpoint::Checkpoint as RocksCheckpoint;
 use rocksdb::{Cache, DB, Options, ReadOptions};
 
 use crate::rocks_store::{quiet, scan_rows, table_options};
-use crate::verify::{CHECKSUMS, Sums, check_files, is_immutable, known_sums, sealed_sums};
-use crate::{Damage, Direction, Reader, Result, RocksStore, StoreError, StoreOptions, Table, Visit};
+use crate::verify::{Sums, check_files, known_sums};
+use crate::{Checkpoint, Damage, Direction, Reader, Result, RocksStore, StoreError, StoreOptions, Table, Visit};
 
 /// Memory for reading a checkpoint: it is read once, from end to end.
 const READING: StoreOptions = StoreOptions { cache_bytes: 4 << 20, write_buffer_bytes: 4 << 20 };
 
 /// An opened checkpoint. Nothing writes to it.
-pub struct Checkpoint {
+pub(crate) struct RocksCheckpoint {
     db: DB,
     folder: PathBuf,
     /// Of the table files that were old enough to have one.
@@ -24,21 +22,22 @@ pub struct Checkpoint {
 }
 
 impl RocksStore {
-    /// Makes a checkpoint in `folder`, which must not exist. Writers wait for moments: the write buffers are written out before,
-    /// which is background work, and only the switch to a new log is not.
-    pub fn checkpoint(&self, folder: &Path) -> Result<()> {
-        RocksCheckpoint::new(self.db())
+    /// Makes a checkpoint in `folder`, which must not exist, and opens it. Writers wait for moments: the write buffers are written
+    /// out before, which is background work, and only the switch to a new log is not.
+    pub(crate) fn make_checkpoint(&self, folder: &Path) -> Result<RocksCheckpoint> {
+        rocksdb::checkpoint::Checkpoint::new(self.db())
             .and_then(|checkpoint| checkpoint.create_checkpoint(folder))
-            .map_err(|error| StoreError::from_rocksdb(self.folder(), error))
+            .map_err(|error| StoreError::from_rocksdb(self.folder(), error))?;
+        RocksCheckpoint::open(folder, self.folder())
     }
 }
 
-impl Checkpoint {
+impl RocksCheckpoint {
     /// Opens the checkpoint in `folder` of the store in `original`, and checks the small files that a store is opened with.
     ///
     /// # Errors
     /// `Corrupt`, naming the original's file, when one of them is damaged.
-    pub fn open(folder: &Path, original: &Path) -> Result<Self> {
+    fn open(folder: &Path, original: &Path) -> Result<Self> {
         let in_original = |path: &Path| match path.strip_prefix(folder) {
             Ok(inside) => original.join(inside),
             Err(_) => path.to_path_buf(),
@@ -54,42 +53,6 @@ impl Checkpoint {
         let db = DB::open_cf_with_opts_for_read_only(&options, folder, tables, false)
             .map_err(|error| StoreError::from_rocksdb(folder, error))?;
         Ok(Self { db, folder: folder.to_path_buf(), sums: known_sums(original) })
-    }
-
-    /// Bytes and CRC-32C of a table file, where they were noted when it was young.
-    pub fn checksum(&self, name: &str) -> Option<(u64, u32)> {
-        self.sums.get(name).copied()
-    }
-
-    /// Reads every block of these table files, so that RocksDB checks it. The error names the file.
-    pub fn verify_tables(&self, names: &[String], on_row: &mut dyn FnMut() -> bool) -> Result<()> {
-        let files = self.db.live_files().map_err(|error| self.error(error))?;
-        for table in Table::ALL {
-            // Ranges of keys that overlap are read once.
-            let mut ranges: Vec<(Vec<u8>, Vec<u8>)> = files
-                .iter()
-                .filter(|file| file.column_family_name == table.name())
-                .filter(|file| names.iter().any(|name| name == file.name.trim_start_matches('/')))
-                .filter_map(|file| Some((file.start_key.clone()?, file.end_key.clone()?)))
-                .collect();
-            ranges.sort();
-            let mut read_upto: Option<Vec<u8>> = None;
-            for (from, to) in ranges {
-                let from = match read_upto.take() {
-                    Some(upto) if upto > from => upto,
-                    _ => from,
-                };
-                self.verify_range(table, &from, &to, on_row)?;
-                read_upto = Some(to.max(from));
-            }
-        }
-        Ok(())
-    }
-
-    /// The file of checksums that belongs beside these immutable files, by name with bytes and CRC-32C.
-    pub fn checksums_file(sums: &BTreeMap<String, (u64, u32)>) -> (&'static str, Vec<u8>) {
-        let immutable = sums.iter().filter(|(name, _)| is_immutable(name)).map(|(name, sum)| (name.clone(), *sum));
-        (CHECKSUMS, sealed_sums(&immutable.collect()))
     }
 
     fn verify_range(&self, table: Table, from: &[u8], to: &[u8], on_row: &mut dyn FnMut() -> bool) -> Result<()> {
@@ -116,7 +79,37 @@ impl Checkpoint {
     }
 }
 
-impl Reader for Checkpoint {
+impl Checkpoint for RocksCheckpoint {
+    fn checksum(&self, name: &str) -> Option<(u64, u32)> {
+        self.sums.get(name).copied()
+    }
+
+    fn verify_tables(&self, names: &[String], on_row: &mut dyn FnMut() -> bool) -> Result<()> {
+        let files = self.db.live_files().map_err(|error| self.error(error))?;
+        for table in Table::ALL {
+            // Ranges of keys that overlap are read once.
+            let mut ranges: Vec<(Vec<u8>, Vec<u8>)> = files
+                .iter()
+                .filter(|file| file.column_family_name == table.name())
+                .filter(|file| names.iter().any(|name| name == file.name.trim_start_matches('/')))
+                .filter_map(|file| Some((file.start_key.clone()?, file.end_key.clone()?)))
+                .collect();
+            ranges.sort();
+            let mut read_upto: Option<Vec<u8>> = None;
+            for (from, to) in ranges {
+                let from = match read_upto.take() {
+                    Some(upto) if upto > from => upto,
+                    _ => from,
+                };
+                self.verify_range(table, &from, &to, on_row)?;
+                read_upto = Some(to.max(from));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Reader for RocksCheckpoint {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.db.get_cf(self.column(table), key).map_err(|error| self.error(error))
     }

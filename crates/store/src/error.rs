@@ -18,6 +18,11 @@ pub enum StoreError {
     /// An fsync failed: what the disk holds is unknown, so nothing more is accepted.
     #[error("the store has stopped writing after a failed sync ({0}); reopen it")]
     Stopped(String),
+    /// Another holder has taken over. What this one wrote after that, nobody sees.
+    #[error(
+        "this store was fenced: another holder has taken over with epoch {epoch}; ask that one, nothing is written here any more"
+    )]
+    Fenced { epoch: u64 },
     /// It is not in memory, and whoever asked does not wait for the disk.
     #[error("what was asked for is not in memory")]
     NotAtHand,

@@ -6,7 +6,7 @@
 //! **Invariant:** a batch is there whole or not at all, in the order of its writes; once [`Store::sync`] has returned for
 //! its position it survives kill -9 and power loss; after a failed sync nothing more is accepted.
 //!
-//! The trait asks for nothing that Cassandra could not give: `docs/rfcs/0002-store.md` shows the mapping.
+//! Everything above holds an `Arc<dyn Store>`; `docs/rfcs/0027-store.md` says what each implementation owes it.
 
 mod at_hand;
 mod batch;
@@ -18,22 +18,27 @@ mod log;
 mod log_check;
 mod log_file;
 mod manifest;
+mod owned;
 mod reclaim;
 mod repair;
 mod rocks_store;
+mod rocks_upkeep;
+mod upkeep;
 mod verify;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 pub use at_hand::AtHand;
 pub use batch::{Batch, Op};
-pub use checkpoint::Checkpoint;
 pub use error::{Result, StoreError};
 pub use key::{Extent, Shard, Table};
 pub use log::{append_change, changes_after, trim_changes};
 pub use log_check::LogHole;
+pub use owned::OwnedSnapshot;
 pub use repair::{RepairReport, repair};
-pub use rocks_store::{OwnedSnapshot, RocksStore, StoreMemory, StoreOptions};
+pub use rocks_store::{RocksStore, StoreOptions};
+pub use upkeep::{Checkpoint, Estimate, StoreMemory, Upkeep, checksums_file};
 pub use verify::{Damage, verify, verify_small};
 
 /// Where a write stands in the order of all writes; what [`Store::sync`] waits for.
@@ -72,14 +77,57 @@ pub trait Reader {
     }
 }
 
-/// The store of record.
+/// The store of record. [`RocksStore`] keeps it in one folder.
 pub trait Store: Reader + Send + Sync {
     /// Applies the batch atomically and orders it after all earlier ones. Visible at once, durable after [`sync`](Self::sync).
+    ///
+    /// # Errors
+    /// [`StoreError::Full`]: nothing was written, and writing again may succeed. [`StoreError::Stopped`] and
+    /// [`StoreError::Fenced`]: this handle writes nothing more; whether the batch counts, the reopened store or its new holder
+    /// tells.
     fn write(&self, batch: Batch) -> Result<Position>;
 
     /// Returns once everything up to `position` is durable. Concurrent callers share one fsync.
+    ///
+    /// # Errors
+    /// [`StoreError::Stopped`] after a failed fsync, [`StoreError::Fenced`] when another holder has taken over: what was written
+    /// since the last `sync` that succeeded may be lost, and nothing more is accepted.
     fn sync(&self, position: Position) -> Result<()>;
+
+    /// Makes everything written so far durable.
+    fn sync_all(&self) -> Result<()>;
+
+    /// Sequence of the last write: two equal ones mean that nothing was written between.
+    fn latest(&self) -> u64;
 
     /// A consistent view that later writes do not touch.
     fn snapshot(&self) -> Box<dyn Reader + '_>;
+
+    /// The same, not bound to a scope: it keeps the store open.
+    fn owned_snapshot(self: Arc<Self>) -> OwnedSnapshot;
+
+    /// [`Reader::get`] where that waits for nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::NotAtHand`] where it would wait for a disk or a network.
+    fn get_cached(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>>;
+
+    /// [`Reader::scan`] where that waits for nothing; rows before the first one to wait for have been visited.
+    ///
+    /// # Errors
+    /// As those of [`get_cached`](Self::get_cached).
+    fn scan_cached(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<()>;
+
+    /// A [`snapshot`](Self::snapshot) whose reads answer [`StoreError::NotAtHand`] where they would wait.
+    fn cached_snapshot(&self) -> Box<dyn Reader + '_>;
+
+    /// The care that the store's files and memory need from outside; `None` where it looks after itself.
+    fn upkeep(&self) -> Option<&dyn Upkeep>;
 }

@@ -28,7 +28,7 @@ pub fn repair(folder: &Path, quarantine: &Path, options: StoreOptions) -> Result
         move |error: std::io::Error| StoreError::Io { path, what: error.to_string() }
     };
     // Files first: opening the store replays the log and removes it, damage and all.
-    let mut damage = verify(folder, None)?;
+    let mut damage = verify(folder)?;
     if damage.is_empty() {
         // Then the blocks of table files that are too young for a checksum of their own.
         let store = RocksStore::open(folder, options)?;

@@ -10,12 +10,15 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, BlockBasedTablePinningTier, Cache, ColumnFamily, DB, DBCompressionType,
-    DBRecoveryMode, InfoLogger, LogLevel, Options, ReadOptions, WriteBatch, WriteBufferManager, WriteOptions,
+    DBRecoveryMode, InfoLogger, LogLevel, Options, ReadOptions, ReadTier, WriteBatch, WriteBufferManager, WriteOptions,
 };
 
 use crate::commit_queue::CommitQueue;
 use crate::log_check::{LogHole, SyncMark, Verdict, check_logs, end_of, logs, obsolete_logs};
-use crate::{Batch, Direction, Op, Position, Reader, Result, Store, StoreError, Table, Visit};
+use crate::{
+    Batch, Direction, Estimate, Op, OwnedSnapshot, Position, Reader, Result, Store, StoreError, StoreMemory, Table,
+    Upkeep, Visit,
+};
 
 /// How much memory the embedded store may use.
 #[derive(Clone, Copy, Debug)]
@@ -24,14 +27,6 @@ pub struct StoreOptions {
     pub cache_bytes: usize,
     /// Unflushed writes.
     pub write_buffer_bytes: usize,
-}
-
-/// Bytes that RocksDB holds, by part.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StoreMemory {
-    pub cache_bytes: u64,
-    pub write_buffer_bytes: u64,
-    pub table_reader_bytes: u64,
 }
 
 /// How long closing waits for RocksDB to recover from a full disk: while there is room, it is recovering, and that takes as long
@@ -68,6 +63,8 @@ pub struct RocksStore {
     cache_bytes: usize,
     /// How the live state is read; made once, because each one is an allocation.
     live: ReadOptions,
+    /// The same for what is in memory alone.
+    cached: ReadOptions,
     written: AtomicU64,
     /// RocksDB's sequence up to which the log is durable: the sync mark of the next batch.
     synced: AtomicU64,
@@ -116,6 +113,7 @@ impl RocksStore {
             noting: Mutex::default(),
             cache_bytes: options.cache_bytes,
             live: ReadOptions::default(),
+            cached: in_memory_alone(ReadOptions::default()),
             written: AtomicU64::new(0),
             synced,
             commits: CommitQueue::default(),
@@ -199,11 +197,6 @@ impl RocksStore {
             self.db.flush_cf(self.table(table)).map_err(|error| self.error(error))?;
         }
         Ok(())
-    }
-
-    /// Makes everything written so far durable.
-    pub fn sync_all(&self) -> Result<()> {
-        self.sync(Position(self.written.load(Ordering::SeqCst)))
     }
 
     /// Notes the checksums of table files written since the last call, for [`crate::verify`]. Cheap when there are none.
@@ -336,8 +329,51 @@ impl Store for RocksStore {
         })
     }
 
+    fn sync_all(&self) -> Result<()> {
+        self.sync(Position(self.written.load(Ordering::SeqCst)))
+    }
+
+    fn latest(&self) -> u64 {
+        self.db.latest_sequence_number()
+    }
+
     fn snapshot(&self) -> Box<dyn Reader + '_> {
         Box::new(Snapshot { store: self, snapshot: self.db.snapshot() })
+    }
+
+    fn owned_snapshot(self: Arc<Self>) -> OwnedSnapshot {
+        let mut latest = 0;
+        let cell = SnapshotCell::new(self, |store| {
+            let snapshot = store.db.snapshot();
+            latest = snapshot.sequence_number();
+            snapshot
+        });
+        OwnedSnapshot::new(Box::new(cell), latest)
+    }
+
+    fn get_cached(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.read(&self.cached, table, key)
+    }
+
+    fn scan_cached(
+        &self,
+        table: Table,
+        from: &[u8],
+        to: &[u8],
+        direction: Direction,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        self.scan_with(in_memory_alone(ReadOptions::default()), table, from, to, direction, visit)
+    }
+
+    fn cached_snapshot(&self) -> Box<dyn Reader + '_> {
+        let snapshot = self.db.snapshot();
+        let options = in_memory_alone(at(&snapshot));
+        Box::new(CachedSnapshot { store: self, options, snapshot })
+    }
+
+    fn upkeep(&self) -> Option<&dyn Upkeep> {
+        Some(self)
     }
 }
 
@@ -364,38 +400,21 @@ impl Reader for RocksStore {
 }
 
 impl RocksStore {
-    /// Sequence of the last write: two equal ones mean that nothing was written between.
-    pub fn latest(&self) -> u64 {
-        self.db.latest_sequence_number()
-    }
-
-    /// A view like [`Store::snapshot`] that keeps the store open for as long as it is held.
-    pub fn owned_snapshot(self: &Arc<Self>) -> OwnedSnapshot {
-        let mut latest = 0;
-        let cell = SnapshotCell::new(self.clone(), |store| {
-            let snapshot = store.db.snapshot();
-            latest = snapshot.sequence_number();
-            snapshot
-        });
-        OwnedSnapshot { cell, latest }
-    }
-
-    /// About how many bytes of table files the keys in `from..to` take; what is only in write buffers does not count.
-    pub fn approximate_bytes(&self, table: Table, from: &[u8], to: &[u8]) -> u64 {
-        self.db.get_approximate_sizes_cf(self.table(table), &[rocksdb::Range::new(from, to)]).iter().sum()
-    }
-
-    /// About how many keys a table has, and how many bytes of table files.
-    pub fn table_estimate(&self, table: Table) -> Result<(u64, u64)> {
+    /// From the sizes of table files; what is only in write buffers does not count.
+    pub(crate) fn estimated(&self, table: Table, from: &[u8], to: &[u8]) -> Result<Estimate> {
         let number = |name: &rocksdb::properties::PropName| {
             let value = self.db.property_int_value_cf(self.table(table), name);
             Ok(value.map_err(|error| self.error(error))?.unwrap_or(0))
         };
-        Ok((number(rocksdb::properties::ESTIMATE_NUM_KEYS)?, number(rocksdb::properties::TOTAL_SST_FILES_SIZE)?))
+        Ok(Estimate {
+            bytes: self.db.get_approximate_sizes_cf(self.table(table), &[rocksdb::Range::new(from, to)]).iter().sum(),
+            table_keys: number(rocksdb::properties::ESTIMATE_NUM_KEYS)?,
+            table_bytes: number(rocksdb::properties::TOTAL_SST_FILES_SIZE)?,
+        })
     }
 }
 
-pub(crate) type RocksSnapshot<'t> = rocksdb::Snapshot<'t>;
+type RocksSnapshot<'t> = rocksdb::Snapshot<'t>;
 
 self_cell::self_cell!(
     struct SnapshotCell {
@@ -405,42 +424,53 @@ self_cell::self_cell!(
     }
 );
 
-/// A consistent view that is not bound to a scope.
-pub struct OwnedSnapshot {
-    cell: SnapshotCell,
-    latest: u64,
-}
-
-impl OwnedSnapshot {
-    /// Sequence of the last write that it shows; compare with [`RocksStore::latest`].
-    pub fn latest(&self) -> u64 {
-        self.latest
-    }
-}
-
-impl Reader for OwnedSnapshot {
+impl Reader for SnapshotCell {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.cell.with_dependent(|store, snapshot| store.read(&at(snapshot), table, key))
+        self.with_dependent(|store, snapshot| store.read(&at(snapshot), table, key))
     }
 
     fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.cell.with_dependent(|store, snapshot| store.read_many(&at(snapshot), table, keys))
+        self.with_dependent(|store, snapshot| store.read_many(&at(snapshot), table, keys))
     }
 
     fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
-        self.cell.with_dependent(|store, snapshot| store.scan_with(at(snapshot), table, from, to, direction, visit))
+        self.with_dependent(|store, snapshot| store.scan_with(at(snapshot), table, from, to, direction, visit))
     }
 
     fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
-        self.cell.with_dependent(|store, snapshot| {
+        self.with_dependent(|store, snapshot| {
             store.scan_with(past_the_cache(at(snapshot)), table, from, to, Direction::Forward, visit)
         })
     }
 
     fn scan_through(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
-        self.cell.with_dependent(|store, snapshot| {
+        self.with_dependent(|store, snapshot| {
             store.scan_with(in_large_pieces(at(snapshot)), table, from, to, Direction::Forward, visit)
         })
+    }
+}
+
+/// What is in memory of a moment.
+struct CachedSnapshot<'t> {
+    store: &'t RocksStore,
+    /// Before `snapshot`, to which they point.
+    options: ReadOptions,
+    snapshot: RocksSnapshot<'t>,
+}
+
+impl Reader for CachedSnapshot<'_> {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.store.read(&self.options, table, key)
+    }
+
+    fn multi_get(&self, table: Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
+        // One by one: RocksDB's own look-up of many reads their blocks from the disk, whatever it was told.
+        keys.iter().map(|key| self.store.read(&self.options, table, key)).collect()
+    }
+
+    fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
+        // Options of its own: they are given the bounds.
+        self.store.scan_with(in_memory_alone(at(&self.snapshot)), table, from, to, direction, visit)
     }
 }
 
@@ -450,9 +480,15 @@ struct Snapshot<'t> {
 }
 
 /// Options that read as of a snapshot.
-pub(crate) fn at(snapshot: &RocksSnapshot<'_>) -> ReadOptions {
+fn at(snapshot: &RocksSnapshot<'_>) -> ReadOptions {
     let mut options = ReadOptions::default();
     options.set_snapshot(snapshot);
+    options
+}
+
+/// The same, where nothing is read from the disk.
+fn in_memory_alone(mut options: ReadOptions) -> ReadOptions {
+    options.set_read_tier(ReadTier::BlockCache);
     options
 }
 

@@ -70,19 +70,22 @@ pub(crate) fn known_sums(folder: &Path) -> Sums {
     read_sums(folder).unwrap_or_default()
 }
 
-/// Every damaged file in the folder. With `open`, the live blocks are read through RocksDB as well, which covers table
-/// files too young for `CHECKSUMS`.
-pub fn verify(folder: &Path, open: Option<&RocksStore>) -> Result<Vec<Damage>> {
-    let mut damage = check_files(folder, open.map(RocksStore::published))?;
-    if let Some(store) = open {
-        for error in store.read_everything() {
-            let found = match error {
-                StoreError::Corrupt { path, what } => Damage { path, what },
-                other => return Err(other),
-            };
-            if !damage.iter().any(|known| known.path == found.path) {
-                damage.push(found);
-            }
+/// Every damaged file in the folder of a store that is closed.
+pub fn verify(folder: &Path) -> Result<Vec<Damage>> {
+    check_files(folder, None)
+}
+
+/// The same of one that is open. Its live blocks are read through RocksDB as well, which covers table files too young for
+/// `CHECKSUMS`.
+pub(crate) fn verify_open(store: &RocksStore) -> Result<Vec<Damage>> {
+    let mut damage = check_files(store.folder(), Some(store.published()))?;
+    for error in store.read_everything() {
+        let found = match error {
+            StoreError::Corrupt { path, what } => Damage { path, what },
+            other => return Err(other),
+        };
+        if !damage.iter().any(|known| known.path == found.path) {
+            damage.push(found);
         }
     }
     Ok(damage)

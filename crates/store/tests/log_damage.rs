@@ -88,14 +88,14 @@ fn the_old_contents_of_a_recycled_log_are_neither_read_nor_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (store, _) = through_recycled_logs(folder.path());
     let expected = rows(&store, Table::Records);
-    assert_eq!(verify(folder.path(), Some(&store)).unwrap(), []);
+    assert_eq!(store.upkeep().unwrap().verify().unwrap(), []);
     let copy = killed_copy(folder.path());
     let newest = logs(copy.path()).pop().unwrap();
     assert!(
         std::fs::metadata(&newest).unwrap().len() > 200 * 500,
         "the newest log was to be an older, longer one written over"
     );
-    assert_eq!(verify(copy.path(), None).unwrap(), []);
+    assert_eq!(verify(copy.path()).unwrap(), []);
     let again = RocksStore::open(copy.path(), OPTIONS).unwrap();
     assert_eq!(again.torn_tail(), None);
     assert_eq!(rows(&again, Table::Records), expected);

@@ -180,7 +180,7 @@ fn filled(folder: &Path) {
 fn a_flipped_byte_in_any_file_is_found_and_named() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path());
-    assert_eq!(verify(folder.path(), None).unwrap(), []);
+    assert_eq!(verify(folder.path()).unwrap(), []);
     let mut kinds = std::collections::BTreeSet::new();
     for entry in std::fs::read_dir(folder.path()).unwrap() {
         let path = entry.unwrap().path();
@@ -194,13 +194,13 @@ fn a_flipped_byte_in_any_file_is_found_and_named() {
             let mut bad = good.clone();
             bad[at] ^= 0x08;
             std::fs::write(&path, &bad).unwrap();
-            let damage = verify(folder.path(), None).unwrap();
+            let damage = verify(folder.path()).unwrap();
             assert!(damage.iter().any(|d| d.path == path), "{name} byte {at}: {damage:?}");
         }
         std::fs::write(&path, &good).unwrap();
     }
     assert!(kinds.contains("sst") && kinds.contains("log") && kinds.contains("CURRENT"), "{kinds:?}");
-    assert_eq!(verify(folder.path(), None).unwrap(), []);
+    assert_eq!(verify(folder.path()).unwrap(), []);
 }
 
 #[test]

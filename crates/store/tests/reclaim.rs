@@ -69,7 +69,7 @@ fn a_reclaim_of_one_shard_leaves_the_tables_of_others_alone() {
     store.reclaim(Extent::Shard(SHARDS[0])).unwrap();
     let after = names();
     assert_eq!(before.iter().filter(|name| after.contains(name)).count(), 1, "{before:?} {after:?}");
-    assert_eq!(verify(folder.path(), Some(&store)).unwrap(), vec![]);
+    assert_eq!(store.upkeep().unwrap().verify().unwrap(), vec![]);
 }
 
 /// Files are as wide as the shards that were written at the same time.
@@ -101,7 +101,7 @@ fn an_old_snapshot_keeps_a_reclaim_from_pretending() {
     let mut batch = Batch::new();
     batch.put(Table::Kv, SHARDS[0].key(b"k"), needle.clone());
     store.write(batch).unwrap();
-    let snapshot = store.owned_snapshot();
+    let snapshot = store.clone().owned_snapshot();
     let mut batch = Batch::new();
     batch.delete(Table::Kv, SHARDS[0].key(b"k"));
     store.write(batch).unwrap();
@@ -154,7 +154,7 @@ fn spare_logs_can_be_emptied_and_are_written_again() {
     store.sync_all().unwrap();
     drop(store);
     let store = RocksStore::open(folder.path(), OPTIONS).unwrap();
-    assert_eq!(verify(folder.path(), Some(&store)).unwrap(), vec![]);
+    assert_eq!(store.upkeep().unwrap().verify().unwrap(), vec![]);
     for shard in SHARDS {
         for row in 0..3000 {
             assert!(store.get(Table::Kv, &shard.number_key(row)).unwrap().is_some());

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use nuthatch_store::Checkpoint;
 
-use crate::backup::alone::copy_tenant;
+use crate::backup::alone::copy_rows;
 use crate::collection::Core;
 use crate::database::{Database, Shared};
 use crate::{Error, ErrorKind, Result};
@@ -22,7 +22,7 @@ const ATTEMPTS: usize = 3;
 
 pub(crate) struct Capture {
     folder: PathBuf,
-    store: Checkpoint,
+    store: Box<dyn Checkpoint>,
     files: Vec<CapturedFile>,
     indexes: Vec<CapturedIndex>,
     left_out: Vec<String>,
@@ -62,7 +62,8 @@ impl Capture {
         let shared = &database.inner.shared;
         std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, &error))?;
         let (mut indexes, mut left_out) = (Vec::new(), Vec::new());
-        let (mut store, mut moment) = (Err(Error::internal("no checkpoint was made")), Duration::ZERO);
+        let mut moment = Duration::ZERO;
+        let store;
         {
             let _pinned = Pinned::new(shared);
             match with_indexes {
@@ -87,31 +88,21 @@ impl Capture {
                 }
                 false => left_out.push("indexes were not asked for; they are built again after restoring".into()),
             }
-            let original = shared.folder.store();
             let place = folder.join("truth");
-            match database.tenant.is_default() {
-                false => store = copy_tenant(database, &place, &folder.join("copying")),
-                true => {
-                    for _ in 0..ATTEMPTS {
-                        remove(&place)?;
-                        shared.store()?.checkpoint(&place)?;
-                        store = Checkpoint::open(&place, &original).map_err(Error::from);
-                        if store.is_ok() {
-                            break;
-                        }
-                    }
-                }
-            }
+            let links = if database.tenant.is_default() { linked(shared, &place)? } else { None };
+            store = match links {
+                Some(links) => links,
+                None => copy_rows(database, &place, &folder.join("copying"))?,
+            };
         }
-        let store = store?;
         let mut files = Vec::new();
         list(folder, folder, &mut files)?;
         files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(Self { folder: folder.to_path_buf(), store, files, indexes, left_out, moment })
     }
 
-    pub fn store(&self) -> &Checkpoint {
-        &self.store
+    pub fn store(&self) -> &dyn Checkpoint {
+        &*self.store
     }
 
     pub fn left_out(&self) -> &[String] {
@@ -166,6 +157,21 @@ impl Drop for Capture {
         // After an error; what cannot be removed now is removed at the next backup or opening.
         remove(&self.folder).ok();
     }
+}
+
+/// The store as links to its files; `None` when it has none.
+fn linked(shared: &Shared, place: &Path) -> Result<Option<Box<dyn Checkpoint>>> {
+    let mut made = Ok(None);
+    for _ in 0..ATTEMPTS {
+        remove(place)?;
+        let store = shared.store()?;
+        let Some(upkeep) = store.upkeep() else { return Ok(None) };
+        made = upkeep.checkpoint(place);
+        if made.is_ok() {
+            break;
+        }
+    }
+    Ok(made?)
 }
 
 /// While it lives no change is trimmed from any collection's log.

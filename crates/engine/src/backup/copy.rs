@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use nuthatch_backup::Writer;
-use nuthatch_store::Checkpoint;
+use nuthatch_store::checksums_file;
 
 use crate::backup::about::About;
 use crate::backup::capture::{Capture, CapturedFile, CapturedIndex};
@@ -84,7 +84,7 @@ impl Capture {
         });
         stopped?;
         verified.map_err(|error| self.blame_original(error.into()))?;
-        let (name, bytes) = Checkpoint::checksums_file(&sums);
+        let (name, bytes) = checksums_file(&sums);
         Ok(writer.add_bytes(&format!("truth/{name}"), &bytes)?)
     }
 

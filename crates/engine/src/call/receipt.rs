@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use nuthatch_store::{Batch, Direction, Reader, RocksStore, Store, Table};
+use nuthatch_store::{Batch, Direction, Store, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::call::Done;
@@ -37,12 +37,12 @@ impl Receipt {
         batch.put(Table::Catalog, key(lane), value);
     }
 
-    pub fn read(store: &RocksStore, lane: &str) -> Result<Option<Self>> {
+    pub fn read(store: &dyn Store, lane: &str) -> Result<Option<Self>> {
         store.get(Table::Catalog, &key(lane))?.as_deref().map(Self::decode).transpose()
     }
 
     /// Removes a lane's receipt. Not worth a sync: a receipt that comes back is forgotten by age.
-    pub fn forget(store: &RocksStore, lane: &str) -> Result<()> {
+    pub fn forget(store: &dyn Store, lane: &str) -> Result<()> {
         let mut batch = Batch::new();
         batch.delete(Table::Catalog, key(lane));
         store.write(batch)?;
@@ -50,7 +50,7 @@ impl Receipt {
     }
 
     /// Removes the receipts that nobody will ask for.
-    pub fn forget_old(store: &RocksStore) -> Result<()> {
+    pub fn forget_old(store: &dyn Store) -> Result<()> {
         let before = now() - KEPT.as_secs() as i64;
         let mut batch = Batch::new();
         let (from, to) = (catalog_of(DEFAULT).key(PREFIX), catalog_of(DEFAULT).key(PREFIX_END));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use nuthatch_segment::Access;
-use nuthatch_store::{Batch, Reader, Table, trim_changes};
+use nuthatch_store::{Batch, Table, trim_changes};
 use nuthatch_text::TextRow;
 use roaring::RoaringTreemap;
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use nuthatch_filter::Schema;
-use nuthatch_store::{Direction, Reader, Shard, Table, changes_after};
+use nuthatch_store::{Direction, Shard, Table, changes_after};
 use nuthatch_text::{RowWords, TextIndex};
 use parking_lot::{Mutex, RwLock};
 

@@ -1,7 +1,7 @@
 //! Reading records by id, and listing them.
 
 use nuthatch_filter::Filter;
-use nuthatch_store::{Reader, Store, Table};
+use nuthatch_store::{AtHand, Reader, Table};
 
 use crate::Result;
 use crate::collection::field::{Field, FieldVectors, Fields};
@@ -103,7 +103,7 @@ impl Core {
     ) -> Result<Option<Vec<Option<StoredRecord>>>> {
         self.check_open()?;
         let store = self.shared.store()?;
-        let reader = store.at_hand_as_of_now();
+        let reader = AtHand::as_of_now(&*store);
         reader.unless_missed(self.get_with(&reader, ids, vectors, self.shared.room_at_once()))
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nuthatch_store::{Reader, Table};
+use nuthatch_store::Table;
 use nuthatch_text::TextIndex;
 use roaring::RoaringTreemap;
 

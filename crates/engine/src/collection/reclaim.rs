@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use nuthatch_store::{Direction, Reader, Shard, Table};
+use nuthatch_store::{Direction, Shard, Table};
 
 use crate::collection::flush::Eagerness;
 use crate::collection::segment::remove_checkpoints;

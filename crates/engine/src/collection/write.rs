@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use nuthatch_embed::Embedder;
-use nuthatch_store::{Batch, Position, Reader, Table, append_change};
+use nuthatch_store::{Batch, Position, Table, append_change};
 use nuthatch_text::RowWords;
 use nuthatch_vector::{DIM_MAX, DIM_MIN};
 use serde::{Deserialize, Serialize};

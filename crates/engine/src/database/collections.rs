@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use nuthatch_store::{Batch, Direction, Reader, Table};
+use nuthatch_store::{Batch, Direction, Table};
 use nuthatch_text::Analyzer;
 use nuthatch_vector::{DIM_MAX, DIM_MIN};
 

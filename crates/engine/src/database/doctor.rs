@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use nuthatch_segment::verify_sealed;
-use nuthatch_store::verify;
+use nuthatch_store::Upkeep;
 use nuthatch_text::TextIndex;
 
 use crate::collection::Core;
@@ -56,7 +56,8 @@ impl Database {
         }
         {
             let store = shared.store()?;
-            doctor.notes.extend(store.torn_tail().map(|cut| {
+            let upkeep = store.upkeep();
+            doctor.notes.extend(upkeep.and_then(Upkeep::torn_tail).map(|cut| {
                 format!(
                     "after a crash, {} ended in an unfinished record at byte {} and was cut there; {} later batches that had not been made \
                      durable went with it, and nothing acknowledged as durable",
@@ -66,7 +67,7 @@ impl Database {
                 )
             }));
             let mut found = shared.noticed.clone();
-            found.extend(verify(&shared.folder.store(), Some(&store))?);
+            found.extend(upkeep.map_or(Ok(Vec::new()), Upkeep::verify)?);
             found.dedup_by(|a, b| a.path == b.path);
             for damage in found {
                 let name = damage.path.file_name().unwrap_or_default().to_string_lossy().into_owned();

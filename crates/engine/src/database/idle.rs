@@ -3,6 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use nuthatch_store::Upkeep;
+
 use crate::Result;
 use crate::database::Shared;
 
@@ -44,8 +46,10 @@ impl Idle {
         }
         if self.written.elapsed() >= TIDY_AFTER && self.tidied != Some(latest) {
             let wanted = shared.shrunk.swap(false, Ordering::SeqCst);
-            if shared.store()?.tidy(wanted)? {
-                shared.store()?.record_checksums()?;
+            if let Some(upkeep) = shared.store()?.upkeep()
+                && upkeep.tidy(wanted)?
+            {
+                upkeep.record_checksums()?;
             }
             nuthatch_heap::give_back();
             // Its own bookkeeping is no reason to look again.
@@ -68,7 +72,7 @@ impl Idle {
         if idle || pressed {
             shared.release_caches()?;
             if idle {
-                shared.store()?.empty_spare_logs()?;
+                shared.store()?.upkeep().map_or(Ok(()), Upkeep::empty_spare_logs)?;
             }
             self.released = Some(Instant::now());
         }
@@ -80,7 +84,9 @@ impl Shared {
     /// Lets go of what can be read again.
     pub fn release_caches(&self) -> Result<()> {
         self.cache.clear();
-        self.store()?.release_cache();
+        if let Some(upkeep) = self.store()?.upkeep() {
+            upkeep.release_cache();
+        }
         nuthatch_heap::give_back();
         Ok(())
     }
@@ -99,7 +105,7 @@ mod tests {
         let record = |n: usize| Record::new(format!("r{n}")).text("a stone in the river");
         notes.upsert((0..2000).map(record).collect()).unwrap();
         notes.wait_until_indexed(None).unwrap();
-        db.inner.shared.store().unwrap().flush().unwrap();
+        db.inner.shared.store().unwrap().upkeep().unwrap().flush().unwrap();
         let ask = || notes.search(&Search::text("river").mode(Mode::Text)).unwrap().hits.len();
         assert_eq!(ask(), 10);
         let memory = || db.stats().unwrap().memory;

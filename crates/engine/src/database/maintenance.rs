@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use nuthatch_store::Extent;
+use nuthatch_store::{Extent, Upkeep};
 
 use crate::collection::{Core, Eagerness};
 use crate::database::idle::Idle;
@@ -118,7 +118,7 @@ fn seal(shared: &Shared, core: &Core) -> Result<()> {
     }
     if is_due(shared, core) {
         core.flush()?;
-        shared.store()?.record_checksums()?;
+        shared.store()?.upkeep().map_or(Ok(()), Upkeep::record_checksums)?;
         shared.wake_maintenance(); // there may be something to merge
     }
     Ok(())

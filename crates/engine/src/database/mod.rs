@@ -16,6 +16,7 @@ mod repair;
 mod residents;
 mod shared;
 mod stats;
+pub(crate) mod stores;
 mod syncer;
 
 use std::path::{Path, PathBuf};

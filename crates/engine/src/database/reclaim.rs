@@ -207,8 +207,10 @@ impl<'s> Reclaiming<'s> {
         let Self { shared, tenant, started, before, sequences, mut ending } = self;
         empty_quarantine(shared, tenant)?;
         let sequence = ending.before_now()?;
-        shared.store()?.reclaim_before(extent, sequence)?;
-        shared.store()?.record_checksums()?;
+        if let Some(upkeep) = shared.store()?.upkeep() {
+            upkeep.reclaim_before(extent, sequence)?;
+            upkeep.record_checksums()?;
+        }
         nuthatch_heap::give_back();
         let after = files_of(shared, tenant)?;
         let mut receipt = Receipt {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use nuthatch_store::{Batch, Damage, Direction, Extent, Reader, Shard, Store, Table, repair, verify};
+use nuthatch_store::{Batch, Damage, Direction, Extent, Reader, Shard, Table, repair, verify};
 use nuthatch_vector::{Element, Metric};
 
 use crate::collection::change::Change;
@@ -47,7 +47,7 @@ impl Database {
             return Err(Error::no_data_folder(root, ""));
         }
         let _lock = FolderLock::take(root, &options.program)?;
-        Ok(verify(&folder.store(), None)?)
+        Ok(verify(&folder.store())?)
     }
 
     /// Repairs a folder that nobody has open: writes a damaged identity file anew, lets the store keep what can be read,

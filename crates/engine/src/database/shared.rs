@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nuthatch_embed::Embedder;
 use nuthatch_segment::BlockCache;
-use nuthatch_store::{Damage, Direction, OwnedSnapshot, Reader, RocksStore, StoreError, Table, Visit, verify_small};
+use nuthatch_store::{Damage, Direction, OwnedSnapshot, Reader, Store, StoreError, Table, Visit};
 use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard};
 
 use crate::collection::Core;
@@ -17,6 +17,7 @@ use crate::database::Answers;
 use crate::database::hurry::Hurry;
 use crate::database::opened::Opened;
 use crate::database::pressure::Gauge;
+use crate::database::stores;
 use crate::database::syncer::Syncer;
 use crate::folder::Folder;
 use crate::kv::Space;
@@ -38,7 +39,7 @@ pub(crate) struct Shared {
     pub options: Options,
     pub budget: Budget,
     /// `None` once closed. Readers share it; closing waits for them.
-    store: RwLock<Option<Arc<RocksStore>>>,
+    store: RwLock<Option<Arc<dyn Store>>>,
     /// Shared by a write to one collection or keyspace, from reading what it replaces until searches see it; held alone by what
     /// concerns several: batches over them, snapshots, transactions.
     pub commit: RwLock<()>,
@@ -132,13 +133,13 @@ impl Shared {
             None => FolderLock::take(root, &options.program)?,
         };
         crate::backup::remove_leftovers(&folder)?;
-        let noticed = verify_small(&folder.store())?;
-        let store = RocksStore::open(&folder.store(), budget.store)?;
+        let noticed = stores::damage_before_opening(&folder)?;
+        let store = stores::open(&folder, &budget)?;
         let default_tenant = Tenant::new(DEFAULT, String::new(), TenantLimits::default());
         Ok(Self {
             cache: BlockCache::new(budget.block_cache_bytes),
             caches: Mutex::default(),
-            store: RwLock::new(Some(Arc::new(store))),
+            store: RwLock::new(Some(store)),
             commit: RwLock::default(),
             noticed,
             folder,
@@ -170,11 +171,11 @@ impl Shared {
     }
 
     /// The store, unless the database is closed.
-    pub fn store(&self) -> Result<MappedRwLockReadGuard<'_, RocksStore>> {
+    pub fn store(&self) -> Result<MappedRwLockReadGuard<'_, dyn Store>> {
         Ok(self.open_store()?)
     }
 
-    fn open_store(&self) -> nuthatch_store::Result<MappedRwLockReadGuard<'_, RocksStore>> {
+    fn open_store(&self) -> nuthatch_store::Result<MappedRwLockReadGuard<'_, dyn Store>> {
         // Recursive: a call that reads inside another must not wait for a close that waits for it.
         RwLockReadGuard::try_map(self.store.read_recursive(), Option::as_deref).map_err(|_| StoreError::Closed)
     }
@@ -413,8 +414,9 @@ impl Shared {
             }
         }
         let Some(store) = &*self.store.read_recursive() else { return Ok(()) };
-        store.flush()?;
-        Ok(store.record_checksums()?)
+        let Some(upkeep) = store.upkeep() else { return Ok(store.sync_all()?) };
+        upkeep.flush()?;
+        Ok(upkeep.record_checksums()?)
     }
 
     /// A place where tests that kill the process want to be hit: widened by the environment, free otherwise.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use nuthatch_store::{StoreMemory, Upkeep};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
@@ -94,7 +95,7 @@ impl Database {
             quarantine_bytes: bytes_below(&folder.quarantine()),
             total_bytes: bytes_below(folder.root()),
         };
-        let store = shared.store()?.memory()?;
+        let store = shared.store()?.upkeep().map_or(Ok(StoreMemory::default()), Upkeep::memory)?;
         let mut memory = MemoryStats {
             budget_bytes: shared.options.memory_budget_bytes,
             truth_cache_bytes: store.cache_bytes,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use nuthatch_store::{Batch, Position, Store};
+use nuthatch_store::{Batch, Position};
 use parking_lot::{Condvar, Mutex};
 
 use crate::database::Shared;

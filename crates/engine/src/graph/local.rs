@@ -1,7 +1,5 @@
 //! Opening and reading a graph in the process that holds the folder.
 
-use nuthatch_store::Store;
-
 use crate::Result;
 use crate::call::Call;
 use crate::database::Database;

@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use nuthatch_store::{Batch, Direction, Reader, Shard, Table};
+use nuthatch_store::{Batch, Direction, Shard, Table};
 
 use crate::Result;
 use crate::kv::value::{Body, Stored};

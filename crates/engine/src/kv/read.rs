@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use nuthatch_store::{Direction, Reader, Store, Table};
+use nuthatch_store::{AtHand, Direction, Reader, Table};
 
 use crate::database::{Room, in_memory, in_the_end};
 use crate::kv::page::{KeyPage, KeyScan};
@@ -92,14 +92,27 @@ impl Keyspace {
         if counted <= COUNTED_KEYS {
             return Ok(counted);
         }
+        let estimate = |from: &[u8], to: &[u8]| match store.upkeep() {
+            Some(upkeep) => upkeep.estimate(Table::Kv, from, to),
+            None => Ok(None),
+        };
+        let Some(part) = estimate(&from, &to)? else {
+            let mut all = 0;
+            store.scan(Table::Kv, &from, &to, Direction::Forward, &mut |_, _| {
+                all += 1;
+                ControlFlow::Continue(())
+            })?;
+            return Ok(all);
+        };
         let (keys, bytes) = match self.space.counted_keys() {
             // Nothing of what is another tenant's goes into the estimate.
             Some(keys) => {
-                (keys, store.approximate_bytes(Table::Kv, &self.space.shard.prefix(), &self.space.shard.end()))
+                let own = estimate(&self.space.shard.prefix(), &self.space.shard.end())?;
+                (keys, own.map_or(0, |own| own.bytes))
             }
-            None => store.table_estimate(Table::Kv)?,
+            None => (part.table_keys, part.table_bytes),
         };
-        let share = store.approximate_bytes(Table::Kv, &from, &to) as f64 / bytes.max(1) as f64;
+        let share = part.bytes as f64 / bytes.max(1) as f64;
         Ok(counted.max((keys as f64 * share.min(1.0)) as u64))
     }
 }
@@ -129,7 +142,7 @@ impl Space {
     pub(crate) fn at_hand(&self, key: &[u8]) -> Result<Option<Option<LivingValue>>> {
         self.check_open()?;
         let store = self.shared.store()?;
-        let (reader, now_ms) = (store.at_hand(), self.now_ms());
+        let (reader, now_ms) = (AtHand::live(&*store), self.now_ms());
         Ok(match reader.unless_missed(self.stored(&reader, key, now_ms))? {
             Some(None) => Some(None),
             Some(Some(Stored { body: Body::Inline(value), expires_at_ms })) => {

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use nuthatch_store::{Batch, Reader, Table};
+use nuthatch_store::{Batch, Table};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::call::{Call, Done, Said};

@@ -316,7 +316,7 @@ mod tests {
 
     /// Asks as a lane does that has found another holder: with what the store has stored of it.
     fn ask<T: serde::de::DeserializeOwned>(db: &Database, number: u64, request: &Request) -> T {
-        let receipt = Receipt::read(&db.inner.shared.store().unwrap(), "lane").unwrap();
+        let receipt = Receipt::read(&*db.inner.shared.store().unwrap(), "lane").unwrap();
         let limits = Limits::default();
         let mut answering = Answering {
             db,
@@ -397,9 +397,9 @@ mod tests {
         };
         write("one");
         write("two");
-        Receipt::forget(&store, "one").unwrap();
-        Receipt::forget_old(&store).unwrap();
-        assert!(Receipt::read(&store, "one").unwrap().is_none());
-        assert!(Receipt::read(&store, "two").unwrap().is_some());
+        Receipt::forget(&*store, "one").unwrap();
+        Receipt::forget_old(&*store).unwrap();
+        assert!(Receipt::read(&*store, "one").unwrap().is_none());
+        assert!(Receipt::read(&*store, "two").unwrap().is_some());
     }
 }

@@ -114,7 +114,7 @@ mod tests {
         let db = open();
         let (keys, records) = (db.kv("k").unwrap(), db.existing_collection("c").unwrap());
         let Role::Holds(held) = db.route().role().unwrap() else { panic!("nobody else has it open") };
-        held.db().inner.shared.store().unwrap().release_cache();
+        held.db().inner.shared.store().unwrap().upkeep().unwrap().release_cache();
         assert_eq!(value(&db, b"a"), None);
         assert!(db.records_at_hand("c", &["r"], true).unwrap().is_none());
         assert_eq!(keys.get("a").unwrap(), Some(b"1".to_vec()));

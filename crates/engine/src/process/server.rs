@@ -127,7 +127,7 @@ fn accept(serving: &Arc<Serving>, listener: &UnixListener, woken: &UnixStream) {
         if std::mem::take(&mut forget) {
             // Receipts take little; what is not forgotten now is forgotten in an hour.
             if let Ok(store) = serving.db.inner.shared.store() {
-                Receipt::forget_old(&store).ok();
+                Receipt::forget_old(&*store).ok();
             }
         }
         let mut ready = [PollFd::new(listener, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
@@ -205,7 +205,7 @@ impl Serving {
         }
         let Some(_lane) = self.take_lane(&hello.lane) else { return Ok(()) };
         let receipt = match self.db.inner.shared.store() {
-            Ok(store) => Receipt::read(&store, &hello.lane),
+            Ok(store) => Receipt::read(&*store, &hello.lane),
             Err(_) => return Ok(()), // closed meanwhile
         };
         let stream = Arc::new(Mutex::new((reader, stream)));
@@ -236,7 +236,7 @@ impl Serving {
                 }
                 ToHolder::Goodbye => {
                     if let Ok(store) = self.db.inner.shared.store() {
-                        Receipt::forget(&store, &hello.lane).ok(); // else by age
+                        Receipt::forget(&*store, &hello.lane).ok(); // else by age
                     }
                     return Ok(());
                 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nuthatch_store::{Batch, Reader, Table};
+use nuthatch_store::{AtHand, Batch, Reader, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::call::Done;
@@ -102,7 +102,7 @@ impl Database {
     pub(crate) fn tenant_at_hand(&self, name: &str) -> Result<Option<Self>> {
         let shared = self.administrator("going to a tenant")?;
         let store = shared.store()?;
-        let reader = store.at_hand();
+        let reader = AtHand::live(&*store);
         let record = reader.unless_missed(record_in(&reader, name))?.flatten();
         Ok(record.map(|record| self.scoped(shared.tenant_of(name, &record))))
     }

@@ -69,7 +69,11 @@ impl Database {
             self.drop_keyspaces()?;
         }
         self.remove_orphans()?;
-        Ok(shared.store()?.reclaim(Extent::Everything)?)
+        let store = shared.store()?;
+        match store.upkeep() {
+            Some(upkeep) => Ok(upkeep.reclaim_before(Extent::Everything, store.latest())?),
+            None => Ok(()),
+        }
     }
 
     /// The receipt of the last time that a tenant of this name was dropped.

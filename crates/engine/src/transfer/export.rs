@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use nuthatch_store::{Reader, Shard, Store, Table};
+use nuthatch_store::{Reader, Shard, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::collection::field::Fields;
