@@ -25,6 +25,9 @@ PAGES = (
     "docs/glossary.md",
     "docs/rfcs/README.md",
     "docs/internals/background.md",
+    "docs/internals/backup-folder.md",
+    "docs/internals/frameworks.md",
+    "docs/internals/data-folder.md",
     "docs/internals/locks.md",
     "docs/internals/memory.md",
 )
