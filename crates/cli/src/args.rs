@@ -38,7 +38,8 @@ pub struct Cli {
 pub struct Globals {
     /// The data folder
     ///
-    /// Left out: the nearest `.nuthatch` in the current folder or one above it. `add` makes `./.nuthatch` when there is none.
+    /// Without it: the nearest `.nuthatch` in the current folder or one above it. `add` creates
+    /// `./.nuthatch` if there is none.
     #[arg(
         long,
         global = true,
@@ -50,7 +51,7 @@ pub struct Globals {
         value_parser = OsStringValueParser::new().map(PathBuf::from)
     )]
     pub data_dir: Option<PathBuf>,
-    /// Whose data: a tenant of the folder; left out, the folder's own
+    /// Use the data of this tenant [default: the default tenant]
     #[arg(
         long,
         global = true,
@@ -71,7 +72,8 @@ pub struct Globals {
         help_heading = "Everywhere"
     )]
     pub memory_budget: Option<u64>,
-    /// Map the indexes of large segments instead of reading them: quicker, but what is mapped counts as resident
+    /// Map the indexes of large segments instead of reading them: faster, but mapped pages count as
+    /// resident memory
     #[arg(
         long,
         global = true,
@@ -89,7 +91,7 @@ pub struct Globals {
         help_heading = "Everywhere"
     )]
     pub mapped: bool,
-    /// Memory for building the graph of a large segment, beside the budget
+    /// Memory for building the vector graph of a large segment, outside the budget
     #[arg(
         long,
         global = true,
@@ -100,7 +102,7 @@ pub struct Globals {
         help_heading = "Everywhere"
     )]
     pub build_memory: Option<u64>,
-    /// Threads that build it; left out, half of the CPUs
+    /// Threads for building it [default: half of the CPUs]
     #[arg(
         long,
         global = true,
@@ -155,51 +157,51 @@ impl Color {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Add files and folders; again for what changed since
+    /// Add files and folders; run it again to update changed files
     Add(commands::add::Add),
     /// Find passages
     Search(commands::search::Search),
     /// Print passages or records by id
     Get(commands::get::Get),
-    /// List the files, or the collections
+    /// List files or collections
     Ls(commands::ls::Ls),
     /// Remove files, records or a collection
     Rm(commands::rm::Rm),
     /// Keys and values: get, put, scan and more
     Kv(commands::kv::Kv),
-    /// Typed nodes and edges: put, neighbors, traverse and more
+    /// Graphs of typed nodes and edges: put, neighbors, traverse and more
     Graph(commands::graph::Graph),
-    /// Owners of data who never see each other: make, list and drop them, set what they may have
+    /// Tenants, which never see each other's data: create, list, drop, set limits
     Tenant(commands::tenant::Tenant),
-    /// Rows, bytes on disk and bytes in memory, by part
+    /// Show rows, bytes on disk and bytes in memory, by part
     Stats(commands::stats::Stats),
-    /// Merge what was added piece by piece, so that searches are as fast as can be
+    /// Merge segments, so that searches are as fast as possible
     Optimize(commands::optimize::Optimize),
-    /// Write anew whatever holds bytes of what was deleted; print the receipt
+    /// Erase the bytes of deleted data from disk, and print the receipt
     Reclaim(commands::reclaim::Reclaim),
-    /// Check every checksum; name what is wrong, and the remedy
+    /// Check every checksum, and name each damage with its remedy
     Doctor(commands::doctor::Doctor),
-    /// Back everything up while others read and write; list, check and delete backups
+    /// Back everything up while others read and write; list, verify and delete backups
     Backup(commands::backup::Backup),
-    /// Make a data folder of a backup
+    /// Restore a backup into a new data folder
     Restore(commands::restore::Restore),
-    /// Write everything as JSON lines
+    /// Export everything as JSON lines
     Export(commands::export::Export),
-    /// Read what `export` wrote
+    /// Import the files that `export` wrote
     Import(commands::import::Import),
-    /// Bring the folder to the layout that this program writes, or say what that would change
+    /// Upgrade the folder to this program's format, or list the changes
     Migrate(commands::migrate::Migrate),
-    /// Answer for the folder over HTTP
+    /// Serve the folder over HTTP
     Serve(commands::serve::Serve),
-    /// Serve a model's host over standard input and output (Model Context Protocol)
+    /// Serve a model's host over standard input and output (Model Context Protocol, MCP)
     Mcp(commands::mcp::Mcp),
-    /// Keys and passwords of a server: make, list, change, revoke, rotate
+    /// Keys and passwords of a server: create, list, change, revoke, rotate
     Key(commands::key::KeyCommand),
-    /// Who has administered what, when, and how it ended
+    /// Show the audit log: administrative actions and their outcome
     Audit(commands::audit::Audit),
-    /// Settings of a server: check them
+    /// Check the settings of a server
     Config(commands::config::ConfigCommand),
-    /// Where the default embedding model is, and how to install it
+    /// Show where the default embedding model is, and how to install it
     Model(commands::model::Model),
     /// Print a completion script for a shell
     Completions(commands::completions::Completions),

@@ -6,7 +6,8 @@ use nuthatch_engine::Durability;
 
 #[derive(Args)]
 pub struct DurabilityArgs {
-    /// What a write has survived before the next begins: power loss (commit), or a kill (interval, os)
+    /// What each write survives before the next begins: power loss (commit), or a kill (interval,
+    /// os)
     #[arg(
         long,
         value_name = "HOW",

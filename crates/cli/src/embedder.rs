@@ -8,7 +8,7 @@ use nuthatch_engine::{CollectionOptions, EmbedderChoice, Error, Result};
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
-    /// The one the collection was made with; for a new one the built-in model
+    /// The collection's own embedder; for a new collection, the built-in model
     Auto,
     /// No vectors: search by words alone
     None,
@@ -18,10 +18,11 @@ pub enum Kind {
 
 #[derive(Args)]
 pub struct EmbedderArgs {
-    /// What turns text into vectors
+    /// The embedder, which turns text into vectors
     #[arg(long, value_enum, env = "NUTHATCH_EMBEDDER", hide_env_values = true, default_value_t = Kind::Auto, value_name = "KIND", help_heading = "Embedder")]
     embedder: Kind,
-    /// Address up to /embeddings, for example http://localhost:11434/v1 (a key is read from NUTHATCH_EMBED_API_KEY)
+    /// Address of the endpoint, without /embeddings, for example http://localhost:11434/v1; its key
+    /// is read from NUTHATCH_EMBED_API_KEY
     #[arg(long, env = "NUTHATCH_EMBEDDER_URL", hide_env_values = true, value_name = "URL", help_heading = "Embedder")]
     embedder_url: Option<String>,
     /// The model's name at the endpoint
@@ -33,7 +34,7 @@ pub struct EmbedderArgs {
         help_heading = "Embedder"
     )]
     embedder_model: Option<String>,
-    /// Components of its vectors; left out, the endpoint is asked
+    /// Dimension of its vectors [default: ask the endpoint]
     #[arg(long, env = "NUTHATCH_EMBEDDER_DIM", hide_env_values = true, value_name = "DIM", help_heading = "Embedder")]
     embedder_dim: Option<usize>,
 }

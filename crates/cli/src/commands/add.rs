@@ -19,31 +19,31 @@ use crate::{folder, interrupt, paths};
 
 #[derive(Args)]
 pub struct Add {
-    /// Files and folders; .gitignore is respected
+    /// Files and folders to add; .gitignore is respected
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Where the passages go
+    /// The collection for the passages
     #[arg(long, default_value = COLLECTION_DEFAULT, value_name = "NAME")]
     collection: String,
-    /// Also remove files below these paths that are no longer there
+    /// Also remove files below these paths that no longer exist
     #[arg(long)]
     prune: bool,
-    /// Skip larger files
+    /// Skip files larger than this
     #[arg(long, default_value = "32MiB", value_parser = parse_bytes, value_name = "SIZE")]
     max_file_bytes: u64,
-    /// Also files and folders whose names begin with a dot
+    /// Also add hidden files and folders (names that begin with a dot)
     #[arg(long)]
     hidden: bool,
     /// Follow symbolic links
     #[arg(long)]
     follow_links: bool,
-    /// Also what .gitignore and .ignore leave out
+    /// Also add files that .gitignore and .ignore exclude
     #[arg(long)]
     no_ignore: bool,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
-    /// No progress
+    /// Show no progress
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub struct Add {
     embedder: EmbedderArgs,
 }
 
-/// What it took, besides what the engine reports.
+/// Time and place of an `add`, in addition to the engine's report.
 struct Took {
     total: Duration,
     memory: ProcessMemory,

@@ -12,16 +12,16 @@ use crate::output::{self, BAD, BOLD, DIM, GOOD, Out, name, plain};
 
 #[derive(Args)]
 pub struct Audit {
-    /// So many of the newest
+    /// Show only the newest N
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
     limit: usize,
-    /// Only of this action, for example tenant.drop; `tenant` for all about tenants
+    /// Only this action, for example tenant.drop; `tenant` for all actions on tenants
     #[arg(long, value_name = "ACTION")]
     action: Option<String>,
-    /// Only of the key with this id
+    /// Only actions of the key with this id
     #[arg(long, value_name = "ID")]
     key: Option<String>,
-    /// Print a line of JSON each, as they are stored
+    /// Print one line of JSON per action, as stored
     #[arg(long)]
     json: bool,
 }

@@ -17,31 +17,31 @@ use crate::{folder, interrupt};
 
 #[derive(Args)]
 pub struct Backup {
-    /// The place for backups: a folder, best on another disk; made when it is missing
+    /// The folder for backups, best on another disk; created if missing
     #[arg(value_name = "DEST")]
     place: PathBuf,
-    /// List the backups there instead
+    /// List the backups in it instead
     #[arg(long, conflicts_with_all = ["verify", "delete"])]
     list: bool,
-    /// Read every object there instead, and name what is damaged
+    /// Read every object in it instead, and name damaged ones
     #[arg(long, conflicts_with = "delete")]
     verify: bool,
-    /// Delete this backup instead, and what only it had; may be given more than once
+    /// Delete this backup instead, and the objects that only it needs; may be repeated
     #[arg(long, value_name = "ID")]
     delete: Vec<String>,
     /// After the backup, delete all but the newest N of each data folder
     #[arg(long, value_name = "N", conflicts_with_all = ["list", "verify", "delete"])]
     keep: Option<usize>,
-    /// Leave the indexes out: smaller, and they are built again after restoring
+    /// Leave the indexes out: the backup is smaller, and a restored folder rebuilds them
     #[arg(long, conflicts_with_all = ["list", "verify", "delete"])]
     without_indexes: bool,
-    /// Read at most that much a second, for example 50MB
+    /// Read at most this much per second, for example 50MB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, conflicts_with_all = ["list", "verify", "delete"])]
     rate: Option<u64>,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// No progress
+    /// Show no progress
     #[arg(short, long)]
     quiet: bool,
 }

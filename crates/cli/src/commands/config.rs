@@ -13,7 +13,7 @@ use crate::commands::serve::{self, ServerSettings};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, BOLD, DIM, Out, plain};
 
-/// Variables of this program, and of the Python package, that are no settings of a server.
+/// Variables of this program and of the Python package that are not settings of a server.
 const OTHER_VARIABLES: [&str; 9] = [
     "NUTHATCH_API_KEY",
     "NUTHATCH_CONFIG",
@@ -34,7 +34,7 @@ pub struct ConfigCommand {
 
 #[derive(Subcommand)]
 enum What {
-    /// Check the settings of `serve`, and show each with where it comes from; takes the same flags
+    /// Check the settings of `serve`, and show each with its source; takes the same flags
     Check(Check),
 }
 

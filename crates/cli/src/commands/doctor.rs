@@ -18,10 +18,11 @@ const OPEN_REMEDY: &str = "restore this file from a backup, or save what can be 
 
 #[derive(Args)]
 pub struct Doctor {
-    /// Move damaged files to `quarantine`, keep what can be read, rebuild the indexes
+    /// Move damaged files to `quarantine`, keep the readable data, rebuild the indexes
     #[arg(long)]
     repair: bool,
-    /// With --repair: say what is damaged in the stored records and what a repair would lose, and change nothing
+    /// With --repair: list the damage in the stored records and what a repair would lose; change
+    /// nothing
     #[arg(long, requires = "repair")]
     dry_run: bool,
     /// Print JSON

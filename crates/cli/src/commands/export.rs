@@ -17,7 +17,7 @@ use crate::{folder, interrupt};
 
 #[derive(Args)]
 pub struct Export {
-    /// Where to: a new or an empty folder
+    /// The target: a new or empty folder
     #[arg(value_name = "DIR")]
     target: PathBuf,
     /// Only this collection
@@ -26,10 +26,10 @@ pub struct Export {
     /// The format of the files
     #[arg(long, value_enum, default_value_t = Format::Jsonl, value_name = "FORMAT")]
     format: Format,
-    /// Print what was exported as JSON
+    /// Print the report as JSON
     #[arg(long)]
     json: bool,
-    /// No progress
+    /// Show no progress
     #[arg(short, long)]
     quiet: bool,
 }

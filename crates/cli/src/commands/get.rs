@@ -13,13 +13,13 @@ use crate::{folder, paths};
 
 #[derive(Args)]
 pub struct Get {
-    /// Ids; of a file's passages as `search` shows them, for example docs/start.md#3
+    /// Ids, as `search` shows them for passages of files, for example docs/start.md#3
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-    /// Where they are
+    /// The collection to read
     #[arg(long, default_value = COLLECTION_DEFAULT, value_name = "NAME")]
     collection: String,
-    /// Also the vectors
+    /// Also print the vectors
     #[arg(long)]
     vectors: bool,
     /// Print a JSON array
@@ -52,7 +52,7 @@ impl Get {
     }
 }
 
-/// The record that an argument means.
+/// The record that an argument names.
 pub fn find(collection: &Collection, argument: &str, vectors: bool) -> EngineResult<Option<StoredRecord>> {
     Ok(collection.get(&paths::ids_meant(argument), vectors)?.into_iter().flatten().next())
 }

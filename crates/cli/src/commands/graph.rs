@@ -26,7 +26,7 @@ echo '{\"source\": \"home\", \"type\": \"links\", \"target\": \"about\"}' | nuth
 nuthatch graph neighbors home --graph web --direction both
 nuthatch graph traverse home --graph web --depth 3")]
 pub struct Graph {
-    /// Which graph
+    /// The graph
     #[arg(short, long, global = true, default_value = "default", value_name = "NAME")]
     graph: String,
     /// Print JSON
@@ -38,15 +38,16 @@ pub struct Graph {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Put nodes and edges from standard input, a JSON object a line: {"id", "type"} or {"source", "type", "target"}
+    /// Put nodes and edges from standard input, one JSON object per line: {"id", "type"} or
+    /// {"source", "type", "target"}
     ///
-    /// Both may have "properties", an edge a "weight". A thousand lines are one write.
+    /// Both may have "properties", and an edge a "weight". A thousand lines are one write.
     Put(Put),
     /// Print nodes
     Get(Get),
     /// Print the edges of a node
     Neighbors(NeighborArgs),
-    /// Print what is connected to some nodes, each once, by depth
+    /// Print the nodes connected to some nodes, each once, by depth
     Traverse(TraverseArgs),
     /// List the nodes
     List(List),
@@ -72,10 +73,10 @@ struct Get {
 
 #[derive(Args)]
 struct Along {
-    /// out, in or both
+    /// Direction: out, in or both
     #[arg(short, long, default_value = "out", value_parser = direction)]
     direction: EdgeDirection,
-    /// Only edges of this type; may be said several times
+    /// Only edges of this type; may be repeated
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     types: Vec<String>,
 }
@@ -86,10 +87,10 @@ struct NeighborArgs {
     id: String,
     #[command(flatten)]
     along: Along,
-    /// Edges of this page, up to 10,000
+    /// Edges per page, up to 10,000
     #[arg(short, long, default_value_t = 100)]
     limit: usize,
-    /// Go on after the page that gave this cursor
+    /// Continue after the page that gave this cursor
     #[arg(long)]
     cursor: Option<String>,
 }
@@ -100,10 +101,10 @@ struct TraverseArgs {
     start: Vec<String>,
     #[command(flatten)]
     along: Along,
-    /// Edges from the start, up to 64
+    /// Maximum number of edges from the start, up to 64
     #[arg(long, default_value_t = 2)]
     depth: u32,
-    /// Nodes, up to 10,000
+    /// Maximum number of nodes, up to 10,000
     #[arg(short, long, default_value_t = 1000)]
     limit: usize,
 }
@@ -113,23 +114,23 @@ struct List {
     /// Only nodes of this type
     #[arg(short = 't', long = "type", value_name = "TYPE")]
     kind: Option<String>,
-    /// Only nodes whose ids begin so
+    /// Only nodes whose ids begin with this
     #[arg(long, default_value = "")]
     prefix: String,
-    /// Nodes of this page, up to 10,000
+    /// Nodes per page, up to 10,000
     #[arg(short, long, default_value_t = 100)]
     limit: usize,
-    /// Go on after the page that gave this cursor
+    /// Continue after the page that gave this cursor
     #[arg(long)]
     cursor: Option<String>,
 }
 
 #[derive(Args)]
 struct Delete {
-    /// Nodes
+    /// Ids of nodes to delete
     #[arg(value_name = "ID", required_unless_present = "edge")]
     ids: Vec<String>,
-    /// Only this edge
+    /// Delete only this edge
     #[arg(long, num_args = 3, value_names = ["SOURCE", "TYPE", "TARGET"], conflicts_with = "ids")]
     edge: Option<Vec<String>>,
     #[command(flatten)]
@@ -138,7 +139,7 @@ struct Delete {
 
 #[derive(Args)]
 struct DropGraph {
-    /// Really
+    /// Confirm the deletion
     #[arg(long)]
     yes: bool,
 }

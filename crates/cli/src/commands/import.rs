@@ -23,13 +23,14 @@ pub struct Import {
     /// Only this collection
     #[arg(long, value_name = "NAME")]
     collection: Option<String>,
-    /// Also into collections and keyspaces that there are: what has the same id or key is replaced
+    /// Also import into existing collections and keyspaces, and replace entries with the same id or
+    /// key
     #[arg(long)]
     merge: bool,
-    /// Print what was imported as JSON
+    /// Print the report as JSON
     #[arg(long)]
     json: bool,
-    /// No progress
+    /// Show no progress
     #[arg(short, long)]
     quiet: bool,
 }

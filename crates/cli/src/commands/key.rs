@@ -25,33 +25,34 @@ pub struct KeyCommand {
 
 #[derive(Subcommand)]
 enum What {
-    /// Make a key and print it; it is shown this once
+    /// Create a key and print it, this once
     Create(Create),
-    /// List all keys, without what opens anything
+    /// List all keys, without their secrets
     List(List),
-    /// End a key now
+    /// Revoke a key now
     Revoke(Revoke),
-    /// Make a key like another, which itself ends a little later
+    /// Replace a key by a new one like it; the old one ends a little later
     Rotate(Rotate),
-    /// Read another password for a key that has one from standard input
+    /// Set the password of a key that has one, read from standard input
     Password(Password),
 }
 
 #[derive(Args)]
 struct Create {
-    /// Who will have it
+    /// A name for its owner
     #[arg(value_name = "NAME")]
     name: String,
-    /// What it allows: read, write, admin (everything); several times for several
+    /// A right: read, write or admin (everything); may be repeated
     #[arg(long = "scope", value_name = "SCOPE", default_value = "read", value_parser = |name: &str| name.parse::<Scope>())]
     scopes: Vec<Scope>,
-    /// Whose data it opens
+    /// The tenant whose data it opens
     #[arg(long, value_name = "NAME", default_value = TENANT_DEFAULT)]
     tenant: String,
-    /// It ends after that time, for example 90d; left out, never
+    /// Expire after this time, for example 90d [default: never]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     expires_in: Option<Duration>,
-    /// Read a password from standard input, a line: a Redis client is the user NAME with it, and there is no token
+    /// Make a password instead of a token: read it as one line from standard input; Redis clients
+    /// log in as user NAME
     #[arg(long)]
     password: bool,
     /// Print JSON
@@ -61,7 +62,7 @@ struct Create {
 
 #[derive(Args)]
 struct Password {
-    /// As `key list` shows it
+    /// The id that `key list` shows
     #[arg(value_name = "ID")]
     id: String,
 }
@@ -75,20 +76,20 @@ struct List {
 
 #[derive(Args)]
 struct Revoke {
-    /// As `key list` shows it
+    /// The id that `key list` shows
     #[arg(value_name = "ID")]
     id: String,
 }
 
 #[derive(Args)]
 struct Rotate {
-    /// As `key list` shows it
+    /// The id that `key list` shows
     #[arg(value_name = "ID")]
     id: String,
-    /// How long the old one still holds
+    /// How long the old key remains valid
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration)]
     overlap: Duration,
-    /// The new one ends after that time; left out, never
+    /// Expire the new key after this time [default: never]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     expires_in: Option<Duration>,
     /// Print JSON

@@ -18,7 +18,7 @@ pub struct Ls {
     /// Only this file, or the files below this folder
     #[arg(value_name = "PREFIX")]
     prefix: Option<PathBuf>,
-    /// Whose files
+    /// The collection whose files to list
     #[arg(long, default_value = COLLECTION_DEFAULT, value_name = "NAME")]
     collection: String,
     /// List the collections instead

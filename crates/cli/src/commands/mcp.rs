@@ -14,10 +14,10 @@ use crate::folder;
 #[derive(Args)]
 #[command(after_help = "Standard output carries the protocol and nothing else; notes and errors go to standard error.")]
 pub struct Mcp {
-    /// Leave out the tools that write
+    /// Offer only the tools that read
     #[arg(long)]
     read_only: bool,
-    /// A folder whose files a model may add, several times for several; left out, the current folder
+    /// A folder whose files a model may add; may be repeated [default: the current folder]
     #[arg(long, value_name = "FOLDER", conflicts_with = "read_only")]
     files: Vec<PathBuf>,
     #[command(flatten)]

@@ -12,7 +12,7 @@ use crate::output::{self, BOLD, DIM, GOOD, Out, plain};
 
 #[derive(Args)]
 pub struct Migrate {
-    /// Only say what would change
+    /// Only list the changes
     #[arg(long)]
     dry_run: bool,
     /// Print JSON

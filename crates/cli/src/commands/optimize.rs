@@ -20,18 +20,18 @@ const SLICE: Duration = Duration::from_millis(100);
 
 #[derive(Args)]
 pub struct Optimize {
-    /// Only this collection; left out, all of them
+    /// Only this collection [default: all]
     #[arg(long, value_name = "NAME")]
     collection: Option<String>,
-    /// Print what came of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
-    /// No progress
+    /// Show no progress
     #[arg(short, long)]
     quiet: bool,
 }
 
-/// What came of one collection.
+/// The result for one collection.
 struct Optimized {
     before: CollectionInfo,
     after: CollectionInfo,

@@ -15,13 +15,13 @@ use crate::units::{bytes, count};
 
 #[derive(Args)]
 pub struct Reclaim {
-    /// Only what was deleted from this collection; left out, from all of them, and from keyspaces
+    /// Only data deleted from this collection [default: from all collections, keyspaces and graphs]
     #[arg(long, value_name = "NAME")]
     collection: Option<String>,
-    /// Print the receipts of earlier times instead, oldest first
+    /// Print earlier receipts instead, oldest first
     #[arg(long, conflicts_with = "collection")]
     list: bool,
-    /// Print the whole receipt as JSON, with every file
+    /// Print the full receipt as JSON, with every file
     #[arg(long)]
     json: bool,
 }

@@ -19,25 +19,25 @@ use crate::{folder, interrupt};
 
 #[derive(Args)]
 pub struct Restore {
-    /// The place with the backups
+    /// The folder with the backups
     #[arg(value_name = "SOURCE")]
     place: PathBuf,
-    /// The data folder to make: new, or empty
+    /// The data folder to create: new or empty
     #[arg(value_name = "DEST")]
     target: PathBuf,
-    /// Which backup, as `nuthatch backup --list` names it; left out, the newest
+    /// The backup, as `nuthatch backup --list` names it [default: the newest]
     #[arg(long, value_name = "ID")]
     backup: Option<String>,
     /// Only this collection
     #[arg(long, value_name = "NAME")]
     collection: Option<String>,
-    /// Leave the indexes of the backup; they are built again
+    /// Leave the backup's indexes out; the new folder rebuilds them
     #[arg(long)]
     without_indexes: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// No progress
+    /// Show no progress
     #[arg(short, long)]
     quiet: bool,
 }

@@ -17,28 +17,29 @@ use crate::{folder, paths};
 
 #[derive(Args)]
 pub struct Rm {
-    /// Files, folders (with everything below), or ids of records
+    /// Files, folders (with everything below them), or ids of records
     #[arg(value_name = "PATH|ID", required_unless_present_any = ["filter", "prefix", "all"])]
     targets: Vec<String>,
-    /// Everything whose fields pass; files that pass whole are forgotten, so that `add` takes them again
+    /// Remove all records that match this condition; a file whose passages all match is forgotten,
+    /// so that `add` takes it again
     #[arg(short, long = "where", value_name = "CONDITION", conflicts_with_all = ["targets", "all"])]
     filter: Option<String>,
-    /// Every record whose id begins so
+    /// Remove every record whose id begins with this
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["targets", "filter", "all"])]
     prefix: Option<String>,
-    /// The whole collection; needs --yes
+    /// Remove the whole collection; needs --yes
     #[arg(long, conflicts_with = "targets")]
     all: bool,
-    /// Leave nothing of it on the disk: write anew whatever still holds its bytes, as `nuthatch reclaim` does
+    /// Also erase the bytes from disk, as `nuthatch reclaim` does
     #[arg(long)]
     reclaim: bool,
-    /// Really
+    /// Confirm --all
     #[arg(long)]
     yes: bool,
-    /// From where
+    /// The collection to remove from
     #[arg(long, default_value = COLLECTION_DEFAULT, value_name = "NAME")]
     collection: String,
-    /// Print what was removed as JSON
+    /// Print the report as JSON
     #[arg(long)]
     json: bool,
 }

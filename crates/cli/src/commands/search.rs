@@ -41,55 +41,56 @@ pub struct Search {
     /// Words or a question
     #[arg(required_unless_present = "like", value_name = "QUERY")]
     query: Vec<String>,
-    /// Passages like this one, which is not shown itself; an id as `search` and `get` have it
+    /// Find passages similar to this one, but not itself; an id as `search` and `get` show it
     #[arg(long, value_name = "ID")]
     like: Option<String>,
-    /// The vector field that --like is of; left out, the unnamed vectors
+    /// The vector field for --like [default: the unnamed vectors]
     #[arg(long, value_name = "FIELD", requires = "like")]
     using: Option<String>,
-    /// Passages to show
+    /// Maximum number of passages
     #[arg(short = 'n', long, default_value_t = 5, value_name = "N")]
     limit: usize,
-    /// Begin after that many
+    /// Skip this many passages
     #[arg(long, default_value_t = 0, value_name = "N")]
     offset: usize,
-    /// Only passages whose fields pass, for example "lang = 'rust' and mtime > '2025-01-01'"
+    /// Only passages that match, for example "lang = 'rust' and mtime > '2025-01-01'"
     #[arg(short, long = "where", value_name = "CONDITION")]
     filter: Option<String>,
-    /// By words, by meaning, or both; left out, both where the collection has vectors
+    /// Search by words (text), by meaning (vector), or both [default: both if the collection has
+    /// vectors]
     #[arg(short, long, value_enum, value_name = "MODE")]
     mode: Option<ModeArg>,
-    /// How both become one ranking
+    /// How to combine both rankings
     #[arg(long, value_enum, default_value_t = FusionArg::Rrf, value_name = "HOW")]
     fusion: FusionArg,
-    /// Weight of the words
+    /// Weight of the text ranking
     #[arg(long, default_value_t = 1.0, value_name = "W")]
     text_weight: f32,
-    /// Weight of the meaning
+    /// Weight of the vector ranking
     #[arg(long, default_value_t = 1.0, value_name = "W")]
     vector_weight: f32,
-    /// Share of the truly nearest that the vector leg finds on average, 0.5 to 0.999; default 0.99
+    /// Average share of the true nearest vectors to find, 0.5 to 0.999 [default: 0.99]
     #[arg(long, value_name = "SHARE", conflicts_with_all = ["effort", "exact"])]
     recall: Option<f32>,
-    /// Rows that a walk of a graph keeps in view, instead of a recall
+    /// Size of the search list (ef), instead of --recall
     #[arg(long, value_name = "N", conflicts_with = "exact")]
     effort: Option<usize>,
-    /// Compare every vector
+    /// Compare every vector exactly
     #[arg(long)]
     exact: bool,
-    /// Give up after that many seconds
+    /// Give up after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     timeout: Option<Duration>,
-    /// Where to search
+    /// The collection to search
     #[arg(long, default_value = COLLECTION_DEFAULT, value_name = "NAME")]
     collection: String,
     /// Show whole passages
     #[arg(long)]
     full: bool,
-    /// Show how the answer was found
+    /// Show how the search worked
     #[arg(long)]
     explain: bool,
-    /// Print the answer as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -30,13 +30,13 @@ pub struct Tenant {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make a tenant
+    /// Create a tenant
     Create(Create),
-    /// List the tenants, what they have and what they may have
+    /// List the tenants with their usage and limits
     List,
-    /// Show what a tenant may have, or change it
+    /// Show or change a tenant's limits
     Limits(Limits),
-    /// Drop a tenant with everything that it has, leave none of its bytes behind, and print the receipt
+    /// Drop a tenant, erase all of its bytes, and print the receipt
     Drop(DropTenant),
 }
 
@@ -54,7 +54,7 @@ struct Limits {
     name: String,
     #[command(flatten)]
     given: Given,
-    /// Take away all limits that are not given here
+    /// Remove all limits that are not given here
     #[arg(long)]
     no_others: bool,
 }
@@ -62,16 +62,16 @@ struct Limits {
 /// Limits on the command line.
 #[derive(Args)]
 struct Given {
-    /// Vectors, at most
+    /// Maximum number of vectors
     #[arg(long, value_name = "N")]
     vectors: Option<u64>,
-    /// Bytes of records, vectors, keys and values as they are stored, at most, for example 2GiB
+    /// Maximum bytes of stored records, vectors, keys and values, for example 2GiB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     bytes: Option<u64>,
-    /// For servers: requests a second, at most
+    /// Maximum requests per second, on each server
     #[arg(long, value_name = "N")]
     requests_per_second: Option<u64>,
-    /// For servers: requests at the same time, at most
+    /// Maximum concurrent requests, on each server
     #[arg(long, value_name = "N")]
     concurrent_requests: Option<u64>,
 }
@@ -80,7 +80,7 @@ struct Given {
 struct DropTenant {
     #[arg(value_name = "NAME")]
     name: String,
-    /// Really
+    /// Confirm the drop
     #[arg(long)]
     yes: bool,
 }

@@ -17,19 +17,19 @@ use crate::units::parse_duration;
 pub struct Cas {
     #[arg(value_name = "KEY")]
     key: OsString,
-    /// The new value; - for standard input
+    /// The new value; - reads standard input
     #[arg(value_name = "VALUE", allow_hyphen_values = true, required_unless_present = "delete")]
     value: Option<OsString>,
-    /// The value that it must have now
+    /// The value that the key must have now
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true, required_unless_present = "absent")]
     expect: Option<OsString>,
-    /// It must not be there now
+    /// The key must not exist now
     #[arg(long, conflicts_with = "expect")]
     absent: bool,
-    /// Delete it instead of setting it
+    /// Delete the key instead of setting it
     #[arg(long, conflicts_with_all = ["value", "ttl", "absent"])]
     delete: bool,
-    /// Gone after this time: 30s, 10m, 12h, 7d; left out, never
+    /// Expire after this time: 30s, 10m, 12h, 7d [default: never]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     ttl: Option<Duration>,
     #[command(flatten)]

@@ -14,7 +14,7 @@ use crate::output::{self, Out};
 #[derive(Args)]
 #[command(after_help = "Counted up to 10,000, estimated from the sizes of files beyond.")]
 pub struct Count {
-    /// Only keys that begin so
+    /// Only keys that begin with this
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<OsString>,
 }

@@ -18,7 +18,7 @@ use crate::units::count;
 pub struct Del {
     #[arg(value_name = "KEY", required_unless_present = "prefix")]
     keys: Vec<OsString>,
-    /// All keys that begin so
+    /// Delete all keys that begin with this
     #[arg(long, value_name = "PREFIX", conflicts_with = "keys")]
     prefix: Option<OsString>,
     #[command(flatten)]

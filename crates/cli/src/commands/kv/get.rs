@@ -13,7 +13,7 @@ use crate::output::{self, Out, plain};
 
 #[derive(Args)]
 pub struct Get {
-    /// Several need --json: nothing says where one value ends
+    /// Keys to print; several need --json, since nothing else separates the values
     #[arg(required = true, value_name = "KEY")]
     keys: Vec<OsString>,
 }

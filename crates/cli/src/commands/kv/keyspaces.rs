@@ -47,7 +47,7 @@ impl Ls {
 
 #[derive(Args)]
 pub struct DropKeyspace {
-    /// Really
+    /// Confirm the drop
     #[arg(long)]
     yes: bool,
 }

@@ -36,13 +36,13 @@ pub struct Kv {
 /// What is the same for each of these commands.
 #[derive(Args)]
 pub struct Common {
-    /// Which keyspace
+    /// The keyspace
     #[arg(short, long, global = true, default_value = "default", value_name = "NAME")]
     keyspace: String,
-    /// Keys and values of the command line are written as `scan` shows them: \n, \t, \\, \xff
+    /// Read keys and values on the command line as `scan` prints them: \n, \t, \\, \xff
     #[arg(short, long, global = true)]
     escaped: bool,
-    /// Print JSON; what is not UTF-8 as base64
+    /// Print JSON, with base64 for bytes that are not UTF-8
     #[arg(long, global = true)]
     pub json: bool,
 }
@@ -57,19 +57,19 @@ enum Command {
     Del(del::Del),
     /// List keys with their values, in order
     Scan(scan::Scan),
-    /// Add to a number; prints the sum
+    /// Add to a number, and print the sum
     Incr(put::Incr),
-    /// Append to a value; prints its length
+    /// Append to a value, and print its length
     Append(put::Append),
-    /// Set a key if its value is what you expect; exit code 1 when it is not
+    /// Set a key if it has the expected value; exit code 1 if not
     Cas(cas::Cas),
     /// Set and delete many keys from standard input, all or nothing
     Batch(batch::Batch),
-    /// Print how many seconds a key has to live
+    /// Print the seconds until a key expires
     Ttl(ttl::Ttl),
     /// Change when a key expires
     Expire(ttl::Expire),
-    /// Print about how many keys there are
+    /// Print the approximate number of keys
     Count(count::Count),
     /// List the keyspaces
     Ls(keyspaces::Ls),

@@ -19,10 +19,10 @@ use crate::units::parse_duration;
 pub struct Put {
     #[arg(value_name = "KEY")]
     key: OsString,
-    /// - for standard input
+    /// The value; - reads standard input
     #[arg(value_name = "VALUE", allow_hyphen_values = true)]
     value: OsString,
-    /// Gone after this time: 30s, 10m, 12h, 7d; left out, never
+    /// Expire after this time: 30s, 10m, 12h, 7d [default: never]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     ttl: Option<Duration>,
     #[command(flatten)]
@@ -49,7 +49,7 @@ impl Put {
 pub struct Incr {
     #[arg(value_name = "KEY")]
     key: OsString,
-    /// May be negative
+    /// The number to add; may be negative
     #[arg(value_name = "BY", default_value_t = 1, allow_negative_numbers = true)]
     by: i64,
     #[command(flatten)]
@@ -70,7 +70,7 @@ impl Incr {
 pub struct Append {
     #[arg(value_name = "KEY")]
     key: OsString,
-    /// - for standard input
+    /// The value; - reads standard input
     #[arg(value_name = "VALUE", allow_hyphen_values = true)]
     value: OsString,
     #[command(flatten)]

@@ -17,25 +17,25 @@ const PAGE: u64 = 1000;
 
 #[derive(Args)]
 pub struct Scan {
-    /// Only keys that begin so
+    /// Only keys that begin with this
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<OsString>,
-    /// From this key on
+    /// Start at this key
     #[arg(long, value_name = "KEY")]
     start: Option<OsString>,
-    /// Up to, but not including this key
+    /// Stop before this key
     #[arg(long, value_name = "KEY")]
     stop: Option<OsString>,
-    /// Last key first
+    /// List the last key first
     #[arg(long)]
     reverse: bool,
-    /// Keys to show; left out, all
+    /// Maximum number of keys [default: all]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// Go on after the page that gave this cursor
+    /// Continue after the page that gave this cursor
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// Without the values
+    /// Omit the values
     #[arg(long)]
     keys_only: bool,
 }

@@ -44,10 +44,10 @@ impl Ttl {
 pub struct Expire {
     #[arg(value_name = "KEY")]
     key: OsString,
-    /// Gone after this time from now: 30s, 10m, 12h, 7d
+    /// Expire this long from now: 30s, 10m, 12h, 7d
     #[arg(long, value_name = "TIME", value_parser = parse_duration, required_unless_present = "never")]
     ttl: Option<Duration>,
-    /// It stays
+    /// Never expire
     #[arg(long, conflicts_with = "ttl")]
     never: bool,
     #[command(flatten)]
