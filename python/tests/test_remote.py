@@ -173,7 +173,7 @@ def test_keys_say_who_asks_and_what_they_may(tmp_path):
     nuthatch.connect(folder).close()
     admin, reader = key("all", "--scope", "admin"), key("look", "--scope", "read")
     with faces.served(folder) as url:
-        for options, named in (({}, "send `Authorization"), ({"api_key": "nuthatch_0_0"}, "holders of a key")):
+        for options, named in (({}, "send `Authorization"), ({"api_key": "nuthatch_0_0"}, "missing or invalid API key")):
             with pytest.raises(nuthatch.ForbiddenError, match=named):
                 nuthatch.connect(url, **options)
         with nuthatch.connect(url, api_key=admin) as db, nuthatch.connect(url, api_key=reader) as looking:

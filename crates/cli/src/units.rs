@@ -15,7 +15,7 @@ pub fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0 && *seconds <= 1e9);
     seconds
         .map(Duration::from_secs_f64)
-        .ok_or_else(|| format!("{text:?} is no time; write seconds above 0, for example 2 or 0.5"))
+        .ok_or_else(|| format!("{text:?} is not a duration; write seconds above 0, for example 2 or 0.5"))
 }
 
 /// `512 B`, `3.4 KiB`, `12 MiB`.

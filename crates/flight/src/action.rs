@@ -16,21 +16,25 @@ use crate::ticket::parse;
 const ACTIONS: [(&str, &str); 9] = [
     (
         "create",
-        "makes a collection, or checks the one there is: {\"collection\", \"dim\", \"metric\", \"elements\", \"vectors\", \"embedder\", \"language\"}",
+        "creates a collection, or checks the existing one: {\"collection\", \"dim\", \"metric\", \"elements\", \"vectors\", \"embedder\", \"language\"}",
     ),
     ("drop", "drops a collection with everything in it: {\"collection\"}"),
     ("delete", "deletes records: {\"collection\", and one of \"ids\", \"where\", \"prefix\"; \"durability\"}"),
     ("add_edges", "puts edges, and nodes, all or nothing: {\"graph\", \"edges\", \"nodes\", \"durability\"}"),
     (
         "traverse",
-        "what is connected to some nodes: {\"graph\", \"start\", \"direction\", \"types\", \"max_depth\", \"limit\"}",
+        "finds the nodes connected to some nodes: {\"graph\", \"start\", \"direction\", \"types\", \"max_depth\", \"limit\"}",
     ),
-    ("stats", "what a collection is and holds: {\"collection\"}; without one, everything, for administrators"),
-    ("snapshot", "keeps everything as it is now, for tickets with its name: {\"name\"}"),
-    ("release", "lets go of a snapshot: {\"name\"}"),
+    (
+        "stats",
+        "describes a collection and its contents: {\"collection\"}; without it, the whole folder \
+    (administrators)",
+    ),
+    ("snapshot", "takes a snapshot for tickets that name it: {\"name\"}"),
+    ("release", "releases a snapshot: {\"name\"}"),
     (
         "readiness",
-        "whether requests are answered, and, for {\"collection\"}, whether all its records are in the indexes",
+        "says whether the server is ready and, for {\"collection\"}, whether the indexes contain all its records",
     ),
 ];
 

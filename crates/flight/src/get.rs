@@ -137,7 +137,7 @@ async fn search<C: Caller>(
 ) -> Result<(), Status> {
     if ticket.filter.is_some() || ticket.limit.is_some() || ticket.batch_rows.is_some() {
         return Err(Status::invalid_argument(
-            "with `search`, `where` and `limit` stand inside of it, and `batch_rows` has no meaning",
+            "with `search`, put `where` and `limit` inside it, and leave `batch_rows` out",
         ));
     }
     if let Some(question) = &ticket.search {

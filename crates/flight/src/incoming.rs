@@ -60,10 +60,10 @@ impl<C: Caller> Incoming<C> {
         let message = tokio::select! {
             biased;
             () = self.caller.stopping() => {
-                return Err(Status::unavailable("the server is stopping; go on after the last batch that was acknowledged"));
+                return Err(Status::unavailable("the server is stopping; continue after the last acknowledged batch"));
             }
             message = next => message.map_err(|_| {
-                Status::deadline_exceeded(format!("nothing came for {} s; open the stream again", IDLE_MAX.as_secs()))
+                Status::deadline_exceeded(format!("the client sent nothing for {} s; open the stream again", IDLE_MAX.as_secs()))
             })?,
         };
         let message = message.map_err(|status| match status.code() {

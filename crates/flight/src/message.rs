@@ -44,7 +44,7 @@ pub fn batch_of(message: &FlightData, schema: &SchemaRef) -> Result<Option<Recor
         }
         _ => None,
     };
-    let batch = batch.ok_or_else(|| Error::invalid("a message of the stream is no record batch"))?;
+    let batch = batch.ok_or_else(|| Error::invalid("a message of the stream is not a record batch"))?;
     if let Some(compression) = batch.compression() {
         let codec = if compression.codec() == CompressionType::ZSTD { "zstd" } else { "lz4" };
         return Err(Error::invalid(format!("the batch is compressed with {codec}; send it without compression")));
@@ -75,7 +75,7 @@ pub fn batch_of(message: &FlightData, schema: &SchemaRef) -> Result<Option<Recor
 
 fn parse(message: &FlightData) -> Result<Message<'_>> {
     root_as_message(&message.data_header)
-        .map_err(|error| Error::invalid(format!("a message of the stream is no Arrow IPC message: {error}")))
+        .map_err(|error| Error::invalid(format!("a message of the stream is not an Arrow IPC message: {error}")))
 }
 
 /// Nothing of what was being read outlives a panic.

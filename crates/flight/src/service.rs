@@ -64,7 +64,7 @@ impl<C: Caller> FlightService for Service<C> {
         &self,
         _: Request<Streaming<HandshakeRequest>>,
     ) -> Result<Response<Self::HandshakeStream>, Status> {
-        Err(Status::unimplemented("there is no handshake; send `authorization: Bearer KEY` with each call"))
+        Err(Status::unimplemented("the server needs no handshake; send `authorization: Bearer KEY` with each call"))
     }
 
     async fn list_flights(&self, request: Request<Criteria>) -> Result<Response<Self::ListFlightsStream>, Status> {
@@ -79,7 +79,7 @@ impl<C: Caller> FlightService for Service<C> {
     }
 
     async fn poll_flight_info(&self, _: Request<FlightDescriptor>) -> Result<Response<PollInfo>, Status> {
-        Err(Status::unimplemented("nothing here takes so long that it is polled; use GetFlightInfo"))
+        Err(Status::unimplemented("polling is not supported; use GetFlightInfo"))
     }
 
     async fn get_schema(&self, request: Request<FlightDescriptor>) -> Result<Response<SchemaResult>, Status> {

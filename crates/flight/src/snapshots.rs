@@ -33,7 +33,7 @@ impl Snapshots {
         kept.retain(|_, snapshot| snapshot.age() < AGE_MAX && !snapshot.has_ended());
         let place = (tenant.to_string(), name.to_string());
         if kept.contains_key(&place) {
-            let message = format!("there is a snapshot {name:?} already; choose another name, or release it");
+            let message = format!("snapshot {name:?} already exists; choose another name, or release it");
             return Err(Error::new(ErrorKind::Conflict, message));
         }
         if kept.len() >= KEPT_MAX {

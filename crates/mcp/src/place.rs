@@ -41,7 +41,7 @@ pub fn meant(database: &Database, name: Option<&str>, embedder: &EmbedderChoice)
     };
     if names.len() > COLLECTIONS_MAX {
         return Err(Error::invalid(format!(
-            "there are {} collections, and {COLLECTIONS_MAX} are looked through at most; name one (`list` shows them)",
+            "there are {} collections, but one search covers at most {COLLECTIONS_MAX}; name one (`list` shows them)",
             names.len()
         )));
     }

@@ -41,7 +41,7 @@ const PLAIN: &str = "text/plain";
 /// # Errors
 /// `Invalid` for a cursor that no page gave; those of the store.
 pub fn list(database: &Database, cursor: Option<&str>) -> Result<ListResourcesResult> {
-    let no_cursor = || Error::invalid("this is no cursor of a list of resources; use the one of the page before");
+    let no_cursor = || Error::invalid("this is not a cursor of a resource list; use the one of the page before");
     let after = cursor.map(|cursor| Named::parse(cursor).ok_or_else(no_cursor)).transpose()?;
     let mut listed = Vec::new();
     for name in database.collection_names()? {
@@ -84,7 +84,7 @@ fn file_resource(collection: &str, file: FileInfo) -> Resource {
 /// # Errors
 /// `NotFound`; those of the store.
 pub fn read(database: &Database, uri: &str) -> Result<ResourceContents> {
-    let named = Named::parse(uri).ok_or_else(|| Error::not_found(format!("{uri:?} names nothing here")))?;
+    let named = Named::parse(uri).ok_or_else(|| Error::not_found(format!("no resource {uri:?}")))?;
     let collection = database.existing_collection(&named.collection)?;
     let (text, media_type) = match &named.inside {
         Inside::Nothing => (describe(&collection)?, JSON),

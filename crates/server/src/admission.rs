@@ -99,7 +99,7 @@ impl Admission {
             if counted >= PROGRESS_BYTES {
                 (counted_from, counted) = (Instant::now(), 0);
             } else if counted_from.elapsed() > self.body_timeout {
-                return Err(Problem::timed_out("the body comes too slowly"));
+                return Err(Problem::timed_out("the client sends the body too slowly"));
             }
             self.check_length(held.bytes + data.len() as u64)?;
             held.grow(data.len() as u64)?;
@@ -118,7 +118,7 @@ impl Admission {
     pub async fn next(&self, body: &mut Body) -> Result<Option<Bytes>, Problem> {
         loop {
             let Ok(frame) = timeout(self.body_timeout, body.frame()).await else {
-                return Err(Problem::timed_out("the body stopped coming"));
+                return Err(Problem::timed_out("the client stopped sending the body"));
             };
             match frame {
                 None => return Ok(None),
@@ -126,14 +126,14 @@ impl Admission {
                     Ok(data) if !data.is_empty() => return Ok(Some(data)),
                     _ => {} // trailers
                 },
-                Some(Err(error)) => return Err(Problem::invalid(format!("the body broke off: {error}"))),
+                Some(Err(error)) => return Err(Problem::invalid(format!("the body ended early: {error}"))),
             }
         }
     }
 
     fn check_length(&self, bytes: u64) -> Result<(), Problem> {
         match bytes > self.body_bytes_max {
-            true => Err(Problem::too_large(format!("a body of over {} bytes", self.body_bytes_max))),
+            true => Err(Problem::too_large(format!("the body has more than {} bytes", self.body_bytes_max))),
             false => Ok(()),
         }
     }
@@ -214,7 +214,7 @@ impl Held {
         self.bytes += bytes;
         let before = self.admission.bodies_bytes.fetch_add(bytes, Ordering::Relaxed);
         match before + bytes > self.admission.bodies_bytes_max {
-            true => Err(Problem::unavailable("the bodies of the requests under way take all the memory that they may")),
+            true => Err(Problem::unavailable("the bodies of the requests under way fill `bodies_memory`")),
             false => Ok(()),
         }
     }

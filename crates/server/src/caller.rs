@@ -183,7 +183,7 @@ impl Caller {
         }
         if !self.may(wanted) {
             let (remedy, scopes) = (format!("use a key with the scope `{wanted}`"), &self.scopes);
-            return Err(Problem::forbidden(format!("this key has the scopes {scopes}, and not `{wanted}`"), &remedy));
+            return Err(Problem::forbidden(format!("this key has the scopes {scopes}, not `{wanted}`"), &remedy));
         }
         let work = if wanted == Scope::Read { Work::Read } else { Work::Write };
         Ok(Self { work, ..self.clone() })
@@ -195,8 +195,8 @@ impl Caller {
         match self.is_operator {
             true => Ok(()),
             false => Err(Problem::forbidden(
-                "this is about the whole database, and the key is one of a tenant",
-                "ask whoever runs the server",
+                "this call concerns the whole database, but the key belongs to one tenant",
+                "ask the server's operator",
             )),
         }
     }
@@ -299,9 +299,9 @@ impl Caller {
     fn about_now(self, parts: &Parts) -> Result<Self, Problem> {
         match parts.headers.contains_key(SNAPSHOT) {
             // An answer of another moment than the one that was asked for would be wrong.
-            true => Err(Problem::invalid(format!(
-                "this address takes no header `{SNAPSHOT}`; it is about what is there now"
-            ))),
+            true => {
+                Err(Problem::invalid(format!("this endpoint takes no header `{SNAPSHOT}`; it works on current data")))
+            }
             false => Ok(self),
         }
     }
@@ -354,7 +354,7 @@ impl Caller {
 fn tenant_asked_for(headers: &HeaderMap, own: String, scopes: &Scopes) -> Result<String, Problem> {
     let Some(asked) = headers.get(TENANT) else { return Ok(own) };
     let asked = percent_decode(asked.as_bytes()).decode_utf8();
-    let asked = asked.map_err(|_| Problem::invalid(format!("the header `{TENANT}` is no percent-encoded name")))?;
+    let asked = asked.map_err(|_| Problem::invalid(format!("the header `{TENANT}` is not a percent-encoded name")))?;
     match asked == own || (own == TENANT_DEFAULT && scopes.allow(Scope::Admin)) {
         true => Ok(asked.into()),
         false => Err(Problem::forbidden(
@@ -370,7 +370,7 @@ fn tenant_asked_for(headers: &HeaderMap, own: String, scopes: &Scopes) -> Result
 /// `NotFound` without such a tenant, in the same words for every name: who has tenants is nobody else's business. Nor is one that
 /// has the name of another, which the key was made for.
 pub fn database_of(database: &Database, tenant: &str, key: Option<&Key>) -> EngineResult<Database> {
-    let none = || Error::not_found("this server has no data of the key's tenant; ask whoever made the key");
+    let none = || Error::not_found("the tenant of this key does not exist on this server; ask the server's operator");
     match tenant {
         TENANT_DEFAULT => Ok(database.clone()),
         tenant => {
@@ -398,8 +398,9 @@ fn refuse_other_sites(parts: &Parts) -> Result<(), Problem> {
     match [host, origin].into_iter().flatten().all(is_this_machine) {
         true => Ok(()),
         false => Err(Problem::forbidden(
-            "without keys, this server answers only requests that name this machine (`localhost`, `127.0.0.1`), from no other site",
-            "make a key with `nuthatch key create`, or ask for `127.0.0.1`",
+            "without keys, this server accepts only requests to this machine (`localhost`, `127.0.0.1`), and none \
+            from other sites",
+            "create a key with `nuthatch key create`, or use `127.0.0.1`",
         )),
     }
 }
@@ -412,8 +413,8 @@ pub fn refuse_other_origins(parts: &Parts) -> Result<(), Problem> {
     let origin = parts.headers.get(header::ORIGIN).map(|origin| origin.to_str().unwrap_or("?"));
     match origin.map(|origin| origin.split_once("://").map_or(origin, |(_, host)| host)) {
         Some(origin) if !is_this_machine(origin) => {
-            let detail = "this address answers no pages of other sites, and the request has an `Origin`";
-            Err(Problem::forbidden(detail, "ask from a program, or from a page of this machine"))
+            let detail = "this endpoint refuses pages of other sites, and the request has an `Origin`";
+            Err(Problem::forbidden(detail, "call it from a program, or from a page of this machine"))
         }
         _ => Ok(()),
     }

@@ -40,7 +40,7 @@ fn check_addresses(config: &Config) -> Result<()> {
         && (meets(redis, config.listen) || meets(config.listen, redis));
     match is_taken {
         true => Err(Error::invalid(format!(
-            "redis is {redis}, where listen ({}) is already; give one of them another port",
+            "redis is {redis}, which listen ({}) already uses; give one of them another port",
             config.listen
         ))),
         false => Ok(()),
@@ -52,19 +52,19 @@ fn check_safety(config: &Config, folder: &Path) -> Result<()> {
     let keys = KeyFile::of(folder).read()?;
     let has_keys = keys.as_ref().is_some_and(|keys| !keys.is_empty());
     if config.auth == Auth::Keys && !has_keys {
-        return Err(Error::invalid("auth is `keys`, and there is none; make one with `nuthatch key create`"));
+        return Err(Error::invalid("auth is `keys`, but no key exists; create one with `nuthatch key create`"));
     }
     let Some(address) = config.open_address() else { return Ok(()) };
     if config.auth == Auth::None || !has_keys {
         return Err(Error::invalid(format!(
-            "{address} can be reached from other machines, and nothing says who may ask: make a key with `nuthatch key create`, \
+            "{address} can be reached from other machines, but no key exists: create one with `nuthatch key create`, \
              or listen on 127.0.0.1"
         )));
     }
     if config.tls.is_none() && !config.allow_plaintext {
         return Err(Error::invalid(format!(
-            "{address} can be reached from other machines, and whoever is between could read keys and data: set tls_cert and \
-             tls_key, or allow_plaintext when something in front of the server does TLS"
+            "{address} can be reached from other machines without TLS, which exposes keys and data: set tls_cert and \
+            tls_key, or allow_plaintext if a proxy in front of the server does TLS"
         )));
     }
     Ok(())

@@ -196,7 +196,7 @@ impl Counted {
         }
         let wait = self.shared.config.body_timeout;
         let stall = self.stall.get_or_insert_with(|| Box::pin(sleep(wait)));
-        stall.as_mut().poll(context).map(|()| Problem::timed_out("a message stopped coming").into())
+        stall.as_mut().poll(context).map(|()| Problem::timed_out("the client stopped sending a message").into())
     }
 }
 

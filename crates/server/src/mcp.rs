@@ -89,9 +89,10 @@ fn has_json(headers: &HeaderMap) -> bool {
 fn no_message(body: &[u8]) -> Response {
     let given: Value = serde_json::from_slice(body).unwrap_or_default();
     let message = match given {
-        Value::Array(_) => "batches are not answered; send each message in a request of its own",
+        Value::Array(_) => "batches are not supported; send each message in its own request",
         _ => {
-            "no message of JSON-RPC 2.0; give \"jsonrpc\": \"2.0\" and a \"method\", with an \"id\" where an answer is wanted"
+            "not a JSON-RPC 2.0 message; give \"jsonrpc\": \"2.0\" and a \"method\", with an \"id\" if you want an \
+            answer"
         }
     };
     let id = given.get("id").filter(|id| id.is_string() || id.is_number());

@@ -60,8 +60,8 @@ fn unknown(request: &Request) -> Option<Problem> {
     };
     let (name, _) = given.into_iter().find(|(name, _)| !taken.contains(name))?;
     let takes = match taken.as_slice() {
-        [] => "this address takes none".to_string(),
-        taken => format!("this address takes {}", taken.join(", ")),
+        [] => "this endpoint takes none".to_string(),
+        taken => format!("this endpoint takes {}", taken.join(", ")),
     };
     Some(Problem::invalid(format!("unknown parameter {name:?}; {takes}")))
 }

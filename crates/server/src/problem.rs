@@ -56,7 +56,7 @@ impl Problem {
     }
 
     pub fn unauthenticated() -> Self {
-        let detail = "this server answers holders of a key, and the request has none that holds";
+        let detail = "missing or invalid API key";
         Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", detail, "send `Authorization: Bearer KEY`")
     }
 
@@ -78,23 +78,23 @@ impl Problem {
     }
 
     pub fn wrong_media_type(wanted: &str) -> Self {
-        let detail = format!("the body must be {wanted}, and the request must say so");
+        let detail = format!("the body must be {wanted}, and `Content-Type` must say so");
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid", detail, &format!("send `Content-Type: {wanted}`"))
     }
 
     pub fn compressed() -> Self {
-        let detail = "the body is compressed (`Content-Encoding`), and this server takes bodies as they are";
+        let detail = "the body is compressed (`Content-Encoding`), but this server accepts only uncompressed bodies";
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid", detail, "send it uncompressed, without that header")
     }
 
     pub fn wrong_method() -> Self {
-        let detail = "this address has no such method";
+        let detail = "this endpoint does not support the method";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "invalid", detail, "use one of those in the header `Allow`")
     }
 
     pub fn no_such_address() -> Self {
-        let detail = "there is nothing at this address";
-        Self::new(StatusCode::NOT_FOUND, "not_found", detail, "see /openapi.json for all addresses")
+        let detail = "no such endpoint";
+        Self::new(StatusCode::NOT_FOUND, "not_found", detail, "see /openapi.json for all endpoints")
     }
 
     pub fn timed_out(detail: impl Into<String>) -> Self {
@@ -122,7 +122,7 @@ impl Problem {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         let (status, remedy) = match &error.kind {
-            ErrorKind::Conflict => (StatusCode::CONFLICT, "read again what is there, then try again"),
+            ErrorKind::Conflict => (StatusCode::CONFLICT, "read the current state, then try again"),
             ErrorKind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "try again later"),
             ErrorKind::Invalid => (StatusCode::BAD_REQUEST, "fix the request; nothing was changed"),
             ErrorKind::NotFound => (StatusCode::NOT_FOUND, "check the name, or create it first"),
@@ -134,7 +134,8 @@ impl From<Error> for Problem {
             // Of a tenant's limit, a full disk, or too much at a time: the message says which.
             ErrorKind::Exhausted => (
                 StatusCode::INSUFFICIENT_STORAGE,
-                "send less at a time, or delete something; where the disk or a tenant's limit is full, whoever runs the server can make room",
+                "send less at a time, or delete something; if the disk or a tenant's limit is full, the server's \
+                operator can make room",
             ),
             ErrorKind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "see the server's log"),
         };

@@ -59,7 +59,7 @@ impl KeyGate {
     /// `key`: none where nobody needs one.
     fn grant(&self, from: SocketAddr, user: &str, key: Option<Arc<Key>>) -> Result<Grant, Refused> {
         let refused = |error: Error| {
-            error!(kind = error.kind.name(), "a Redis client cannot be let in: {error}");
+            error!(kind = error.kind.name(), "cannot authenticate a Redis client: {error}");
             Refused::Wrong
         };
         let (tenant, scopes) = match &key {

@@ -157,7 +157,7 @@ impl Server {
         let closed = blocking(close).await;
         match &closed {
             Ok(()) => info!(all_ended, "stopped; everything is written"),
-            Err(error) => error!(kind = error.kind.name(), "the data folder was not closed in good order: {error}"),
+            Err(error) => error!(kind = error.kind.name(), "the data folder was not closed cleanly: {error}"),
         }
         closed
     }
@@ -220,13 +220,13 @@ async fn blocking<T: Send + 'static>(call: impl FnOnce() -> Result<T> + Send + '
 async fn renew_with(mut renew: mpsc::Receiver<()>, tls: Option<Arc<Tls>>) {
     while renew.recv().await.is_some() {
         let Some(tls) = tls.clone() else {
-            info!("told to read the files of TLS again; this server speaks none");
+            info!("SIGHUP asks to read the TLS files again, but this server has none");
             continue;
         };
         match blocking(move || tls.renew()).await {
-            Ok(()) => info!("the files of TLS were read again; new connections have them"),
+            Ok(()) => info!("read the TLS files again; new connections use them"),
             Err(error) => {
-                error!(kind = error.kind.name(), "the files of TLS cannot be used, and those from before are: {error}");
+                error!(kind = error.kind.name(), "cannot use the TLS files, so the previous ones stay in use: {error}");
             }
         }
     }

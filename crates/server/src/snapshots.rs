@@ -156,7 +156,7 @@ impl Snapshots {
         match all.values().filter(is_open).count() < self.most {
             true => Ok(all),
             false => Err(Problem::too_much_open(
-                format!("{} snapshots and transactions of this tenant are open, as many as it may have", self.most),
+                format!("this tenant has {} snapshots and transactions open, its limit", self.most),
                 "end some (GET /v1/snapshots lists them), or raise `snapshots_max`",
             )),
         }
@@ -175,8 +175,8 @@ impl Snapshots {
     /// In the same words for one that has ended, one that is another's, and one that never was.
     fn gone(&self) -> Error {
         let why = format!(
-            "this key has no snapshot of the id in `{SNAPSHOT}` or the address: it was ended, is older than {} s, or the server was \
-             started anew; take another one",
+            "this key has no snapshot with the id in `{SNAPSHOT}` or the path: it was ended, is older than {} s, or \
+            the server was restarted; take another one",
             self.age_max.as_secs_f64()
         );
         Error::new(ErrorKind::Conflict, why)

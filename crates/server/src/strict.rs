@@ -219,7 +219,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Choice<V> {
         let chosen = visitor.visit_enum(Chosen { values: &mut values, names })?;
         match values.next_key::<String>()? {
             None => Ok(chosen),
-            Some(more) => Err(Error::custom(format!("give one of {}; `{more}` is a second", listed(names)))),
+            Some(more) => Err(Error::custom(format!("give only one of {}; `{more}` is a second one", listed(names)))),
         }
     }
 }

@@ -128,7 +128,7 @@ fn a_batch_from_standard_input_is_written_whole_or_not_at_all() {
         (r#"{"key": "a", "value": "1", "delete": true}"#, "give either"),
         (r#"{"key": "a", "key_base64": "AA==", "value": "1"}"#, "give one of them"),
         (r#"{"key_base64": "?", "value": "1"}"#, "not base64"),
-        (r#"{"key": "a", "value": "1", "ttl": "soon"}"#, "is no time"),
+        (r#"{"key": "a", "value": "1", "ttl": "soon"}"#, "is not a duration"),
         (r#"{"key": "a", "valeu": "1"}"#, "valeu"),
         (r#"{"key": "", "value": "1"}"#, "empty key"),
         ("a=1", "line 6"),

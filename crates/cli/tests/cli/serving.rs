@@ -232,7 +232,7 @@ fn a_hangup_reads_the_files_of_tls_again_and_ends_nothing() {
     }
     let mut served = serve(&place, &["--tls-cert", "server.pem", "--tls-key", "server.key"]);
     served.hang_up();
-    assert!(served.next_line_of("TLS").contains("were read again"));
+    assert!(served.next_line_of("TLS").contains("read the TLS files again"));
     place.write("server.key", "no key");
     served.hang_up();
     let said = served.next_line_of("TLS");

@@ -44,7 +44,7 @@ impl JsonColumns {
                 refused(
                     row,
                     name,
-                    &format!("{error}; the column's metadata says that it is JSON, write JSON or remove it"),
+                    &format!("{error}; the column's metadata says that it is JSON: write JSON, or remove the metadata"),
                 )
             })?;
             if map.insert(name.clone(), value).is_some() {
@@ -62,7 +62,7 @@ impl JsonColumns {
 /// A field of the payload that two columns of a row have.
 pub fn twice(row: usize, name: &str) -> Error {
     Error::invalid(format!(
-        "row {row} of the batch has {name:?} in column \"payload\" and in one of its own; leave one out"
+        "row {row} of the batch has {name:?} in column \"payload\" and in its own column; leave one out"
     ))
 }
 

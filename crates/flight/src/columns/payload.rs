@@ -94,7 +94,8 @@ pub fn value(name: &str, column: &ArrayRef, row: usize, room: &mut usize) -> Res
                 nanos if nanos % NANOS_PER_MICRO == 0 => nanos / NANOS_PER_MICRO,
                 nanos => {
                     return Err(Error::invalid(format!(
-                        "column {name:?}: row {row} of the batch is at {nanos} ns, and datetimes are whole microseconds; round the \
+                        "column {name:?}: row {row} of the batch has {nanos} ns, but datetimes are whole \
+                        microseconds; round the \
                          column to timestamp[us], or store the nanoseconds as a whole number"
                     )));
                 }
@@ -111,7 +112,7 @@ pub fn value(name: &str, column: &ArrayRef, row: usize, room: &mut usize) -> Res
                 .map(|(field, column)| Ok(value(name, column, row, room)?.map(|value| (field.name().clone(), value))));
             Value::Map(values.filter_map(Result::transpose).collect::<Result<_>>()?)
         }
-        other => return Err(Error::invalid(format!("column {name:?} is {other}, which no payload holds"))),
+        other => return Err(Error::invalid(format!("column {name:?} is {other}, which a payload cannot hold"))),
     }))
 }
 

@@ -52,7 +52,7 @@ impl Layout {
             }
             if mark::lacks_datetimes(field) && !schema.fields().iter().any(|other| other.name() == DATETIMES) {
                 return Err(Error::invalid(format!(
-                    "column {name:?} was read without {DATETIMES:?}, and its datetimes would become texts; read {DATETIMES:?} as \
+                    "column {name:?} was read without {DATETIMES:?}, so its datetimes would become texts; read {DATETIMES:?} as \
                      well, or remove the metadata of the column's field"
                 )));
             }
@@ -72,8 +72,8 @@ impl Layout {
                 DATETIMES if marked == Some(Mark::Datetimes) || has_payload => {
                     if !json::is_paths(kind) {
                         return Err(Error::invalid(format!(
-                            "column {name:?} is {kind}; beside \"payload\" it is lists of strings, which name the payload's datetimes; \
-                             call a payload's field {OF_PAYLOAD}{name}"
+                            "column {name:?} is {kind}; with \"payload\" it must be lists of strings that name the \
+                            payload's datetimes; to write a payload field, call it {OF_PAYLOAD}{name}"
                         )));
                     }
                     layout.json.datetimes = Some(at);

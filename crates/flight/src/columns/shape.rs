@@ -148,12 +148,12 @@ fn part(info: &CollectionInfo, name: &str, special: &[&str]) -> Result<Part> {
     let of_payload = name.strip_prefix(OF_PAYLOAD).unwrap_or(name);
     match info.fields.iter().find(|(field, _)| field == of_payload) {
         Some((field, _)) if name == CODE => Err(Error::invalid(format!(
-            "column \"code\" is only written; the field of the payload is column \"{OF_PAYLOAD}{field}\""
+            "column \"code\" is write-only; the payload field of that name is column \"{OF_PAYLOAD}{field}\""
         ))),
         Some((field, _)) if field.contains('.') => {
             let outer = field.split('.').next().unwrap_or(field);
             Err(Error::invalid(format!(
-                "{field:?} is inside of {outer:?}, and columns are whole fields; read {outer:?}, which is JSON"
+                "{field:?} is inside {outer:?}, but columns are whole fields; read {outer:?}, which is JSON"
             )))
         }
         Some((field, kinds)) => {

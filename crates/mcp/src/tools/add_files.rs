@@ -90,7 +90,7 @@ fn allowed(path: &str, folders: &[PathBuf]) -> EngineResult<PathBuf> {
     match folders.iter().find(is_below) {
         Some(_) => Ok(real),
         None => Err(Error::invalid(format!(
-            "{} may not be read: only files in {} may; the user can allow others with `nuthatch mcp --files FOLDER`",
+            "{} is not allowed: only files in {} may be read; the user can allow others with `nuthatch mcp --files FOLDER`",
             real.display(),
             folders.iter().map(|folder: &PathBuf| Path::display(folder).to_string()).collect::<Vec<_>>().join(", ")
         ))),

@@ -115,9 +115,7 @@ impl Answer for Forgotten {
     fn text(&self) -> String {
         let Self { collection, records, files, dry_run } = self;
         if (*records, *files) == (0, 0) {
-            return format!(
-                "Collection {collection} has nothing of that (`list` shows what it has): nothing to forget."
-            );
+            return format!("Collection {collection} has no match (`list` shows what it has): nothing to forget.");
         }
         let verb = if *dry_run { "Would forget" } else { "Forgot" };
         format!("{verb} {records} records, {files} whole files among them, of collection {collection}.")

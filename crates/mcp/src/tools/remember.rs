@@ -101,12 +101,12 @@ impl Remembering {
         }
         if let Some(field) = FIELDS_OF_PASSAGES.iter().find(|field| self.fields.contains_key(**field)) {
             return Err(Error::invalid(format!(
-                "the field {field:?} is one of passages of files, which `add_files` alone writes; name it otherwise, for example \"source\""
+                "the field {field:?} is reserved for passages of files; use another name, for example \"source\""
             )));
         }
         if self.fields.contains_key(REMEMBERED) {
             return Err(Error::invalid(format!(
-                "the field {REMEMBERED:?} is the time at which a note is stored, which is set for you; name yours otherwise"
+                "the field {REMEMBERED:?} is set for you to the time at which the note is stored; use another name"
             )));
         }
         if let Some((path, number)) = self.id.as_deref().and_then(of_passage) {

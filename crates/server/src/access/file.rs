@@ -58,12 +58,12 @@ impl KeyFile {
         };
         let damaged = |why: String| {
             let remedy = "restore it, or remove it and make new keys";
-            Error::corrupt(&path, format!("{} is not a file of keys: {why}; {remedy}", path.display()))
+            Error::corrupt(&path, format!("{} is not a key file: {why}; {remedy}", path.display()))
         };
         let stored: Stored = serde_json::from_slice(&body).map_err(|error| damaged(error.to_string()))?;
         match stored.version {
             VERSION..=VERSION_WITH_TENANTS => match stored.keys.iter().find(|key| !key.is_whole()) {
-                Some(key) => Err(damaged(format!("key {} has not one secret", key.id))),
+                Some(key) => Err(damaged(format!("key {} must have exactly one secret", key.id))),
                 None => Ok(Some(stored.keys)),
             },
             other => {
@@ -94,7 +94,7 @@ impl KeyFile {
             let is_user = |other: &&Key| other.argon2id.is_some() && other.holds(now) && other.name == key.name;
             if let Some(other) = keys.iter().find(is_user) {
                 let message = format!(
-                    "key {} is the user {:?} already; set another password with `nuthatch key password {}`",
+                    "key {} already has the user name {:?}; set another password with `nuthatch key password {}`",
                     other.id, other.name, other.id
                 );
                 return Err(Error::invalid(message));

@@ -172,7 +172,7 @@ pub(super) fn digest(token: &str) -> [u8; 32] {
 /// `Internal` when the system gives none.
 pub fn random<const BYTES: usize>() -> Result<[u8; BYTES]> {
     let mut random = [0; BYTES];
-    getrandom::fill(&mut random).map_err(|error| Error::internal(format!("no random bytes: {error}")))?;
+    getrandom::fill(&mut random).map_err(|error| Error::internal(format!("cannot get random bytes: {error}")))?;
     Ok(random)
 }
 

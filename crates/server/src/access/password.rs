@@ -58,7 +58,7 @@ struct Attempts {
 pub fn hash(password: &[u8]) -> Result<String> {
     if !PASSWORD_BYTES.contains(&password.len()) {
         let (least, most) = (PASSWORD_BYTES.start(), PASSWORD_BYTES.end());
-        return Err(Error::invalid(format!("a password of {} bytes; take {least} to {most}", password.len())));
+        return Err(Error::invalid(format!("the password has {} bytes; use {least} to {most}", password.len())));
     }
     let hash = Argon2::default().hash_password(password);
     hash.map(|hash| hash.to_string()).map_err(|error| Error::internal(format!("hashing a password: {error}")))

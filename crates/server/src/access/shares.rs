@@ -101,7 +101,7 @@ impl Shares {
         }
         let waiting: usize = lane.waiting.iter().map(VecDeque::len).sum();
         if waiting >= self.waiting_max {
-            return Err(Problem::unavailable(format!("{waiting} requests of this tenant wait already")));
+            return Err(Problem::unavailable(format!("{waiting} requests of this tenant are waiting already")));
         }
         let (send, receive) = oneshot::channel();
         lane.waiting[work as usize].push_back(send);

@@ -49,7 +49,7 @@ impl State {
         if let Some(most) = limits.concurrent_requests
             && self.under_way >= most
         {
-            return Err(Problem::too_many(format!("{most} requests of this tenant are under way, which is its limit")));
+            return Err(Problem::too_many(format!("this tenant has {most} requests under way, its limit")));
         }
         if let Some(rate) = limits.requests_per_second {
             let most = rate as f64;

@@ -30,7 +30,7 @@ pub fn get(collection: &Records, ids: &[String], vectors: bool) -> Result<Vec<Op
         if bytes > ANSWER_BYTES {
             return Err(Error::new(
                 ErrorKind::Exhausted,
-                format!("these {} records come to over {ANSWER_BYTES} bytes; ask for fewer at a time", ids.len()),
+                format!("these {} records have more than {ANSWER_BYTES} bytes; ask for fewer at a time", ids.len()),
             ));
         }
         records.extend(found);
@@ -45,7 +45,7 @@ pub fn get(collection: &Records, ids: &[String], vectors: bool) -> Result<Vec<Op
 pub fn scan(collection: &Records, scan: Scan) -> Result<Page> {
     let limit = scan.limit;
     if !(1..=PAGE_MAX).contains(&limit) {
-        return Err(Error::invalid(format!("a page of {limit} records; ask for 1 to {PAGE_MAX}")));
+        return Err(Error::invalid(format!("limit is {limit}; ask for 1 to {PAGE_MAX} records")));
     }
     let mut page = collection.scan(&Scan { limit: limit.min(AT_ONCE), ..scan.clone() })?;
     let mut bytes: usize = page.records.iter().map(size).sum();

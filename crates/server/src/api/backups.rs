@@ -131,7 +131,7 @@ fn yes() -> bool {
 fn place(caller: &Caller) -> Result<PathBuf, Problem> {
     let place = caller.shared.config.backup_dir.clone();
     place.ok_or_else(|| {
-        let none = "this server has no place for backups; whoever runs it names one with `backup_dir`";
+        let none = "this server has no folder for backups; its operator must set `backup_dir`";
         Error::new(ErrorKind::Unavailable, none).into()
     })
 }

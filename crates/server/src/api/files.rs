@@ -241,7 +241,7 @@ fn outcome(report: &AddReport) -> &'static str {
 pub fn refuse_empty(path: &str) -> EngineResult<()> {
     match path.is_empty() {
         true => Err(Error::invalid(
-            "an empty path, which means every file; name a file or a folder, or drop the collection to remove everything",
+            "the path is empty and would remove every file; name a file or a folder, or drop the collection",
         )),
         false => Ok(()),
     }

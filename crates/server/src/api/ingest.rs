@@ -87,9 +87,8 @@ impl Failed {
     fn after(stored: Stored, problem: Problem) -> Self {
         let lines = stored.lines;
         let problem = match problem.kind.as_str() {
-            "invalid" => problem.with_remedy(format!(
-                "the first {lines} lines are stored; fix this one, and send what comes after them"
-            )),
+            "invalid" => problem
+                .with_remedy(format!("the first {lines} lines are stored; fix the next one, and continue from there")),
             _ => problem,
         };
         Self { stored, problem }

@@ -341,7 +341,7 @@ async fn delete(
     let beginning = match value {
         Delete::Prefix(prefix) if prefix.is_empty() => {
             return Err(Problem::invalid(
-                "an empty prefix, which every key begins with; to delete all keys, send {\"all\": true}, or drop the keyspace",
+                "the prefix is empty and would match every key; to delete all keys, send {\"all\": true}, or drop the keyspace",
             ));
         }
         Delete::All(false) => {

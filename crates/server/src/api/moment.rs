@@ -154,7 +154,7 @@ impl Moment {
         match self {
             _ if with.is_empty() => read(&self.graph(database, graph)?),
             Self::Now => Err(Error::invalid(format!(
-                "`with` is what a transaction is going to write; name its snapshot in the header `{SNAPSHOT}`"
+                "`with` holds the writes of a transaction; name its snapshot in the header `{SNAPSHOT}`"
             ))),
             Self::Then(snapshot) => {
                 let draft = Transaction::draft_on(snapshot.clone());
@@ -162,7 +162,7 @@ impl Moment {
                     if writes.graph != graph {
                         let other = writes.graph;
                         return Err(Error::invalid(format!(
-                            "graph {graph:?} is read `with` writes to graph {other:?}"
+                            "the read is of graph {graph:?}, but its `with` writes to graph {other:?}"
                         )));
                     }
                     writes.write(&draft)?;

@@ -337,7 +337,9 @@ async fn search_many(
 ) -> Result<Response, Problem> {
     let number = value.searches.len();
     if number > SEARCHES_MAX {
-        return Err(Problem::invalid(format!("{number} searches; ask {SEARCHES_MAX} at a time")));
+        return Err(Problem::invalid(format!(
+            "the request has {number} searches; send at most {SEARCHES_MAX} at a time"
+        )));
     }
     let (longest, cancel) = limits(&caller);
     let limit = time_limit(value.timeout_ms)?;

@@ -45,7 +45,7 @@ impl Book {
         }
         self.write(&mut self.unwritten.lock()).map_err(|error| {
             let message =
-                format!("the audit log cannot be written, so nothing is administered until it can: {}", error.message);
+                format!("the audit log cannot be written, so administrative actions are refused: {}", error.message);
             Error::new(ErrorKind::Unavailable, message)
         })
     }

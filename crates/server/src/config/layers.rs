@@ -78,7 +78,7 @@ impl Layers {
             let refuse = |why: String| Error::invalid(format!("{}:{line}: {why}", path.display()));
             let setting = Setting::of(&key).ok_or_else(|| {
                 let known: Vec<&str> = SETTINGS.iter().map(|setting| setting.key).collect();
-                refuse(format!("unknown key {key:?}; there are: {}", known.join(", ")))
+                refuse(format!("unknown key {key:?}; valid keys: {}", known.join(", ")))
             })?;
             let text = match value.into_inner() {
                 Value::String(text) => text,

@@ -126,7 +126,8 @@ impl Config {
             exclusive: read("exclusive").parse(parse_boolean)?,
             log_format: read("log_format").among(&[("text", LogFormat::Text), ("json", LogFormat::Json)])?,
             log_level: read("log_level").parse(|text| {
-                text.parse().map_err(|_| format!("{text:?} is no level; write error, warn, info, debug, trace or off"))
+                text.parse()
+                    .map_err(|_| format!("{text:?} is not a level; write error, warn, info, debug, trace or off"))
             })?,
             workers: read("workers").parse(up_to(WORKERS_MAX))?,
             requests_max: read("requests_max").parse(up_to(COUNT_MAX))?,
@@ -205,13 +206,13 @@ impl Read {
 
 fn address(text: &str) -> Result<SocketAddr, String> {
     let found = text.to_socket_addrs().ok().and_then(|mut found| found.next());
-    found.ok_or_else(|| format!("{text:?} is no address; write host and port, for example 127.0.0.1:7700"))
+    found.ok_or_else(|| format!("{text:?} is not an address; write host and port, for example 127.0.0.1:7700"))
 }
 
 fn erasure_grace(text: &str) -> Result<Duration, String> {
     match parse_duration(text)? {
         grace if grace <= ERASURE_GRACE_MAX => Ok(grace),
-        _ => Err(format!("{text:?}; write at most {} s: whoever erases waits for it", ERASURE_GRACE_MAX.as_secs())),
+        _ => Err(format!("{text:?}; write at most {} s, because erasures wait that long", ERASURE_GRACE_MAX.as_secs())),
     }
 }
 

@@ -48,7 +48,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         .filter(|ns| (1..=DURATION_NS_MAX).contains(ns))
         .and_then(|ns| u64::try_from(ns).ok())
         .map(Duration::from_nanos)
-        .ok_or_else(|| format!("{text:?} is no time; write for example 30s, 10m, 12h or 7d"))
+        .ok_or_else(|| format!("{text:?} is not a duration; write for example 30s, 10m, 12h or 7d"))
 }
 
 /// So many units, exactly: what is written out in milliseconds is the same time when it is read again.

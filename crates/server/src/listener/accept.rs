@@ -73,7 +73,7 @@ pub async fn serve(
         };
         // Answers are small: none waits for the next.
         if let Err(error) = stream.set_nodelay(true) {
-            debug!(%error, "a connection went before it began");
+            debug!(%error, "a connection closed before it began");
             continue;
         }
         let counted = shared.metrics.connected();
@@ -99,7 +99,7 @@ pub async fn serve(
     info!(connections = connections.len(), "stopping: no more connections, waiting for requests under way");
     let all_ended = timeout(config.shutdown_timeout, graceful.shutdown()).await.is_ok();
     if !all_ended {
-        warn!("some requests did not end in time; their connections are cut");
+        warn!("some requests did not end in time; closing their connections");
     }
     connections.shutdown().await;
     all_ended

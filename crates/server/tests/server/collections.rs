@@ -228,7 +228,7 @@ fn an_empty_path_removes_no_files() {
         client.post("/v1/batches", remove),
     ] {
         let said = refused.fails(400, "invalid");
-        assert!(said.contains("an empty path") && said.contains("drop the collection"), "{said}");
+        assert!(said.contains("the path is empty") && said.contains("drop the collection"), "{said}");
     }
     client.post("/v1/collections/notes/erase", json!({"prefix": ""})).fails(400, "invalid");
     assert_eq!(client.get("/v1/collections/notes/files").is(200)["files"].as_array().unwrap().len(), 1);

@@ -128,7 +128,7 @@ fn a_parameter_that_an_address_does_not_have_is_refused_before_anything_is_done(
     assert_eq!(head.status, 400);
     // What destroys everything where it was meant to destroy some.
     let said = client.delete("/v1/collections/c?where=year%3C2020").fails(400, "invalid");
-    assert!(said.contains("\"where\"; this address takes none"), "{said}");
+    assert!(said.contains("\"where\"; this endpoint takes none"), "{said}");
     client.delete("/v1/keyspaces/k?prefix=a").fails(400, "invalid");
     client.delete("/v1/tenants/amber?dry_run=true").fails(400, "invalid");
     client.post("/v1/reclaim?dry_run=1", json!({})).fails(400, "invalid");

@@ -338,12 +338,12 @@ fn json_that_is_no_message_is_an_invalid_request_of_the_protocol() {
     let client = place.client();
     let ping = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
     for (body, id, said) in [
-        (json!({}), Value::Null, "no message of JSON-RPC 2.0"),
-        (json!({"jsonrpc": "1.0", "id": 7, "method": "ping"}), json!(7), "no message of JSON-RPC 2.0"),
-        (json!({"jsonrpc": "2.0", "id": [1], "method": 1}), Value::Null, "no message of JSON-RPC 2.0"),
-        (json!(3), Value::Null, "no message of JSON-RPC 2.0"),
-        (json!([ping(1), ping(2)]), Value::Null, "send each message in a request of its own"),
-        (json!([]), Value::Null, "send each message in a request of its own"),
+        (json!({}), Value::Null, "not a JSON-RPC 2.0 message"),
+        (json!({"jsonrpc": "1.0", "id": 7, "method": "ping"}), json!(7), "not a JSON-RPC 2.0 message"),
+        (json!({"jsonrpc": "2.0", "id": [1], "method": 1}), Value::Null, "not a JSON-RPC 2.0 message"),
+        (json!(3), Value::Null, "not a JSON-RPC 2.0 message"),
+        (json!([ping(1), ping(2)]), Value::Null, "send each message in its own request"),
+        (json!([]), Value::Null, "send each message in its own request"),
     ] {
         for revision in ["2025-03-26", "2025-11-25"] {
             let headers = [HEADERS[0], HEADERS[1], ("mcp-protocol-version", revision)];
