@@ -95,7 +95,7 @@ def test_leaving_the_with_block_closes_even_after_an_error(folder):
         ("", nuthatch.InvalidError, "names no folder"),
         (5, nuthatch.InvalidError, "of type int"),
         (b"bytes", nuthatch.InvalidError, "names no folder"),
-        ("ftp://example.org", nuthatch.InvalidError, "is an address"),
+        ("ftp://example.org", nuthatch.InvalidError, "is not a server address"),
     ],
 )
 def test_what_is_no_path_is_refused(path, error, named):

@@ -145,7 +145,7 @@ def test_a_servers_key_is_written_down_as_where_it_comes_from_and_never_as_it_is
     [
         ({"path": "http://127.0.0.1:1", "api_key": "nuthatch_SECRET"}, "api_key is a str; give Secret"),
         ({"path": "http://127.0.0.1:1", "options": {"api_key": "nuthatch_SECRET"}}, "give the key as api_key="),
-        ({"path": "./memory", "api_key": Secret.from_token("k")}, "api_key is for a server"),
+        ({"path": "./memory", "api_key": Secret.from_token("k")}, "api_key needs the address of a server"),
     ],
 )
 def test_a_key_that_cannot_be_used_or_would_be_written_down_is_refused(arguments, said):

@@ -1,6 +1,8 @@
-"""The same API to be awaited. Calls run in threads; the engine lets the interpreter go while it works.
+"""The same API for asyncio. Calls run in threads, and the engine releases the interpreter lock
+while it works.
 
-Every method has the name, the arguments and the answer of its counterpart in ``Database`` and ``Collection``.
+Every method has the name, the arguments and the result of its counterpart in ``Database`` and
+``Collection``.
 """
 
 from __future__ import annotations
@@ -87,7 +89,7 @@ def connect_async(
 
 
 class Connecting:
-    """What ``connect_async`` gives: to be awaited, or entered with ``async with``."""
+    """The result of ``connect_async``: await it, or enter it with ``async with``."""
 
     __slots__ = ("_database", "_open")
 
@@ -224,7 +226,9 @@ class AsyncDatabase(AsyncTenants):
         overlap_chars: int | None = None,
         durability: Durability | None = None,
     ) -> AddReport:
-        """As ``Database.add``. ``on_progress`` is called in the event loop; cancelling the task stops after a batch."""
+        """As ``Database.add``. The event loop calls ``on_progress``; cancelling the task stops
+        after a batch.
+        """
         import asyncio
 
         loop = asyncio.get_running_loop()

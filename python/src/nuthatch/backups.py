@@ -29,7 +29,7 @@ from .errors import InvalidError
 
 
 class BackupProgress(NamedTuple):
-    """Where a backup, a check or a restore stands."""
+    """The progress of a backup, a check or a restore."""
 
     #: 0 where it is not known before (a check).
     files_total: int
@@ -72,7 +72,7 @@ class Backup:
 
 @dataclass(frozen=True, slots=True)
 class BackupReport:
-    """What a backup did."""
+    """The result of a backup."""
 
     backup: Backup
     files: int
@@ -87,7 +87,7 @@ class BackupReport:
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """What was restored."""
+    """The result of a restore."""
 
     backup: Backup
     folder: Path
@@ -99,7 +99,7 @@ class RestoreReport:
 
 
 class DamagedObject(NamedTuple):
-    """Something in a place for backups that is missing or not what was stored."""
+    """An object of a backup folder that is missing or damaged."""
 
     path: Path
     what: str
@@ -109,7 +109,7 @@ class DamagedObject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BackupCheck:
-    """What a check found."""
+    """The result of a check."""
 
     backups: int
     objects: int
@@ -118,12 +118,12 @@ class BackupCheck:
 
     @property
     def is_well(self) -> bool:
-        """True when every byte is what was stored."""
+        """True when every byte is intact."""
         return not self.damage
 
 
 class BackupsDeleted(NamedTuple):
-    """What was deleted."""
+    """The result of deleting backups."""
 
     backups: builtins.list[str]
     objects: int
@@ -131,7 +131,7 @@ class BackupsDeleted(NamedTuple):
 
 
 def list(place: StrPath) -> builtins.list[Backup]:
-    """All backups in a place, oldest first."""
+    """Lists all backups in a folder, oldest first."""
     return [backup(parts) for parts in _core.list_backups(folder("place", place))]
 
 
@@ -141,14 +141,19 @@ def verify(
     *,
     on_progress: Callable[[BackupProgress], object] | None = None,
 ) -> BackupCheck:
-    """Reads every object of these backups (all, when none is named) and compares it with its name."""
+    """Reads every object of these backups (of all, when none is named) and compares it with its
+    hash.
+    """
     asked = arguments.ids(ids)
     backups, objects, read, damage = _core.verify_backups(folder("place", place), asked, telling(on_progress))
     return BackupCheck(backups, objects, read, [DamagedObject(Path(path), what, files) for path, what, files in damage])
 
 
 def delete(place: StrPath, ids: str | Iterable[str] = (), *, keep: int | None = None) -> BackupsDeleted:
-    """Deletes backups, and what only they had: those named, or with ``keep`` all but so many of the newest of each data folder."""
+    """Deletes backups and the objects that only they need.
+
+    Give their ids, or ``keep`` to delete all but the newest ones of each data folder.
+    """
     asked = arguments.ids(ids)
     if bool(asked) == (keep is not None):
         raise InvalidError("delete got neither or both of ids and keep; give one of them")
@@ -165,12 +170,15 @@ def restore(
     indexes: bool = True,
     on_progress: Callable[[BackupProgress], object] | None = None,
 ) -> RestoreReport:
-    """Makes a data folder of a backup in ``source``: the newest, or the one named. ``target`` is new or empty, and appears only
-    when everything is there, checked and durable. ``tenant`` restores that one alone, under its own name; ``collection`` one
-    collection of it, or of the default tenant. ``indexes=False`` leaves the indexes of the backup; they are built again.
+    """Restores a backup in ``source`` into a new data folder: the newest, or the one named.
 
-    Raises InvalidError when ``target`` is not empty; NotFoundError for a backup or collection that is not there; CorruptError,
-    naming the object, when the backup is damaged.
+    ``target`` must be new or empty. It appears only after everything was copied, checked and made
+    durable. ``tenant`` restores one tenant alone, under its own name; ``collection`` one collection
+    of it, or of the default tenant. ``indexes=False`` skips the backup's indexes; the new folder
+    rebuilds them.
+
+    Raises InvalidError when ``target`` is not empty; NotFoundError for an unknown backup or
+    collection; CorruptError, naming the object, when the backup is damaged.
     """
     parts = _core.restore(
         folder("source", source),

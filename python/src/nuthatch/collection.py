@@ -22,7 +22,8 @@ Records: TypeAlias = "Iterable[Mapping[str, Any] | Record] | Any"
 
 
 class Collection(CollectionReads):
-    """Records with text, vector and payload. Made by ``Database.collection``; safe to share between threads.
+    """Records with text, vector and payload. ``Database.collection`` makes it; threads may share
+    it.
 
     >>> import nuthatch
     >>> with nuthatch.connect(":memory:") as db:
@@ -50,22 +51,26 @@ class Collection(CollectionReads):
         payloads: Iterable[Mapping[str, Any] | None] | None = None,
         durability: Durability | None = None,
     ) -> Upserted:
-        """Inserts records, replacing those with the same id: all or nothing, on disk when it returns.
+        """Inserts records and replaces those with the same id: all or nothing, on disk when it
+        returns.
 
-        Either ``records``: any iterable of dicts with ``id`` and any of ``text``, ``vector``, ``vectors`` (a dict by vector field),
-        ``payload``, ``context`` (headings above the text, searched with it) and ``code`` (True for source code); or an Arrow table
-        or pandas data frame with an ``id`` column, optionally ``text``, ``vector`` and ``context``, and the other columns as
-        payload. Or columns: ``ids`` with ``texts``, ``vectors`` (a numpy matrix, or a list; or a dict of these by vector field,
-        the unnamed vectors under "") and ``payloads``.
+        Give ``records``: any iterable of dicts with ``id`` and any of ``text``, ``vector``,
+        ``vectors`` (a dict by vector field), ``payload``, ``context`` (headings above the text,
+        searched with it) and ``code`` (True for source code). An Arrow table or pandas data frame
+        works too: it needs a column ``id``, may have ``text``, ``vector`` and ``context``, and its
+        other columns become the payload. Or give columns: ``ids`` with ``texts``, ``vectors`` (a
+        numpy matrix or a list, or a dict of these by vector field, with "" for the unnamed vectors)
+        and ``payloads``.
 
-        One call is one atomic batch, a generator included; send millions of records in several calls. A record is replaced with all
-        its vectors. Payload values are None, bool, int (64 bits), float (finite), str, datetime or date, and lists and dicts of
-        these. A datetime without a time zone is taken as UTC; all come back aware, in UTC. Texts without a ``vector`` are embedded
-        where the collection has an embedder. ``durability`` is "commit" unless you say "interval" or "os", which return sooner and
-        survive less.
+        One call is one atomic batch, even for a generator; send millions of records in several
+        calls. A record is replaced with all its vectors. Payload values are None, bool, int (64
+        bits), float (finite), str, datetime or date, and lists and dicts of these. A datetime
+        without a time zone counts as UTC; all come back aware, in UTC. The collection's embedder,
+        if any, embeds texts without a ``vector``. ``durability`` is "commit" by default; "interval"
+        and "os" return sooner and survive less.
 
-        Raises InvalidError, naming the record and the field, for a wrong dimension, NaN, a repeated id, an unknown key or an
-        unusable value: nothing is changed then.
+        Raises InvalidError, naming the record and the field, for a wrong dimension, NaN, a repeated
+        id, an unknown key or an unusable value; then it has changed nothing.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -86,9 +91,11 @@ class Collection(CollectionReads):
         prefix: str | None = None,
         durability: Durability | None = None,
     ) -> int:
-        """Deletes by ids (unknown ones are passed over), by a filter, or all whose id begins with ``prefix``; says how many went.
+        """Deletes by ids (unknown ones are ignored), by a filter, or by a ``prefix`` of ids, and
+        returns the number of deleted records.
 
-        They are gone from every answer at once. ``Database.reclaim`` takes their bytes out of the files.
+        No search or read finds them any more. ``Database.reclaim`` removes their bytes from the
+        files.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -108,7 +115,9 @@ class Collection(CollectionReads):
         return self._core.delete(arguments.ids(ids), arguments.durability(durability))
 
     def files(self, prefix: arguments.StrPath = "") -> list[FileInfo]:
-        """Files that were added at or below ``prefix`` (an absolute path, or a document's name on a server; all when left out)."""
+        """Lists the added files at or below ``prefix`` (an absolute path, or a document's name on a
+        server); by default all.
+        """
         return [FileInfo(*parts) for parts in self._core.files(self._file_path("prefix", prefix))]
 
     def __len__(self) -> int:
@@ -119,29 +128,35 @@ class Collection(CollectionReads):
         return True
 
     def remove_files(self, path: arguments.StrPath) -> int:
-        """Removes the file at ``path``, or all files below it, with their passages; says how many files went."""
+        """Removes the file at ``path``, or all files below it, with their passages, and returns the
+        number of files.
+        """
         return self._core.remove_files(self._file_path("path", path))
 
     def _file_path(self, name: str, path: arguments.StrPath) -> str:
         return arguments.file_path(name, path, is_document=isinstance(self._core, OverHttp))
 
     def wait_until_indexed(self, timeout: float | None = None) -> bool:
-        """Waits until everything written before is in the indexes; False when ``timeout`` seconds ran out first.
+        """Waits until the indexes contain everything written before; returns False after
+        ``timeout`` seconds.
 
-        Searches are right without it; they are faster after it.
+        Searches are correct without it, and faster after it.
         """
         return self._core.wait_until_indexed(arguments.optional_real("timeout", timeout))
 
     def optimize(self, timeout: float | None = None) -> bool:
-        """Merges the segments into as few as ``build_memory`` of ``connect`` allows; False when ``timeout`` seconds ran out first.
+        """Merges the segments into as few as ``build_memory`` of ``connect`` allows; returns False
+        after ``timeout`` seconds.
 
-        The work then goes on, and ``info().building`` tells how far it is. Searches are right without it; after a large load
-        they are faster.
+        After a timeout the work goes on, and ``info().building`` shows its progress. Searches are
+        correct without it, and faster after it.
         """
         return self._core.optimize(arguments.optional_real("timeout", timeout))
 
     def info(self) -> CollectionInfo:
-        """Dimension, metric, type of the vectors, embedder, rows, fields, indexes and health."""
+        """Returns dimension, metric, type of the vectors, embedder, rows, fields, indexes and
+        health.
+        """
         return reports.info(self._core.info())
 
     def __repr__(self) -> str:

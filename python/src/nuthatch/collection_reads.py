@@ -65,14 +65,16 @@ class CollectionReads:
     def get(
         self, ids: str | Iterable[str], *, include: Sequence[str] = ("text", "payload")
     ) -> Record | list[Record | None] | None:
-        """The record with this id, or None. For several ids a list in their order."""
+        """Returns the record with this id, or None; for several ids, a list in their order."""
         text, payload, vector = arguments.include(include)
         found = self._core.get_records(arguments.ids(ids), vector)
         made = [None if parts is None else records.of_parts(parts, text, payload) for parts in found]
         return made[0] if isinstance(ids, str) else made
 
     def count(self, where: str | None = None) -> int:
-        """Number of records, or of those that pass a filter such as ``"year >= 2024 and team in ('core', 'ops')"``."""
+        """Counts the records, or those that match a filter such as ``"year >= 2024 and team in
+        ('core', 'ops')"``.
+        """
         return self._core.count(arguments.optional_text("where", where))
 
     def search(
@@ -97,22 +99,26 @@ class CollectionReads:
         exact: bool = False,
         timeout: float | None = None,
     ) -> Results:
-        """The best ``limit`` records for a text, a vector, or both: that many whenever that many match.
+        """Returns the best ``limit`` records for a text, a vector, or both: that many whenever that
+        many match.
 
-        ``like`` is the id of a record whose vector is searched with, instead of ``vector``; it is not among the hits itself.
-        ``using`` names the vector field that ``vector`` or ``like`` is of; left out, the unnamed vectors are searched. ``vectors``
-        are further vectors by field, each a leg of its own. ``where`` filters all legs alike. ``mode`` is "hybrid", "text" or
-        "vector"; left out, every leg that the query and the collection allow. ``fusion`` makes one ranking of several legs: "rrf"
-        (by rank), "weighted" (raw scores) or "normalised" (scores mapped to 0..1); ``weights`` is (text, each vector) or a dict of
-        these. ``offset`` skips hits; ``cursor``, of the page before with the same query, does the same. ``include`` names what hits
-        carry: "text", "payload", "vector" (named ones, too).
+        ``like`` searches with the vector of the record with this id, instead of ``vector``, and
+        leaves that record out. ``using`` names the vector field of ``vector`` or ``like``; by
+        default the unnamed vectors. ``vectors`` are further vectors by field, each a leg of its
+        own. ``where`` filters all legs alike. ``mode`` is "hybrid", "text" or "vector"; by default
+        every leg that the query and the collection allow. ``fusion`` makes one ranking of several
+        legs: "rrf" (by rank), "weighted" (raw scores) or "normalised" (scores mapped to 0..1).
+        ``weights`` is (text, each vector) or a dict of these. ``offset`` skips hits; so does the
+        ``cursor`` of the previous page of the same query. ``include`` selects what hits carry:
+        "text", "payload", "vector" (named ones, too).
 
-        How good the vector leg has to be in large collections is one of ``recall`` (0.5 to 0.999, the share of the true
-        nearest that is found on average; default 0.99), ``effort`` (1 to 100,000, how many rows a walk of the graph keeps in
-        view) and ``exact=True`` (every row is compared). ``timeout`` in seconds ends the search with UnavailableError.
+        In large collections, choose the accuracy of the vector leg with one of these: ``recall``
+        (0.5 to 0.999, the average share of the true nearest; default 0.99), ``effort`` (1 to
+        100,000, the size of the search list, ``ef``) or ``exact=True`` (compares every row).
+        ``timeout`` in seconds ends the search with UnavailableError.
 
-        A write is in the next answer. When an index is damaged or missing, the answer is made from the stored records, right
-        but slower, and ``Results.degraded`` says so.
+        The next search sees a write at once. When an index is damaged or missing, the search reads
+        the stored records, correct but slower, and ``Results.degraded`` says so.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -168,10 +174,12 @@ class CollectionReads:
         exact: bool = False,
         timeout: float | None = None,
     ) -> list[Results]:
-        """A search for each of ``texts``, of ``vectors``, or of both side by side, on all CPUs; the answers in their order.
+        """Runs a search for each of ``texts``, of ``vectors``, or of both in parallel, on all CPUs,
+        and returns the results in their order.
 
-        ``vectors`` is a numpy matrix or a list, of the vector field ``using`` or unnamed. The other arguments are those of
-        ``search`` and hold for every search; ``timeout`` is for all of them together. The first error ends the call.
+        ``vectors`` is a numpy matrix or a list, of the vector field ``using`` or unnamed. The other
+        arguments are those of ``search`` and apply to every search; ``timeout`` covers all of them
+        together. The first error ends the call.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -209,9 +217,10 @@ class CollectionReads:
         cursor: str | None = None,
         include: Sequence[str] = ("text", "payload"),
     ) -> Page:
-        """One page of all records, in the order in which they were last written; ``Page.cursor`` asks for the next.
+        """Returns one page of all records, in the order of their last write; ``Page.cursor`` asks
+        for the next.
 
-        A record that is replaced between two pages comes again, at the end; none is left out.
+        A record that is replaced between two pages comes again at the end. No record is left out.
         """
         text, payload, vector = arguments.include(include)
         found, next_cursor = self._core.scan(

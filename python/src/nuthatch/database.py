@@ -58,32 +58,35 @@ def connect(
     ca: StrPath | None = None,
     client_cert: StrPath | tuple[StrPath, StrPath] | None = None,
 ) -> Database:
-    """Opens a data folder, creating it when it is missing; ``":memory:"`` gives one that is gone when closed.
+    """Opens a data folder, and creates a missing one; ``":memory:"`` opens a database that is gone
+    when closed.
 
-    ``memory_budget`` (bytes, or text such as "256MiB"; default 64 MiB) bounds what the engine holds: caches, write buffers,
-    sealing and merging. An embedding model comes on top. ``mapped=True`` maps the indexes of large segments instead of reading
-    them: quicker by a third, but what is mapped counts as resident; for machines with memory to spare. ``build_memory``
-    (default 224 MiB, or a quarter of what the process may use) is what building the graph of a large segment may take, beside
-    the budget: a collection of more rows has several graphs, and searches take longer. ``build_threads`` build it, by default
-    half of the CPUs.
+    ``memory_budget`` (bytes, or text such as "256MiB"; default 64 MiB) limits what the engine
+    holds: caches, write buffers, sealing and merging. An embedding model comes on top.
+    ``mapped=True`` maps the indexes of large segments instead of reading them: faster by a third,
+    but mapped pages count as resident memory. ``build_memory`` (default 224 MiB, or a quarter of
+    the process's limit if that is less) limits the memory for building the vector graph of a large
+    segment, outside the budget. A collection with more rows gets several graphs, and searches take
+    longer. ``build_threads`` build it, by default half of the CPUs. ``sync_interval_ms`` (default
+    100) is the longest time before a write with ``durability="interval"`` is on disk.
+    ``snapshot_age`` (seconds or a timedelta; default ten minutes) is the maximum age of a snapshot
+    or a transaction. ``erasure_grace`` (default ten seconds; at most a minute) is how long
+    ``erase``, ``reclaim`` and dropping a tenant wait for earlier snapshots before they end them.
+    ``create=False`` raises NotFoundError for a missing folder. ``exclusive=True`` opens the folder
+    for this process alone: other processes are refused while it is open, and this call fails if one
+    has it open. ``program`` describes this process to the others.
 
-    ``sync_interval_ms`` (default 100) is how long a write with ``durability="interval"`` may wait until it is on the disk.
-    ``snapshot_age`` (seconds or a timedelta; default ten minutes) is how old a snapshot or a transaction may become.
-    ``erasure_grace`` (default ten seconds; a minute at most) is how long ``erase``, ``reclaim`` and dropping a tenant wait for
-    those from before until they end them.
+    ``path`` may be the address of a server instead, ``"http://host:7700"`` or ``"https://…"``
+    (needs ``nuthatch[http]``). Then ``api_key`` is the key that ``nuthatch key create`` printed.
+    ``tenant`` selects a tenant, for keys of an administrator (any other key belongs to one tenant
+    already). ``timeout`` (seconds; default 60) limits each request. ``ca`` is a file of
+    certificates (PEM) to trust instead of the system's. ``client_cert`` is a file with certificate
+    and key, or a pair of files. The server has its own settings for the other options, which are
+    refused here. Calls that a server does not offer raise InvalidError with an alternative.
 
-    ``create=False`` raises NotFoundError for a folder that is not there. ``exclusive=True`` wants the folder alone: while it is
-    open others are refused, and so is this call when another has it. ``program`` is what others are told about this process.
-
-    ``path`` may be the address of a server instead, ``"http://host:7700"`` or ``"https://…"`` (needs ``nuthatch[http]``). Then
-    ``api_key`` is what ``nuthatch key create`` printed; ``tenant`` names whose data is seen, for keys of an administrator
-    (other keys are of a tenant already); ``timeout`` (seconds; default 60) is how long a request may take; ``ca`` is a file of
-    certificates (PEM) to trust instead of the system's; ``client_cert`` a file with certificate and key, or a pair of files.
-    The other options are the server's own, and refused here. What a server does not offer raises InvalidError with what to do
-    instead.
-
-    Raises ConflictError when who has the folder open does not share it, or runs another version, naming its pid, program and since
-    when; CorruptError when the stored records are damaged; InvalidError for a folder of something else.
+    Raises ConflictError when another process has the folder open and does not share it, or runs
+    another version; the message names its pid, program and start time. Raises CorruptError when the
+    stored records are damaged, and InvalidError when the folder holds something else.
 
     >>> import nuthatch
     >>> db = nuthatch.connect(":memory:")
@@ -127,9 +130,8 @@ def connect(
 
 
 class Database(Tenants):
-    """An open data folder, as one of its tenants sees it.
-
-    Made by ``connect``; safe to share between threads; a context manager that closes it.
+    """An open data folder as one tenant sees it. ``connect`` makes it. Threads may share it. As a
+    context manager, it closes itself.
     """
 
     __slots__ = ("_core", "_is_open", "_path")
@@ -141,7 +143,9 @@ class Database(Tenants):
 
     @property
     def path(self) -> str:
-        """The data folder (of a database in memory: where its files are while it is open), or the server's address."""
+        """The data folder, or the server's address. For a database in memory: the folder of its
+        files while it is open.
+        """
         return self._path
 
     @property
@@ -166,22 +170,22 @@ class Database(Tenants):
         embedder: EmbedderLike | None = None,
         language: str | None = None,
     ) -> Collection:
-        """The collection of that name, made with these options when there is none.
+        """Returns the collection of that name, and creates a missing one with these options.
 
-        ``dim``: components of the vectors, 2 to 4096; left out, the embedder's or the first vector's. ``metric``: "cosine"
-        (default), "dot", "l2" or, for binary vectors, "hamming". ``embedder``: "default" (the built-in model), "none" (you
-        bring the vectors), or one of ``nuthatch.embedders``; left out, the one that the collection was made with, and for a new
-        collection the built-in model as soon as a text without a vector is stored. ``language`` of the texts, for stemming and
-        stop words, default "english".
+        ``dim``: components of a vector, 2 to 4096; by default those of the embedder or of the first
+        vector. ``metric``: "cosine" (default), "dot", "l2" or, for binary vectors, "hamming".
+        ``embedder``: "default" (the built-in model), "none" (you bring the vectors), or one of
+        ``nuthatch.embedders``. By default the collection's own; a new collection takes the built-in
+        model as soon as you store a text without a vector. ``language``: of the texts, for stemming
+        and stop words, default "english". ``elements``: the stored type of a component: "f32"
+        (default), "f16" (half the space; rounded), "int8" and "uint8" (integers of that range), or
+        "binary" (zeros and ones, eight to a byte, or numpy bools; metric "hamming"). Values that
+        the type cannot hold are refused. Vectors always come back as floats. ``vectors``: named
+        vector fields, each a dict of ``dim`` (required for a new one), ``metric`` and ``elements``.
+        New fields are added, also to an existing collection; earlier records have no vector of
+        them.
 
-        ``elements``: what a component is stored as: "f32" (default), "f16" (half the space; rounded), "int8" and "uint8" (whole
-        numbers of that range), "binary" (zeros and ones, eight to a byte, or numpy bools; metric "hamming"). What does not fit
-        is refused. Vectors come back as floats whatever they are stored as.
-
-        ``vectors``: named vector fields besides, each a dict of ``dim`` (needed for a new one), ``metric`` and ``elements``. Those
-        that there are not yet are made, also later; records from before have no vector of them.
-
-        Raises InvalidError when an option contradicts what is stored, naming both.
+        Raises InvalidError when an option contradicts the stored one, naming both.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -210,17 +214,18 @@ class Database(Tenants):
         return Collection(core)
 
     def collections(self) -> list[CollectionInfo]:
-        """What every collection is and holds, by name."""
+        """Describes every collection and its contents, by name."""
         return [reports.info(parts) for parts in self._core.collections()]
 
     def drop_collection(self, name: str) -> bool:
-        """Deletes a collection with everything in it. False when there is none."""
+        """Deletes a collection with everything in it. Returns False when there is none."""
         return self._core.drop_collection(arguments.text("name", name))
 
     def kv(self, name: str, *, create: bool = True, durability: Durability | None = None) -> Keyspace:
-        """The keyspace of that name, made when there is none; with ``create=False`` NotFoundError is raised then.
+        """Returns the keyspace of that name, and creates a missing one; ``create=False`` raises
+        NotFoundError instead.
 
-        ``durability`` is that of its writes unless they say otherwise: "commit" (default), "interval" or "os".
+        ``durability`` is the default for its writes: "commit" (default), "interval" or "os".
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -234,18 +239,19 @@ class Database(Tenants):
         return Keyspace(core)
 
     def keyspaces(self) -> list[str]:
-        """Names of all keyspaces, sorted."""
+        """Lists the names of all keyspaces, sorted."""
         return self._core.keyspace_names()
 
     def drop_keyspace(self, name: str) -> bool:
-        """Deletes a keyspace with everything in it. False when there is none."""
+        """Deletes a keyspace with everything in it. Returns False when there is none."""
         return self._core.drop_keyspace(arguments.text("name", name))
 
     def graph(self, name: str, *, create: bool = True, durability: Durability | None = None) -> Graph:
-        """The graph of that name, made when there is none; with ``create=False`` NotFoundError is raised then.
+        """Returns the graph of that name, and creates a missing one; ``create=False`` raises
+        NotFoundError instead.
 
-        ``durability`` is that of its writes unless they say otherwise. A folder that has a graph is refused by programs of
-        before there were graphs.
+        ``durability`` is the default for its writes. Programs older than graphs refuse a folder
+        that has one.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -259,32 +265,37 @@ class Database(Tenants):
         return Graph(core)
 
     def graphs(self) -> list[str]:
-        """Names of all graphs, sorted."""
+        """Lists the names of all graphs, sorted."""
         return self._core.graph_names()
 
     def drop_graph(self, name: str) -> bool:
-        """Deletes a graph with everything in it. False when there is none."""
+        """Deletes a graph with everything in it. Returns False when there is none."""
         return self._core.drop_graph(arguments.text("name", name))
 
     def batch(self, *, durability: Durability | None = None) -> Batch:
-        """Writes to keyspaces, graphs and collections that are one atomic write at the end of a ``with`` block; see ``Batch``."""
+        """Collects writes to keyspaces, graphs and collections into one atomic write at the end of
+        a ``with`` block; see ``Batch``.
+        """
         return Batch(self._core.batch(), durability)
 
     def snapshot(self) -> Snapshot:
-        """Everything as it is now, whatever is written later, for a ``with`` block; see ``Snapshot``."""
+        """Shows everything as of now, whatever is written later, in a ``with`` block; see
+        ``Snapshot``.
+        """
         return Snapshot(self._core.snapshot())
 
     def transaction(self, *, durability: Durability | None = None) -> Transaction:
-        """Reads and writes that happen as if nobody else were there, for a ``with`` block; see ``Transaction``."""
+        """Isolates reads and writes from all others, in a ``with`` block; see ``Transaction``."""
         return Transaction(self._core.transaction(), durability)
 
     def transact(
         self, function: Callable[[Transaction], T], *, retries: int = 10, durability: Durability | None = None
     ) -> T:
-        """Runs ``function`` in a transaction, commits it, and gives what it returned.
+        """Runs ``function`` in a transaction, commits it, and returns its result.
 
-        When somebody else has changed what it read, it is run again in a new transaction, up to ``retries`` times; then
-        ConflictError is raised. So it should do nothing but read and write the transaction it is given.
+        If another writer has changed something that it read, the function runs again in a new
+        transaction, up to ``retries`` times; then ConflictError is raised. So it should only read
+        and write the transaction that it is given.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -321,12 +332,14 @@ class Database(Tenants):
         overlap_chars: int | None = None,
         durability: Durability | None = None,
     ) -> AddReport:
-        """Adds files and folders: what is new or changed is read, split into passages, embedded and stored.
+        """Adds files and folders: reads new and changed files, splits them into passages, embeds
+        and stores these.
 
-        Markdown, text, HTML, PDF and source code; binaries are skipped with a word in ``AddReport.skipped``, as is what
-        cannot be read. ``prune`` removes what is no longer there. ``collection`` is a name (made when missing) or a
-        collection. ``on_progress`` is called after each batch. It may be interrupted (Ctrl-C) and run again: what was
-        stored stays, and the rest follows.
+        It reads Markdown, text, HTML, PDF and source code. Binaries and unreadable files are listed
+        in ``AddReport.skipped``. ``prune`` removes files that no longer exist. ``collection`` is a
+        name (created when missing) or a collection. ``on_progress`` is called after each batch.
+
+        You may interrupt it (Ctrl-C) and run it again: stored files stay, and the rest follows.
 
         >>> import nuthatch, pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder, nuthatch.connect(":memory:") as db:
@@ -361,15 +374,19 @@ class Database(Tenants):
         return reports.add_report(into._core.add(given))
 
     def reclaim(self, collection: str | None = None) -> Receipt:
-        """Writes every file anew that may hold bytes of what was deleted or replaced, and removes the old ones.
+        """Rewrites every file that may hold deleted or replaced bytes, and removes the old files.
 
-        Deleting hides at once; the bytes stay in files until background work comes to them. After this call none of them is
-        left in the folder (of one ``collection``, or of everything). It takes as long as reading and writing the data; searches
-        and writes go on. The receipt names the files; it is kept in the folder, see ``receipts``.
+        Deleting hides data at once, but its bytes stay in files until background work removes them.
+        After this call the folder contains none of them (of one ``collection``, or of everything).
+        It takes as long as reading and writing the data; searches and writes go on. The receipt
+        names the files, and the folder keeps it, see ``receipts``.
 
-        Snapshots and transactions from before, of whatever tenant and process, get ``erasure_grace`` of ``connect`` to end; then
-        they are ended, and their next read raises ConflictError. The receipt counts them. Raises ConflictError while an export
-        or a very long read from before goes on for more than a minute.
+        Earlier snapshots and transactions, of every tenant and process, have ``erasure_grace`` of
+        ``connect`` to end. Then the call ends them, and their next read raises ConflictError. The
+        receipt counts them.
+
+        Raises ConflictError if an earlier export or very long read takes more than a minute to
+        finish.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -391,9 +408,11 @@ class Database(Tenants):
         prefix: str | None = None,
         files: StrPath | None = None,
     ) -> Receipt:
-        """Deletes records and leaves nothing of them in the folder: one way of deleting, and ``reclaim`` of the collection.
+        """Deletes records and removes all their bytes from the folder: a delete, then ``reclaim``
+        of the collection.
 
-        ``ids``, or a condition ``where``, or a ``prefix`` of ids, or a path of ``files`` (or a folder of them) that were added.
+        Give ``ids``, or a condition ``where``, or a ``prefix`` of ids, or a path of added ``files``
+        (or a folder of them).
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -417,15 +436,19 @@ class Database(Tenants):
         return reports.receipt(parts)
 
     def receipts(self) -> list[Receipt]:
-        """Receipts of every ``reclaim`` and ``erase`` of this folder, oldest first; of a tenant's handle, those of its own."""
+        """Lists the receipts of every ``reclaim`` and ``erase`` of this folder, oldest first; for a
+        tenant's handle, its own.
+        """
         return [reports.receipt(parts) for parts in self._core.receipts()]
 
     def stats(self) -> Stats:
-        """Rows, bytes on disk and bytes resident, by part."""
+        """Returns rows, bytes on disk and resident bytes, by part."""
         return reports.stats(self._core.stats())
 
     def doctor(self) -> Doctor:
-        """Reads every byte of the folder against its checksums; says what is wrong and the remedy."""
+        """Checks every byte of the folder against its checksums, and returns each damage with its
+        remedy.
+        """
         return reports.doctor(self._core.doctor())
 
     def backup(
@@ -436,17 +459,17 @@ class Database(Tenants):
         rate: int | str | None = None,
         on_progress: Callable[[BackupProgress], object] | None = None,
     ) -> BackupReport:
-        """Backs up everything that the handle sees to the folder ``place`` (made when missing), as it is at one moment. A server
-        has a place of its own: leave it out there.
+        """Backs up everything that the handle sees, as of one moment, to the folder ``place``
+        (created when missing). A server has its own folder: leave ``place`` out there.
 
-        Only what no earlier backup there has is stored; reads and writes go on meanwhile. Nothing is listed there before all of
-        it is durable.
+        It stores only what no earlier backup in ``place`` has, while reads and writes go on. It
+        lists the backup after all of it is durable. ``indexes=False`` leaves the indexes out: the
+        backup is smaller, and a restored folder rebuilds them. ``rate`` ("50MB", or bytes) limits
+        what it reads per second. ``nuthatch.backups`` lists, verifies and deletes backups;
+        ``nuthatch.restore`` restores one.
 
-        ``indexes=False`` leaves the indexes out: smaller, and they are built again after restoring. ``rate`` ("50MB", or bytes)
-        bounds what is read in a second. ``nuthatch.backups`` lists, checks and deletes; ``nuthatch.restore`` restores.
-
-        Raises CorruptError when stored records are damaged, naming the file; ConflictError while another backup is under way here
-        or there; InvalidError when ``place`` has other files in it.
+        Raises CorruptError when stored records are damaged, naming the file; ConflictError while
+        another backup runs here or there; InvalidError when ``place`` has other files in it.
 
         >>> import nuthatch, tempfile
         >>> with tempfile.TemporaryDirectory() as place, nuthatch.connect(":memory:") as db:
@@ -476,10 +499,12 @@ class Database(Tenants):
         collection: str | None = None,
         on_progress: Callable[[TransferProgress], object] | None = None,
     ) -> ExportReport:
-        """Writes everything, or one collection, into ``folder`` (new or empty) in an open format, as it is at one moment.
+        """Exports everything, or one collection, into ``folder`` (new or empty) in an open format,
+        as of one moment.
 
-        "jsonl" is a line of JSON a record; "parquet" needs pyarrow and has vectors as lists of float32 of fixed size, and payload
-        fields of one kind as columns of their own beside the whole payload in JSON. It needs the space of both while it works.
+        "jsonl" writes one line of JSON per record. "parquet" needs pyarrow: vectors are lists of
+        float32 of fixed size, and payload fields of a single type are columns of their own, next to
+        the whole payload as JSON. It needs disk space for both formats while it works.
 
         >>> import nuthatch, pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder, nuthatch.connect(":memory:") as db:
@@ -511,8 +536,10 @@ class Database(Tenants):
         merge: bool = False,
         on_progress: Callable[[TransferProgress], object] | None = None,
     ) -> ImportReport:
-        """Reads what ``export_to`` wrote, in either format. Vectors are taken as they are; nothing is embedded. Collections and
-        keyspaces that are there already are refused; with ``merge`` what has the same id or key is replaced.
+        """Imports an export, in either format. It takes vectors as they are and embeds nothing.
+
+        Existing collections and keyspaces are refused; ``merge`` replaces entries with the same id
+        or key instead.
 
         >>> import nuthatch, pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -536,8 +563,11 @@ class Database(Tenants):
         return transfer.import_report(lines(source))
 
     def close(self) -> None:
-        """Finishes background work and lets the folder go; another process that has it open takes over. Calling it again does
-        nothing. Of a tenant's handle, nothing but that handle is closed."""
+        """Finishes background work and closes the folder; another process that has it open takes
+        over. A second call does nothing.
+
+        On a tenant's handle, it closes only that handle.
+        """
         self._core.close()
         self._is_open = False
 
@@ -570,7 +600,7 @@ def _folder(path: StrPath) -> str | None:
     if given == MEMORY:
         return None
     if "://" in given:
-        raise InvalidError(f"path={given!r} is an address of no server; give http://…, https://… or a folder")
+        raise InvalidError(f"path={given!r} is not a server address; give http://…, https://… or a folder")
     return os.path.expanduser(given)  # noqa: PTH111 (the text is kept as given)
 
 
@@ -591,7 +621,7 @@ def _ask_server(
     if any(of_the_folder):
         raise InvalidError(
             "memory_budget, mapped, build_memory, build_threads, sync_interval_ms, snapshot_age, erasure_grace, create and"
-            " exclusive are for folders; a server has settings of its own"
+            " exclusive are for folders; a server has its own settings"
         )
     certificate, key = client_cert if isinstance(client_cert, tuple) else (client_cert, None)
     given: ServerArguments = {

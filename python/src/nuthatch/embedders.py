@@ -1,8 +1,8 @@
-"""Embedders: what makes vectors of texts.
+"""Embedders turn texts into vectors.
 
-A collection takes ``embedder="default"`` (the built-in model, offline), ``embedder="none"`` (you bring the vectors), an
-endpoint (``openai``), or a Python function (``function``). Which one made a collection's vectors is stored with it, and another
-one is refused.
+A collection takes ``embedder="default"`` (the built-in model, offline), ``embedder="none"`` (you
+bring the vectors), an endpoint (``openai``), or a Python function (``function``). The collection
+stores which one made its vectors, and refuses another one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Embedder", "EmbedderLike", "NamedCallable", "function", "openai"]
 
 @runtime_checkable
 class NamedCallable(Protocol):
-    """A callable that says what it is: it may be given as ``embedder=`` as it stands."""
+    """A callable with a name and a dimension, which you may pass as ``embedder=`` directly."""
 
     @property
     def name(self) -> str: ...
@@ -44,24 +44,30 @@ def openai(
     passage_prefix: str = "",
     query_prefix: str = "",
 ) -> Embedder:
-    """Any endpoint that speaks ``POST {base_url}/embeddings`` (Ollama, vLLM, llama.cpp, hosted services).
+    """Uses any endpoint that speaks ``POST {base_url}/embeddings`` (Ollama, vLLM, llama.cpp, hosted
+    services).
 
-    ``api_key`` is sent as a bearer token; left out, the environment variable ``NUTHATCH_EMBED_API_KEY`` is asked. ``dim``
-    left out: the endpoint is asked once, now. ``timeout`` in seconds, per request; ``batch`` texts per request; ``retries``
-    after time-outs, broken connections, 408, 429 and 5xx, with growing pauses. The prefixes are put before each text (the E5
-    family wants ``"passage: "`` and ``"query: "``).
+    ``api_key`` is sent as a bearer token; by default the environment variable
+    ``NUTHATCH_EMBED_API_KEY``. Without ``dim``, this call asks the endpoint once. ``timeout`` is in
+    seconds, per request; ``batch`` is the number of texts per request. ``retries`` limits the
+    retries after time-outs, broken connections, 408, 429 and 5xx, with growing pauses. The prefixes
+    are put before each text (the E5 family needs ``"passage: "`` and ``"query: "``).
 
-    Raises InvalidError for an option that cannot work, UnavailableError when the endpoint does not answer.
+    Raises InvalidError for an option that cannot work, UnavailableError when the endpoint does not
+    answer.
     """
     return Embedder.openai(base_url, model, api_key, dim, timeout, batch, retries, passage_prefix, query_prefix)
 
 
 def function(fn: Callable[[list[str]], Vectors], *, name: str, dim: int) -> Embedder:
-    """A Python function from a list of texts to as many vectors (a numpy matrix, or a list of lists).
+    """Uses a Python function from a list of texts to as many vectors (a numpy matrix, or a list of
+    lists).
 
-    ``name`` stands for the mapping: give another name when the vectors of the same text change. What the function raises is
-    the cause (``__cause__``) of the UnavailableError that the caller sees; ``search_many``, whose threads are the engine's, has
-    only its words in the message. It is called from whichever thread adds or searches, from several at once if they do.
+    ``name`` identifies the mapping: choose another name when the vectors of the same text change.
+    An exception of the function becomes the cause (``__cause__``) of the UnavailableError that the
+    caller sees; ``search_many``, whose threads are the engine's, only includes its text in the
+    message. The engine calls the function from the threads that add or search, possibly from
+    several at once.
 
     >>> import nuthatch
     >>> lengths = nuthatch.embedders.function(lambda texts: [[len(t), 1.0] for t in texts], name="lengths", dim=2)

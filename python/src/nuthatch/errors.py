@@ -10,11 +10,13 @@ class NuthatchError(Exception):
 
 
 class ConflictError(NuthatchError):
-    """Someone else holds or changed the same thing: try again when they are done."""
+    """Another process or thread holds or changed the same thing: try again when it is done."""
 
 
 class UnavailableError(NuthatchError):
-    """Something that is needed is not there now (a model, an endpoint, time): set it up, or try again later."""
+    """Something required is missing now (a model, an endpoint, time): set it up, or try again
+    later.
+    """
 
 
 class InvalidError(NuthatchError, ValueError):
@@ -26,7 +28,7 @@ class NotFoundError(NuthatchError, LookupError):
 
 
 class MissingKeyError(NotFoundError, KeyError):
-    """No such key in a keyspace; a KeyError, as of any mapping."""
+    """The keyspace has no such key. It is also a KeyError, as for any mapping."""
 
     def __str__(self) -> str:
         # KeyError would put the sentence into quotes.
@@ -56,7 +58,7 @@ class ForbiddenError(NuthatchError):
 
 
 class InternalError(NuthatchError):
-    """A defect of ours, or an operating system that refused: please report it."""
+    """A defect of Nuthatch, or a refusal by the operating system: please report it."""
 
 
 _KINDS: dict[str, type[NuthatchError]] = {

@@ -54,16 +54,16 @@ class GraphReads:
         return self._core.name
 
     def get(self, id: str) -> Node | None:
-        """The node of that id; None when it was never put, even if it has edges."""
+        """Returns the node with that id; None when it was never put, even if it has edges."""
         return self.get_many([id])[0]
 
     def get_many(self, ids: Iterable[str]) -> list[Node | None]:
-        """Nodes by id, in the order of the ids; None where there is none."""
+        """Returns nodes by id, in the order of the ids, with None for missing ones."""
         found = self._core.get_nodes(arguments.ids(ids))
         return [None if parts is None else Node(*parts) for parts in found]
 
     def edge(self, source: str, type: str, target: str) -> Edge | None:
-        """The edge of that type from one node to another; None when there is none."""
+        """Returns the edge of that type from one node to another, or None."""
         [asked] = nodes.edge_ids([(source, type, target)])
         parts = self._core.get_edge(asked)
         return None if parts is None else edge_of(parts)
@@ -77,10 +77,12 @@ class GraphReads:
         limit: int = _PAGE,
         cursor: str | None = None,
     ) -> NeighborPage:
-        """One page of a node's edges, as of one moment; ``NeighborPage.cursor`` asks for the next.
+        """Returns one page of a node's edges, as of one moment; ``NeighborPage.cursor`` asks for
+        the next.
 
-        Those that go out come before those that come in, by type, then by the id at the other end. ``types`` are the only types
-        that are meant; ``limit`` is 1 to 10,000. An edge from a node to itself is listed once.
+        Outgoing edges come before incoming ones, sorted by type, then by the id at the other end.
+        ``types`` restricts the types; ``limit`` is 1 to 10,000. An edge from a node to itself is
+        listed once.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -104,7 +106,7 @@ class GraphReads:
     def edges(
         self, id: str, *, direction: Direction = "out", types: str | Iterable[str] | None = None
     ) -> Iterator[Neighbor]:
-        """All of a node's edges, read page by page; the arguments of ``neighbors``."""
+        """Iterates over all edges of a node, page by page; the arguments of ``neighbors``."""
         asked = nodes.types(types) or None
 
         def page(cursor: str | None) -> NeighborPage:
@@ -115,7 +117,9 @@ class GraphReads:
     def list_nodes(
         self, *, type: str | None = None, prefix: str = "", limit: int = _PAGE, cursor: str | None = None
     ) -> NodePage:
-        """One page of nodes by id; ``NodePage.cursor`` asks for the next. Those of one type are found by going through all."""
+        """Returns one page of nodes by id; ``NodePage.cursor`` asks for the next. With ``type``, it
+        reads all nodes to find those.
+        """
         found, next_cursor = self._core.list_nodes(
             arguments.optional_text("type", type),
             arguments.text("prefix", prefix),
@@ -125,7 +129,7 @@ class GraphReads:
         return NodePage([Node(*parts) for parts in found], next_cursor)
 
     def nodes(self, *, type: str | None = None, prefix: str = "") -> Iterator[Node]:
-        """All nodes that were put, read page by page; the arguments of ``list_nodes``."""
+        """Iterates over all nodes that were put, page by page; the arguments of ``list_nodes``."""
 
         def page(cursor: str | None) -> NodePage:
             return self.list_nodes(type=type, prefix=prefix, cursor=cursor)
@@ -141,10 +145,12 @@ class GraphReads:
         max_depth: int = 2,
         limit: int = _PAGE,
     ) -> Traversal:
-        """What is connected to some nodes: breadth first, each node once, with the first edge that led there.
+        """Follows edges breadth first from some nodes, and returns each node once, with the first
+        edge that led to it.
 
-        From 1 to 1,000 nodes, along up to ``max_depth`` (1 to 64) edges, up to ``limit`` (1 to 10,000) nodes, those of the start
-        included. ``Traversal.truncated`` says that there are, or may be, more.
+        It starts from 1 to 1,000 nodes, follows up to ``max_depth`` (1 to 64) edges, and returns up
+        to ``limit`` (1 to 10,000) nodes, including the start. ``Traversal.truncated`` says that
+        there are, or may be, more.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -180,10 +186,10 @@ class GraphReads:
 
 
 class Graph(GraphReads):
-    """Typed nodes and edges. Made by ``Database.graph``; safe to share between threads.
+    """Typed nodes and edges. ``Database.graph`` makes it; threads may share it.
 
-    An edge may name a node that was never put. Ids have up to 1,024 bytes, types 255, properties 32 KiB. Writes take
-    ``durability`` as those of a ``Keyspace`` do; each call is one atomic batch.
+    An edge may name a node that was never put. Ids have up to 1,024 bytes, types 255, properties 32
+    KiB. Writes take ``durability`` as those of a ``Keyspace`` do; each call is one atomic batch.
 
     >>> import nuthatch
     >>> with nuthatch.connect(":memory:") as db:
@@ -204,7 +210,7 @@ class Graph(GraphReads):
         *,
         durability: Durability | None = None,
     ) -> None:
-        """Puts a node; one that is there is replaced, and its edges stay."""
+        """Puts a node, and replaces an existing one; its edges stay."""
         self.put_nodes([Node(id, type, dict(properties or {}))], durability=durability)
 
     def put_nodes(self, nodes: Iterable[Node | Mapping[str, Any]], *, durability: Durability | None = None) -> None:
@@ -221,7 +227,7 @@ class Graph(GraphReads):
         properties: Mapping[str, Any] | None = None,
         durability: Durability | None = None,
     ) -> None:
-        """Puts an edge; one of the same ends and type is replaced."""
+        """Puts an edge, and replaces an existing one with the same ends and type."""
         self.put_edges([Edge(source, type, target, weight, dict(properties or {}))], durability=durability)
 
     def put_edges(self, edges: Iterable[Edge | Mapping[str, Any]], *, durability: Durability | None = None) -> None:
@@ -229,9 +235,11 @@ class Graph(GraphReads):
         self._core.put_edges(nodes.edge_parts(edges), arguments.durability(durability))
 
     def delete_nodes(self, ids: str | Iterable[str], *, durability: Durability | None = None) -> NodesDeleted:
-        """Deletes nodes with all their edges in both directions; says how many of both were there.
+        """Deletes nodes with all their edges in both directions, and returns how many of both
+        existed.
 
-        Up to 100,000 edges are one batch; what has more loses its edges in batches of so many, and goes with the last.
+        Up to 100,000 edges are one batch. A node with more loses its edges in several batches, and
+        goes with the last one.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -244,16 +252,18 @@ class Graph(GraphReads):
         return NodesDeleted(*self._core.delete_nodes(arguments.ids(ids), arguments.durability(durability)))
 
     def delete_edges(self, edges: Iterable[Edge | EdgeId], *, durability: Durability | None = None) -> int:
-        """Deletes edges, each given as an ``Edge`` or as source, type and target; says how many of them were there."""
+        """Deletes edges, each given as an ``Edge`` or as source, type and target, and returns how
+        many existed.
+        """
         return self._core.delete_edges(nodes.edge_ids(edges), arguments.durability(durability))
 
     def counts(self) -> GraphCounts:
-        """How many nodes were put, and how many edges: exact up to 10,000, estimated from the sizes of files beyond."""
+        """Counts nodes and edges: exactly up to 10,000, beyond that estimated from file sizes."""
         return GraphCounts(*self._core.counts())
 
 
 class SnapshotGraph(GraphReads):
-    """A graph as it was."""
+    """A graph in a snapshot."""
 
     __slots__ = ()
 
@@ -289,27 +299,30 @@ class _Puts:
 
 
 class TransactionGraph(_Puts, GraphReads):
-    """A graph in a transaction: as it was when that began, with what the transaction has written.
+    """A graph in a transaction: its state at the beginning, plus the transaction's own writes.
 
-    What it lists is noted with what is not in it: the commit conflicts when somebody else has put an edge there.
+    Listing edges also records which ones are absent: the commit conflicts if another writer has put
+    an edge there.
     """
 
     __slots__ = ()
 
     def put_nodes(self, nodes: Iterable[Node | Mapping[str, Any]]) -> None:
-        """Puts nodes, or dicts of them; none when one of them cannot be."""
+        """Puts nodes, or dicts of them: all or nothing."""
         self._core.put_nodes(node_parts(nodes), None)
 
     def put_edges(self, edges: Iterable[Edge | Mapping[str, Any]]) -> None:
-        """Puts edges, or dicts of them; none when one of them cannot be."""
+        """Puts edges, or dicts of them: all or nothing."""
         self._core.put_edges(nodes.edge_parts(edges), None)
 
     def delete_nodes(self, ids: str | Iterable[str]) -> None:
-        """Deletes nodes with all their edges in both directions; the commit conflicts when they got another one meanwhile."""
+        """Deletes nodes with all their edges in both directions; the commit conflicts if they have
+        gained an edge since.
+        """
         self._core.delete_nodes(arguments.ids(ids), None)
 
     def delete_edges(self, edges: Iterable[Edge | EdgeId]) -> None:
-        """Deletes edges; those that are not there are passed over."""
+        """Deletes edges; unknown ones are ignored."""
         self._core.delete_edges(nodes.edge_ids(edges), None)
 
 
@@ -319,17 +332,19 @@ class BatchGraph(_Puts, BatchPart):
     __slots__ = ()
 
     def put_nodes(self, nodes: Iterable[Node | Mapping[str, Any]]) -> None:
-        """Puts nodes, or dicts of them; none when one of them cannot be."""
+        """Puts nodes, or dicts of them: all or nothing."""
         self._core.put_nodes(self._name, node_parts(nodes))
 
     def put_edges(self, edges: Iterable[Edge | Mapping[str, Any]]) -> None:
-        """Puts edges, or dicts of them; none when one of them cannot be."""
+        """Puts edges, or dicts of them: all or nothing."""
         self._core.put_edges(self._name, nodes.edge_parts(edges))
 
     def delete_nodes(self, ids: str | Iterable[str]) -> None:
-        """Deletes nodes with all edges that they have when the batch is written, and that it has put before this."""
+        """Deletes nodes with all edges that they have when the batch is written, and all that it
+        has put before this call.
+        """
         self._core.delete_nodes(self._name, arguments.ids(ids))
 
     def delete_edges(self, edges: Iterable[Edge | EdgeId]) -> None:
-        """Deletes edges; those that are not there are passed over."""
+        """Deletes edges; unknown ones are ignored."""
         self._core.delete_edges(self._name, nodes.edge_ids(edges))

@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
 
 class Keyspace(KeyReads):
-    """Keys and values. Made by ``Database.kv``; safe to share between threads.
+    """Keys and values. ``Database.kv`` makes it; threads may share it.
 
-    It reads and writes like a dict. It has no ``len``, because counting would read every key: see ``count_estimate``.
-    Iteration is in the order of the keys' bytes, page by page; what is written meanwhile may or may not be seen.
+    It reads and writes like a dict. It has no ``len``, because counting would read every key: see
+    ``count_estimate``. Iteration follows the byte order of the keys, page by page, and may or may
+    not see concurrent writes.
 
-    Writes take ``durability``: "commit" (on the disk when the call returns), "interval" (within ``sync_interval_ms`` of
-    ``connect``) or "os" (whenever the system likes); left out, the one that the keyspace was opened with.
+    Writes take ``durability``: "commit" (on disk when the call returns), "interval" (within
+    ``sync_interval_ms`` of ``connect``) or "os" (whenever the system likes). The default is that of
+    the keyspace handle.
 
     >>> import nuthatch
     >>> with nuthatch.connect(":memory:") as db:
@@ -48,7 +50,8 @@ class Keyspace(KeyReads):
     def put(
         self, key: Bytes, value: Bytes, *, ttl: TimeToLive | None = None, durability: Durability | None = None
     ) -> None:
-        """Sets a key, for ever or for ``ttl`` (seconds, or a timedelta). Keys have up to 65,535 bytes, values 64 MiB.
+        """Sets a key, for ever or for ``ttl`` (seconds, or a timedelta). Keys have up to 65,535
+        bytes, values 64 MiB.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -63,24 +66,28 @@ class Keyspace(KeyReads):
     def put_many(
         self, entries: Entries, *, ttl: TimeToLive | None = None, durability: Durability | None = None
     ) -> None:
-        """Sets several keys from a mapping or from pairs: all or nothing. Of a key that comes twice the last value holds."""
+        """Sets several keys from a mapping or from pairs: all or nothing. If a key occurs twice,
+        the last value wins.
+        """
         self._core.put_many(pairs(entries), arguments.time("ttl", ttl), arguments.durability(durability))
 
     def delete(self, keys: Bytes | Iterable[Bytes], *, durability: Durability | None = None) -> int:
-        """Deletes one key or several, all or nothing; says how many of them were there."""
+        """Deletes one key or several, all or nothing, and returns how many existed."""
         return self._core.delete(one_or_several_keys(keys), arguments.durability(durability))
 
     def delete_prefix(self, prefix: Bytes, *, durability: Durability | None = None) -> int:
-        """Deletes all keys that begin with ``prefix``, and says how many. Up to 10,000 are one batch."""
+        """Deletes all keys that begin with ``prefix``, and returns how many. Up to 10,000 are one
+        batch.
+        """
         asked = as_bytes("prefix", prefix)
         if not asked:
-            raise InvalidError(
-                "delete_prefix got an empty prefix, which every key begins with; to delete all, call clear"
-            )
+            raise InvalidError("delete_prefix got an empty prefix, which matches every key; to delete all, call clear")
         return self._core.delete_prefix(asked, arguments.durability(durability))
 
     def clear(self, *, durability: Durability | None = None) -> int:
-        """Deletes all keys, and says how many. Up to 10,000 are one batch; ``Database.drop_keyspace`` is quicker."""
+        """Deletes all keys, and returns how many. Up to 10,000 are one batch;
+        ``Database.drop_keyspace`` is faster.
+        """
         return self._core.delete_prefix(b"", arguments.durability(durability))
 
     def compare_and_set(
@@ -92,9 +99,10 @@ class Keyspace(KeyReads):
         ttl: TimeToLive | None = None,
         durability: Durability | None = None,
     ) -> bool:
-        """Sets the key to ``new`` if its value is ``expected``, with nobody between; True when it was.
+        """Sets the key to ``new`` if its value is ``expected``, atomically, and returns whether it
+        was.
 
-        ``expected=None``: if the key is not there. ``new=None``: deletes it.
+        ``expected=None`` means that the key must not exist. ``new=None`` deletes it.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -111,9 +119,10 @@ class Keyspace(KeyReads):
         )
 
     def increment(self, key: Bytes, by: int = 1, *, durability: Durability | None = None) -> int:
-        """Adds ``by`` to a number in decimal digits, 0 when the key is not there, and says the sum. When it expires stays.
+        """Adds ``by`` to a number in decimal digits (0 for a missing key), and returns the sum. The
+        expiry stays.
 
-        Raises InvalidError when the value is no whole number, or the sum does not fit into 64 bits.
+        Raises InvalidError when the value is not an integer, or the sum does not fit into 64 bits.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -124,22 +133,29 @@ class Keyspace(KeyReads):
         return self._core.increment(as_bytes("key", key), arguments.integer("by", by), arguments.durability(durability))
 
     def append(self, key: Bytes, more: Bytes, *, durability: Durability | None = None) -> int:
-        """Appends to a value, to an empty one when the key is not there; says its length then. When it expires stays."""
+        """Appends to a value (empty for a missing key), and returns the new length. The expiry
+        stays.
+        """
         return self._core.append(as_bytes("key", key), as_bytes("more", more), arguments.durability(durability))
 
     def expire(self, key: Bytes, ttl: TimeToLive | None, *, durability: Durability | None = None) -> bool:
-        """Makes a key expire after ``ttl`` from now, or never (None). False when there is none."""
+        """Makes a key expire after ``ttl`` from now, or never (None). Returns False when there is
+        no such key.
+        """
         return self._core.expire(as_bytes("key", key), arguments.time("ttl", ttl), arguments.durability(durability))
 
     def ttl(self, key: Bytes) -> float | None:
-        """Seconds that a key has to live; None when it never expires. Raises MissingKeyError when there is none."""
+        """Returns the seconds until a key expires; None when it never does. Raises MissingKeyError
+        when there is no such key.
+        """
         there, seconds = self._core.ttl(as_bytes("key", key))
         if not there:
             self._missing(key)
         return seconds
 
     def count_estimate(self, prefix: Bytes = b"") -> int:
-        """About how many keys begin with ``prefix``: counted up to 10,000, estimated from the sizes of files beyond.
+        """Counts the keys that begin with ``prefix``: exactly up to 10,000, beyond that estimated
+        from file sizes.
 
         Keys that have expired or were deleted lately may still count.
         """

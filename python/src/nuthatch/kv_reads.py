@@ -88,12 +88,14 @@ class KeyReads:
     @overload
     def get(self, key: Bytes, default: T) -> bytes | T: ...
     def get(self, key: Bytes, default: object = None) -> object:
-        """The value of a key, or ``default`` when there is none."""
+        """Returns the value of a key, or ``default``."""
         found = self._core.get_value(as_bytes("key", key))
         return default if found is None else found
 
     def get_many(self, keys: Iterable[Bytes]) -> list[bytes | None]:
-        """The values of several keys in their order, as of one moment; None where there is none."""
+        """Returns the values of several keys in their order, as of one moment, with None for
+        missing ones.
+        """
         return self._core.get_many(several_keys(keys))
 
     def scan(
@@ -107,12 +109,14 @@ class KeyReads:
         cursor: str | None = None,
         keys_only: bool = False,
     ) -> KeyPage:
-        """One page of keys with their values, as of one moment; ``KeyPage.cursor`` asks for the next.
+        """Returns one page of keys with their values, as of one moment; ``KeyPage.cursor`` asks for
+        the next.
 
-        Keys that begin with ``prefix``, from ``start`` up to but not including ``stop``, ascending by their bytes or, with
-        ``reverse``, descending. ``limit`` is 1 to 10,000; a page of large values ends earlier. A cursor names a place among
-        the keys: it outlives the process, and what came or went meanwhile does no harm. With ``keys_only`` values are not
-        read, and empty.
+        The keys begin with ``prefix``, start at ``start`` and end before ``stop``, ascending by
+        their bytes or, with ``reverse``, descending. ``limit`` is 1 to 10,000; a page of large
+        values ends earlier. A cursor names a position among the keys: it outlives the process, and
+        keys may come or go between pages. With ``keys_only``, values are not read and come back
+        empty.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -132,7 +136,7 @@ class KeyReads:
         stop: Bytes | None = None,
         reverse: bool = False,
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Keys with their values, read page by page; the arguments of ``scan``."""
+        """Iterates over keys with their values, page by page; the arguments of ``scan``."""
         return entries_of(self, prefix, start, stop, reverse, keys_only=False)
 
     def keys(
@@ -143,7 +147,7 @@ class KeyReads:
         stop: Bytes | None = None,
         reverse: bool = False,
     ) -> Iterator[bytes]:
-        """Keys, read page by page; the arguments of ``scan``."""
+        """Iterates over keys, page by page; the arguments of ``scan``."""
         return (key for key, _ in entries_of(self, prefix, start, stop, reverse, keys_only=True))
 
     def values(
@@ -154,7 +158,7 @@ class KeyReads:
         stop: Bytes | None = None,
         reverse: bool = False,
     ) -> Iterator[bytes]:
-        """Values in the order of their keys, read page by page; the arguments of ``scan``."""
+        """Iterates over values in key order, page by page; the arguments of ``scan``."""
         return (value for _, value in entries_of(self, prefix, start, stop, reverse, keys_only=False))
 
     def __getitem__(self, key: Bytes) -> bytes:

@@ -21,7 +21,7 @@ EdgeId: TypeAlias = "tuple[str, str, str]"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What edges lead to and from. ``properties`` values are those of a record's payload."""
+    """A node of a graph. ``properties`` take the same values as a record's payload."""
 
     #: 1 to 1,024 bytes.
     id: str
@@ -32,7 +32,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """From one node to another. There is one of each type between two nodes."""
+    """An edge from one node to another. Two nodes have at most one edge of each type in each
+    direction.
+    """
 
     source: str
     #: What it says: "links", "calls", "knows". 1 to 255 bytes.
@@ -62,14 +64,16 @@ class Visited:
 
 
 class NodesDeleted(NamedTuple):
-    """What deleting nodes has deleted."""
+    """The numbers of deleted nodes and edges."""
 
     nodes: int
     edges: int
 
 
 class GraphCounts(NamedTuple):
-    """How many nodes and edges there are. ``exact`` is False beyond 10,000: then they are estimated from the sizes of files."""
+    """The numbers of nodes and edges. ``exact`` is False beyond 10,000: then they are estimated
+    from file sizes.
+    """
 
     nodes: int
     edges: int
@@ -99,7 +103,9 @@ class _Several(Sequence[T], Generic[T]):
 
 
 class NeighborPage(_Several[Neighbor]):
-    """Edges of a node, those that go out first, by type, then by id; ``cursor`` continues it, and is None at the end."""
+    """Edges of a node, outgoing ones first, by type, then by id; ``cursor`` continues it, and is
+    None at the end.
+    """
 
     __slots__ = ("cursor",)
 
@@ -114,7 +120,8 @@ class NeighborPage(_Several[Neighbor]):
 class NodePage(_Several[Node]):
     """Nodes by id; ``cursor`` continues it, and is None at the end.
 
-    A page may have fewer nodes than were asked for, even none, and a cursor: then many of other types were passed over.
+    A page may have a cursor and yet fewer nodes than ``limit``, even none, if it skipped many nodes
+    of other types.
     """
 
     __slots__ = ("cursor",)
@@ -128,7 +135,7 @@ class NodePage(_Several[Node]):
 
 
 class Traversal(_Several[Visited]):
-    """Nodes that were reached, each once, by depth; ``truncated`` when there are, or may be, more within it."""
+    """The nodes reached, each once, by depth; ``truncated`` says that there are, or may be, more."""
 
     __slots__ = ("truncated",)
 
@@ -177,7 +184,7 @@ def types(given: str | Iterable[str] | None) -> list[str]:
         return []
     found = [given] if isinstance(given, str) else [arguments.text("types", one) for one in given]
     if not found:
-        raise InvalidError("types is empty, so that nothing would be found; leave it out for all types")
+        raise InvalidError("types is empty, so nothing would be found; leave it out for all types")
     return [arguments.text("types", one) for one in found]
 
 

@@ -18,7 +18,7 @@ class Skipped(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AddReport:
-    """What an ``add`` did."""
+    """The result of an ``add``."""
 
     files_added: int
     files_changed: int
@@ -38,7 +38,7 @@ class AddReport:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where an ``add`` stands."""
+    """The progress of an ``add``."""
 
     files_total: int
     files_done: int
@@ -52,7 +52,7 @@ class Progress:
 
 
 class BuildProgress(NamedTuple):
-    """How far the graph is that is being built, and when it will be done."""
+    """The progress of a vector graph under construction, and its estimated end."""
 
     #: Rows in the graph, and rows that it will have.
     done: int
@@ -63,7 +63,7 @@ class BuildProgress(NamedTuple):
 
 
 class VectorFieldInfo(NamedTuple):
-    """What the vectors of a named field are, and how many records have one."""
+    """The options of a named vector field, and the number of records that have a vector of it."""
 
     dim: int
     metric: str
@@ -73,7 +73,7 @@ class VectorFieldInfo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CollectionInfo:
-    """What a collection is and holds."""
+    """The options and contents of a collection."""
 
     name: str
     #: Components of the vectors, once settled.
@@ -126,7 +126,9 @@ class DiskStats:
 
 @dataclass(frozen=True, slots=True)
 class MemoryStats:
-    """Resident bytes by part. ``engine_bytes`` is the sum of what ``budget_bytes`` bounds, ``accounted_bytes`` of all parts."""
+    """Resident bytes by part. ``engine_bytes`` sums what ``budget_bytes`` limits,
+    ``accounted_bytes`` all parts.
+    """
 
     budget_bytes: int
     truth_cache_bytes: int
@@ -173,7 +175,7 @@ class Stats:
 
 
 class RemovedFile(NamedTuple):
-    """A file that is gone because it may have held what was deleted."""
+    """A file that was removed because it may have held deleted data."""
 
     #: Relative to the data folder.
     path: str
@@ -181,7 +183,7 @@ class RemovedFile(NamedTuple):
 
 
 class WrittenFile(NamedTuple):
-    """A file that took the place of another."""
+    """A file that replaced another."""
 
     #: Relative to the data folder.
     path: str
@@ -192,7 +194,9 @@ class WrittenFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a reclaim did: files and counts, and nothing that was in them. Kept in ``receipts/`` of the data folder."""
+    """The result of a reclaim: files and counts, but none of their contents. Kept in ``receipts/``
+    of the data folder.
+    """
 
     id: str
     started: str
@@ -218,7 +222,7 @@ class Receipt:
 
 
 class Finding(NamedTuple):
-    """One thing that is wrong with a data folder."""
+    """One damage of a data folder, with its remedy."""
 
     #: Relative to the data folder.
     path: Path
@@ -228,7 +232,7 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Doctor:
-    """What a check of every byte of the folder found."""
+    """The result of checking every byte of the folder."""
 
     findings: list[Finding]
     #: What opening has put right and is no damage, such as the torn end of a log after a crash.
@@ -240,7 +244,7 @@ class Doctor:
 
     @property
     def is_well(self) -> bool:
-        """True when nothing is wrong."""
+        """True when nothing is damaged."""
         return not self.findings and not self.degraded
 
 

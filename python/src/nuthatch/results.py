@@ -20,7 +20,7 @@ AnswerParts: TypeAlias = "tuple[list[HitParts], list[str], int | None, dict[str,
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """Where a hit stood in one leg of a search."""
+    """A hit's rank and score in one leg of a search."""
 
     #: From 1.
     rank: int
@@ -31,7 +31,7 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Legs:
-    """A hit's place in each leg that found it."""
+    """A hit's rank and score in each leg that found it."""
 
     text: Leg | None = None
     #: Of ``vector``, ``like``, or the embedded text.
@@ -42,7 +42,7 @@ class Legs:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One answer of a search."""
+    """One hit of a search."""
 
     id: str
     #: The fused score where several legs were walked (higher is better), else the one leg's score.
@@ -78,9 +78,9 @@ class Hit:
 class Results(Sequence[Hit]):
     """Hits, best first.
 
-    ``cursor`` asks for the next page (None when there is none); ``degraded`` says which index could not be used, one
-    sentence each: the hits are right either way, they only took longer; ``explain`` tells how the hits were found, if that
-    was asked for.
+    ``cursor`` asks for the next page (None at the end). ``degraded`` says which indexes could not
+    be used, one sentence each; the hits are correct either way. ``explain`` says how the search
+    worked, if requested.
     """
 
     __slots__ = ("_hits", "cursor", "degraded", "explain")

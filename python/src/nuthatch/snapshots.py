@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 
 class Snapshot:
-    """All keyspaces, graphs and collections as they were when it was taken. Made by ``Database.snapshot``; ends with its block.
+    """All keyspaces, graphs and collections as of the moment when it was taken.
 
-    It holds on to what later writes replace, so it ends when it is older than ``snapshot_age`` of ``connect`` (ten minutes
-    unless you say otherwise; of a server, its own setting): from then on it raises ConflictError. Safe to share between threads.
+    ``Database.snapshot`` makes it; it ends with its block. It keeps replaced data on disk, so it
+    also ends when it is older than ``snapshot_age`` of ``connect`` (default ten minutes; on a
+    server, the server's setting). After that it raises ConflictError. Threads may share it.
 
     >>> import nuthatch
     >>> with nuthatch.connect(":memory:") as db:
@@ -37,24 +38,28 @@ class Snapshot:
         self._core = core
 
     def kv(self, name: str) -> SnapshotKeyspace:
-        """The keyspace of that name, as it was; an empty one when there was none."""
+        """Returns the keyspace of that name as of the snapshot; an empty one when it did not exist."""
         return SnapshotKeyspace(self._core.kv(arguments.text("name", name)))
 
     def graph(self, name: str) -> SnapshotGraph:
-        """The graph of that name, as it was; an empty one when there was none."""
+        """Returns the graph of that name as of the snapshot; an empty one when it did not exist."""
         return SnapshotGraph(self._core.graph(arguments.text("name", name)))
 
     def collection(self, name: str) -> SnapshotCollection:
-        """The collection of that name, as it was. Raises NotFoundError when there was none."""
+        """Returns the collection of that name as of the snapshot. Raises NotFoundError when it did
+        not exist.
+        """
         return SnapshotCollection(self._core.collection(arguments.text("name", name)))
 
     @property
     def age(self) -> float:
-        """Seconds since it was taken."""
+        """Seconds since the snapshot was taken."""
         return self._core.age_seconds()
 
     def close(self) -> None:
-        """Ends it and everything that was got from it, and lets go of what it holds. The end of the block does it."""
+        """Ends the snapshot and everything read from it, and releases its data. The end of the
+        block does the same.
+        """
         self._core.close()
 
     def __enter__(self) -> Snapshot:
@@ -71,7 +76,9 @@ class Snapshot:
 
 
 class SnapshotKeyspace(KeyReads):
-    """A keyspace as it was. What had not expired then is there for as long as the snapshot."""
+    """A keyspace in a snapshot. Keys that had not expired then stay readable as long as the
+    snapshot.
+    """
 
     __slots__ = ("_core",)
 
@@ -85,7 +92,7 @@ class SnapshotKeyspace(KeyReads):
 
 
 class SnapshotCollection(CollectionReads):
-    """A collection as it was: records, searches, counts, listings and files."""
+    """A collection in a snapshot: records, searches, counts, listings and files."""
 
     __slots__ = ("_core",)
 
@@ -95,7 +102,7 @@ class SnapshotCollection(CollectionReads):
         self._core = core
 
     def files(self, prefix: arguments.StrPath = "") -> list[FileInfo]:
-        """Files that had been added at or below ``prefix`` (all when left out)."""
+        """Lists the files that had been added at or below ``prefix``; by default all."""
         is_document = isinstance(self._core, OverHttp)
         return [
             FileInfo(*parts)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TenantLimits:
-    """What a tenant may have; None: as much as it likes. The engine keeps the first two, servers the others."""
+    """The limits of a tenant; None means no limit. The engine enforces the first two, servers the
+    others.
+    """
 
     #: Vectors of all records and vector fields.
     vectors: int | None = None
@@ -28,7 +30,7 @@ class TenantLimits:
 
 @dataclass(frozen=True, slots=True)
 class TenantUsage:
-    """What a tenant has stored, counted as its limits count."""
+    """The usage of a tenant, counted as its limits count."""
 
     vectors: int
     bytes: int
@@ -36,7 +38,7 @@ class TenantUsage:
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """What a tenant may have, and what it has."""
+    """The limits and usage of a tenant."""
 
     name: str
     #: UTC, RFC 3339.
@@ -46,7 +48,7 @@ class Tenant:
 
 
 class Tenants:
-    """What ``Database`` knows of tenants."""
+    """The tenant methods of ``Database``."""
 
     __slots__ = ()
 
@@ -58,14 +60,15 @@ class Tenants:
 
     @property
     def tenant_name(self) -> str | None:
-        """Whose handle this is; None for the one that ``connect`` gave."""
+        """The tenant of this handle; None for the handle that ``connect`` returned."""
         return self._core.tenant_name()
 
     def tenant(self, name: str) -> Self:
-        """The database as this tenant sees it: all that is asked of it is about this tenant alone.
+        """Returns the database as this tenant sees it: all its calls cover this tenant alone.
 
-        Its handle is cheap, and lives as long as the folder is open; closing it closes nothing. Raises NotFoundError when there is
-        no such tenant, and InvalidError when this is a tenant's handle itself.
+        The handle is cheap, and lives as long as the folder is open; closing it closes nothing
+        else. Raises NotFoundError when there is no such tenant, and InvalidError on a tenant's own
+        handle.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -78,7 +81,8 @@ class Tenants:
         return type(self)(self._core.tenant(arguments.text("name", name)))
 
     def create_tenant(self, name: str, limits: TenantLimits | None = None) -> Self:
-        """Makes a tenant, and gives the database as it sees it. Raises InvalidError when there is one of that name.
+        """Creates a tenant, and returns the database as it sees it. Raises InvalidError when the
+        name is taken.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -98,15 +102,16 @@ class Tenants:
         return made
 
     def tenant_names(self) -> list[str]:
-        """Names of all tenants, sorted."""
+        """Lists the names of all tenants, sorted."""
         return self._core.tenant_names()
 
     def tenants(self) -> list[Tenant]:
-        """What every tenant may have and has, by name."""
+        """Lists the limits and usage of every tenant, by name."""
         return [_tenant(parts) for parts in self._core.tenants()]
 
     def set_tenant_limits(self, name: str, limits: TenantLimits) -> None:
-        """Sets what a tenant may have, for every write that begins afterwards. What it has already stays, even above the limit.
+        """Sets a tenant's limits for every write that begins afterwards. Stored data stays, even
+        above a limit.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -124,10 +129,12 @@ class Tenants:
         self._core.set_tenant_limits(arguments.text("name", name), given)
 
     def drop_tenant(self, name: str) -> reports.Receipt:
-        """Deletes a tenant with everything that it has, and leaves none of its bytes in the folder; see ``reclaim``.
+        """Deletes a tenant with all its data, and removes all of its bytes from the folder; see
+        ``reclaim``.
 
-        Snapshots of other tenants that are open from before are ended as by ``reclaim``. Raises ConflictError when an export or a
-        very long read from before is in the way: the data is gone then, and calling it again removes the bytes.
+        It ends earlier snapshots of other tenants as ``reclaim`` does. Raises ConflictError when an
+        earlier export or very long read is in the way: the data is gone then, and another call
+        removes the bytes.
 
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
@@ -139,12 +146,13 @@ class Tenants:
         return reports.receipt(self._core.drop_tenant(arguments.text("name", name)))
 
     def limits(self) -> TenantLimits:
-        """What the tenant of this handle may have."""
+        """The limits of this handle's tenant."""
         return TenantLimits(**self._core.limits())
 
     def usage(self) -> TenantUsage:
-        """What the tenant of this handle has stored. Raises InvalidError for the handle that ``connect`` gave, which is not
-        counted."""
+        """The usage of this handle's tenant. Raises InvalidError for the handle that ``connect``
+        returned, which is not counted.
+        """
         return TenantUsage(**self._core.usage())
 
 

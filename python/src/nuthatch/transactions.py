@@ -1,4 +1,4 @@
-"""Transactions: reads and writes that happen as if nobody else had been there."""
+"""Transactions: reads and writes isolated from all others."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 
 
 class Transaction(Pending):
-    """Reads everything as it was when it began, and its own writes; what it writes is one atomic write at the end of the block.
+    """Reads everything as of its beginning, plus its own writes, and writes atomically at the end
+    of the block.
 
-    Nothing is locked meanwhile. When somebody else has changed what it has read or is about to write, the end of the block
-    raises ConflictError and nothing is written: begin anew, or let ``Database.transact`` do that. When the block raises,
-    nothing is written. One that only reads never conflicts.
+    It locks nothing. If another writer has changed something that it has read or is about to write,
+    the end of the block raises ConflictError and writes nothing: start again, or use
+    ``Database.transact``. When the block raises, nothing is written. A transaction that only reads
+    never conflicts.
 
-    Made by ``Database.transaction``. It ends when it is older than ``snapshot_age`` of ``connect``, with ConflictError.
+    ``Database.transaction`` makes it. It ends with ConflictError when it is older than
+    ``snapshot_age`` of ``connect``.
 
     >>> import nuthatch
     >>> with nuthatch.connect(":memory:") as db:
@@ -43,15 +46,17 @@ class Transaction(Pending):
     _core: TransactionCore
 
     def kv(self, name: str) -> TransactionKeyspace:
-        """The keyspace of that name, made when there is none."""
+        """Returns the keyspace of that name, and creates a missing one."""
         return TransactionKeyspace(self._core.kv(arguments.text("name", name)))
 
     def graph(self, name: str) -> TransactionGraph:
-        """The graph of that name, made when there is none."""
+        """Returns the graph of that name, and creates a missing one."""
         return TransactionGraph(self._core.graph(arguments.text("name", name)))
 
     def collection(self, name: str) -> TransactionCollection:
-        """The collection of that name. Raises NotFoundError when there was none as the transaction began."""
+        """Returns the collection of that name. Raises NotFoundError when it did not exist at the
+        beginning.
+        """
         return TransactionCollection(self._core.collection(arguments.text("name", name)))
 
     def __reduce__(self) -> NoReturn:
@@ -59,7 +64,7 @@ class Transaction(Pending):
 
 
 class TransactionKeyspace(KeyReads):
-    """A keyspace in a transaction: as it was when that began, with what the transaction has written."""
+    """A keyspace in a transaction: its state at the beginning, plus the transaction's own writes."""
 
     __slots__ = ("_core",)
 
@@ -77,7 +82,7 @@ class TransactionKeyspace(KeyReads):
         self._core.put_many(pairs(entries), arguments.time("ttl", ttl))
 
     def delete(self, keys: Bytes | Iterable[Bytes]) -> None:
-        """Deletes one key or several; unknown ones are passed over."""
+        """Deletes one key or several; unknown ones are ignored."""
         self._core.delete(one_or_several_keys(keys))
 
     def __setitem__(self, key: Bytes, value: Bytes) -> None:
@@ -95,8 +100,8 @@ class TransactionKeyspace(KeyReads):
 class TransactionCollection(CollectionReads):
     """A collection in a transaction.
 
-    What the transaction has written itself is seen by ``get``. Searches, counts and listings are of the moment when it began,
-    and conflict with any change of the collection since.
+    ``get`` sees the transaction's own writes. Searches, counts and listings show the beginning, and
+    conflict with any later change of the collection.
     """
 
     __slots__ = ("_core",)
@@ -115,11 +120,13 @@ class TransactionCollection(CollectionReads):
         vectors: VectorsByField | None = None,
         payloads: Iterable[Mapping[str, Any] | None] | None = None,
     ) -> None:
-        """Inserts records, replacing those with the same id; as ``Collection.upsert``. Texts are embedded by the commit."""
+        """Inserts records and replaces those with the same id, as ``Collection.upsert``. The commit
+        embeds texts.
+        """
         self._core.upsert(batch.columns(records, ids, texts, vectors, payloads))
 
     def delete(self, ids: str | Iterable[str]) -> None:
-        """Deletes records by id; unknown ones are passed over."""
+        """Deletes records by id; unknown ones are ignored."""
         self._core.delete(arguments.ids(ids))
 
     def __repr__(self) -> str:

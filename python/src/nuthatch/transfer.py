@@ -28,7 +28,7 @@ _MANIFEST = "export.json"
 
 
 class TransferProgress(NamedTuple):
-    """Where an export or an import stands."""
+    """The progress of an export or an import."""
 
     #: The collection, keyspace or graph at hand.
     name: str
@@ -39,7 +39,7 @@ class TransferProgress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """What was exported."""
+    """The result of an export."""
 
     folder: Path
     collections: int
@@ -57,7 +57,7 @@ class ExportReport:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What was imported."""
+    """The result of an import."""
 
     #: Names.
     collections: list[str]

@@ -15,7 +15,9 @@ FieldParts: TypeAlias = "tuple[str, tuple[int | None, str | None, str | None]]"
 
 
 class VectorField(TypedDict, total=False):
-    """What the vectors of a named field are, fixed when it is made. For one that there is, what is left out is as it is."""
+    """The options of a named vector field, fixed at its creation. For an existing field, omitted
+    options keep their value.
+    """
 
     dim: int
     metric: Metric

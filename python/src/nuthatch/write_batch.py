@@ -1,4 +1,4 @@
-"""Writes to several keyspaces, graphs and collections that stand or fall together."""
+"""Atomic writes to several keyspaces, graphs and collections."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class Batch(Pending):
-    """Writes that are kept until the block ends, and then are one atomic write. Made by ``Database.batch``.
+    """Collects writes until the block ends, then writes them atomically.
 
-    When the block raises, nothing is written. Nothing can be read in it: that is what a transaction is for. Of several changes
-    of one key or record the last holds.
+    ``Database.batch`` makes it. When the block raises, nothing is written. A batch cannot read; use
+    a transaction for that. If a key or record changes several times, the last change wins.
 
     >>> import nuthatch
     >>> with nuthatch.connect(":memory:") as db:
@@ -45,26 +45,30 @@ class Batch(Pending):
     _core: BatchCore
 
     def kv(self, name: str) -> BatchKeyspace:
-        """To write to the keyspace of that name, which is made when there is none."""
+        """Returns a writer for the keyspace of that name, which is created when missing."""
         return BatchKeyspace(self._core, arguments.text("name", name))
 
     def graph(self, name: str) -> BatchGraph:
-        """To write to the graph of that name, which is made when there is none."""
+        """Returns a writer for the graph of that name, which is created when missing."""
         return BatchGraph(self._core, arguments.text("name", name))
 
     def collection(self, name: str) -> BatchCollection:
-        """To write to the collection of that name. ``commit`` raises NotFoundError when there is none."""
+        """Returns a writer for the collection of that name. ``commit`` raises NotFoundError when
+        there is none.
+        """
         return BatchCollection(self._core, arguments.text("name", name))
 
     def add_files(
         self, paths: StrPath | Iterable[StrPath], collection: Collection, **options: Unpack[AddOptions]
     ) -> AddReport:
-        """Adds files and folders to a collection, written with the batch: as ``Database.add``, with its keywords.
+        """Adds files and folders to a collection as part of the batch; takes the keywords of
+        ``Database.add``.
 
-        They are read, split and kept in memory at once, by this process; the report says what the batch will change. Raises
-        InvalidError for a file that is in the batch already, ExhaustedError beyond 128 MiB; ``commit`` raises ConflictError when
-        somebody else has added or removed one of the files meanwhile. Over HTTP the server splits them; the whole batch is one
-        request, and so no larger than the server's ``body_max``.
+        This process reads and splits the files at once and keeps them in memory; the report says
+        what the batch will change. Raises InvalidError for a file that is already in the batch,
+        ExhaustedError beyond 128 MiB. ``commit`` raises ConflictError when another writer has added
+        or removed one of the files since. Over HTTP the server splits them; the whole batch is one
+        request, limited by the server's ``body_max``.
         """
         return self._add_files(None, paths, collection, options)
 
@@ -83,7 +87,9 @@ class Batch(Pending):
         return reports.add_report(self._core.add_files(into, given))
 
     def remove_files(self, path: StrPath, collection: Collection) -> int:
-        """Removes the file at ``path``, or all files below it, with their passages. Returns how many files that will be."""
+        """Removes the file at ``path``, or all files below it, with their passages, and returns the
+        number of files.
+        """
         of = collection._core
         if isinstance(self._core, OverHttp):
             return self._core.remove_files(of, collection._file_path("path", path))
@@ -100,7 +106,7 @@ def _another(collection: Collection) -> InvalidError:
 
 
 class BatchKeyspace(BatchPart):
-    """The keys of one keyspace that a batch writes."""
+    """The writes of a batch to one keyspace."""
 
     __slots__ = ()
 
@@ -114,7 +120,7 @@ class BatchKeyspace(BatchPart):
         self._core.put_many(self._name, pairs(entries), arguments.time("ttl", ttl))
 
     def delete(self, keys: Bytes | Iterable[Bytes]) -> None:
-        """Deletes one key or several; unknown ones are passed over."""
+        """Deletes one key or several; unknown ones are ignored."""
         self._core.delete(self._name, one_or_several_keys(keys))
 
     def __setitem__(self, key: Bytes, value: Bytes) -> None:
@@ -125,7 +131,7 @@ class BatchKeyspace(BatchPart):
 
 
 class BatchCollection(BatchPart):
-    """The records of one collection that a batch writes."""
+    """The writes of a batch to one collection."""
 
     __slots__ = ()
 
@@ -138,9 +144,11 @@ class BatchCollection(BatchPart):
         vectors: VectorsByField | None = None,
         payloads: Iterable[Mapping[str, Any] | None] | None = None,
     ) -> None:
-        """Inserts records, replacing those with the same id; as ``Collection.upsert``. Texts are embedded by the commit."""
+        """Inserts records and replaces those with the same id, as ``Collection.upsert``. The commit
+        embeds texts.
+        """
         self._core.upsert(self._name, batch.columns(records, ids, texts, vectors, payloads))
 
     def delete(self, ids: str | Iterable[str]) -> None:
-        """Deletes records by id; unknown ones are passed over."""
+        """Deletes records by id; unknown ones are ignored."""
         self._core.delete_records(self._name, arguments.ids(ids))

@@ -17,13 +17,15 @@ _METRICS: dict[str, Metric] = {"cosine": "cosine", "l2": "l2", "ip": "dot"}
 def chroma(
     path: StrPath, db: Database, *, collections: Iterable[str] | None = None, batch: int = BATCH
 ) -> list[Imported]:
-    """Imports the collections of a folder that ``chromadb.PersistentClient(path)`` keeps: ids, embeddings, documents (as texts) and
-    metadata (as payloads). ``collections`` names some of them; left out, all.
+    """Imports the collections of a folder of ``chromadb.PersistentClient(path)``: ids, embeddings,
+    documents (as texts) and metadata (as payloads).
+
+    ``collections`` names some of them; by default all.
     """
     chromadb = _records.package("chromadb", "chroma")
     folder, size = _records.existing(path), _records.batch_size(batch)
     if not (folder / "chroma.sqlite3").exists():
-        raise InvalidError(f"{folder} is no folder of Chroma: it has no chroma.sqlite3")
+        raise InvalidError(f"{folder} is not a Chroma folder: it has no chroma.sqlite3")
     client = chromadb.PersistentClient(str(folder), settings=chromadb.Settings(anonymized_telemetry=False))
     try:
         names = [collection.name for collection in client.list_collections()]

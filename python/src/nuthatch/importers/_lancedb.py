@@ -38,7 +38,7 @@ def lancedb(
     connection = package.connect(str(folder))
     names = _names(connection)
     if not names:
-        raise InvalidError(f"{folder} has no tables of LanceDB")
+        raise InvalidError(f"{folder} has no LanceDB tables")
     imported = []
     for name in _records.chosen(tables, names, folder):
         table = connection.open_table(name)

@@ -38,7 +38,7 @@ def existing(path: StrPath) -> Path:
     """The folder: their packages would make a missing one."""
     folder = Path(os.fspath(path)).expanduser()
     if not folder.exists():
-        raise NotFoundError(f"{folder} is not there; give the folder that the other engine keeps its data in")
+        raise NotFoundError(f"{folder} does not exist; give the other engine's data folder")
     return folder
 
 
@@ -64,9 +64,7 @@ def store(
     """Stores batches of records in a collection of that name, which must be new or empty."""
     collection = db.collection(name, dim=dim, metric=metric, embedder="none")
     if len(collection):
-        raise InvalidError(
-            f"collection {name!r} is there already and not empty; drop it first, or use another data folder"
-        )
+        raise InvalidError(f"collection {name!r} exists and is not empty; drop it first, or use another data folder")
     records = 0
     for batch in batches:
         if batch:

@@ -78,7 +78,7 @@ class WriteBatch(OverHttp):
         if isinstance(collection, Collection) and collection.is_asked_by(self._caller):
             return collection.name
         raise InvalidError(
-            "the collection is of another database than the batch; take it from the one that has begun it"
+            "the collection belongs to another database than the batch; take it from the batch's database"
         )
 
     def commit(self, durability: str | None) -> None:

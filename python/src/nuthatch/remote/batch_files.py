@@ -66,7 +66,7 @@ class Files:
                 )
         if self._bytes + staged.size > _BYTES_MAX:
             raise ExhaustedError(
-                f"the files of this batch come to over {_BYTES_MAX >> 20} MiB; add them outside of a batch, or fewer at a time"
+                f"the files of this batch exceed {_BYTES_MAX >> 20} MiB; add them outside of a batch, or fewer at a time"
             )
 
     def keep(self, staged: Staged) -> list[bytes]:

@@ -58,7 +58,7 @@ class Sending:
             if not root.exists():
                 raise NotFoundError(f"{given}: no such file or folder")
         if len({root.name for root in roots}) < len(roots):
-            raise InvalidError("two of the paths have the same name, and so would their files; add them one by one")
+            raise InvalidError("two of the paths have the same name, so their files would collide; add them one by one")
         present = {root.name: self._walk(root) for root in roots}
         for root in roots:
             self._send(root, present[root.name])

@@ -33,4 +33,4 @@ def problem(url: str, status: int, media_type: str | None, body: bytes) -> Nutha
 
 def not_over_http(what: str, remedy: str) -> NoReturn:
     """What a server does not offer."""
-    raise InvalidError(f"{what} cannot be had over HTTP; {remedy}")
+    raise InvalidError(f"{what} is not available over HTTP; {remedy}")

@@ -24,7 +24,7 @@ try:
     import urllib3
     from urllib3.exceptions import HTTPError, NewConnectionError, ProtocolError, SSLError, TimeoutError
 except ImportError as error:
-    raise UnavailableError("asking a server needs urllib3: pip install 'nuthatch[http]'") from error
+    raise UnavailableError("connecting to a server needs urllib3: pip install 'nuthatch[http]'") from error
 
 from .cancelling import Cancellable, Connection, TlsConnection, asking
 
@@ -61,7 +61,7 @@ class Answer(NamedTuple):
         try:
             return json.loads(self.body)
         except ValueError:
-            raise UnavailableError(f"{self.url} answered what is no JSON, as no Nuthatch server does") from None
+            raise UnavailableError(f"{self.url} did not answer with JSON, so it is not a Nuthatch server") from None
 
 
 class _Question(NamedTuple):
@@ -82,9 +82,9 @@ class Wire:
         try:
             port = parts.port
         except ValueError:
-            raise InvalidError(f"path={url!r} has no port that can be") from None
+            raise InvalidError(f"path={url!r} has an invalid port") from None
         if not parts.hostname or parts.query or parts.fragment or parts.username or parts.password:
-            raise InvalidError(f"path={url!r} is no address of a server; write for example http://127.0.0.1:7700")
+            raise InvalidError(f"path={url!r} is not a server address; write for example http://127.0.0.1:7700")
         self._is_tls = parts.scheme == "https"
         self._host, self._port, self._prefix = parts.hostname, port, parts.path.rstrip("/")
         self.url = f"{parts.scheme}://{parts.netloc}{self._prefix}"
@@ -95,7 +95,7 @@ class Wire:
         self._headers = {"user-agent": "nuthatch-python"}
         if (key := arguments["api_key"]) is not None:
             if not key or not key.isascii() or not key.isprintable():
-                raise InvalidError("api_key is no key; give what `nuthatch key create` printed")
+                raise InvalidError("invalid api_key; give the key that `nuthatch key create` printed")
             self._headers["authorization"] = f"Bearer {key}"
         self._making = threading.Lock()
         self._pool: urllib3.HTTPConnectionPool | None = None
@@ -216,7 +216,7 @@ class Wire:
             return UnavailableError(
                 f"all {CONNECTIONS_MAX} connections to {self.url} are in use; ask less at a time"
             ), False
-        doubt = "" if is_read else "; what was asked may have been done, or may yet be: look before you ask again"
+        doubt = "" if is_read else "; the call may have been done, or may still be: check before you try again"
         if isinstance(error, TimeoutError):
             remedy = "give connect a longer timeout, or ask for less"
             return UnavailableError(f"{self.url} did not answer within {left or 0:.1f} s{doubt}; {remedy}"), True

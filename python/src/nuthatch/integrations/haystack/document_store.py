@@ -54,15 +54,15 @@ class NuthatchDocumentStore(Awaited):
         api_key: Secret | None = _KEY,
     ) -> None:
         if (path is None) is (database is None):
-            raise InvalidError("NuthatchDocumentStore needs path or database, one of them")
+            raise InvalidError("NuthatchDocumentStore needs either path or database")
         if api_key is not None and not isinstance(api_key, Secret):
             raise InvalidError(f"api_key is a {type(api_key).__name__}; give Secret.from_env_var or Secret.from_token")
         if "api_key" in (options or {}):
-            raise InvalidError("options are written down as they are; give the key as api_key=Secret.from_env_var(…)")
+            raise InvalidError("options are saved in plain text; give the key as api_key=Secret.from_env_var(…)")
         self.path = str(path) if database is None else waiting("database", database, Database).path
         is_server = self.path.startswith(("http://", "https://"))
         if api_key not in (None, _KEY) and (database is not None or not is_server):
-            raise InvalidError("api_key is for a server whose address is given as path; leave it out")
+            raise InvalidError("api_key needs the address of a server as path; leave it out")
         self.api_key = api_key if is_server else None
         self.collection_name = collection
         self.dim = dim
@@ -150,9 +150,7 @@ class NuthatchDocumentStore(Awaited):
         def write(now: Any) -> int:
             there = [found.id for found in now.collection(name).get(list(records), include=()) if found is not None]
             if there and policy is not DuplicatePolicy.SKIP:
-                raise DuplicateDocumentError(
-                    f"document {there[0]!r} is there already; give a policy, SKIP or OVERWRITE"
-                )
+                raise DuplicateDocumentError(f"document {there[0]!r} exists already; give a policy, SKIP or OVERWRITE")
             new = [made for id, made in records.items() if id not in set(there)]
             if new:
                 now.collection(name).upsert(new)
@@ -300,7 +298,7 @@ def _needed(filters: Filters) -> Condition:
     wanted = condition(filters)
     if wanted is None:
         raise FilterError(
-            "the filter is empty, which every document passes; to delete everything, call delete_all_documents"
+            "the filter is empty and matches every document; to delete everything, call delete_all_documents"
         )
     return wanted
 

@@ -23,7 +23,7 @@ def record(document: object) -> dict[str, Any]:
         raise ValueError(f"a document is of type {type(document).__name__}; give a list of Document")
     if document.sparse_embedding is not None:
         raise InvalidError(
-            f"document {document.id!r} has a sparse embedding, and there are no sparse vectors here;"
+            f"document {document.id!r} has a sparse embedding, which Nuthatch does not support;"
             " words are found by BM25 without one"
         )
     payload = dict(document.meta)
