@@ -9,6 +9,9 @@
 //!
 //! The layout is drawn in `docs/internals/backup-folder.md`.
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+
+mod clock;
 mod collect;
 mod error;
 mod manifest;

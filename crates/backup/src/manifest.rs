@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::BACKUP_FORMAT_VERSION;
+use crate::clock;
 
 /// One backup.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -37,12 +38,12 @@ pub struct FileEntry {
 
 impl Manifest {
     pub(crate) fn new(number: u64, about: serde_json::Value, new_bytes: u64, files: Vec<FileEntry>) -> Self {
-        let now = jiff::Timestamp::now();
+        let now = clock::now();
         Self {
             version: BACKUP_FORMAT_VERSION,
             id: format!("{number:06}-{}", now.strftime("%Y%m%dT%H%M%SZ")),
             number,
-            created: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            created: clock::stamp(now),
             about,
             bytes: files.iter().map(|file| file.bytes).sum(),
             new_bytes,

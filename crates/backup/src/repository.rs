@@ -6,6 +6,7 @@ use nuthatch_blob::{Access, BlobStore, FolderStore};
 use nuthatch_segment::{seal, unseal};
 use serde::{Deserialize, Serialize};
 
+use crate::clock;
 use crate::{BACKUP_FORMAT_OLDEST_READABLE, BACKUP_FORMAT_VERSION, BackupError, Manifest, Result, Writer};
 
 /// What says that a folder is a place for backups.
@@ -62,7 +63,7 @@ impl Repository {
                 )));
             }
             let guard = hold(&store, Access::Change)?;
-            let created = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+            let created = clock::stamp(clock::now());
             let body = serde_json::to_vec_pretty(&Identity { format: BACKUP_FORMAT_VERSION, created });
             store.put(IDENTITY, &seal(&body.expect("plain fields are JSON")))?;
             store.sync()?;

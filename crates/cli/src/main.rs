@@ -6,6 +6,8 @@
 //! **Invariant:** answers go to standard output, everything else to standard error; the exit code says how it ended (see
 //! [`exit`]); nothing ever asks a question.
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+
 mod acts;
 mod args;
 mod commands;

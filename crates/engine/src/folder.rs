@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use nuthatch_segment::{read_sealed, write_sealed};
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Clock;
 use crate::{Error, Result};
 
 /// The newest version of the data folder's layout that this program writes and reads. A folder has the oldest that can say what is
@@ -35,7 +36,7 @@ impl Identity {
     fn new(format: u32) -> Self {
         Self {
             format,
-            created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            created: Clock::system().stamp(),
             uuid: uuid::Uuid::new_v4().to_string(),
             written_by: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),
         }

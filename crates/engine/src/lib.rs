@@ -19,6 +19,8 @@
 //! # Ok::<(), nuthatch_engine::Error>(())
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+
 mod backup;
 mod call;
 mod clock;

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Clock;
 use crate::identity::Identity;
 use crate::{Error, ErrorKind, Result};
 
@@ -89,7 +90,7 @@ impl FolderLock {
         let holder = Holder {
             pid: std::process::id(),
             program: program.to_string(),
-            since: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            since: Clock::system().stamp(),
             socket: None,
             unshared: None,
             identity: Identity::own(),

@@ -31,6 +31,8 @@
 //! # Ok::<(), nuthatch_filter::FilterError>(())
 //! ```
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+
 mod ast;
 mod codec;
 mod columns;

@@ -8,6 +8,8 @@
 //! What it buys, measured: after loading 50,000 passages and 200,000 vectors the process kept 93 MiB beyond what its parts
 //! held, without this; `docs/benchmarks/scale.md` has the figures with it.
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+
 /// Asks the allocator to return what is free. A few milliseconds; does nothing where the allocator is not glibc's.
 pub fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]

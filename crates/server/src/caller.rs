@@ -7,7 +7,6 @@ use std::time::Instant;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, header};
-use jiff::Timestamp;
 use nuthatch_engine::{Database, Error, ErrorKind, Result as EngineResult};
 use percent_encoding::percent_decode;
 use tracing::{Span, field};
@@ -15,6 +14,7 @@ use tracing::{Span, field};
 use crate::access::{Entered, Key, Place, Scope, Scopes, TENANT_DEFAULT, Turn, Work};
 use crate::admission::at_once;
 use crate::audit::Notes;
+use crate::clock;
 use crate::problem::Problem;
 use crate::shared::Shared;
 
@@ -271,7 +271,7 @@ impl Caller {
     /// A call may have waited, or be one of a stream's: the key can have ended since it was shown.
     fn holds(&self) -> EngineResult<bool> {
         match &self.key {
-            Some(key) => self.shared.ring.holds(key, Timestamp::now()),
+            Some(key) => self.shared.ring.holds(key, clock::now()),
             None => Ok(!self.shared.wants_keys()?),
         }
     }
@@ -318,7 +318,7 @@ impl Caller {
         let (key, tenant, scopes) = match shared.wants_keys()? {
             true => {
                 let key = bearer(&parts.headers)
-                    .map(|token| shared.ring.find(token, Timestamp::now()))
+                    .map(|token| shared.ring.find(token, clock::now()))
                     .transpose()?
                     .flatten()
                     .ok_or_else(Problem::unauthenticated)?;

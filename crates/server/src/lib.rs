@@ -9,6 +9,8 @@
 //! **Invariant:** a write that was answered is in the store as durable as was asked for; memory, threads and connections are
 //! bounded whatever clients send; who may ask, and of which database, is decided in one place ([`Caller`]).
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+
 mod access;
 mod admission;
 mod api;
@@ -16,6 +18,7 @@ mod audit;
 mod behind;
 mod caller;
 mod checks;
+mod clock;
 pub mod config;
 mod extract;
 mod faces;
@@ -38,6 +41,7 @@ mod unread;
 pub use access::{Key, KeyFile, NewKey, PASSWORD_BYTES, Scope, Scopes, TENANT_DEFAULT, Token};
 pub use audit::{AuditFile, Entry as AuditEntry, Outcome as AuditOutcome, Page as AuditPage, Who as AuditWho};
 pub use caller::Caller;
+pub use clock::now;
 pub use config::Config;
 pub use listener::Tls;
 pub use openapi::document;

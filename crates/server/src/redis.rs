@@ -6,7 +6,6 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use nuthatch_engine::{Database, Error, Result as EngineResult};
 use nuthatch_resp::{Gate, Grant, Pass, Refused, Scopes, Server, Settings, Stream, Tenant, Turn, Wrap};
 use parking_lot::Mutex;
@@ -17,6 +16,7 @@ use crate::access::{Key, Place, Scope, TENANT_DEFAULT, Turn as Counted, Verdict,
 use crate::audit::{Entry, Outcome, Who};
 use crate::behind::GivingWay;
 use crate::caller::database_of;
+use crate::clock;
 use crate::listener::Tls;
 use crate::shared::Shared;
 
@@ -95,7 +95,7 @@ impl KeyGate {
 
     /// The key that this is the token or the password of.
     fn find(&self, from: SocketAddr, user: &str, password: &[u8]) -> EngineResult<Result<Arc<Key>, Refused>> {
-        let (ring, now) = (&self.shared.ring, Timestamp::now());
+        let (ring, now) = (&self.shared.ring, clock::now());
         let by_token = std::str::from_utf8(password).ok().map(|token| ring.find(token, now)).transpose()?.flatten();
         if let Some(key) = by_token {
             let is_its_user = [USER_DEFAULT, &key.id, &key.tenant].contains(&user);
@@ -118,7 +118,7 @@ impl KeyGate {
     /// In the audit log, within its budget for those who do not run the server. A user is named only if there is one of that name: what is
     /// typed there may be a password.
     fn note_refused(&self, from: SocketAddr, user: &str, why: Refused) {
-        let is_one = user == USER_DEFAULT || matches!(self.shared.ring.find_user(user, Timestamp::now()), Ok(Some(_)));
+        let is_one = user == USER_DEFAULT || matches!(self.shared.ring.find_user(user, clock::now()), Ok(Some(_)));
         let who = Who { address: Some(from.to_string()), ..Who::default() };
         let kind = match why {
             Refused::Wrong => "wrongpass",
@@ -167,7 +167,7 @@ struct UnderWay {
 impl Pass for KeyPass {
     fn holds(&self) -> bool {
         let holds = match &self.key {
-            Some(key) => self.shared.ring.holds(key, Timestamp::now()),
+            Some(key) => self.shared.ring.holds(key, clock::now()),
             None => self.shared.wants_keys().map(|wants| !wants),
         };
         holds.unwrap_or_else(|error| {

@@ -8,6 +8,8 @@
 //!
 //! Everything above holds an `Arc<dyn Store>`; `docs/rfcs/0027-store.md` says what each implementation owes it.
 
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+
 mod at_hand;
 mod batch;
 mod checkpoint;

@@ -99,7 +99,7 @@ struct Rotate {
 
 impl KeyCommand {
     pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
-        let now = Timestamp::now();
+        let now = nuthatch_server::now();
         match &self.command {
             What::Create(create) => {
                 let folder = folder::made(globals)?;

@@ -3,7 +3,6 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use jiff::Timestamp;
 use nuthatch_engine::{Error, TenantInfo, TenantLimits};
 use nuthatch_server::KeyFile;
 use serde_json::{Value, json};
@@ -155,7 +154,7 @@ impl Tenant {
         }
         let database = folder::open_whole(globals)?;
         let act = Act::new(globals, database.folder(), "tenant.drop", &args.name);
-        let dropped = KeyFile::of(database.folder()).drop_tenant(&database, &args.name, Timestamp::now());
+        let dropped = KeyFile::of(database.folder()).drop_tenant(&database, &args.name, nuthatch_server::now());
         let (receipt, _) = act.end(dropped, |(receipt, ended_keys)| {
             [reclaim::noted(receipt), vec![("ended_keys", json!(ended_keys))]].concat()
         })?;

@@ -11,6 +11,7 @@ use nuthatch_store::{Batch, Direction, Store, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::call::Done;
+use crate::clock::Clock;
 use crate::tenant::{DEFAULT, catalog_of};
 use crate::{Error, Result};
 
@@ -80,5 +81,5 @@ fn key(lane: &str) -> Vec<u8> {
 }
 
 fn now() -> i64 {
-    jiff::Timestamp::now().as_second()
+    Clock::system().now().as_second()
 }

@@ -196,7 +196,7 @@ fn create(shared: &Arc<Shared>, tenant: u32, name: &str, options: &CollectionOpt
             EmbedderChoice::Auto | EmbedderChoice::BuiltIn => dim.is_none_or(|dim| dim == shared.default_dim()),
         },
         embedder,
-        created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        created: shared.options.clock.stamp(),
         fields,
         more: Default::default(),
     };

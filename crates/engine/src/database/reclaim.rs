@@ -175,7 +175,7 @@ impl<'s> Reclaiming<'s> {
     pub fn begin(shared: &'s Shared, tenant: Option<&'s Tenant>) -> Result<Self> {
         let tenant = tenant.filter(|tenant| !tenant.is_default());
         let before = files_of(shared, tenant)?;
-        let (started, sequences) = (jiff::Timestamp::now(), BTreeMap::new());
+        let (started, sequences) = (shared.options.clock.now(), BTreeMap::new());
         Ok(Self { shared, tenant, started, before, sequences, ending: Ending::begin(shared) })
     }
 
@@ -217,7 +217,7 @@ impl<'s> Reclaiming<'s> {
             version: RECEIPT_VERSION,
             id: format!("{}", started.strftime("%Y%m%dT%H%M%S%3fZ")),
             started: stamp(started),
-            finished: stamp(jiff::Timestamp::now()),
+            finished: stamp(shared.options.clock.now()),
             program: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),
             tenant: tenant.map(|tenant| tenant.name.clone()),
             collection,

@@ -7,6 +7,7 @@ use std::path::Path;
 use nuthatch_store::{Batch, Damage, Direction, Extent, Reader, Shard, Table, repair, verify};
 use nuthatch_vector::{Element, Metric};
 
+use crate::clock::Clock;
 use crate::collection::change::Change;
 use crate::collection::field::{Field, UNNAMED};
 use crate::collection::known::Known;
@@ -62,8 +63,7 @@ impl Database {
             let _lock = FolderLock::take(root, &options.program)?;
             rewrite_identity(root)?;
             let folder = Folder::open(root, true)?;
-            let aside =
-                folder.quarantine().join(format!("truth-{}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%3fZ")));
+            let aside = folder.quarantine().join(format!("truth-{}", options.clock.stamp_for_name()));
             let report = repair(&folder.store(), &aside, Budget::split(options.memory_budget_bytes).store)?;
             outcome.store = report.damage;
             outcome.batches_cut = report.cut.map_or(0, |cut| cut.batches_after);
@@ -160,7 +160,7 @@ impl Database {
                 language: "english".into(),
                 embeds: false,
                 embedder: None,
-                created: jiff::Timestamp::now().to_string(),
+                created: Clock::system().now().to_string(),
                 fields: Vec::new(),
                 more: Default::default(),
             });

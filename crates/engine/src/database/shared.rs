@@ -356,7 +356,7 @@ impl Shared {
         }
         let inside = folder.strip_prefix(self.folder.indexes()).unwrap_or(folder);
         let name = inside.to_string_lossy().replace(['/', '\\'], "-");
-        let when = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%3fZ");
+        let when = self.options.clock.stamp_for_name();
         let aside = self.folder.quarantine().join(format!("{name}-{when}"));
         let io = |error: std::io::Error| Error::io(&aside, &error);
         std::fs::create_dir_all(self.folder.quarantine()).map_err(io)?;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use nuthatch_extract::{Document, ExtractError, Kind, Passage, PassageOptions, WalkOptions, extract, walk};
 use nuthatch_filter::{Payload, Value};
 
+use crate::clock::Clock;
 use crate::collection::{Collection, WriteSet};
 use crate::files::entry::{FileEntry, passage_id};
 use crate::record::Record;
@@ -202,7 +203,7 @@ impl<'c, 'o> Add<'c, 'o> {
         check_document_path(path)?;
         let (made_by, mut pending) = (self.made_by()?, Pending::default());
         let old = self.shelf.entry(path)?;
-        let now_ns = i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
+        let now_ns = i64::try_from(Clock::system().now().as_nanosecond()).unwrap_or(i64::MAX);
         self.content(path, content, old, now_ns, &made_by, &mut pending)?;
         self.commit(&mut pending)?;
         self.report.elapsed = self.started.elapsed();

@@ -9,6 +9,7 @@ use nuthatch_store::{Batch, Direction, Extent, Reader, Shard, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::call::Done;
+use crate::clock::Clock;
 use crate::collection::meta::{self, COUNTERS};
 use crate::database::{Database, Shared, check_name};
 use crate::durability::Durability;
@@ -29,7 +30,7 @@ pub(crate) struct Meta {
 
 impl Meta {
     pub fn new(id: u32, kind: Kind) -> Self {
-        Self { id, created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), kind }
+        Self { id, created: Clock::system().stamp(), kind }
     }
 }
 

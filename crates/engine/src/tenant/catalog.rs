@@ -6,6 +6,7 @@ use nuthatch_store::{AtHand, Batch, Reader, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::call::Done;
+use crate::clock::Clock;
 use crate::collection::meta;
 use crate::database::{Database, Shared, check_name};
 use crate::durability::Durability;
@@ -34,7 +35,7 @@ pub(crate) struct Record {
 impl Record {
     /// For a tenant whose entry was lost.
     pub fn recovered(id: u32) -> Self {
-        let created = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let created = Clock::system().stamp();
         Self { id, created, limits: TenantLimits::default(), dropping: None }
     }
 }

@@ -143,7 +143,7 @@ impl LocalDatabase {
             language: entry.language.clone(),
             embeds: entry.embeds,
             embedder: entry.embedder.clone(),
-            created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            created: shared.options.clock.stamp(),
             fields: new_fields(&entry.name, &[], &fields_of(entry)?)?,
             more: Default::default(),
         };

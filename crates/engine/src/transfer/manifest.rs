@@ -5,6 +5,7 @@ use std::path::Path;
 use nuthatch_segment::sync_folder;
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Clock;
 use crate::collection::VectorFieldOptions;
 use crate::collection::field::Field;
 use crate::collection::meta::{Counters, EmbedderMeta};
@@ -110,7 +111,7 @@ impl Manifest {
                 (true, false) => EXPORT_FORMAT_OLDEST_READABLE,
             },
             format: JSONL.into(),
-            created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            created: Clock::system().stamp(),
             written_by: format!("nuthatch {}", env!("CARGO_PKG_VERSION")),
             collections,
             keyspaces,

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use jiff::Timestamp;
 use nuthatch_engine::{TenantInfo, TenantLimits, TenantUsage};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -13,6 +12,7 @@ use utoipa_axum::routes;
 
 use crate::api::reply;
 use crate::caller::Operating;
+use crate::clock;
 use crate::extract::{Json, Segments};
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -125,7 +125,7 @@ async fn limit(
     params(("tenant" = String, Path)), responses((status = 200, description = "The receipt", body = Object)))]
 async fn remove(Operating(caller): Operating, Segments(name): Segments<String>) -> Result<Response, Problem> {
     let shared = caller.shared.clone();
-    let dropping = caller.run_long(move |database| shared.ring.file().drop_tenant(database, &name, Timestamp::now()));
+    let dropping = caller.run_long(move |database| shared.ring.file().drop_tenant(database, &name, clock::now()));
     let (receipt, ended_keys) = dropping.await?;
     caller.note("receipt", receipt.id.clone());
     caller.note("ended_keys", ended_keys);

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::clock;
 
 /// Longer names of what was acted on are cut: they are a client's words.
 const TARGET_CHARS_MAX: usize = 200;
@@ -67,7 +68,7 @@ impl Entry {
     /// Something that was done just now.
     pub fn new(face: &str, who: Who, action: &str, target: &str) -> Self {
         Self {
-            time: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
+            time: clock::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
             face: face.into(),
             who,
             request: None,
