@@ -32,8 +32,9 @@ the same promise?
   average of the machine meanwhile, up to 64 clients included: {load}.
 - **Versions:** Pebble {pebble} (Go), RocksDB {rocksdb} (crate rocksdb 0.25.0; ours stands on the same), ours the workspace.
 - **Machine:** {machine}
-- **Command:** `make bench-kv`; `QUICK=1 make bench-kv` for a look of some minutes. The tables alone, from
-  `bench/results/kv/full.jsonl`: `python -m bench.kv.report`. All rows: [kv/rows.csv](kv/rows.csv).
+- **Command:** `scripts/bench-kv.sh --rounds {rounds} --seconds {seconds}`; `make bench-kv` makes 3 rounds of 4 s, and
+  `QUICK=1 make bench-kv` takes some minutes. The tables alone, from `bench/results/kv/full.jsonl`:
+  `python -m bench.kv.report`. All rows: [kv/rows.csv](kv/rows.csv).
 """
 BUSY = """**The machine was busy with other things.** Clients and background threads then wait for others, each fsync for a scheduler
 tick, and a ratio of calls a second says little. CPU time a call (of the whole process, compactions included) is what to read.

@@ -1,4 +1,5 @@
-//! Eight tenants, the same names everywhere, everything at once, through every face: nobody sees what is another's.
+//! Eight tenants use the same names at the same time over HTTP, Redis and Flight: no tenant sees another's records or keys.
+//! Graphs and MCP have tests of their own.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
