@@ -179,3 +179,27 @@ def test_an_oversized_batch_is_refused_as_exhausted(db):
     texts = ["x" * (4 << 20)] * 33
     with unchanged(wide), pytest.raises(nuthatch.ExhaustedError, match="MiB.*split it"):
         wide.upsert(ids=[str(n) for n in range(33)], texts=texts)
+
+
+def test_an_error_names_the_thing_that_it_is_about(db):
+    def about(call):
+        with pytest.raises(nuthatch.NotFoundError) as raised:
+            call()
+        return raised.value.what, raised.value.name
+
+    for drop in (db.drop_collection, db.drop_keyspace, db.drop_graph):
+        assert drop("nothing") is False
+    assert about(lambda: db.kv("nothing", create=False)) == ("keyspace", "nothing")
+    assert about(lambda: db.graph("nothing", create=False)) == ("graph", "nothing")
+    seen = db.kv("seen")
+    seen["a"] = "1"
+    assert seen.get("none") is None
+    assert about(lambda: seen["none"]) == ("key", "none")
+    rows = db.collection("rows", embedder="none")
+    rows.upsert([{"id": "a", "text": "a"}])
+    assert about(lambda: rows.search(like="none")) == ("record", "none")
+    db.drop_keyspace("seen")
+    assert about(lambda: seen.get("a")) == ("keyspace", "seen")
+    with pytest.raises(nuthatch.InvalidError) as raised:
+        db.collection("no/name")
+    assert (raised.value.what, raised.value.name) == (None, None)

@@ -31,12 +31,15 @@ export class NuthatchError extends Error {
   readonly status: number;
   readonly kind: string;
   readonly remedy: string;
+  /** The thing that it is about, when that has a name. */
+  readonly subject: Schemas["Subject"] | undefined;
 
   constructor(problem: Schemas["Problem"]) {
     super(`${problem.detail}; ${problem.remedy}`);
     this.status = problem.status;
     this.kind = problem.kind;
     this.remedy = problem.remedy;
+    this.subject = problem.subject;
   }
 }
 
@@ -48,6 +51,8 @@ export function connect(url: string, options: Options = {}): Client {
   const client = createFetchClient<paths>({
     baseUrl: url.replace(/\/+$/, ""),
     headers,
+    // Bytes go as they are.
+    bodySerializer: (body: unknown) => (body instanceof Blob ? body : JSON.stringify(body)),
     ...(options.fetch === undefined ? {} : { fetch: options.fetch }),
   });
   client.use({

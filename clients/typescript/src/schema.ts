@@ -1723,7 +1723,7 @@ export interface components {
         };
         /** @description What went wrong, and what to do about it. */
         Problem: {
-            /** @description The thing, and what is wrong with it. */
+            /** @description The thing, and what is wrong with it: a sentence for people, whose words may change. */
             detail: string;
             /**
              * @description What the caller can do: `conflict` (try again), `unavailable` (try later), `invalid` (fix the call), `not_found`,
@@ -1737,6 +1737,8 @@ export interface components {
              * @description The status of the answer.
              */
             status: number;
+            /** @description The thing that it is about, when it has a name. */
+            subject?: components["schemas"]["Subject"];
             /** @description The name of the status. */
             title: string;
         };
@@ -1931,6 +1933,16 @@ export interface components {
             vectors?: {
                 [key: string]: components["schemas"]["Vector"];
             };
+        };
+        /** @description The thing that a problem is about. */
+        Subject: {
+            /** @description Its name, id, key or path. */
+            name: string;
+            /**
+             * @description Of which sort it is: `api_key`, `backup`, `collection`, `file`, `graph`, `key`, `keyspace`, `path`, `receipt`, `record`,
+             *     `snapshot` or `tenant`; others may come.
+             */
+            what: string;
         };
         Sum: {
             /** Format: int64 */
@@ -2136,6 +2148,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The server lives */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2164,6 +2177,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The figures, in the text format of OpenMetrics */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2192,6 +2206,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The document */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2220,6 +2235,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The server is ready to answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2255,6 +2271,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description A page of the audit log */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2283,6 +2300,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The backups, oldest first */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2348,6 +2366,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description What was read, and what is damaged */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2410,6 +2429,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Who the server takes the caller for */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2438,6 +2458,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description All collections, by name */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2468,6 +2489,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The collection */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2577,6 +2599,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description How many records there are */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2614,6 +2637,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description How many records were deleted */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2685,6 +2709,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The files, by path */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2724,10 +2749,11 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/octet-stream": number[];
+                "application/octet-stream": Blob;
             };
         };
         responses: {
+            /** @description What was made of the file */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2763,6 +2789,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description How many files were removed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2800,10 +2827,11 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/octet-stream": number[];
+                "application/octet-stream": Blob;
             };
         };
         responses: {
+            /** @description The passages that the file would give */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2841,6 +2869,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The records, in the order of the ids */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2880,6 +2909,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description One line for each line of the body */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2914,6 +2944,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description What was merged */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2958,6 +2989,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description A page of records */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2995,6 +3027,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description How many records are new, and how many replaced others */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3034,6 +3067,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The record */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3104,6 +3138,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The hits, best first */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3141,6 +3176,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description One answer a search, in the order of the searches */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3175,6 +3211,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Whether all vectors are indexed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3203,6 +3240,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description What was checked, and what was found */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3231,6 +3269,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The names of all graphs */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3330,6 +3369,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description How many nodes and edges the graph has */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3403,6 +3443,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description How many edges were deleted */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3440,6 +3481,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The edges, in the order in which they were named */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3477,6 +3519,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description A page of neighbors */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3550,6 +3593,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description How many nodes and edges were deleted */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3587,6 +3631,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The nodes, in the order of the ids */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3624,6 +3669,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description A page of nodes */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3661,6 +3707,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The nodes that the traversal reached */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3689,6 +3736,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The names of all keyspaces */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3795,6 +3843,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description How long the value is after it */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3832,6 +3881,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Whether the value was set */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3867,6 +3917,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description About how many keys there are */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3904,6 +3955,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description How many keys were deleted */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3941,6 +3993,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description Whether the key exists */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3978,6 +4031,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The values, in the order of the keys */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4015,6 +4069,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The number after it */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4050,6 +4105,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The value */
             200: {
                 headers: {
                     /** @description How long the key has to live; absent when it never expires, and of a snapshot */
@@ -4057,7 +4113,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": number[];
+                    "application/octet-stream": Blob;
                 };
             };
             /** @description It could not be done; the document says why and what to do */
@@ -4089,7 +4145,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/octet-stream": number[];
+                "application/octet-stream": Blob;
             };
         };
         responses: {
@@ -4163,6 +4219,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description A page of keys */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4197,6 +4254,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description How long the key has to live */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4261,6 +4319,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The receipts, oldest first */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4322,6 +4381,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The snapshots that the key has open */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4444,6 +4504,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description What the tenant stores, and what it costs */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4472,6 +4533,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description All tenants but the default one */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4502,6 +4564,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The tenant */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4598,6 +4661,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The tenant, with its limits as they are now */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -68,6 +68,18 @@ test("keys are counted and listed", async () => {
   assert.deepEqual(page.data?.entries.map((entry) => entry.key), ["page"]);
 });
 
+test("a value of any bytes comes back as it was", async () => {
+  const params = { path: { keyspace: "images", key: "a b/ü" } };
+  const bytes = Uint8Array.from({ length: 256 }, (_, at) => at);
+  await client.PUT("/v1/keyspaces/{keyspace}/keys/{key}", {
+    params,
+    body: new Blob([bytes]),
+    headers: { "content-type": "application/octet-stream" },
+  });
+  const stored = await client.GET("/v1/keyspaces/{keyspace}/keys/{key}", { params, parseAs: "blob" });
+  assert.deepEqual(new Uint8Array((await stored.data?.arrayBuffer()) ?? new ArrayBuffer(0)), bytes);
+});
+
 test("a snapshot shows what was, and its commit conflicts with what has changed", async () => {
   const keyspace = { path: { keyspace: "accounts" } };
   const put = (value: string) => ({ keys: { keyspace: "accounts", changes: [{ put: { key: "anna", value } }] } });
@@ -85,11 +97,12 @@ test("a snapshot shows what was, and its commit conflicts with what has changed"
   await assert.rejects(late, (error: unknown) => error instanceof NuthatchError && error.kind === "conflict");
 });
 
-test("a problem is thrown with its kind and its remedy", async () => {
+test("a problem is thrown with its kind, its remedy and the thing that it is about", async () => {
   const asked = client.GET("/v1/collections/{collection}", { params: { path: { collection: "nothing" } } });
   await assert.rejects(asked, (error: unknown) => {
     assert.ok(error instanceof NuthatchError);
     assert.deepEqual([error.status, error.kind], [404, "not_found"]);
+    assert.deepEqual(error.subject, { what: "collection", name: "nothing" });
     assert.match(error.message, /nothing.*check the name/);
     return true;
   });

@@ -1,7 +1,7 @@
 //! `DoAction`: making, dropping and deleting, statistics, snapshots, readiness. A body is JSON, and so is the result.
 
 use arrow_flight::{Action, ActionType};
-use nuthatch_engine::{Collection, Deleted, Durability, Error, Result as EngineResult};
+use nuthatch_engine::{Collection, Deleted, Durability, Error, Result as EngineResult, What};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -98,7 +98,9 @@ pub async fn act<C: Caller>(caller: C, action: Action, snapshots: Snapshots) -> 
             let caller = caller.allowed(Scope::Write)?;
             let dropped = caller.run(move |database| match database.drop_collection(&collection)? {
                 true => Ok(json!({"dropped": true})),
-                false => Err(Error::not_found(format!("no collection {collection:?}"))),
+                false => {
+                    Err(Error::not_found(format!("no collection {collection:?}")).about(What::Collection, collection))
+                }
             });
             dropped.await
         }

@@ -172,5 +172,5 @@ fn as_protocol_error(refusal: Refusal) -> ErrorData {
         "invalid" => ErrorCode::INVALID_PARAMS,
         _ => ErrorCode::INTERNAL_ERROR,
     };
-    ErrorData::new(code, refusal.text(), None)
+    ErrorData::new(code, refusal.text(), Some(refusal.facts()))
 }

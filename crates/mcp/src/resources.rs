@@ -1,7 +1,7 @@
 //! Resources: collections, their files and their records, for hosts that let a person pick what goes into a conversation.
 
 use blake3::{Hash, Hasher};
-use nuthatch_engine::{Collection, Database, Error, ErrorKind, FileInfo, Result};
+use nuthatch_engine::{Collection, Database, Error, ErrorKind, FileInfo, Result, What};
 use rmcp::model::{ListResourcesResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
 
@@ -108,7 +108,7 @@ pub fn state(database: &Database, uri: &str) -> Result<Option<Hash>> {
             Inside::File(path) => {
                 let files = collection.files(path)?;
                 let file = files.into_iter().find(|file| file.path == *path);
-                file.map(|file| file.revision).ok_or_else(|| Error::not_found("no such file"))
+                file.map(|file| file.revision).ok_or_else(|| Error::not_found("no such file").about(What::File, path))
             }
             Inside::Record(id) => record_text(&collection, id),
         }
@@ -159,7 +159,8 @@ fn describe(collection: &Collection) -> Result<String> {
 
 /// The passages one after the other, each under its source.
 fn file_text(collection: &Collection, path: &str) -> Result<String> {
-    let not_there = || Error::not_found(format!("no file {path:?} in collection {:?}", collection.name()));
+    let not_there =
+        || Error::not_found(format!("no file {path:?} in collection {:?}", collection.name())).about(What::File, path);
     let file = collection.files(path)?.into_iter().find(|file| file.path == path).ok_or_else(not_there)?;
     let mut text = String::new();
     for passage in passages(collection, path, 0..file.passages) {
@@ -178,8 +179,9 @@ fn file_text(collection: &Collection, path: &str) -> Result<String> {
 
 fn record_text(collection: &Collection, id: &str) -> Result<String> {
     let found = collection.get(&[id], false)?.pop().flatten();
-    let record =
-        found.ok_or_else(|| Error::not_found(format!("no record {id:?} in collection {:?}", collection.name())))?;
+    let record = found.ok_or_else(|| {
+        Error::not_found(format!("no record {id:?} in collection {:?}", collection.name())).about(What::Record, id)
+    })?;
     let found = Found::record(collection, record, &mut Sources::default())?;
     let shown = serde_json::to_value(found.beginning(TEXT_BYTES_MAX));
     Ok(format!("{:#}", shown.expect("answers are plain JSON")))

@@ -34,9 +34,13 @@ pub fn to_python(py: Python<'_>, error: Error, raised: Option<PyErr>) -> PyErr {
         ErrorKind::Corrupt { path } => Some(path.clone()),
         _ => None,
     };
+    let (what, name) = match &error.subject {
+        Some(subject) => (Some(subject.what.name()), Some(subject.name.as_str())),
+        None => (None, None),
+    };
     let made = py
         .import("nuthatch.errors")
-        .and_then(|module| module.getattr("from_engine")?.call1((error.kind.name(), &error.message, path)));
+        .and_then(|module| module.getattr("from_engine")?.call1((error.kind.name(), &error.message, path, what, name)));
     match made {
         Ok(exception) => {
             let exception = PyErr::from_value(exception);

@@ -16,6 +16,7 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use nuthatch_engine::{CollectionInfo, CollectionOptions, Database, Result as EngineResult, Stats};
 use nuthatch_flight::{Asked, Begun, Health, Scope as Wanted};
 use parking_lot::Mutex;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use tokio::time::{Sleep, sleep};
 use tonic::metadata::AsciiMetadataValue;
@@ -32,6 +33,8 @@ use crate::shared::Shared;
 
 /// Where a status says which kind of error it is.
 pub const KIND_METADATA: &str = "nuthatch-kind";
+/// Longest name of a thing in the metadata of a status.
+const NAME_BYTES_MAX: usize = 1024;
 /// The calls that may administer: which of them do is in their messages, which are not read without a key.
 const ACTIONS: &str = "/arrow.flight.protocol.FlightService/DoAction";
 
@@ -170,6 +173,11 @@ impl From<Problem> for Status {
         };
         say(KIND_METADATA, &problem.kind);
         say("nuthatch-remedy", &problem.remedy);
+        // Metadata is ASCII, and the head of an answer has little room.
+        if let Some(subject) = problem.subject.filter(|subject| subject.name.len() <= NAME_BYTES_MAX) {
+            say("nuthatch-what", &subject.what);
+            say("nuthatch-name", &utf8_percent_encode(&subject.name, NON_ALPHANUMERIC).to_string());
+        }
         status
     }
 }
@@ -232,7 +240,7 @@ impl HttpBody for Counted {
 
 #[cfg(test)]
 mod tests {
-    use nuthatch_engine::{Error, ErrorKind};
+    use nuthatch_engine::{Error, ErrorKind, What};
 
     use super::*;
 
@@ -249,7 +257,10 @@ mod tests {
         assert_eq!(code(ErrorKind::Internal), Code::Internal);
         assert_eq!(Status::from(Problem::unauthenticated()).code(), Code::Unauthenticated);
         assert_eq!(Status::from(Problem::too_many("")).code(), Code::ResourceExhausted);
-        let status = Status::from(Problem::not_found("no collection \"grün\""));
+        let missing = Error::not_found("no collection \"grün\"").about(What::Collection, "grün");
+        let status = Status::from(Problem::from(missing));
+        assert_eq!(status.metadata().get("nuthatch-what").unwrap(), "collection");
+        assert_eq!(status.metadata().get("nuthatch-name").unwrap(), "gr%C3%BCn");
         assert!(status.message().contains("grün") && status.message().contains("create it first"));
         assert_eq!(status.metadata().get("nuthatch-kind").unwrap(), "not_found");
         assert_eq!(status.metadata().get("nuthatch-remedy").unwrap(), "check the name, or create it first");

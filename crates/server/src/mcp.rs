@@ -128,6 +128,7 @@ impl Access for Asker {
 
 impl From<Problem> for Refusal {
     fn from(problem: Problem) -> Self {
-        Self { kind: problem.kind, message: problem.detail, remedy: problem.remedy }
+        let subject = problem.subject.map(|subject| (subject.what, subject.name));
+        Self { kind: problem.kind, subject, message: problem.detail, remedy: problem.remedy }
     }
 }

@@ -21,14 +21,28 @@ pub struct Problem {
     /// What the caller can do: `conflict` (try again), `unavailable` (try later), `invalid` (fix the call), `not_found`,
     /// `corrupt` (restore or repair), `closed`, `exhausted`, `internal`, `unauthenticated`, `forbidden`.
     pub kind: String,
-    /// The thing, and what is wrong with it.
+    /// The thing, and what is wrong with it: a sentence for people, whose words may change.
     pub detail: String,
+    /// The thing that it is about, when it has a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub subject: Option<Subject>,
     /// What to do.
     pub remedy: String,
     /// Nothing was done, and trying again in a moment makes sense: the answer says so in its head.
     #[serde(skip)]
     #[schema(ignore)]
     again_soon: bool,
+}
+
+/// The thing that a problem is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Subject {
+    /// Of which sort it is: `api_key`, `backup`, `collection`, `file`, `graph`, `key`, `keyspace`, `path`, `receipt`, `record`,
+    /// `snapshot` or `tenant`; others may come.
+    pub what: String,
+    /// Its name, id, key or path.
+    pub name: String,
 }
 
 impl Problem {
@@ -38,6 +52,7 @@ impl Problem {
             title: status.canonical_reason().unwrap_or_default().into(),
             kind: kind.into(),
             detail: detail.into(),
+            subject: None,
             remedy: remedy.into(),
             again_soon: false,
         }
@@ -114,6 +129,7 @@ impl Problem {
     pub fn without_inner_workings(mut self) -> Self {
         if matches!(self.kind.as_str(), "corrupt" | "internal") {
             self.detail = "the server could not do this; its log says why".into();
+            self.subject = None;
         }
         self
     }
@@ -139,7 +155,8 @@ impl From<Error> for Problem {
             ),
             ErrorKind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "see the server's log"),
         };
-        Self::new(status, error.kind.name(), error.message, remedy)
+        let subject = error.subject.map(|subject| Subject { what: subject.what.name().into(), name: subject.name });
+        Self { subject, ..Self::new(status, error.kind.name(), error.message, remedy) }
     }
 }
 
@@ -165,6 +182,8 @@ impl IntoResponse for Problem {
 
 #[cfg(test)]
 mod tests {
+    use nuthatch_engine::What;
+
     use super::*;
 
     #[test]
@@ -181,11 +200,20 @@ mod tests {
     }
 
     #[test]
+    fn a_problem_names_the_thing_that_it_is_about() {
+        let json = |error: Error| serde_json::to_value(Problem::from(error)).unwrap();
+        let missing = json(Error::not_found("no key \"k\"").about(What::Key, "k"));
+        assert_eq!(missing["subject"], serde_json::json!({"what": "key", "name": "k"}));
+        assert!(json(Error::invalid("no")).get("subject").is_none());
+    }
+
+    #[test]
     fn paths_of_the_server_are_not_for_everybody() {
         let problem = Problem::from(Error::corrupt(std::path::Path::new("/data/x"), "/data/x is damaged"));
         assert!(problem.detail.contains("/data/x"));
-        assert!(!problem.without_inner_workings().detail.contains("/data/x"));
-        let problem = Problem::not_found("no collection \"a\"");
+        assert!(!problem.clone().without_inner_workings().detail.contains("/data/x"));
+        assert!(problem.subject.is_some() && problem.clone().without_inner_workings().subject.is_none());
+        let problem = Problem::from(Error::not_found("no collection \"a\"").about(What::Collection, "a"));
         assert_eq!(problem.clone().without_inner_workings(), problem);
     }
 }

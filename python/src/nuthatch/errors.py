@@ -6,7 +6,15 @@ from pathlib import Path
 
 
 class NuthatchError(Exception):
-    """The base of all errors that this package raises on purpose."""
+    """The base of all errors that this package raises on purpose.
+
+    ``what`` and ``name`` say which thing it is about, when that has a name: ``what`` is its sort (``"collection"``,
+    ``"keyspace"``, ``"graph"``, ``"record"``, ``"key"``, ``"file"``, ``"tenant"``, ``"snapshot"``, ``"backup"``,
+    ``"receipt"``, ``"path"``, …). Decide by the class and by these two: the words of a message may change.
+    """
+
+    what: str | None = None
+    name: str | None = None
 
 
 class ConflictError(NuthatchError):
@@ -73,8 +81,10 @@ _KINDS: dict[str, type[NuthatchError]] = {
 }
 
 
-def from_engine(kind: str, message: str, path: Path | None) -> NuthatchError:
+def from_engine(
+    kind: str, message: str, path: Path | None = None, what: str | None = None, name: str | None = None
+) -> NuthatchError:
     """The error of the engine's kind; the extension module calls this."""
-    if kind == "corrupt":
-        return CorruptError(message, path)
-    return _KINDS[kind](message)
+    error = CorruptError(message, path) if kind == "corrupt" else _KINDS[kind](message)
+    error.what, error.name = what, name
+    return error

@@ -186,7 +186,9 @@ class KeyReads:
 def missing(keyspace: str, key: Bytes) -> MissingKeyError:
     """The error about a key that is not there."""
     shown = repr(key if len(key) <= 80 else key[:80])
-    return MissingKeyError(f"no key {shown}{'…' if len(key) > 80 else ''} in keyspace {keyspace!r}")
+    error = MissingKeyError(f"no key {shown}{'…' if len(key) > 80 else ''} in keyspace {keyspace!r}")
+    error.what, error.name = "key", key if isinstance(key, str) else bytes(key).decode(errors="replace")
+    return error
 
 
 def entries_of(

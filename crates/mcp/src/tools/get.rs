@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use nuthatch_engine::{Collection, Error, Result as EngineResult, StoredRecord, Value};
+use nuthatch_engine::{Collection, Error, Result as EngineResult, StoredRecord, Value, What};
 use rmcp::model::Tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -109,7 +109,11 @@ fn of_ids(collections: &[Collection], start: Start, arguments: &Getting, cursors
     let missing: Vec<String> =
         ids.iter().zip(&records).filter(|(_, found)| found.is_none()).map(|(id, _)| id.clone()).collect();
     if missing.len() == ids.len() {
-        return Err(Error::not_found(format!("no record has the id {}", missing.join(", or "))));
+        let error = Error::not_found(format!("no record has the id {}", missing.join(", or ")));
+        return Err(match &*missing {
+            [id] => error.about(What::Record, id),
+            _ => error,
+        });
     }
     let mut sources = Sources::default();
     let found = records
@@ -143,7 +147,7 @@ fn of_file(
         }
     }
     let path = arguments.path.as_deref().unwrap_or_default();
-    Err(Error::not_found(format!("no file {path:?} in the memory")))
+    Err(Error::not_found(format!("no file {path:?} in the memory")).about(What::File, path))
 }
 
 /// Passages of a file, in their order.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nuthatch_engine::{Database, Error, Receipt, Result};
+use nuthatch_engine::{Database, Error, Receipt, Result, What};
 use serde::{Deserialize, Serialize};
 
 use super::key::{Key, NewKey, Token};
@@ -214,9 +214,9 @@ impl KeyFile {
 }
 
 fn find<'a>(keys: &'a mut [Key], id: &str) -> Result<&'a mut Key> {
-    keys.iter_mut()
-        .find(|key| key.id == id)
-        .ok_or_else(|| Error::not_found(format!("no key {id:?}; `nuthatch key list` shows all")))
+    keys.iter_mut().find(|key| key.id == id).ok_or_else(|| {
+        Error::not_found(format!("no key {id:?}; `nuthatch key list` shows all")).about(What::ApiKey, id)
+    })
 }
 
 /// A file that its owner alone can read, from its first byte on.

@@ -51,7 +51,7 @@ fn limit_default() -> usize {
 
 /// Who has administered what, when, and how it ended. Reading it is noted, too.
 #[utoipa::path(get, path = "/v1/audit", tag = "administration", security(("key" = ["admin"])),
-    params(Wanted), responses((status = 200, body = Log)))]
+    params(Wanted), responses((status = 200, description = "A page of the audit log", body = Log)))]
 async fn read(Operating(caller): Operating, Parameters(wanted): Parameters<Wanted>) -> Result<Response, Problem> {
     if !(1..=LIMIT_MAX).contains(&wanted.limit) {
         return Err(Problem::invalid(format!("limit is {}; choose 1 to {LIMIT_MAX}", wanted.limit)));

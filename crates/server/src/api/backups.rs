@@ -169,7 +169,7 @@ impl From<BackupInfo> for Backup {
 
 /// All backups there are.
 #[utoipa::path(get, path = "/v1/backups", tag = "administration", security(("key" = ["admin"])),
-    responses((status = 200, body = Backups)))]
+    responses((status = 200, description = "The backups, oldest first", body = Backups)))]
 async fn list(Operating(caller): Operating) -> Result<Response, Problem> {
     let place = place(&caller)?;
     let backups = caller
@@ -213,7 +213,7 @@ async fn start(Operating(caller): Operating, Json { value, .. }: Json<Start>) ->
 
 /// Reads every byte of backups and compares it with its checksum.
 #[utoipa::path(post, path = "/v1/backups/verify", tag = "administration", security(("key" = ["admin"])),
-    request_body = Verify, responses((status = 200, body = Verified)))]
+    request_body = Verify, responses((status = 200, description = "What was read, and what is damaged", body = Verified)))]
 async fn verify(Operating(caller): Operating, Json { value, .. }: Json<Verify>) -> Result<Response, Problem> {
     let place = place(&caller)?;
     let check = caller.run_long(move |_| match Place::at(place).verify(&value.ids, None, None) {

@@ -43,7 +43,7 @@ struct Me {
 
 /// Whose data a request sees, what its key allows, and what the tenant may have and has: for every key, whatever it allows.
 #[utoipa::path(get, path = "/v1/caller", tag = "process", security(("key" = [])),
-    responses((status = 200, body = Me)))]
+    responses((status = 200, description = "Who the server takes the caller for", body = Me)))]
 async fn describe(Known(caller): Known) -> Result<Response, Problem> {
     let tenant = (caller.tenant() != TENANT_DEFAULT).then(|| caller.tenant().to_string());
     let is_counted = tenant.is_some();

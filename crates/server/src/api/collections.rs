@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use nuthatch_engine::{
     BuildProgress, CollectionInfo, CollectionOptions, Element, EmbedderChoice, Error, Metric, VectorFieldInfo,
-    VectorFieldOptions,
+    VectorFieldOptions, What,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -243,7 +243,7 @@ pub fn describe_as_json(info: CollectionInfo) -> Value {
 
 /// All collections.
 #[utoipa::path(get, path = "/v1/collections", tag = "collections", security(("key" = ["read"])),
-    responses((status = 200, body = Collections)))]
+    responses((status = 200, description = "All collections, by name", body = Collections)))]
 async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
     let infos = caller.run(|database| database.collections()).await?;
     Ok(reply::json(&Collections { collections: infos.into_iter().map(Described::from).collect() }))
@@ -275,7 +275,7 @@ async fn create(
 
 /// What a collection is and holds.
 #[utoipa::path(get, path = "/v1/collections/{collection}", tag = "collections", security(("key" = ["read"])),
-    params(("collection" = String, Path)), responses((status = 200, body = Described)))]
+    params(("collection" = String, Path)), responses((status = 200, description = "The collection", body = Described)))]
 async fn describe(Reading(caller): Reading, Segments(name): Segments<String>) -> Result<Response, Problem> {
     let info = caller.run(move |database| database.existing_collection(&name)?.info()).await?;
     Ok(reply::json(&Described::from(info)))
@@ -288,7 +288,7 @@ async fn remove(Writing(caller): Writing, Segments(name): Segments<String>) -> R
     let dropped = caller
         .run(move |database| match database.drop_collection(&name)? {
             true => Ok(()),
-            false => Err(Error::not_found(format!("no collection {name:?}"))),
+            false => Err(Error::not_found(format!("no collection {name:?}")).about(What::Collection, name)),
         })
         .await;
     dropped.map(|()| reply::nothing())

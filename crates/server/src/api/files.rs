@@ -144,7 +144,7 @@ impl From<FileInfo> for File {
 
 /// Files of the collection, by path.
 #[utoipa::path(get, path = "/v1/collections/{collection}/files", tag = "files", security(("key" = ["read"])),
-    params(("collection" = String, Path), Below, AsOf), responses((status = 200, body = Files)))]
+    params(("collection" = String, Path), Below, AsOf), responses((status = 200, description = "The files, by path", body = Files)))]
 async fn list(
     ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
@@ -158,7 +158,7 @@ async fn list(
 /// here before, passages that have not changed keep their vectors.
 #[utoipa::path(put, path = "/v1/collections/{collection}/files", tag = "files", security(("key" = ["write"])),
     params(("collection" = String, Path), Adding),
-    request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 200, body = Added)))]
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 200, description = "What was made of the file", body = Added)))]
 async fn add(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -202,7 +202,7 @@ fn added(report: AddReport) -> Result<Added, Problem> {
 /// removes the file depend on what is stored of it now.
 #[utoipa::path(post, path = "/v1/collections/{collection}/files/preview", tag = "files", security(("key" = ["write"])),
     params(("collection" = String, Path), Previewing),
-    request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 200, body = Preview)))]
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 200, description = "The passages that the file would give", body = Preview)))]
 async fn preview(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -249,7 +249,7 @@ pub fn refuse_empty(path: &str) -> EngineResult<()> {
 
 /// Removes a file, or all files below a folder, with their passages.
 #[utoipa::path(delete, path = "/v1/collections/{collection}/files", tag = "files", security(("key" = ["write"])),
-    params(("collection" = String, Path), Removing), responses((status = 200, body = Removed)))]
+    params(("collection" = String, Path), Removing), responses((status = 200, description = "How many files were removed", body = Removed)))]
 async fn remove(
     Writing(caller): Writing,
     Segments(name): Segments<String>,

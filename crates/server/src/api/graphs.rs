@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use nuthatch_engine::{EdgeDirection, Error, ListNodes, Neighbors, Result as EngineResult, Traverse};
+use nuthatch_engine::{EdgeDirection, Error, ListNodes, Neighbors, Result as EngineResult, Traverse, What};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -283,7 +283,7 @@ fn may_draft(caller: Caller, with: &[GraphWrites]) -> Result<Caller, Problem> {
 
 /// All graphs.
 #[utoipa::path(get, path = "/v1/graphs", tag = "graphs", security(("key" = ["read"])),
-    responses((status = 200, body = Graphs)))]
+    responses((status = 200, description = "The names of all graphs", body = Graphs)))]
 async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
     let graphs = caller.run(|database| database.graph_names()).await?;
     Ok(reply::json(&Graphs { graphs }))
@@ -312,7 +312,7 @@ async fn remove(Writing(caller): Writing, Segments(name): Segments<String>) -> R
     let dropped = caller
         .run(move |database| match database.drop_graph(&name)? {
             true => Ok(()),
-            false => Err(Error::not_found(format!("no graph {name:?}"))),
+            false => Err(Error::not_found(format!("no graph {name:?}")).about(What::Graph, name)),
         })
         .await;
     dropped.map(|()| reply::nothing())
@@ -320,7 +320,7 @@ async fn remove(Writing(caller): Writing, Segments(name): Segments<String>) -> R
 
 /// How many nodes and edges there are.
 #[utoipa::path(get, path = "/v1/graphs/{graph}/counts", tag = "graphs", security(("key" = ["read"])),
-    params(("graph" = String, Path)), responses((status = 200, body = Counts)))]
+    params(("graph" = String, Path)), responses((status = 200, description = "How many nodes and edges the graph has", body = Counts)))]
 async fn counts(Reading(caller): Reading, Segments(name): Segments<String>) -> Result<Response, Problem> {
     let counts = caller.run(move |database| database.existing_graph(&name)?.counts()).await?;
     Ok(reply::json(&Counts { nodes: counts.nodes, edges: counts.edges, exact: counts.exact }))
@@ -346,7 +346,7 @@ async fn put_nodes(
 
 /// Nodes by id, as of one moment.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/nodes/get", tag = "graphs", security(("key" = ["read"])),
-    params(("graph" = String, Path), AsOf), request_body = GetNodes, responses((status = 200, body = GotNodes)))]
+    params(("graph" = String, Path), AsOf), request_body = GetNodes, responses((status = 200, description = "The nodes, in the order of the ids", body = GotNodes)))]
 async fn get_nodes(
     ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
@@ -360,7 +360,7 @@ async fn get_nodes(
 /// One page of nodes by id. Those of one type are found by going through all: a page may have fewer than were asked for, even
 /// none, and a cursor.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/nodes/list", tag = "graphs", security(("key" = ["read"])),
-    params(("graph" = String, Path), AsOf), request_body = Listing, responses((status = 200, body = NodePage)))]
+    params(("graph" = String, Path), AsOf), request_body = Listing, responses((status = 200, description = "A page of nodes", body = NodePage)))]
 async fn list_nodes(
     ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
@@ -375,7 +375,7 @@ async fn list_nodes(
 
 /// Deletes nodes with all their edges in both directions. Up to 100,000 edges are one batch.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/nodes/delete", tag = "graphs", security(("key" = ["write"])),
-    params(("graph" = String, Path), Durably), request_body = NodeIds, responses((status = 200, body = NodesDeleted)))]
+    params(("graph" = String, Path), Durably), request_body = NodeIds, responses((status = 200, description = "How many nodes and edges were deleted", body = NodesDeleted)))]
 async fn delete_nodes(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -409,7 +409,7 @@ async fn put_edges(
 
 /// Edges by their ends and type.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/edges/get", tag = "graphs", security(("key" = ["read"])),
-    params(("graph" = String, Path), AsOf), request_body = GetEdges, responses((status = 200, body = GotEdges)))]
+    params(("graph" = String, Path), AsOf), request_body = GetEdges, responses((status = 200, description = "The edges, in the order in which they were named", body = GotEdges)))]
 async fn get_edges(
     ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
@@ -426,7 +426,7 @@ async fn get_edges(
 
 /// Deletes edges, all or nothing.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/edges/delete", tag = "graphs", security(("key" = ["write"])),
-    params(("graph" = String, Path), Durably), request_body = EdgeIds, responses((status = 200, body = EdgesDeleted)))]
+    params(("graph" = String, Path), Durably), request_body = EdgeIds, responses((status = 200, description = "How many edges were deleted", body = EdgesDeleted)))]
 async fn delete_edges(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -441,7 +441,7 @@ async fn delete_edges(
 
 /// One page of a node's edges, as of one moment.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/neighbors", tag = "graphs", security(("key" = ["read"])),
-    params(("graph" = String, Path), AsOf), request_body = Around, responses((status = 200, body = NeighborPage)))]
+    params(("graph" = String, Path), AsOf), request_body = Around, responses((status = 200, description = "A page of neighbors", body = NeighborPage)))]
 async fn neighbors(
     ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
@@ -457,7 +457,7 @@ async fn neighbors(
 
 /// What is connected to some nodes: breadth first, each node once, with the first edge that led there.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/traverse", tag = "graphs", security(("key" = ["read"])),
-    params(("graph" = String, Path), AsOf), request_body = Walk, responses((status = 200, body = Traversal)))]
+    params(("graph" = String, Path), AsOf), request_body = Walk, responses((status = 200, description = "The nodes that the traversal reached", body = Traversal)))]
 async fn traverse(
     ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,

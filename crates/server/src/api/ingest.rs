@@ -104,7 +104,7 @@ fn batch_default() -> usize {
 /// before anything is stored, is the answer itself.
 #[utoipa::path(post, path = "/v1/collections/{collection}/ingest", tag = "records", security(("key" = ["write"])),
     params(("collection" = String, Path), Ingest), request_body(content = String, content_type = "application/x-ndjson"),
-    responses((status = 200, body = Line, content_type = "application/x-ndjson")))]
+    responses((status = 200, description = "One line for each line of the body", body = Line, content_type = "application/x-ndjson")))]
 async fn ingest(
     Writing(caller): Writing,
     Segments(collection): Segments<String>,

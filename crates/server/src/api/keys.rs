@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::Response;
-use nuthatch_engine::{Durability, Error, Keyspace, KvOp, LivingValue, Result as EngineResult};
+use nuthatch_engine::{Durability, Error, Keyspace, KvOp, LivingValue, Result as EngineResult, What};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -202,7 +202,8 @@ impl From<Change> for KvOp {
 }
 
 fn missing(name: &str, key: &[u8]) -> Error {
-    Error::not_found(format!("no key {:?} in keyspace {name:?}", String::from_utf8_lossy(key)))
+    let key = String::from_utf8_lossy(key);
+    Error::not_found(format!("no key {key:?} in keyspace {name:?}")).about(What::Key, key)
 }
 
 /// Writes into a keyspace, which is made when there is none.
@@ -219,7 +220,7 @@ async fn change<T: Send + 'static>(
 /// The value of a key, as it was stored.
 #[utoipa::path(get, path = "/v1/keyspaces/{keyspace}/keys/{key}", tag = "keyspaces", security(("key" = ["read"])),
     params(("keyspace" = String, Path), ("key" = String, Path, description = "Percent-encoded bytes"), AsOf),
-    responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream",
+    responses((status = 200, description = "The value", body = Vec<u8>, content_type = "application/octet-stream",
         headers(("x-expires-in-ms" = u64, description = "How long the key has to live; absent when it never expires, and of a snapshot")))))]
 async fn get_one(
     ReadingAt { caller, moment }: ReadingAt,
@@ -291,7 +292,7 @@ async fn delete_one(
 
 /// The values of several keys, as of one moment.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/get", tag = "keyspaces", security(("key" = ["read"])),
-    params(("keyspace" = String, Path), AsOf), request_body = Get, responses((status = 200, body = Got)))]
+    params(("keyspace" = String, Path), AsOf), request_body = Get, responses((status = 200, description = "The values, in the order of the keys", body = Got)))]
 async fn get(
     ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
@@ -331,7 +332,7 @@ async fn write(
 
 /// Deletes several keys, all that begin alike, or all.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/delete", tag = "keyspaces", security(("key" = ["write"])),
-    params(("keyspace" = String, Path), Durably), request_body = Delete, responses((status = 200, body = Deleted)))]
+    params(("keyspace" = String, Path), Durably), request_body = Delete, responses((status = 200, description = "How many keys were deleted", body = Deleted)))]
 async fn delete(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -363,7 +364,7 @@ async fn delete(
 
 /// Changes a key if its value is the expected one, and says whether it was: a key that may write can find out a value by guessing.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/cas", tag = "keyspaces", security(("key" = ["write"])),
-    params(("keyspace" = String, Path), Durably), request_body = CompareAndSet, responses((status = 200, body = WasSet)))]
+    params(("keyspace" = String, Path), Durably), request_body = CompareAndSet, responses((status = 200, description = "Whether the value was set", body = WasSet)))]
 async fn compare_and_set(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -380,7 +381,7 @@ async fn compare_and_set(
 
 /// Adds to a whole number, 0 when the key is not there, and answers with the sum: a key that may write learns that number.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/increment", tag = "keyspaces", security(("key" = ["write"])),
-    params(("keyspace" = String, Path), Durably), request_body = Increment, responses((status = 200, body = Sum)))]
+    params(("keyspace" = String, Path), Durably), request_body = Increment, responses((status = 200, description = "The number after it", body = Sum)))]
 async fn increment(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -394,7 +395,7 @@ async fn increment(
 
 /// Appends to a value, an empty one when the key is not there.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/append", tag = "keyspaces", security(("key" = ["write"])),
-    params(("keyspace" = String, Path), Durably), request_body = Append, responses((status = 200, body = Length)))]
+    params(("keyspace" = String, Path), Durably), request_body = Append, responses((status = 200, description = "How long the value is after it", body = Length)))]
 async fn append(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -409,7 +410,7 @@ async fn append(
 
 /// Changes when a key expires.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/expire", tag = "keyspaces", security(("key" = ["write"])),
-    params(("keyspace" = String, Path), Durably), request_body = Expire, responses((status = 200, body = WasThere)))]
+    params(("keyspace" = String, Path), Durably), request_body = Expire, responses((status = 200, description = "Whether the key exists", body = WasThere)))]
 async fn expire(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -426,7 +427,7 @@ async fn expire(
 
 /// How long a key has to live.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/ttl", tag = "keyspaces", security(("key" = ["read"])),
-    params(("keyspace" = String, Path)), request_body = TimeOf, responses((status = 200, body = TimeToLive)))]
+    params(("keyspace" = String, Path)), request_body = TimeOf, responses((status = 200, description = "How long the key has to live", body = TimeToLive)))]
 async fn ttl(
     Reading(caller): Reading,
     Segments(name): Segments<String>,

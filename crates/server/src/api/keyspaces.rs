@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use nuthatch_engine::{Error, KeyScan};
+use nuthatch_engine::{Error, KeyScan, What};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -119,7 +119,7 @@ fn page_default() -> usize {
 
 /// All keyspaces.
 #[utoipa::path(get, path = "/v1/keyspaces", tag = "keyspaces", security(("key" = ["read"])),
-    responses((status = 200, body = Keyspaces)))]
+    responses((status = 200, description = "The names of all keyspaces", body = Keyspaces)))]
 async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
     let keyspaces = caller.run(|database| database.keyspace_names()).await?;
     Ok(reply::json(&Keyspaces { keyspaces }))
@@ -148,7 +148,7 @@ async fn remove(Writing(caller): Writing, Segments(name): Segments<String>) -> R
     let dropped = caller
         .run(move |database| match database.drop_keyspace(&name)? {
             true => Ok(()),
-            false => Err(Error::not_found(format!("no keyspace {name:?}"))),
+            false => Err(Error::not_found(format!("no keyspace {name:?}")).about(What::Keyspace, name)),
         })
         .await;
     dropped.map(|()| reply::nothing())
@@ -156,7 +156,7 @@ async fn remove(Writing(caller): Writing, Segments(name): Segments<String>) -> R
 
 /// One page of keys, in their order, as of one moment.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/scan", tag = "keyspaces", security(("key" = ["read"])),
-    params(("keyspace" = String, Path), AsOf), request_body = Scan, responses((status = 200, body = Page)))]
+    params(("keyspace" = String, Path), AsOf), request_body = Scan, responses((status = 200, description = "A page of keys", body = Page)))]
 async fn scan(
     ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
@@ -174,7 +174,7 @@ async fn scan(
 
 /// About how many keys there are.
 #[utoipa::path(get, path = "/v1/keyspaces/{keyspace}/count", tag = "keyspaces", security(("key" = ["read"])),
-    params(("keyspace" = String, Path), Beginning), responses((status = 200, body = Estimate)))]
+    params(("keyspace" = String, Path), Beginning), responses((status = 200, description = "About how many keys there are", body = Estimate)))]
 async fn count(
     Reading(caller): Reading,
     Segments(name): Segments<String>,

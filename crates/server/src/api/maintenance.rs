@@ -123,7 +123,7 @@ fn indexing_wait_default() -> u64 {
 
 /// Reads every byte of the data folder and checks it against its checksums. Changes nothing.
 #[utoipa::path(post, path = "/v1/doctor", tag = "administration", security(("key" = ["admin"])),
-    responses((status = 200, body = Doctor)))]
+    responses((status = 200, description = "What was checked, and what was found", body = Doctor)))]
 async fn doctor(Operating(caller): Operating) -> Result<Response, Problem> {
     let found = caller.run_long(|database| database.doctor()).await?;
     let findings = found.findings.iter().map(|finding| Finding {
@@ -143,7 +143,7 @@ async fn doctor(Operating(caller): Operating) -> Result<Response, Problem> {
 
 /// Merges what was added piece by piece, so that searches are as fast as can be.
 #[utoipa::path(post, path = "/v1/collections/{collection}/optimize", tag = "administration", security(("key" = ["admin"])),
-    params(("collection" = String, Path)), request_body = Optimize, responses((status = 200, body = Optimized)))]
+    params(("collection" = String, Path)), request_body = Optimize, responses((status = 200, description = "What was merged", body = Optimized)))]
 async fn optimize(
     Administering(caller): Administering,
     Segments(name): Segments<String>,
@@ -159,7 +159,7 @@ async fn optimize(
 
 /// Waits until everything that was written before is in the indexes. Searches are right without it; they are faster after it.
 #[utoipa::path(post, path = "/v1/collections/{collection}/wait-until-indexed", tag = "collections", security(("key" = ["write"])),
-    params(("collection" = String, Path)), request_body = Wait, responses((status = 200, body = Indexed)))]
+    params(("collection" = String, Path)), request_body = Wait, responses((status = 200, description = "Whether all vectors are indexed", body = Indexed)))]
 async fn wait(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -235,7 +235,7 @@ fn own_part(mut receipt: Receipt) -> Value {
 
 /// Receipts of everything that was reclaimed or erased.
 #[utoipa::path(get, path = "/v1/receipts", tag = "administration", security(("key" = ["admin"])),
-    responses((status = 200, body = Receipts)))]
+    responses((status = 200, description = "The receipts, oldest first", body = Receipts)))]
 async fn receipts(Operating(caller): Operating) -> Result<Response, Problem> {
     let receipts = caller.run(|database| database.receipts()).await?;
     Ok(reply::json(&Receipts { receipts }))

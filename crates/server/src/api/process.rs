@@ -39,13 +39,13 @@ struct Health {
 const OK: Health = Health { status: "ok", version: env!("CARGO_PKG_VERSION") };
 
 /// Whether the process lives. Answers from the first moment on.
-#[utoipa::path(get, path = "/healthz", tag = "process", responses((status = 200, body = Health)))]
+#[utoipa::path(get, path = "/healthz", tag = "process", responses((status = 200, description = "The server lives", body = Health)))]
 async fn healthz() -> Response {
     reply::json(&OK)
 }
 
 /// Whether requests are answered: not before the data folder is open, and not while the server stops.
-#[utoipa::path(get, path = "/readyz", tag = "process", responses((status = 200, body = Health)))]
+#[utoipa::path(get, path = "/readyz", tag = "process", responses((status = 200, description = "The server is ready to answer", body = Health)))]
 async fn readyz(State(shared): State<Arc<Shared>>) -> Result<Response, Problem> {
     shared.readiness()?;
     Ok(reply::json(&OK))
@@ -53,7 +53,7 @@ async fn readyz(State(shared): State<Arc<Shared>>) -> Result<Response, Problem> 
 
 /// Figures of the server and the engine, for Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "process", security(("key" = ["admin"])),
-    responses((status = 200, body = String, content_type = "application/openmetrics-text")))]
+    responses((status = 200, description = "The figures, in the text format of OpenMetrics", body = String, content_type = "application/openmetrics-text")))]
 async fn metrics(Operating(caller): Operating) -> Result<Response, Problem> {
     let stats = caller.run(|database| database.stats()).await?;
     let mut more = registry_of(&stats);
@@ -63,7 +63,7 @@ async fn metrics(Operating(caller): Operating) -> Result<Response, Problem> {
 }
 
 /// This document.
-#[utoipa::path(get, path = "/openapi.json", tag = "process", responses((status = 200, body = Object)))]
+#[utoipa::path(get, path = "/openapi.json", tag = "process", responses((status = 200, description = "The document", body = Object)))]
 async fn openapi_json() -> Response {
     static DOCUMENT: LazyLock<axum::body::Bytes> =
         LazyLock::new(|| openapi::document().to_pretty_json().expect("the document is JSON").into());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use nuthatch_engine::{
-    Error, Record as EngineRecord, Result as EngineResult, Scan, StoredRecord, datetimes_of, payload_to_json,
+    Error, Record as EngineRecord, Result as EngineResult, Scan, StoredRecord, What, datetimes_of, payload_to_json,
     payload_with_datetimes,
 };
 use serde::{Deserialize, Serialize};
@@ -221,7 +221,7 @@ impl Found {
 
 /// Inserts records, replacing those with the same ids: all of them or none.
 #[utoipa::path(post, path = "/v1/collections/{collection}/records", tag = "records", security(("key" = ["write"])),
-    params(("collection" = String, Path), Durably), request_body = Upsert, responses((status = 200, body = Upserted)))]
+    params(("collection" = String, Path), Durably), request_body = Upsert, responses((status = 200, description = "How many records are new, and how many replaced others", body = Upserted)))]
 async fn upsert(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -241,7 +241,7 @@ async fn upsert(
 
 /// One page of all records.
 #[utoipa::path(get, path = "/v1/collections/{collection}/records", tag = "records", security(("key" = ["read"])),
-    params(("collection" = String, Path), Listing, AsOf), responses((status = 200, body = Page)))]
+    params(("collection" = String, Path), Listing, AsOf), responses((status = 200, description = "A page of records", body = Page)))]
 async fn scan(
     ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
@@ -261,14 +261,14 @@ async fn scan(
 
 /// One record.
 #[utoipa::path(get, path = "/v1/collections/{collection}/records/{id}", tag = "records", security(("key" = ["read"])),
-    params(("collection" = String, Path), ("id" = String, Path), WithVectors, AsOf), responses((status = 200, body = Found)))]
+    params(("collection" = String, Path), ("id" = String, Path), WithVectors, AsOf), responses((status = 200, description = "The record", body = Found)))]
 async fn get_one(
     ReadingAt { caller, moment }: ReadingAt,
     Segments((name, id)): Segments<(String, String)>,
     Parameters(with): Parameters<WithVectors>,
 ) -> Result<Response, Problem> {
     let only = |mut found: Vec<Option<StoredRecord>>, name: &str, id: &str| {
-        found.pop().flatten().ok_or_else(|| Error::not_found(format!("no record {id:?} in collection {name:?}")))
+        found.pop().flatten().ok_or_else(|| missing(name, id))
     };
     let found = caller.look(
         (moment, name, id),
@@ -281,6 +281,10 @@ async fn get_one(
         },
     );
     Ok(reply::json(&Found::new(found.await?, with.vector_format)))
+}
+
+fn missing(name: &str, id: &str) -> Error {
+    Error::not_found(format!("no record {id:?} in collection {name:?}")).about(What::Record, id)
 }
 
 /// Deletes one record.
@@ -296,7 +300,7 @@ async fn delete_one(
         .run(move |database| {
             let collection = database.existing_collection(&name)?.with_durability(how.durability.into());
             match collection.delete(&[&id])?.deleted {
-                0 => Err(Error::not_found(format!("no record {id:?} in collection {name:?}"))),
+                0 => Err(missing(&name, &id)),
                 _ => Ok(()),
             }
         })
@@ -306,7 +310,7 @@ async fn delete_one(
 
 /// Several records by id.
 #[utoipa::path(post, path = "/v1/collections/{collection}/get", tag = "records", security(("key" = ["read"])),
-    params(("collection" = String, Path), AsOf), request_body = Get, responses((status = 200, body = Got)))]
+    params(("collection" = String, Path), AsOf), request_body = Get, responses((status = 200, description = "The records, in the order of the ids", body = Got)))]
 async fn get(
     ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
@@ -330,7 +334,7 @@ async fn get(
 
 /// Deletes records by id, by condition, or by the beginning of their ids.
 #[utoipa::path(post, path = "/v1/collections/{collection}/delete", tag = "records", security(("key" = ["write"])),
-    params(("collection" = String, Path), Durably), request_body = Delete, responses((status = 200, body = Deleted)))]
+    params(("collection" = String, Path), Durably), request_body = Delete, responses((status = 200, description = "How many records were deleted", body = Deleted)))]
 async fn delete(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -352,7 +356,7 @@ async fn delete(
 
 /// How many records there are, or pass a condition.
 #[utoipa::path(get, path = "/v1/collections/{collection}/count", tag = "records", security(("key" = ["read"])),
-    params(("collection" = String, Path), Condition, AsOf), responses((status = 200, body = Count)))]
+    params(("collection" = String, Path), Condition, AsOf), responses((status = 200, description = "How many records there are", body = Count)))]
 async fn count(
     ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,

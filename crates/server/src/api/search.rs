@@ -309,7 +309,7 @@ impl Drop for CancelledOnDrop {
 
 /// Finds the best records for one question.
 #[utoipa::path(post, path = "/v1/collections/{collection}/search", tag = "search", security(("key" = ["read"])),
-    params(("collection" = String, Path), AsOf), request_body = Question, responses((status = 200, body = Answered)))]
+    params(("collection" = String, Path), AsOf), request_body = Question, responses((status = 200, description = "The hits, best first", body = Answered)))]
 async fn search(
     ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,
@@ -329,7 +329,7 @@ async fn search(
 
 /// Asks several questions at once.
 #[utoipa::path(post, path = "/v1/collections/{collection}/search-many", tag = "search", security(("key" = ["read"])),
-    params(("collection" = String, Path), AsOf), request_body = Questions, responses((status = 200, body = AllAnswered)))]
+    params(("collection" = String, Path), AsOf), request_body = Questions, responses((status = 200, description = "One answer a search, in the order of the searches", body = AllAnswered)))]
 async fn search_many(
     ReadingAt { caller, moment }: ReadingAt,
     Segments(name): Segments<String>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use nuthatch_engine::Error;
+use nuthatch_engine::{Error, What};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -57,7 +57,7 @@ async fn take(Reading(caller): Reading) -> Result<Response, Problem> {
 
 /// The open snapshots of this key; with the scope `admin`, those of all keys of the tenant.
 #[utoipa::path(get, path = "/v1/snapshots", tag = "snapshots", security(("key" = ["read"])),
-    responses((status = 200, body = Snapshots)))]
+    responses((status = 200, description = "The snapshots that the key has open", body = Snapshots)))]
 async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
     let (owner, shared, of_all_keys) = (Owner::of(&caller), caller.shared.clone(), caller.may(Scope::Admin));
     let listed = caller.run(move |_| Ok(shared.snapshots.list(&owner, of_all_keys))).await?;
@@ -73,7 +73,11 @@ async fn end(Reading(caller): Reading, Segments(id): Segments<String>) -> Result
     if own {
         return Ok(reply::nothing());
     }
-    let missing = || Error::not_found("this key has no such snapshot; GET /v1/snapshots lists those that are open");
+    let named = id.clone();
+    let missing = move || {
+        let why = "this key has no such snapshot; GET /v1/snapshots lists those that are open";
+        Error::not_found(why).about(What::Snapshot, named)
+    };
     // Only what is another's is noted: one's own ends with every transaction.
     if !caller.may(Scope::Admin) || !caller.shared.snapshots.is_of(caller.tenant(), &id) {
         return Err(missing().into());

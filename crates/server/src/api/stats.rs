@@ -38,7 +38,7 @@ struct Stats {
 
 /// Rows, bytes on disk and bytes resident, by part.
 #[utoipa::path(get, path = "/v1/stats", tag = "administration", security(("key" = ["admin"])),
-    responses((status = 200, body = Stats)))]
+    responses((status = 200, description = "What the tenant stores, and what it costs", body = Stats)))]
 async fn stats(Operating(caller): Operating) -> Result<Response, Problem> {
     let stats = caller.run(|database| database.stats()).await?;
     Ok(reply::json(&Stats::from(stats)))

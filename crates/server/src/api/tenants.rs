@@ -74,7 +74,7 @@ impl From<TenantInfo> for Tenant {
 
 /// All tenants but the default one.
 #[utoipa::path(get, path = "/v1/tenants", tag = "administration", security(("key" = ["admin"])),
-    responses((status = 200, body = Tenants)))]
+    responses((status = 200, description = "All tenants but the default one", body = Tenants)))]
 async fn list(Operating(caller): Operating) -> Result<Response, Problem> {
     let tenants = caller.run(|database| database.tenants()).await?;
     Ok(reply::json(&Tenants { tenants: tenants.into_iter().map(Tenant::from).collect() }))
@@ -95,7 +95,7 @@ async fn create(Operating(caller): Operating, Segments(name): Segments<String>) 
 
 /// What a tenant may have, and what it has.
 #[utoipa::path(get, path = "/v1/tenants/{tenant}", tag = "administration", security(("key" = ["admin"])),
-    params(("tenant" = String, Path)), responses((status = 200, body = Tenant)))]
+    params(("tenant" = String, Path)), responses((status = 200, description = "The tenant", body = Tenant)))]
 async fn describe(Operating(caller): Operating, Segments(name): Segments<String>) -> Result<Response, Problem> {
     let info = caller.run(move |database| database.tenant_info(&name)).await?;
     Ok(reply::json(&Tenant::from(info)))
@@ -103,7 +103,7 @@ async fn describe(Operating(caller): Operating, Segments(name): Segments<String>
 
 /// Sets what a tenant may have, all four at once, for everything that begins afterwards.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/limits", tag = "administration", security(("key" = ["admin"])),
-    params(("tenant" = String, Path)), request_body = Limits, responses((status = 200, body = Tenant)))]
+    params(("tenant" = String, Path)), request_body = Limits, responses((status = 200, description = "The tenant, with its limits as they are now", body = Tenant)))]
 async fn limit(
     Operating(caller): Operating,
     Segments(name): Segments<String>,

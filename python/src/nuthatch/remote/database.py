@@ -74,7 +74,7 @@ class Database(OverHttp):
         try:
             self._caller.ask("DELETE", place)
         except NotFoundError as error:
-            if str(error).startswith(f"no {what}"):
+            if error.what == what:
                 return False
             raise
         return True

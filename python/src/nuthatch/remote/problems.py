@@ -28,7 +28,8 @@ def problem(url: str, status: int, media_type: str | None, body: bytes) -> Nutha
         detail = f"{detail}; {remedy}"
     if status in (401, 403):
         return ForbiddenError(detail)
-    return from_engine(kind, detail, None)
+    subject = said.get("subject") or {}
+    return from_engine(kind, detail, None, subject.get("what"), subject.get("name"))
 
 
 def not_over_http(what: str, remedy: str) -> NoReturn:

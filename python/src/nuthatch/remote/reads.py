@@ -102,7 +102,7 @@ class KeyReads(Named):
         try:
             return self._caller.ask("GET", self._key(key), is_read=True).body
         except NotFoundError as error:
-            if str(error).startswith("no key"):
+            if error.what == "key":
                 return None
             raise
 
