@@ -1,6 +1,6 @@
 //! `remember`: a note under an id, new or in place of what was there.
 
-use nuthatch_engine::{Error, Record, Result as EngineResult, StoredRecord, Value, payload_from_json};
+use nuthatch_engine::{Error, Payload, Record, Result as EngineResult, StoredRecord, Value, payload_from_json};
 use rmcp::model::Tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,9 +32,9 @@ pub struct Remembering {
     id: Option<String>,
     /// Left out: `notes`.
     collection: Option<String>,
-    /// Values to filter by later, for example {"topic": "deploy", "source": "meeting of May 3"}.
-    #[serde(default)]
-    fields: Map<String, Json>,
+    /// Values to filter by later, for example {"topic": "deploy", "source": "meeting of May 3"}. Left out: a note of the same text
+    /// keeps those that it has. {} removes them.
+    fields: Option<Map<String, Json>>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -72,14 +72,16 @@ pub async fn call<A: Access>(
     access
         .writing()?
         .run(move |database| {
-            let record = arguments.record()?;
+            let mut record = arguments.record()?;
             let name = arguments.collection.as_deref().unwrap_or(COLLECTION_DEFAULT);
             let collection = place::existing_or_new(database, name, &settings.embedder)?;
             let old = collection.get(&[&record.id], false)?.pop().flatten();
+            if let Some(old) = old.as_ref().filter(|old| arguments.fields.is_none() && old.text == record.text) {
+                record.payload = fields_of(old);
+            }
             let (id, outcome) = (record.id.clone(), Outcome::of(old.as_ref(), &record));
             if outcome != Outcome::Unchanged {
                 let now_us = i64::try_from(settings.clock.now_ms()).unwrap_or(i64::MAX).saturating_mul(1000);
-                let mut record = record;
                 record.payload.insert(REMEMBERED.into(), Value::Datetime(now_us));
                 collection.upsert(vec![record])?;
             }
@@ -99,12 +101,13 @@ impl Remembering {
                 format!("the text has {} bytes, {TEXT_BYTES_MAX} at most; store one note for each thing", text.len());
             return Err(Error::invalid(message));
         }
-        if let Some(field) = FIELDS_OF_PASSAGES.iter().find(|field| self.fields.contains_key(**field)) {
+        let fields = self.fields.clone().unwrap_or_default();
+        if let Some(field) = FIELDS_OF_PASSAGES.iter().find(|field| fields.contains_key(**field)) {
             return Err(Error::invalid(format!(
                 "the field {field:?} is reserved for passages of files; use another name, for example \"source\""
             )));
         }
-        if self.fields.contains_key(REMEMBERED) {
+        if fields.contains_key(REMEMBERED) {
             return Err(Error::invalid(format!(
                 "the field {REMEMBERED:?} is set for you to the time at which the note is stored; use another name"
             )));
@@ -115,8 +118,15 @@ impl Remembering {
             )));
         }
         let id = self.id.clone().unwrap_or_else(|| id_of(text));
-        Ok(Record::new(id).text(text).payload(payload_from_json(Json::Object(self.fields.clone()))?))
+        Ok(Record::new(id).text(text).payload(payload_from_json(Json::Object(fields))?))
     }
+}
+
+/// Those that a note was given.
+fn fields_of(old: &StoredRecord) -> Payload {
+    let mut fields = old.payload.clone();
+    fields.remove(REMEMBERED);
+    fields
 }
 
 /// The same text has the same id: remembering twice is remembering once.
@@ -128,9 +138,7 @@ fn id_of(text: &str) -> String {
 impl Outcome {
     fn of(old: Option<&StoredRecord>, new: &Record) -> Self {
         let Some(old) = old else { return Self::Added };
-        let mut payload = old.payload.clone();
-        payload.remove(REMEMBERED);
-        match old.text == new.text && payload == new.payload {
+        match old.text == new.text && fields_of(old) == new.payload {
             true => Self::Unchanged,
             false => Self::Replaced,
         }

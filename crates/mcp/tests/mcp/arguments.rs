@@ -87,6 +87,30 @@ fn reading_from_a_line_that_a_file_does_not_have_says_where_it_ends() {
 }
 
 #[test]
+fn remembering_a_known_text_without_fields_keeps_those_that_it_has() {
+    let mut host = Host::new();
+    let text = "The osprey is called Otto.";
+    let fields = |host: &mut Host, id: &Value| -> Value {
+        let mut fields = host.call("get", json!({"collection": "notes", "ids": [id]}))["records"][0]["fields"].clone();
+        fields.as_object_mut().unwrap().remove("remembered");
+        fields
+    };
+    let id =
+        host.call("remember", json!({"text": text, "fields": {"topic": "names", "tags": ["a", "b"]}}))["id"].clone();
+    assert_eq!(host.call("remember", json!({"text": text}))["outcome"], "unchanged");
+    assert_eq!(fields(&mut host, &id), json!({"topic": "names", "tags": ["a", "b"]}));
+    assert_eq!(host.call("remember", json!({"text": text, "id": id}))["outcome"], "unchanged");
+    assert_eq!(host.call("remember", json!({"text": text, "fields": {"topic": "birds"}}))["outcome"], "replaced");
+    assert_eq!(fields(&mut host, &id), json!({"topic": "birds"}), "fields that are given are all that there are");
+    let other = json!({"text": "The osprey is called Olga.", "id": id});
+    assert_eq!(host.call("remember", other)["outcome"], "replaced");
+    assert_eq!(fields(&mut host, &id), json!({}), "another text has fields of its own");
+    host.call("remember", json!({"text": text, "id": id, "fields": {"topic": "names"}}));
+    assert_eq!(host.call("remember", json!({"text": text, "id": id, "fields": {}}))["outcome"], "replaced");
+    assert_eq!(fields(&mut host, &id), json!({}));
+}
+
+#[test]
 fn forgetting_what_is_gone_is_done_already() {
     let mut host = Host::new();
     let id = host.call("remember", json!({"text": "The osprey is called Otto."}))["id"].clone();
