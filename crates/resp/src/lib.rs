@@ -40,6 +40,7 @@ mod cursors;
 mod failure;
 mod gate;
 mod hash;
+mod long_double;
 mod number;
 mod pattern;
 mod pipeline;

@@ -27,6 +27,43 @@ fn strings_are_what_every_other_face_reads() {
 }
 
 #[test]
+fn sums_of_decimal_numbers_are_those_of_redis() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    for (value, by, sum) in [
+        ("9007199254740993", "0", "9007199254740993"),
+        ("0.1", "0.2", "0.3"),
+        ("5.0e3", "2.0e2", "5200"),
+        ("18446744073709551615", "-1", "18446744073709551614"),
+        ("1e17", "0.1", "100000000000000000.1015625"),
+        ("0x10", "-.5", "15.5"),
+    ] {
+        client.ask(&format!("SET n {value}"));
+        client.ask(&format!("HSET h f {value}"));
+        for command in ["INCRBYFLOAT n", "HINCRBYFLOAT h f"] {
+            assert_eq!(client.ask(&format!("{command} {by}")), bulk(sum), "{command} {value} {by}");
+        }
+        assert_eq!((client.ask("GET n"), client.ask("HGET h f")), (bulk(sum), bulk(sum)));
+    }
+    assert_eq!((client.ask("INCRBYFLOAT new 3.0"), client.ask("HINCRBYFLOAT h new 1e-3")), (bulk("3"), bulk("0.001")));
+    let error = |said: &str| Said::Error(format!("ERR {said}"));
+    for (value, by, of_a_key, of_a_field) in [
+        ("1", "x", "value is not a valid float", "value is not a valid float"),
+        ("1", "nan", "value is not a valid float", "value is not a valid float"),
+        ("1", "1e5000", "value is not a valid float", "value is not a valid float"),
+        ("x", "1", "value is not a valid float", "hash value is not a float"),
+        ("1", "-inf", "increment would produce NaN or Infinity", "value is NaN or Infinity"),
+        ("inf", "1", "increment would produce NaN or Infinity", "increment would produce NaN or Infinity"),
+    ] {
+        client.ask(&format!("SET n {value}"));
+        client.ask(&format!("HSET h f {value}"));
+        assert_eq!(client.ask(&format!("INCRBYFLOAT n {by}")), error(of_a_key), "{value} {by}");
+        assert_eq!(client.ask(&format!("HINCRBYFLOAT h f {by}")), error(of_a_field), "{value} {by}");
+        assert_eq!((client.ask("GET n"), client.ask("HGET h f")), (bulk(value), bulk(value)), "nothing was changed");
+    }
+}
+
+#[test]
 fn moments_of_expiry_are_kept_to_the_millisecond() {
     let served = served(Settings::default());
     let mut client = served.client();

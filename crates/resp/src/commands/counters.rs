@@ -2,8 +2,9 @@
 
 use crate::commands::Call;
 use crate::failure::{Failure, Outcome};
+use crate::long_double::LongDouble;
 use crate::number;
-use crate::protocol::{Reply, digits};
+use crate::protocol::Reply;
 use crate::value::Value;
 
 pub(crate) fn incr(call: &mut Call<'_, '_>) -> Outcome<Reply> {
@@ -27,20 +28,17 @@ pub(crate) fn decrby(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 
 pub(crate) fn incrbyfloat(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let [key, by] = call.arguments else { return Err(Failure::syntax()) };
-    let by = number::float(by)?;
     let (value, expires_at_ms) = call.unit.string(key)?.unwrap_or_else(|| (b"0".to_vec(), None));
-    let sum = sum(&value, by, Failure::not_float())?;
+    let value = LongDouble::parse(&value).ok_or_else(Failure::not_float)?;
+    let sum = sum(value, LongDouble::parse(by).ok_or_else(Failure::not_float)?)?;
     call.unit.put(key, Value::String(sum.clone()), expires_at_ms)?;
     Ok(Reply::Bulk(sum))
 }
 
-/// The sum of a number in digits and another, in digits.
-pub(crate) fn sum(value: &[u8], by: f64, no_number: Failure) -> Outcome<Vec<u8>> {
-    let sum = number::float(value).map_err(|_| no_number)? + by;
-    match sum.is_finite() {
-        true => Ok(digits(sum).into_bytes()),
-        false => Err(Failure::error("increment would produce NaN or Infinity")),
-    }
+/// A sum in digits.
+pub(crate) fn sum(value: LongDouble, by: LongDouble) -> Outcome<Vec<u8>> {
+    let sum = value.plus(by).ok_or_else(|| Failure::error("increment would produce NaN or Infinity"))?;
+    Ok(sum.digits().into_bytes())
 }
 
 fn add(call: &mut Call<'_, '_>, by: i64) -> Outcome<Reply> {

@@ -3,6 +3,7 @@
 use crate::commands::Call;
 use crate::commands::counters::sum;
 use crate::failure::{Failure, Outcome};
+use crate::long_double::LongDouble;
 use crate::number;
 use crate::protocol::Reply;
 use crate::value::Value;
@@ -23,10 +24,14 @@ pub(crate) fn hincrby(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 
 pub(crate) fn hincrbyfloat(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let [key, field, by] = call.arguments else { return Err(Failure::syntax()) };
-    let by = number::float(by)?;
+    let by = LongDouble::parse(by).ok_or_else(Failure::not_float)?;
+    if by.is_infinite() {
+        return Err(Failure::error("value is NaN or Infinity"));
+    }
     let (mut hash, expires_at_ms) = call.unit.hash(key)?.unwrap_or_default();
     let old = hash.get(field).map_or(&b"0"[..], Vec::as_slice);
-    let sum = sum(old, by, Failure::error("hash value is not a float"))?;
+    let old = LongDouble::parse(old).ok_or_else(|| Failure::error("hash value is not a float"))?;
+    let sum = sum(old, by)?;
     hash.set([(field.clone(), sum.clone())]);
     call.unit.put(key, Value::Hash(hash), expires_at_ms)?;
     Ok(Reply::Bulk(sum))
