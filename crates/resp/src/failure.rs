@@ -7,13 +7,13 @@ use nuthatch_engine::{Error, ErrorKind};
 pub(crate) struct Failure {
     pub code: &'static str,
     pub message: String,
-    /// Someone else changed the same thing: run the command again.
-    pub is_conflict: bool,
+    /// What the engine said it was, where the failure came from there: what to do next follows from this, never from the message.
+    pub kind: Option<ErrorKind>,
 }
 
 impl Failure {
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), is_conflict: false }
+        Self { code, message: message.into(), kind: None }
     }
 
     pub fn error(message: impl Into<String>) -> Self {
@@ -46,7 +46,17 @@ impl Failure {
 
     pub fn conflict() -> Self {
         let message = "others keep changing the same keys; try again";
-        Self { is_conflict: true, ..Self::new("TRYAGAIN", message) }
+        Self { kind: Some(ErrorKind::Conflict), ..Self::new("TRYAGAIN", message) }
+    }
+
+    /// Someone else changed the same thing: run the command again.
+    pub fn is_conflict(&self) -> bool {
+        self.kind == Some(ErrorKind::Conflict)
+    }
+
+    /// Something that the command names, or works on, is not there.
+    pub fn is_not_found(&self) -> bool {
+        self.kind == Some(ErrorKind::NotFound)
     }
 
     pub fn line(&self) -> String {
@@ -57,14 +67,30 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let code = match &error.kind {
-            ErrorKind::Conflict | ErrorKind::Unavailable => "TRYAGAIN",
+            // The first is over at once and worth another try; the second lasts until somebody sets something up.
+            ErrorKind::Conflict => "TRYAGAIN",
+            ErrorKind::Unavailable => "UNAVAILABLE",
             ErrorKind::Exhausted => "OOM",
             ErrorKind::Closed => "SHUTDOWN",
             ErrorKind::Corrupt { .. } => "CORRUPT",
             ErrorKind::Invalid | ErrorKind::NotFound | ErrorKind::Internal => "ERR",
         };
-        Self { is_conflict: error.kind == ErrorKind::Conflict, ..Self::new(code, error.message) }
+        Self { kind: Some(error.kind), ..Self::new(code, error.message) }
     }
 }
 
 pub(crate) type Outcome<T> = Result<T, Failure>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conflict_and_something_that_is_not_there_now_have_codes_of_their_own() {
+        let said = |kind| Failure::from(Error::new(kind, "why"));
+        assert_eq!(said(ErrorKind::Conflict).line(), "TRYAGAIN why");
+        assert_eq!(said(ErrorKind::Unavailable).line(), "UNAVAILABLE why");
+        assert!(said(ErrorKind::Conflict).is_conflict() && !said(ErrorKind::Unavailable).is_conflict());
+        assert!(Failure::conflict().is_conflict(), "the commands' own conflicts are the engine's");
+    }
+}

@@ -139,6 +139,11 @@ impl Space {
         self.has_sets.load(Ordering::Acquire)
     }
 
+    /// Whether its keyspace was dropped, even when there is another of its name by now.
+    pub fn is_gone(&self) -> bool {
+        self.keyspace.contains(" ").is_err_and(|error| error.kind == ErrorKind::NotFound)
+    }
+
     /// Deletes every key, and the collections of all vector sets.
     pub fn flush(&self, tenant: &Tenant, durability: Durability) -> Outcome<()> {
         let _alone = tenant.sets.write();

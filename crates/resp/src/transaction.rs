@@ -69,10 +69,10 @@ impl Session {
                     let reply = replies.and_then(|mut replies| replies.pop()).ok_or_else(Failure::conflict)?;
                     return reply;
                 }
-                Err(failure) if failure.is_conflict => {}
+                Err(failure) if failure.is_conflict() => {}
                 Err(failure) => {
-                    if failure.message.contains("was dropped") {
-                        // Through another face; the next command finds it made anew.
+                    if failure.is_not_found() && space.is_gone() {
+                        // Another face has dropped it; the next command finds a new one.
                         tenant.forget_space(space.number);
                         self.select(self.database);
                     }
@@ -124,7 +124,7 @@ impl Session {
                 self.try_together(&tenant, commands, watched, &prepared)
             };
             match &outcome {
-                Err(failure) if failure.is_conflict => {}
+                Err(failure) if failure.is_conflict() => {}
                 _ => break,
             }
         }
@@ -174,7 +174,7 @@ impl Session {
                 Run::Data(run) => self.run_within(tenant, run, arguments, &transaction, prepared, &mut afters),
             };
             match outcome {
-                Err(failure) if failure.is_conflict => return Err(failure),
+                Err(failure) if failure.is_conflict() => return Err(failure),
                 outcome => {
                     if spec.empties_database() && outcome.is_ok() {
                         emptied.push(self.database);

@@ -64,6 +64,19 @@ fn sums_of_decimal_numbers_are_those_of_redis() {
 }
 
 #[test]
+fn a_keyspace_that_another_face_drops_is_there_again_with_the_next_command() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    client.ask("SET a 1");
+    served.db.drop_keyspace("redis.0").unwrap();
+    assert!(matches!(client.ask("GET a"), Said::Error(_)), "the command that meets it is told");
+    assert_eq!((client.ask("GET a"), client.ask("SET a 2"), client.ask("GET a")), (Said::Null, ok(), bulk("2")));
+    // What is not there otherwise is no such thing.
+    assert!(matches!(client.ask("NH.SEARCH none TEXT x"), Said::Error(said) if said.starts_with("ERR")));
+    assert_eq!(client.ask("GET a"), bulk("2"));
+}
+
+#[test]
 fn moments_of_expiry_are_kept_to_the_millisecond() {
     let served = served(Settings::default());
     let mut client = served.client();
