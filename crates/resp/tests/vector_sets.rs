@@ -41,7 +41,7 @@ fn elements_are_added_read_replaced_and_removed() {
         Said::Array(vec![bulk("b"), Said::Bulk(b"\xff\0".to_vec())])
     );
     for wrong in
-        ["VADD v VALUES 2 1 0 c", "VADD v VALUES 3 0 0 0 c", "VADD v VALUES 3 1 0 0 c BIN", "VADD w VALUES 1 1 c"]
+        ["VADD v VALUES 2 1 0 c", "VADD v VALUES 3 0 0 0 c", "VADD v VALUES 3 1 0 0 c BIN", "VADD w VALUES 0 c"]
     {
         assert!(matches!(client.ask(wrong), Said::Error(_)), "{wrong}");
     }
@@ -65,9 +65,11 @@ fn the_nearest_come_first_with_scores_between_0_and_1() {
         other => panic!("{other:?}"),
     };
     assert!((1..60).all(|at| score(at) <= score(at - 1)) && score(59).abs() < 1e-6);
-    // 1 - cosine at most 0.5: angles up to 60 degrees, ten steps of six on each side.
-    let Said::Array(near) = client.ask("VSIM v ELE e10 EPSILON 0.50001 COUNT 100") else { panic!() };
-    assert_eq!(near.len(), 21);
+    // A score of 0.75 is a cosine of 0.5: angles up to 60 degrees, ten steps of six on each side.
+    for (epsilon, expected) in [("0.250001", 21), ("0.249999", 19), ("0.500001", 31), ("1", 60), ("0.000001", 1)] {
+        let Said::Array(near) = client.ask(&format!("VSIM v ELE e10 EPSILON {epsilon} COUNT 100")) else { panic!() };
+        assert_eq!(near.len(), expected, "{epsilon}");
+    }
     assert_eq!(client.ask("VSIM v ELE e10 COUNT 3 TRUTH"), client.ask("VSIM v ELE e10 COUNT 3 EF 500"));
     assert_eq!(client.ask("VSIM none ELE e10"), Said::Array(vec![]));
     assert!(matches!(client.ask("VSIM v ELE none"), Said::Error(_)));
@@ -122,7 +124,6 @@ fn projections_and_forms_are_kept() {
     assert_eq!(client.ask("VADD v VALUES 4 -1 -2 -3 -4 b"), Said::Int(1));
     assert_eq!(client.ask("VDIM v"), Said::Int(2));
     assert_eq!(client.ask("VSIM v VALUES 4 2 4 6 8"), bulks(&["a", "b"]));
-    assert!(matches!(client.ask("VSIM v VALUES 2 1 1"), Said::Error(_)));
     let Said::Array(signs) = client.ask("VEMB v a") else { panic!() };
     assert!(signs.iter().all(|sign| [bulk("1"), bulk("-1")].contains(sign)));
     let Said::Array(raw) = client.ask("VEMB v a RAW") else { panic!() };
@@ -131,6 +132,120 @@ fn projections_and_forms_are_kept() {
     assert!(info.windows(2).any(|pair| pair == [bulk("projection-input-dim"), Said::Int(4)]));
     assert_eq!(client.ask("COPY v w"), Said::Int(1));
     assert_eq!(client.ask("VSIM w VALUES 4 2 4 6 8"), bulks(&["a", "b"]), "a copy projects as its original does");
+}
+
+/// What VINFO says of a set under a name.
+fn fact(client: &mut Client, set: &str, name: &str) -> Said {
+    let Said::Array(info) = client.ask(&format!("VINFO {set}")) else { panic!() };
+    let at = info.iter().step_by(2).position(|said| *said == bulk(name)).unwrap_or_else(|| panic!("{name}: {info:?}"));
+    info[2 * at + 1].clone()
+}
+
+#[test]
+fn a_vector_that_vemb_gives_finds_its_element_in_a_set_that_projects() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    for (element, values) in [("a", "1 2 3 4 5 6"), ("b", "-6 1 0 2 -4 1"), ("c", "0 0 1 0 0 -7")] {
+        assert_eq!(client.ask(&format!("VADD v REDUCE 3 VALUES 6 {values} {element}")), Said::Int(1));
+    }
+    let Said::Array(given) = client.ask("VEMB v b") else { panic!() };
+    let numbers = given.iter().map(|number| match number {
+        Said::Bulk(digits) => String::from_utf8(digits.clone()).unwrap(),
+        other => panic!("{other:?}"),
+    });
+    let numbers = numbers.collect::<Vec<_>>().join(" ");
+    assert_eq!(
+        client.ask(&format!("VSIM v VALUES 3 {numbers} WITHSCORES")),
+        client.ask("VSIM v ELE b WITHSCORES"),
+        "what is projected already is compared as it is"
+    );
+    let told = "ERR Input dimension mismatch for projection - got 3 but projection expects 6";
+    assert_eq!(client.ask(&format!("VADD v VALUES 3 {numbers} d")), Said::Error(told.into()), "as in Redis");
+    assert!(matches!(client.ask("VSIM v VALUES 4 1 1 1 1"), Said::Error(said) if said.contains("expects 6")));
+}
+
+#[test]
+fn vectors_of_one_component_are_taken_and_of_too_many_told_what_to_do() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    assert_eq!(client.ask("VADD v VALUES 1 2.5 up"), Said::Int(1));
+    assert_eq!(
+        client.ask("VADD v VALUES 1 -1 down NOQUANT"),
+        Said::Error("ERR asked quantization mismatch with existing vector set".into())
+    );
+    assert_eq!(client.ask_words(&[b"VADD", b"v", b"FP32", &(-4.0_f32).to_le_bytes(), b"down"]), Said::Int(1));
+    assert_eq!((client.ask("VDIM v"), fact(&mut client, "v", "vector-dim")), (Said::Int(1), Said::Int(1)));
+    assert_eq!((client.ask("VEMB v up"), client.ask("VEMB v down")), (bulks(&["2.5"]), bulks(&["-4"])));
+    assert_eq!(client.ask("VSIM v VALUES 1 7 WITHSCORES"), bulks(&["up", "1", "down", "0"]));
+    assert_eq!(client.ask("VSIM v ELE down"), bulks(&["down", "up"]));
+    assert_eq!(client.ask("COPY v w"), Said::Int(1));
+    assert_eq!((client.ask("VEMB w up"), client.ask("VDIM w")), (bulks(&["2.5"]), Said::Int(1)));
+    assert_eq!(client.ask("VADD r REDUCE 1 VALUES 3 1 2 4 a"), Said::Int(1));
+    assert_eq!(client.ask("VSIM r VALUES 3 1 2 4 WITHSCORES"), bulks(&["a", "1"]));
+    assert!(matches!(client.ask("VADD v VALUES 1 0 none"), Said::Error(said) if said.contains("zeros")));
+
+    let blob = |dim: usize| 1.0_f32.to_le_bytes().repeat(dim);
+    assert_eq!(client.ask_words(&[b"VADD", b"most", b"FP32", &blob(4096), b"a"]), Said::Int(1));
+    assert!(
+        matches!(client.ask_words(&[b"VADD", b"many", b"FP32", &blob(4097), b"a"]), Said::Error(said) if said.contains("REDUCE 4096"))
+    );
+    let reduced: &[&[u8]] = &[b"VADD", b"many", b"REDUCE", b"64", b"FP32", &blob(65_536), b"a"];
+    assert_eq!(client.ask_words(reduced), Said::Int(1), "given ones have up to 65,536, as in Redis");
+    for command in [&b"VADD"[..], b"VSIM"] {
+        let said = client.ask_words(&[command, b"many", b"FP32", &blob(65_537), b"a"]);
+        assert_eq!(said, Said::Error("ERR invalid vector specification".into()));
+    }
+}
+
+#[test]
+fn an_exploration_factor_is_1_to_a_million() {
+    let served = served(Settings::default());
+    let mut client = circle(&served);
+    for command in ["VSIM v ELE e0 COUNT 1 EF", "VADD v VALUES 2 1 0 e0 EF"] {
+        for effort in ["1", "1000000"] {
+            assert!(!matches!(client.ask(&format!("{command} {effort}")), Said::Error(_)), "{command} {effort}");
+        }
+        for effort in ["1000001", "0", "-1", "x", "99999999999999999999"] {
+            assert_eq!(client.ask(&format!("{command} {effort}")), Said::Error("ERR invalid EF".into()), "{effort}");
+        }
+    }
+}
+
+#[test]
+fn vinfo_counts_the_elements_with_attributes() {
+    let served = served(Settings::default());
+    let mut client = circle(&served);
+    assert_eq!(fact(&mut client, "v", "attributes-count"), Said::Int(50));
+    assert_eq!(fact(&mut client, "v", "max-level"), Said::Int(0), "VLINKS tells one level, the one of number 0");
+    client.ask_words(&[b"VSETATTR", b"v", b"e1", b""]);
+    client.ask("VSETATTR v e0 {\"other\":1}");
+    client.ask("VSETATTR v e6 {\"o'\\\"ther\":1}");
+    client.ask("VREM v e2");
+    assert_eq!(fact(&mut client, "v", "attributes-count"), Said::Int(50), "also where no condition can name a field");
+    client.ask("VADD plain VALUES 2 1 0 a");
+    assert_eq!(fact(&mut client, "plain", "attributes-count"), Said::Int(0));
+}
+
+#[test]
+fn escapes_in_a_filter_mean_what_they_mean_in_json() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    let add = |client: &mut Client, element: &[u8], attributes: &[u8]| {
+        let words: &[&[u8]] = &[b"VADD", b"v", b"VALUES", b"2", b"1", b"0", element, b"SETATTR", attributes];
+        assert_eq!(client.ask_words(words), Said::Int(1));
+    };
+    add(&mut client, b"a", br#"{"text": "one\ntwo\tthree", "name": "O'Brien \"x\\y\""}"#);
+    add(&mut client, b"b", br#"{"text": "onentwotthree", "name": "OBrien"}"#);
+    for filter in [
+        r#".text == "one\ntwo\tthree""#,
+        r#".text in ["zzz", 'one\ntwo\tthree']"#,
+        r#""\ntwo" in .text"#,
+        r#".name == 'O\'Brien "x\\y"'"#,
+        r#".name == "O\u0027Brien \"x\\y\"""#,
+    ] {
+        let words: &[&[u8]] = &[b"VSIM", b"v", b"ELE", b"a", b"FILTER", filter.as_bytes()];
+        assert_eq!(client.ask_words(words), bulks(&["a"]), "{filter}");
+    }
 }
 
 #[test]

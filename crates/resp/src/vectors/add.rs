@@ -8,8 +8,8 @@ use crate::protocol::Reply;
 use crate::unit::Unit;
 use crate::vectors::attributes::payload_of;
 use crate::vectors::element::id_of;
-use crate::vectors::vector::{as_stored, check_dim, parse};
-use crate::vectors::{LINKS_DEFAULT, Quantization, Set};
+use crate::vectors::vector::{as_stored, check_dim, parse, stored_dim};
+use crate::vectors::{LINKS_DEFAULT, Quantization, Set, asked_effort};
 use crate::words::Words;
 
 /// What a VADD asks for.
@@ -72,7 +72,7 @@ fn create(unit: &mut Unit<'_>, key: &[u8], asked: &Asked) -> Outcome<(Set, Vec<f
         expires_at_ms: None,
     };
     let vector = as_stored(&set, asked.vector.clone())?;
-    let set = Set { collection: unit.create_collection(key, dim)?, ..set };
+    let set = Set { collection: unit.create_collection(key, stored_dim(dim))?, ..set };
     match unit.claim(key, &set)? {
         true => Ok((set, vector)),
         // Somebody else has made it meanwhile.
@@ -100,7 +100,7 @@ impl Asked {
                 "Q8" => asked.quantization = Some(Quantization::Int8),
                 "BIN" => asked.quantization = Some(Quantization::Bin),
                 // The graph is built later, and calibrates itself.
-                "EF" => drop(words.positive("EF")?),
+                "EF" => drop(asked_effort(words)?),
                 "M" => {
                     let links = words.positive("M")?;
                     if !(4..=4096).contains(&links) {

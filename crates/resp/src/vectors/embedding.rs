@@ -15,7 +15,8 @@ pub(crate) fn vemb(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     };
     let Some((set, collection)) = call.unit.set(&call.arguments[0])? else { return Ok(Reply::Null) };
     let record = call.unit.record(&collection, &id_of(&call.arguments[1])?, true)?;
-    let Some(vector) = record.and_then(|record| record.vector) else { return Ok(Reply::Null) };
+    let Some(mut vector) = record.and_then(|record| record.vector) else { return Ok(Reply::Null) };
+    vector.truncate(set.dim);
     Ok(match (raw, set.quantization) {
         (true, quantization) => raw_reply(&vector, quantization),
         (false, Quantization::Bin) => {

@@ -1,12 +1,16 @@
 //! What a vector set is, and who is next to whom.
 
-use nuthatch_engine::{Include, Search};
+use nuthatch_engine::{Collection, Include, Scan, Search};
 
 use crate::commands::Call;
 use crate::failure::{Failure, Outcome};
 use crate::protocol::{Protocol, Reply};
+use crate::unit::Unit;
 use crate::vectors::element::{element_of, id_of};
-use crate::vectors::score_of;
+use crate::vectors::{RECORDS_AT_ONCE, score_of};
+
+/// Fields up to which one condition names them all.
+const FIELDS_NAMED_MAX: usize = 64;
 
 /// VINFO key
 pub(crate) fn vinfo(call: &mut Call<'_, '_>) -> Outcome<Reply> {
@@ -19,8 +23,9 @@ pub(crate) fn vinfo(call: &mut Call<'_, '_>) -> Outcome<Reply> {
         ("vector-dim", Reply::count(set.dim)),
         ("projection-input-dim", Reply::count(set.input_dim.unwrap_or(0))),
         ("size", Reply::Int(size)),
-        // There are no levels: a graph is one.
-        ("max-level", Reply::Int(1)),
+        // Levels are counted from 0, and a graph has one.
+        ("max-level", Reply::Int(0)),
+        ("attributes-count", Reply::Int(attributes_count(call.unit, &collection, &info.fields)? as i64)),
         ("vset-uid", Reply::Int(set.uid as i64)),
         ("hnsw-max-node-uid", Reply::Int(size)),
         ("collection", Reply::bulk(set.collection)),
@@ -28,6 +33,28 @@ pub(crate) fn vinfo(call: &mut Call<'_, '_>) -> Outcome<Reply> {
         ("fresh", Reply::Int(info.fresh_rows as i64)),
     ];
     Ok(Reply::Map(facts.into_iter().map(|(name, value)| (Reply::bulk(name), value)).collect()))
+}
+
+/// Elements with an attribute that filters can read. `fields` are those that there have been.
+fn attributes_count(unit: &mut Unit<'_>, collection: &Collection, fields: &[(String, Vec<String>)]) -> Outcome<u64> {
+    let is_plain = fields.iter().all(|(name, _)| !name.contains('"'));
+    if fields.is_empty() {
+        return Ok(0);
+    }
+    if is_plain && fields.len() <= FIELDS_NAMED_MAX {
+        // The indexes of the fields tell, without a look at the elements.
+        let any: Vec<String> = fields.iter().map(|(name, _)| format!("exists(\"{name}\")")).collect();
+        return Ok(collection.count(Some(&any.join(" or ")))?);
+    }
+    let (mut count, mut scan) = (0, Scan { limit: RECORDS_AT_ONCE, ..Scan::default() });
+    loop {
+        let page = unit.records(collection, &scan)?;
+        count += page.records.iter().filter(|record| !record.payload.is_empty()).count() as u64;
+        match page.cursor {
+            Some(cursor) => scan.cursor = Some(cursor),
+            None => return Ok(count),
+        }
+    }
 }
 
 /// VLINKS key element [WITHSCORES]: the nearest elements, as one level.

@@ -3,7 +3,8 @@
 //! **Useful for** the V commands of Redis 8 on an index that lies on disk. **Not for** collections that other faces made: those
 //! are searched with `NH.SEARCH`.
 //!
-//! **Invariant:** vectors are stored as they were given (or as they were projected), in 32-bit floats: every score is the exact
+//! **Invariant:** vectors are stored as they were given (or as they were projected; one of a single component has a 0 behind it, since
+//! no collection holds fewer than two), in 32-bit floats: every score is the exact
 //! cosine of the two, the same each time. Attributes are the record's payload, as far as filters can read them, and the text that
 //! was given is kept beside it.
 
@@ -33,11 +34,15 @@ pub(crate) use sample::vrandmember;
 pub(crate) use similar::vsim;
 pub(crate) use vector::parse as parse_vector;
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::unit::Unit;
+use crate::vectors::vector::stored_dim;
+use crate::words::Words;
 
 /// Records that are copied or looked at at a time.
 pub(crate) const RECORDS_AT_ONCE: usize = 1000;
+/// Exploration factors that Redis takes.
+const EFFORT_ASKED_MAX: usize = 1_000_000;
 /// Links of a node unless M says otherwise: what VLINKS shows.
 const LINKS_DEFAULT: usize = 16;
 
@@ -81,9 +86,15 @@ pub(crate) fn score_of(cosine: f32) -> f64 {
     f64::midpoint(1.0, f64::from(cosine).clamp(-1.0, 1.0))
 }
 
+/// The number after EF.
+fn asked_effort(words: &mut Words<'_>) -> Outcome<usize> {
+    let effort = words.integer().ok().and_then(|effort| usize::try_from(effort).ok());
+    effort.filter(|effort| (1..=EFFORT_ASKED_MAX).contains(effort)).ok_or_else(|| Failure::error("invalid EF"))
+}
+
 /// A set of the same elements in a collection of its own.
 pub(crate) fn copied(unit: &mut Unit<'_>, target: &[u8], set: Set) -> Outcome<Set> {
-    let name = unit.create_collection(target, set.dim)?;
+    let name = unit.create_collection(target, stored_dim(set.dim))?;
     let (from, to) = (unit.tenant.collection(&set.collection)?, unit.tenant.collection(&name)?);
     let mut scan = Scan { limit: RECORDS_AT_ONCE, vectors: true, ..Scan::default() };
     loop {

@@ -8,8 +8,8 @@ use crate::protocol::{Protocol, Reply};
 use crate::unit::Unit;
 use crate::vectors::element::{element_of, id_of};
 use crate::vectors::filter::{Expression, Translation};
-use crate::vectors::vector::{as_stored, parse};
-use crate::vectors::{RECORDS_AT_ONCE, score_of};
+use crate::vectors::vector::{as_compared, parse};
+use crate::vectors::{RECORDS_AT_ONCE, asked_effort, score_of};
 use crate::words::Words;
 
 /// Hits of one search of the engine at most.
@@ -23,7 +23,7 @@ struct Asked {
     with_scores: bool,
     with_attributes: bool,
     count: usize,
-    /// Greatest cosine distance.
+    /// How much less than 1 a score may be.
     epsilon: Option<f64>,
     accuracy: Accuracy,
     filter: Option<Expression>,
@@ -49,7 +49,7 @@ pub(crate) fn vsim(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let asked = Asked::parse(&mut Words::new(&call.arguments[1..]))?;
     let Some((set, collection)) = call.unit.set(&call.arguments[0])? else { return Ok(Reply::Array(Vec::new())) };
     let vector = match &asked.query {
-        Query::Vector(vector) => as_stored(&set, vector.clone())?,
+        Query::Vector(vector) => as_compared(&set, vector.clone())?,
         Query::Element(element) => {
             let record = call.unit.record(&collection, &id_of(element)?, true)?;
             record.and_then(|record| record.vector).ok_or_else(|| Failure::error("element not found in set"))?
@@ -57,7 +57,7 @@ pub(crate) fn vsim(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     };
     let mut found = asked.find(call.unit, &collection, &vector)?;
     if let Some(epsilon) = asked.epsilon {
-        found.retain(|found| 1.0 - f64::from(found.cosine) <= epsilon);
+        found.retain(|found| 1.0 - score_of(found.cosine) <= epsilon);
     }
     Ok(asked.reply(found, call.protocol))
 }
@@ -96,7 +96,7 @@ impl Asked {
                 }
                 // A search that was told to be exact stays so, whatever else it is told.
                 "EF" => {
-                    let effort = words.positive("EF")?.min(EFFORT_MAX);
+                    let effort = asked_effort(words)?.min(EFFORT_MAX);
                     if asked.accuracy != Accuracy::Exact {
                         asked.accuracy = Accuracy::Effort(effort);
                     }

@@ -5,8 +5,12 @@ use crate::vectors::Set;
 use crate::vectors::projection::project;
 use crate::words::Words;
 
-/// Dimensions that collections can have.
-const DIMS: std::ops::RangeInclusive<usize> = 2..=4096;
+/// Dimensions that a set can have: what collections hold, and one.
+const DIMS: std::ops::RangeInclusive<usize> = 1..=4096;
+/// Components that a collection has at least.
+const COLLECTION_DIM_MIN: usize = 2;
+/// Components of a given vector at most, as in Redis: a set that is to hold one of more than 4,096 reduces it.
+const GIVEN_DIM_MAX: usize = 1 << 16;
 
 /// The vector after the word that says how it is given; `None` when the word says something else.
 pub(crate) fn parse(how: &str, words: &mut Words<'_>) -> Outcome<Option<Vec<f32>>> {
@@ -14,7 +18,7 @@ pub(crate) fn parse(how: &str, words: &mut Words<'_>) -> Outcome<Option<Vec<f32>
     let vector: Vec<f32> = match how {
         "FP32" => {
             let blob = words.word().map_err(|_| invalid())?;
-            if blob.is_empty() || !blob.len().is_multiple_of(4) {
+            if blob.is_empty() || !blob.len().is_multiple_of(4) || blob.len() / 4 > GIVEN_DIM_MAX {
                 return Err(invalid());
             }
             blob.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
@@ -22,7 +26,7 @@ pub(crate) fn parse(how: &str, words: &mut Words<'_>) -> Outcome<Option<Vec<f32>
         "VALUES" => {
             let count = usize::try_from(words.integer().map_err(|_| invalid())?).map_err(|_| invalid())?;
             // So many words must be there: what is promised alone takes no memory.
-            if count == 0 || count > words.rest().len() {
+            if count == 0 || count > words.rest().len().min(GIVEN_DIM_MAX) {
                 return Err(invalid());
             }
             let numbers = (0..count).map(|_| Ok(words.float().map_err(|_| invalid())? as f32));
@@ -41,25 +45,51 @@ pub(crate) fn check_dim(dim: usize) -> Outcome<()> {
     match DIMS.contains(&dim) {
         true => Ok(()),
         false => Err(Failure::error(format!(
-            "a vector of {dim} components; a vector set has {} to {}",
-            DIMS.start(),
-            DIMS.end()
+            "a vector of {dim} components; a vector set holds up to {most}: put REDUCE {most}, or fewer, before the vector",
+            most = DIMS.end()
         ))),
     }
 }
 
+/// Components that a collection has for vectors of so many.
+pub(crate) fn stored_dim(dim: usize) -> usize {
+    dim.max(COLLECTION_DIM_MIN)
+}
+
 /// A given vector as the set stores it.
 pub(crate) fn as_stored(set: &Set, vector: Vec<f32>) -> Outcome<Vec<f32>> {
-    let expected = set.input_dim.unwrap_or(set.dim);
-    if vector.len() != expected {
-        return Err(Failure::error(format!("Vector dimension mismatch - got {} but set has {expected}", vector.len())));
-    }
+    let given = vector.len();
     let vector = match set.input_dim {
-        Some(_) => project(&vector, set.dim, set.uid),
+        Some(expected) if given == expected => project(&vector, set.dim, set.uid),
+        Some(expected) => {
+            return Err(Failure::error(format!(
+                "Input dimension mismatch for projection - got {given} but projection expects {expected}"
+            )));
+        }
         None => vector,
     };
-    match vector.iter().any(|x| *x != 0.0) {
-        true => Ok(vector),
-        false => Err(Failure::error("a vector of zeros has no direction; give one that has")),
+    in_the_form_of(set, vector)
+}
+
+/// A given vector as it is compared with those that the set stores: where they are projected, it may be one that VEMB has given,
+/// which is projected already.
+pub(crate) fn as_compared(set: &Set, vector: Vec<f32>) -> Outcome<Vec<f32>> {
+    match set.input_dim {
+        Some(expected) if vector.len() == set.dim && set.dim != expected => in_the_form_of(set, vector),
+        _ => as_stored(set, vector),
     }
+}
+
+/// A vector of the set's dimension, with the components that its collection has.
+fn in_the_form_of(set: &Set, mut vector: Vec<f32>) -> Outcome<Vec<f32>> {
+    if vector.len() != set.dim {
+        let given = vector.len();
+        return Err(Failure::error(format!("Vector dimension mismatch - got {given} but set has {}", set.dim)));
+    }
+    if vector.iter().all(|x| *x == 0.0) {
+        return Err(Failure::error("a vector of zeros has no direction; give one that has"));
+    }
+    // Neither lengths nor angles change by it.
+    vector.resize(stored_dim(set.dim), 0.0);
+    Ok(vector)
 }

@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn expressions_mean_what_the_language_says() {
-        let attributes = r#"{"year": 1985, "genre": "action", "rating": 8.5, "ok": true, "tags": ["a", 2], "deep": {"x": 1}, "none": null}"#;
+        let attributes = r#"{"year": 1985, "genre": "action", "rating": 8.5, "ok": true, "tags": ["a", 2], "deep": {"x": 1}, "none": null,
+            "lines": "one\ntwo\tthree\\four", "odd": "\r\b\f/\"", "letters": "\u00e9\ud83d\ude00"}"#;
         let passes = |text: &str| Expression::parse(text.as_bytes()).unwrap().lets_pass(Some(attributes));
         for text in [
             ".year >= 1980 and .year < 1990",
@@ -131,6 +132,10 @@ mod tests {
             ".year -1 == 1984",
             "'10' == 10",
             "'it\\'s' == \"it's\"",
+            r#".lines == "one\ntwo\tthree\\four""#,
+            r#""\r\b\f\/\"" in .odd"#,
+            r#"'\u00e9\ud83d\ude00' == .letters"#,
+            r#"'\x' == 'x'"#,
             "1",
         ] {
             assert!(passes(text), "{text}");
@@ -151,7 +156,24 @@ mod tests {
 
     #[test]
     fn what_is_no_expression_is_refused() {
-        for text in ["", ".", "(", "(1", "1 2", "1 +", "foo", "[1, [2]]", "'open", ".a = 1", "1 in [", "\u{0}"] {
+        for text in [
+            "",
+            ".",
+            "(",
+            "(1",
+            "1 2",
+            "1 +",
+            "foo",
+            "[1, [2]]",
+            "'open",
+            ".a = 1",
+            "1 in [",
+            "\u{0}",
+            r"'\u12'",
+            r"'\ud83d'",
+            r"'\ud83d\u0041'",
+            r"'\",
+        ] {
             assert!(Expression::parse(text.as_bytes()).is_err(), "{text:?}");
         }
         assert!(Expression::parse("not ".repeat(100).as_bytes()).is_err());

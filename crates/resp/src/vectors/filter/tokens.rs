@@ -48,21 +48,53 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '-'
 }
 
-/// A backslash before a character means the character.
+/// After a backslash, letters mean what they mean in JSON; any other character is itself.
 fn quoted(text: &str, quote: char) -> Outcome<(Token, usize)> {
     let mut value = String::new();
     let mut letters = text.char_indices().skip(1);
     while let Some((at, letter)) = letters.next() {
         match letter {
             letter if letter == quote => return Ok((Token::Text(value), at + letter.len_utf8())),
-            '\\' => match letters.next() {
-                Some((_, escaped)) => value.push(escaped),
+            '\\' => match escaped(&mut letters) {
+                Some(letter) => value.push(letter),
                 None => break,
             },
             letter => value.push(letter),
         }
     }
     Err(wrong(text))
+}
+
+/// What stands behind a backslash; `None` when that is nothing, or no code of a character.
+fn escaped(letters: &mut impl Iterator<Item = (usize, char)>) -> Option<char> {
+    Some(match letters.next()?.1 {
+        'n' => '\n',
+        't' => '\t',
+        'r' => '\r',
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'u' => {
+            let unit = code_unit(letters)?;
+            match char::from_u32(unit) {
+                Some(letter) => letter,
+                // Half of a character beyond the first 65,536: the other half follows.
+                None => {
+                    let mut is_next = |wanted| letters.next().is_some_and(|(_, letter)| letter == wanted);
+                    let other = (is_next('\\') && is_next('u')).then(|| code_unit(letters)).flatten()?;
+                    char::decode_utf16([unit as u16, other as u16]).next()?.ok()?
+                }
+            }
+        }
+        itself => itself,
+    })
+}
+
+/// Four hexadecimal digits.
+fn code_unit(letters: &mut impl Iterator<Item = (usize, char)>) -> Option<u32> {
+    letters
+        .take(4)
+        .try_fold((0, 0), |(number, digits), (_, letter)| Some((number * 16 + letter.to_digit(16)?, digits + 1)))
+        .and_then(|(number, digits)| (digits == 4).then_some(number))
 }
 
 fn number(text: &str) -> Outcome<(Token, usize)> {
