@@ -77,6 +77,23 @@ fn a_keyspace_that_another_face_drops_is_there_again_with_the_next_command() {
 }
 
 #[test]
+fn randomkey_gives_every_key_however_the_names_lie() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    assert_eq!(client.ask("RANDOMKEY"), Said::Null);
+    client.ask("SET a 1");
+    (0..20).for_each(|n| drop(client.ask(&format!("SET user:{n} 1"))));
+    // One in 21 each time: that one of them never comes in 2,000 happens once in 10^41 runs.
+    let mut missing: std::collections::HashSet<Vec<u8>> =
+        (0..20).map(|n| format!("user:{n}").into_bytes()).chain([b"a".to_vec()]).collect();
+    for _ in 0..2000 {
+        let Said::Bulk(key) = client.ask("RANDOMKEY") else { panic!() };
+        missing.remove(&key);
+    }
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
 fn moments_of_expiry_are_kept_to_the_millisecond() {
     let served = served(Settings::default());
     let mut client = served.client();

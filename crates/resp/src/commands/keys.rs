@@ -1,7 +1,5 @@
 //! Keys, whatever they hold.
 
-use std::ops::Bound;
-
 use nuthatch_engine::KeyScan;
 
 use crate::commands::Call;
@@ -55,33 +53,4 @@ pub(crate) fn keys(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 /// Exact up to 10,000 keys, an estimate beyond.
 pub(crate) fn dbsize(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     Ok(Reply::Int(call.unit.space.keyspace.count_estimate("")? as i64))
-}
-
-/// Any key, but not each as likely as the others: the first one after a random place between the first and the last.
-pub(crate) fn randomkey(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    let mut first = |scan: KeyScan| -> Outcome<Option<Vec<u8>>> {
-        let page = call.unit.scan(&KeyScan { limit: 1, keys_only: true, ..scan })?;
-        Ok(page.entries.into_iter().next().map(|(key, _)| key))
-    };
-    let Some(lowest) = first(KeyScan::default())? else { return Ok(Reply::Null) };
-    let highest = first(KeyScan { reverse: true, ..KeyScan::default() })?.unwrap_or_else(|| lowest.clone());
-    let from = between(&lowest, &highest);
-    let found = first(KeyScan { from: Bound::Included(from), ..KeyScan::default() })?;
-    Ok(Reply::Bulk(found.unwrap_or(lowest)))
-}
-
-/// A random place between two keys: behind what they have in common, eight bytes.
-fn between(lowest: &[u8], highest: &[u8]) -> Vec<u8> {
-    let common = lowest.iter().zip(highest).take_while(|(one, other)| one == other).count();
-    let number = |key: &[u8]| {
-        let mut bytes = [0; 8];
-        let rest = &key[common..];
-        let taken = rest.len().min(8);
-        bytes[..taken].copy_from_slice(&rest[..taken]);
-        u64::from_be_bytes(bytes)
-    };
-    let (low, high) = (number(lowest), number(highest));
-    let mut place = lowest[..common].to_vec();
-    place.extend_from_slice(&fastrand::u64(low.min(high)..=high.max(low)).to_be_bytes());
-    place
 }

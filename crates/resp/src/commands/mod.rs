@@ -12,6 +12,7 @@ mod hashes;
 mod info;
 mod keys;
 mod multi;
+mod random_key;
 mod ranges;
 mod renaming;
 pub(crate) mod scan;

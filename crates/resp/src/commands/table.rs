@@ -1,8 +1,8 @@
 //! The table of commands.
 
 use crate::commands::{
-    Run, Scope, Spec, clients, connections, counters, describe, expiry, flush, hash_numbers, hash_scan, hashes, info,
-    keys, multi, ranges, renaming, scan, search, set, strings,
+    Run, Scope, Spec, clients, connections, counters, describe, expiry, flush, hash_numbers, hash_scan, hashes,
+    info, keys, multi, random_key, ranges, renaming, scan, search, set, strings,
 };
 use crate::vectors;
 
@@ -321,7 +321,15 @@ pub(crate) static TABLE: &[Spec] = &[
     Spec::new("TYPE", 2, Scope::Read, ONE_KEY, "generic", "Tells what a key holds.", Run::Data(keys::kind)),
     Spec::new("KEYS", 2, Scope::Read, NO_KEY, "generic", "Lists the keys that fit a pattern.", Run::Data(keys::keys)),
     Spec::new("SCAN", -2, Scope::Read, NO_KEY, "generic", "Lists keys, page by page.", Run::Data(scan::scan)),
-    Spec::new("RANDOMKEY", 1, Scope::Read, NO_KEY, "generic", "Answers some key.", Run::Data(keys::randomkey)),
+    Spec::new(
+        "RANDOMKEY",
+        1,
+        Scope::Read,
+        NO_KEY,
+        "generic",
+        "Answers a key by chance.",
+        Run::Data(random_key::randomkey),
+    ),
     Spec::new(
         "RENAME",
         3,
