@@ -1,4 +1,4 @@
-//! Giving freed memory back to the operating system, and saying how much is in use.
+//! Giving freed memory back to the operating system, and saying how much memory and processor time is in use.
 //!
 //! **Useful for** keeping the resident size near what is in use: glibc keeps freed memory in its arenas, so that after a text
 //! commit or a merge tens of megabytes stay resident that nobody holds. **Not for** freeing anything: what is in use stays.
@@ -9,6 +9,8 @@
 //! held, without this; `docs/benchmarks/scale.md` has the figures with it.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+
+use std::time::Duration;
 
 /// Asks the allocator to return what is free. A few milliseconds; does nothing where the allocator is not glibc's.
 pub fn give_back() {
@@ -41,6 +43,43 @@ pub fn usage() -> Option<HeapUsage> {
     None
 }
 
+/// What the operating system counts of this process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessUsage {
+    pub resident_bytes: u64,
+    /// The most that it has been.
+    pub resident_bytes_max: u64,
+    /// Processor time of all threads, in the program and in the system's calls.
+    pub user_time: Duration,
+    pub system_time: Duration,
+}
+
+/// What the system counts of this process; `None` where it is not Linux, or does not tell.
+pub fn process() -> Option<ProcessUsage> {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: every bit pattern is a `rusage`, zeros too; the call writes one and reads nothing.
+        let (done, used) = unsafe {
+            let mut used: libc::rusage = std::mem::zeroed();
+            (libc::getrusage(libc::RUSAGE_SELF, &mut used), used)
+        };
+        // SAFETY: the call takes a number and returns one.
+        let page_bytes = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
+        // Pages: of the address space, and resident.
+        let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+        let resident: u64 = pages.split_whitespace().nth(1)?.parse().ok()?;
+        let time = |time: libc::timeval| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000);
+        (done == 0).then_some(ProcessUsage {
+            resident_bytes: resident * page_bytes,
+            resident_bytes_max: (used.ru_maxrss as u64) << 10,
+            user_time: time(used.ru_utime),
+            system_time: time(used.ru_stime),
+        })
+    }
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
 #[cfg(test)]
 mod tests {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -61,5 +100,16 @@ mod tests {
         drop((0..1000).map(|n| vec![n as u8; 20_000]).collect::<Vec<_>>());
         super::give_back();
         assert!(kept.iter().enumerate().all(|(n, bytes)| bytes.iter().all(|byte| *byte == n as u8)));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_is_in_memory_and_has_run() {
+        let mut used = super::process().unwrap();
+        assert!(used.resident_bytes > 1 << 16 && used.resident_bytes_max > 1 << 16);
+        // Until a whole tick of the clock is counted.
+        while used.user_time + used.system_time == std::time::Duration::ZERO {
+            used = super::process().unwrap();
+        }
     }
 }

@@ -27,6 +27,10 @@ pub struct Settings {
     pub stalled_after: Duration,
     /// A client that sends nothing at all is closed after this time; `None`: never.
     pub idle_after: Option<Duration>,
+    /// The release of Redis that INFO and HELLO name, three numbers: clients choose commands by it. The default is the last one
+    /// before commands for keys and hashes that are not here (HEXPIRE, HGETEX, DELEX): a client that reads a later one sends
+    /// them where it would have done without. That there are vector sets, INFO and COMMAND tell by their module.
+    pub redis_version: &'static str,
     /// What the time is, for keys that expire.
     pub clock: Clock,
     /// Where the server counts.
@@ -44,6 +48,7 @@ impl Default for Settings {
             output_bytes: 1 << 20,
             stalled_after: Duration::from_secs(60),
             idle_after: None,
+            redis_version: "7.2.4",
             clock: Clock::system(),
             counts: Arc::default(),
         }

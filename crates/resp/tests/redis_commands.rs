@@ -94,6 +94,51 @@ fn randomkey_gives_every_key_however_the_names_lie() {
 }
 
 #[test]
+fn info_has_every_figure_that_clients_look_for() {
+    let served = served(Settings::default());
+    let mut client = served.client();
+    client.ask("SET a 1");
+    let Said::Bulk(said) = client.ask("INFO") else { panic!() };
+    let said = String::from_utf8(said).unwrap();
+    let of = |name: &str| {
+        let line = said.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.unwrap_or_else(|| panic!("{name} in {said}"))
+    };
+    // `redis-cli --stat` and monitors read these as numbers.
+    for name in [
+        "used_memory",
+        "used_memory_rss",
+        "used_memory_peak",
+        "maxmemory",
+        "connected_clients",
+        "blocked_clients",
+        "total_commands_processed",
+        "total_connections_received",
+        "rdb_bgsave_in_progress",
+        "aof_rewrite_in_progress",
+        "loading",
+    ] {
+        assert!(of(name).parse::<u64>().is_ok(), "{name}:{}", of(name));
+    }
+    for name in ["used_cpu_sys", "used_cpu_user", "mem_fragmentation_ratio"] {
+        assert!(of(name).parse::<f64>().is_ok_and(|number| number >= 0.0), "{name}:{}", of(name));
+    }
+    assert!(of("used_memory").parse::<u64>().unwrap() > 1 << 16 && of("used_memory_human").ends_with(['K', 'M', 'G']));
+    assert_eq!(of("db0"), "keys=1,avg_ttl=0");
+    // Three numbers, as clients take them apart; and no release whose commands for strings, keys and hashes are not all here.
+    let version: Vec<u32> = of("redis_version").split('.').map(|part| part.parse().unwrap()).collect();
+    assert!(version.len() == 3 && (7..8).contains(&version[0]), "{version:?}");
+    assert!(matches!(client.ask("HEXPIRE h 1 FIELDS 1 f"), Said::Error(_)), "which came with 7.4");
+    assert_eq!((of("server_name"), of("nuthatch_version")), ("nuthatch", env!("CARGO_PKG_VERSION")));
+    let Said::Array(hello) = client.ask("HELLO") else { panic!() };
+    assert_eq!((&hello[1], &hello[3]), (&bulk("nuthatch"), &bulk(of("redis_version"))));
+    let Said::Bulk(part) = client.ask("INFO memory cpu") else { panic!() };
+    let part = String::from_utf8(part).unwrap();
+    let sections: Vec<&str> = part.lines().filter(|line| line.starts_with('#')).collect();
+    assert_eq!(sections, ["# Memory", "# CPU"]);
+}
+
+#[test]
 fn moments_of_expiry_are_kept_to_the_millisecond() {
     let served = served(Settings::default());
     let mut client = served.client();

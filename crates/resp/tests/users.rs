@@ -38,8 +38,9 @@ impl Gate for Users {
 }
 
 fn served() -> Server {
-    let tenant = || Tenant::new(Database::in_memory(Options::default()).unwrap());
-    let gate = Arc::new(Users { amber: tenant(), bolt: tenant() });
+    let db = Database::in_memory(Options::default()).unwrap();
+    let tenant = |name: &str| Tenant::new(db.create_tenant(name).unwrap());
+    let gate = Arc::new(Users { amber: tenant("amber"), bolt: tenant("bolt") });
     Server::start(TcpListener::bind("127.0.0.1:0").unwrap(), gate, Settings::default()).unwrap()
 }
 
@@ -189,11 +190,15 @@ fn what_others_do_shows_in_no_figure_and_no_number() {
             .map(|name| figure(&said, name))
     };
     assert_eq!(figures(&mut bolt), [1, 1, 1]);
+    let said = said_by(&mut bolt, "INFO memory cpu");
+    for name in ["used_memory:", "used_memory_rss:", "used_memory_peak:", "used_cpu_user:", "used_cpu_sys:"] {
+        assert_eq!(figure(&said, name), 0, "what the process takes tells of all tenants");
+    }
     for _ in 0..10 {
         let mut amber = user(&server, "amber-admin");
         (0..10).for_each(|_| drop(amber.ask("GET a")));
     }
-    assert_eq!(figures(&mut bolt), [1, 1, 2]);
+    assert_eq!(figures(&mut bolt), [1, 1, 3]);
     let mut second = user(&server, "bolt-admin");
     assert_eq!((bolt.ask("CLIENT ID"), second.ask("CLIENT ID")), (Said::Int(1), Said::Int(2)));
     assert_eq!(second.ask("AUTH bolt-read"), ok());

@@ -100,6 +100,11 @@ impl Database {
         LocalDatabase::repair_plan(root, options)
     }
 
+    /// Whether this is the default tenant's handle, which is also the administrator's.
+    pub fn is_of_the_default_tenant(&self) -> bool {
+        self.link.tenant().is_none()
+    }
+
     pub fn folder(&self) -> &Path {
         self.link.shown()
     }

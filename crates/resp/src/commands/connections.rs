@@ -1,6 +1,5 @@
 //! Who is there, and what the connection speaks.
 
-use crate::commands::REDIS_VERSION;
 use crate::failure::{Failure, Outcome};
 use crate::gate::Refused;
 use crate::number;
@@ -86,7 +85,7 @@ pub(crate) fn hello(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Rep
     let version = if protocol == Protocol::Three { 3 } else { 2 };
     Ok(Reply::Map(vec![
         (Reply::bulk("server"), Reply::bulk("nuthatch")),
-        (Reply::bulk("version"), Reply::bulk(REDIS_VERSION)),
+        (Reply::bulk("version"), Reply::bulk(session.shared.settings.redis_version)),
         (Reply::bulk("proto"), Reply::Int(version)),
         (Reply::bulk("id"), Reply::Int(session.client.id() as i64)),
         (Reply::bulk("mode"), Reply::bulk("standalone")),

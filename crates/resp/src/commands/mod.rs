@@ -1,6 +1,7 @@
 //! The commands there are: one table, one function each.
 
 mod clients;
+mod config;
 mod connections;
 mod counters;
 mod describe;
@@ -31,9 +32,6 @@ use crate::session::Session;
 use crate::unit::Unit;
 
 pub(crate) use table::TABLE;
-
-/// The release of Redis whose commands these are, as far as there are any.
-pub(crate) const REDIS_VERSION: &str = "8.4.0";
 
 /// A command as COMMAND tells it, and what it does.
 pub(crate) struct Spec {

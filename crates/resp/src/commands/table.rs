@@ -1,7 +1,7 @@
 //! The table of commands.
 
 use crate::commands::{
-    Run, Scope, Spec, clients, connections, counters, describe, expiry, flush, hash_numbers, hash_scan, hashes,
+    Run, Scope, Spec, clients, config, connections, counters, describe, expiry, flush, hash_numbers, hash_scan, hashes,
     info, keys, multi, random_key, ranges, renaming, scan, search, set, strings,
 };
 use crate::vectors;
@@ -115,7 +115,7 @@ pub(crate) static TABLE: &[Spec] = &[
         NO_KEY,
         "server",
         "Tells the time of the server.",
-        Run::Session(info::time),
+        Run::Session(config::time),
     ),
     Spec::new(
         "CONFIG",
@@ -124,7 +124,7 @@ pub(crate) static TABLE: &[Spec] = &[
         NO_KEY,
         "server",
         "Tells the settings of the server.",
-        Run::Session(info::config),
+        Run::Session(config::config),
     ),
     Spec::new(
         "DBSIZE",
