@@ -76,8 +76,9 @@ def test_keys_expire(kv):
     kv.put("later", "x", ttl=timedelta(hours=1))
     kv.put_many({"many": "x"}, ttl=60)
     kv.put("never", "x")
-    assert 3590 < kv.ttl("later") <= 3600
-    assert 50 < kv.ttl("many") <= 60
+    # However long the machine takes between two calls, the one has minutes and the other at most one.
+    assert 60 < kv.ttl("later") <= 3600
+    assert 0 < kv.ttl("many") <= 60
     assert kv.ttl("never") is None
     deadline = time.monotonic() + 30
     while "soon" in kv:

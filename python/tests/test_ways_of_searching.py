@@ -244,8 +244,8 @@ with nuthatch.connect(":memory:") as db:
     points.upsert(ids=[str(n) for n in range(3000)], vectors=rows)
     points.optimize()
     many = numpy.tile(rows, (100, 1))
-    print("ready", flush=True)
     try:
+        print("ready", flush=True)
         points.search_many(vectors=many, limit=1000, include=[])
     except KeyboardInterrupt:
         print("stopped", len(points.search(vector=rows[0])), flush=True)

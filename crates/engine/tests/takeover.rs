@@ -35,6 +35,8 @@ fn open(folder: &Path) -> (Database, Collection, Keyspace, Graph) {
 
 /// How many writes a writer's edges are kept for.
 const LINKED: u64 = 3;
+/// Holders that are killed, at least.
+const KILLS_MIN: u64 = 3;
 
 /// A node for a write, and edges from there to its records and, from all writers, to one place.
 fn node_of(worker: &str, n: u64) -> Node {
@@ -321,7 +323,8 @@ fn eight_processes_outlive_holder_after_holder() {
     let mut gone = Vec::new();
     let (mut kills, started) = (0, Instant::now());
     let mut taken_ms = Vec::new();
-    while started.elapsed() < length {
+    // A busy machine takes longer between two of them, and is not let off for that.
+    while started.elapsed() < length || kills < KILLS_MIN {
         std::thread::sleep(every);
         let holder = holder_pid(folder.path());
         let Some(slot) = workers.iter().position(|worker| Some(worker.child.id()) == holder) else { continue };
@@ -397,7 +400,6 @@ fn eight_processes_outlive_holder_after_holder() {
         slow.get(slow.len() / 2).unwrap_or(&0),
         slow.last().unwrap_or(&0)
     );
-    assert!(kills >= 3, "{kills} kills");
     assert!(writes > 0 && searches > 0);
 }
 

@@ -18,7 +18,7 @@ fn a_body_that_is_too_large_is_refused_before_it_is_read() {
     stream
         .write_all(b"PUT /v1/keyspaces/k/keys/a HTTP/1.1\r\nhost: localhost\r\ncontent-length: 99999999999\r\n\r\n")
         .unwrap();
-    assert!(first_line(&mut stream).contains("413"));
+    assert!(first_line(&mut stream).starts_with("HTTP/1.1 413 "));
     place.stop();
 }
 
@@ -47,14 +47,23 @@ fn a_client_that_stalls_is_let_go() {
         "PUT /v1/keyspaces/k/keys/a HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\nabc",
     ] {
         let mut stream = TcpStream::connect(place.address).unwrap();
-        stream.write_all(begun.as_bytes()).unwrap();
+        // On a busy machine the server may have hung up before this.
+        stream.write_all(begun.as_bytes()).ok();
         let mut rest = Vec::new();
         // Ends when the server hangs up; a reset is as good.
         stream.read_to_end(&mut rest).ok();
         let said = String::from_utf8_lossy(&rest);
         assert!(!said.contains("200 OK"), "{begun}: {said}");
     }
-    place.client().get("/healthz").is(200);
+    // Others are served: one that is kept waiting for a tenth of a second here comes again.
+    let is_served = || {
+        let mut stream = TcpStream::connect(place.address).unwrap();
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").ok();
+        let mut said = Vec::new();
+        stream.read_to_end(&mut said).ok();
+        said.starts_with(b"HTTP/1.1 200 ")
+    };
+    assert!((0..100).any(|_| is_served()));
     place.stop();
 }
 
@@ -66,15 +75,13 @@ fn more_requests_than_are_allowed_are_told_to_come_back() {
         "PUT /v1/keyspaces/k/keys/a HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\nexpect: 100-continue\r\n\r\n";
     waiting.write_all(head.as_bytes()).unwrap();
     // The server asks for the body: the request is under way.
-    assert!(first_line(&mut waiting).contains("100"));
+    assert!(first_line(&mut waiting).starts_with("HTTP/1.1 100 "));
     let refused = place.client().get("/v1/collections");
     refused.fails(503, "unavailable");
     assert!(refused.header("retry-after").is_some() && refused.header("x-request-id").is_some());
     waiting.write_all(b"x").unwrap();
-    let mut said = String::new();
-    while !said.contains("204") {
-        said += &first_line(&mut waiting);
-    }
+    // Among the lines is the id of the request, which is random and may hold any number.
+    while !first_line(&mut waiting).starts_with("HTTP/1.1 204 ") {}
     while place.client().get("/v1/collections").status != 200 {}
     place.stop();
 }
@@ -87,7 +94,7 @@ fn connections_over_the_bound_wait_for_a_place() {
     let mut third = TcpStream::connect(place.address).unwrap();
     third.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
     drop((first, second));
-    assert!(first_line(&mut third).contains("200"));
+    assert!(first_line(&mut third).starts_with("HTTP/1.1 200 "));
     place.stop();
 }
 
