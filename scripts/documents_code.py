@@ -18,7 +18,7 @@ PATH_PAGES = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "README.md")
 
 
 def drifted(root: Path) -> list[str]:
-    checks = (traits, tables, lock_file, unsafe_crates, locks, rfcs, paths, crates)
+    checks = (traits, tables, lock_file, unsafe_crates, locks, rfcs, paths, crates, fuzz_targets)
     return [line for check in checks for line in check(root)]
 
 
@@ -135,3 +135,16 @@ def crates(root: Path) -> list[str]:
     have = {path.name for path in (root / "crates").iterdir() if (path / "Cargo.toml").exists()}
     listed = set(re.findall(r"\]\(crates/(\w+)/src/(?:lib|main)\.rs\)", read(root, "ARCHITECTURE.md")))
     return compare("ARCHITECTURE.md", "the crate", have, listed)
+
+
+def fuzz_targets(root: Path) -> list[str]:
+    """Every fuzz target is in the list of them, and pages that count them count right."""
+    text = read(root, "fuzz/src/lib.rs").partition("pub const TARGETS")[2].partition("\n];")[0]
+    names = re.findall(r'\bof\(\s*"(\w+)"', text)
+    listed = set(re.findall(r"`(\w+)`", "\n".join(re.findall(r"^\|[^|]*\|", read(root, "fuzz/README.md"), re.M))))
+    found = compare("fuzz/README.md", "the target", set(names), listed)
+    for page in ("README.md", "SECURITY.md"):
+        for count in re.findall(r"(\d+) fuzz targets", read(root, page)):
+            if int(count) != len(names):
+                found.append(f"{page} counts {count} fuzz targets; fuzz/src/lib.rs has {len(names)}")
+    return found
