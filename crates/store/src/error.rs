@@ -37,6 +37,11 @@ pub enum StoreError {
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 impl StoreError {
+    pub(crate) fn old_snapshot() -> Self {
+        let what = "what reads the store as it was before (an export, a backup of one tenant) is under way";
+        Self::Held(what.to_string())
+    }
+
     /// RocksDB says everything in one string; its first word is the kind, and it names the file where it knows it.
     pub(crate) fn from_rocksdb(folder: &Path, error: rocksdb::Error) -> Self {
         let what = error.to_string();

@@ -6,7 +6,7 @@
 //! **Invariant:** a batch is there whole or not at all, in the order of its writes; once [`Store::sync`] has returned for
 //! its position it survives kill -9 and power loss; after a failed sync nothing more is accepted.
 //!
-//! Everything above holds an `Arc<dyn Store>`; `docs/rfcs/0027-store.md` says what each implementation owes it.
+//! Everything above holds an `Arc<dyn Store>`; `docs/rfcs/0002-store.md` says what each implementation owes it.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
 
@@ -15,11 +15,13 @@ mod batch;
 mod checkpoint;
 mod commit_queue;
 mod error;
+mod faulty_store;
 mod key;
 mod log;
 mod log_check;
 mod log_file;
 mod manifest;
+mod memory_store;
 mod owned;
 mod reclaim;
 mod repair;
@@ -34,9 +36,11 @@ use std::sync::Arc;
 pub use at_hand::AtHand;
 pub use batch::{Batch, Op};
 pub use error::{Result, StoreError};
+pub use faulty_store::{Access, Fault, FaultyStore};
 pub use key::{Extent, Shard, Table};
 pub use log::{append_change, changes_after, trim_changes};
 pub use log_check::LogHole;
+pub use memory_store::MemoryStore;
 pub use owned::OwnedSnapshot;
 pub use repair::{RepairReport, repair};
 pub use rocks_store::{RocksStore, StoreOptions};
@@ -79,7 +83,7 @@ pub trait Reader {
     }
 }
 
-/// The store of record. [`RocksStore`] keeps it in one folder.
+/// The store of record. [`RocksStore`] keeps it in one folder, [`MemoryStore`] in memory.
 pub trait Store: Reader + Send + Sync {
     /// Applies the batch atomically and orders it after all earlier ones. Visible at once, durable after [`sync`](Self::sync).
     ///

@@ -12,8 +12,8 @@ use rocksdb::{BottommostLevelCompaction, CompactOptions};
 use crate::{Batch, Extent, Result, RocksStore, Shard, Store, StoreError, Table};
 
 /// How long readers of old states and open files are waited for.
-const WAIT_MAX: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(20);
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);
+pub(crate) const POLL: Duration = Duration::from_millis(20);
 /// Key of what is written and deleted again to make the MANIFEST grow; no shard has it, because collections count from 1.
 const PADDING: Shard = Shard { tenant: u32::MAX, collection: 0 };
 /// Rounds of padding after which something else must be wrong; 40 are enough by calculation.
@@ -145,9 +145,7 @@ impl RocksStore {
                     std::thread::sleep(POLL);
                 }
                 Some(oldest) if (1..sequence).contains(&oldest) => {
-                    let what = "what reads the store as it was before (an export, a backup of one tenant) is under way"
-                        .to_string();
-                    return Err(StoreError::Held(what));
+                    return Err(StoreError::old_snapshot());
                 }
                 _ => return Ok(()),
             }
