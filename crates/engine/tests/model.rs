@@ -2,15 +2,26 @@
 
 mod support;
 
+use std::sync::Arc;
+
 use nuthatch_engine::*;
+use nuthatch_store::{MemoryStore, Store};
 use support::*;
 
 fn one_run(seed: u64, background: bool, served: bool) {
+    one_run_on(None, seed, background, served);
+}
+
+/// On a folder, or on a store that outlives its database as a folder does.
+fn one_run_on(store: Option<Arc<dyn Store>>, seed: u64, background: bool, served: bool) {
     println!("seed {seed}");
     let mut dice = fastrand::Rng::with_seed(seed);
     let folder = tempfile::tempdir().unwrap();
     let options = || Options { background, ..quiet() };
-    let open = || Database::open(folder.path(), options()).unwrap();
+    let open = || match &store {
+        Some(store) => Database::with_store(store.clone(), options()).unwrap(),
+        None => Database::open(folder.path(), options()).unwrap(),
+    };
     // Whoever opens the folder first holds it, and the handle that is tested is served.
     let mut holder = served.then(open);
     let mut db = open();
@@ -77,6 +88,11 @@ fn one_run(seed: u64, background: bool, served: bool) {
         }
     }
     assert_same(&notes, &model, &mut dice, &format!("seed {seed} end"));
+    if store.is_some() {
+        // A folder keeps its indexes; those of a store alone are built at each opening.
+        assert!(notes.wait_until_indexed(None).unwrap(), "seed {seed}");
+        assert_same(&notes, &model, &mut dice, &format!("seed {seed} indexed"));
+    }
     assert!(db.doctor().unwrap().is_well(), "{:?}", db.doctor().unwrap());
 }
 
@@ -91,6 +107,13 @@ fn agrees_with_a_naive_model_whatever_happens() {
 fn agrees_with_a_naive_model_while_maintenance_works_in_the_background() {
     for _ in 0..4 {
         one_run(fastrand::u64(..), true, false);
+    }
+}
+
+#[test]
+fn agrees_with_a_naive_model_on_a_store_in_memory() {
+    for round in 0..4 {
+        one_run_on(Some(Arc::new(MemoryStore::new())), fastrand::u64(..), round % 2 == 1, false);
     }
 }
 

@@ -59,7 +59,7 @@ def connect(
     client_cert: StrPath | tuple[StrPath, StrPath] | None = None,
 ) -> Database:
     """Opens a data folder, and creates a missing one; ``":memory:"`` opens a database that is gone
-    when closed.
+    when closed. Its rows stay in memory, on top of the budget; ``backup`` and ``export`` keep them.
 
     ``memory_budget`` (bytes, or text such as "256MiB"; default 64 MiB) limits what the engine
     holds: caches, write buffers, sealing and merging. An embedding model comes on top.

@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn caches_are_let_go_and_filled_again() {
-        let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(folder.path(), Options { background: false, ..Options::default() }).unwrap();
         let options = CollectionOptions { embedder: EmbedderChoice::None, ..Default::default() };
         let notes = db.collection("notes", options).unwrap();
         let record = |n: usize| Record::new(format!("r{n}")).text("a stone in the river");

@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use nuthatch_store::Store;
 use parking_lot::Mutex;
 
 pub(crate) use answers::{Answers, Room, RowLength, SMALL_BYTES_MAX, in_memory, in_the_end};
@@ -69,16 +70,23 @@ impl Database {
     /// `Conflict` when another process (or handle) has it open, naming it; `Corrupt` when the store is damaged, naming the
     /// file; `Invalid` for a folder of something else, a newer format, or a budget under 32 MiB.
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
-        Self::start(folder.as_ref().to_path_buf(), options, None, None)
+        Self::start(folder.as_ref().to_path_buf(), options, None, None, None)
     }
 
     /// Opens a data folder whose lock the caller has taken.
     pub(crate) fn open_locked(folder: &Path, options: Options, lock: FolderLock) -> Result<Self> {
-        Self::start(folder.to_path_buf(), options, None, Some(lock))
+        Self::start(folder.to_path_buf(), options, None, Some(lock), None)
     }
 
-    /// A database that is gone when it is closed: on a memory file system where there is one, else in the temporary folder.
+    /// A database that is gone when it is closed. Its rows are in memory, outside of the budget; its index files on a memory file
+    /// system where there is one, else in the temporary folder.
     pub fn in_memory(options: Options) -> Result<Self> {
+        Self::with_store(stores::in_memory(), options)
+    }
+
+    /// A database on a store of the caller's, which outlives it. Its index files are as those of a database in memory, and are built
+    /// again from the store's rows at the next opening. Nobody else may write to the store meanwhile.
+    pub fn with_store(store: Arc<dyn Store>, options: Options) -> Result<Self> {
         let shm = Path::new("/dev/shm");
         let mut builder = tempfile::Builder::new();
         builder.prefix("nuthatch-");
@@ -87,7 +95,7 @@ impl Database {
             false => builder.tempdir(),
         }
         .map_err(|error| Error::io(&std::env::temp_dir(), &error))?;
-        Self::start(temporary.path().to_path_buf(), options, Some(temporary), None)
+        Self::start(temporary.path().to_path_buf(), options, Some(temporary), None, Some(store))
     }
 
     fn start(
@@ -95,10 +103,11 @@ impl Database {
         options: Options,
         temporary: Option<tempfile::TempDir>,
         lock: Option<FolderLock>,
+        store: Option<Arc<dyn Store>>,
     ) -> Result<Self> {
         options.check()?;
         let background = options.background;
-        let shared = Arc::new(Shared::open(&folder, options, lock)?);
+        let shared = Arc::new(Shared::open(&folder, options, lock, store)?);
         let inner = Inner { shared, background: Mutex::default(), _temporary: temporary };
         if background {
             maintenance::start(&inner.shared, &mut inner.background.lock())?;

@@ -123,8 +123,13 @@ impl Reader for Shared {
 }
 
 impl Shared {
-    /// `lock`: the folder's, when the caller has taken it already.
-    pub fn open(root: &Path, options: Options, lock: Option<FolderLock>) -> Result<Self> {
+    /// `lock`: the folder's, when the caller has taken it already. `given`: what the rows are in, when that is not the folder.
+    pub fn open(
+        root: &Path,
+        options: Options,
+        lock: Option<FolderLock>,
+        given: Option<Arc<dyn Store>>,
+    ) -> Result<Self> {
         let budget = Budget::split(options.memory_budget_bytes);
         // The folder's identity is read before the lock is written, so that a foreign folder stays as it was.
         let folder = Folder::open(root, options.must_exist)?;
@@ -133,8 +138,10 @@ impl Shared {
             None => FolderLock::take(root, &options.program)?,
         };
         crate::backup::remove_leftovers(&folder)?;
-        let noticed = stores::damage_before_opening(&folder)?;
-        let store = stores::open(&folder, &budget)?;
+        let (noticed, store) = match given {
+            Some(store) => (Vec::new(), store),
+            None => (stores::damage_before_opening(&folder)?, stores::open(&folder, &budget)?),
+        };
         let default_tenant = Tenant::new(DEFAULT, String::new(), TenantLimits::default());
         Ok(Self {
             cache: BlockCache::new(budget.block_cache_bytes),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use nuthatch_store::{Damage, RocksStore, Store, StoreOptions, verify_small};
+use nuthatch_store::{Damage, MemoryStore, RocksStore, Store, StoreOptions, verify_small};
 
 use crate::Result;
 use crate::folder::Folder;
@@ -15,6 +15,11 @@ const COPYING: StoreOptions = StoreOptions { cache_bytes: 2 << 20, write_buffer_
 /// The store of a data folder. Its caller holds the folder's lock.
 pub(crate) fn open(folder: &Folder, budget: &Budget) -> Result<Arc<dyn Store>> {
     Ok(Arc::new(RocksStore::open(&folder.store(), budget.store)?))
+}
+
+/// The store of a `:memory:` database.
+pub(crate) fn in_memory() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::new())
 }
 
 /// Damage that opening the folder's store would put right without a word.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use nuthatch_store::Damage;
+use nuthatch_store::{Damage, Store};
 
 use crate::backup::{self, BackupOptions, BackupReport, check_place};
 use crate::collection::{CollectionInfo, CollectionOptions};
@@ -73,11 +73,19 @@ impl Database {
         Ok(Self { link: Route::new(Link::open(folder.as_ref(), options)?) })
     }
 
-    /// A database that is gone when it is closed: on a memory file system where there is one, else in the temporary folder. No
-    /// other process can use it.
+    /// A database that is gone when it is closed: its rows are in memory, its index files on a memory file system where there is
+    /// one, else in the temporary folder. No other process can use it.
     pub fn in_memory(options: Options) -> Result<Self> {
         note_store()?;
         let db = LocalDatabase::in_memory(options.clone())?;
+        Ok(Self { link: Route::new(Link::alone(db, options, true)) })
+    }
+
+    /// A database on a store of the caller's, which outlives it. Its index files are as those of a database in memory, and are built
+    /// again from the store's rows at the next opening. Nobody else may write to the store meanwhile.
+    pub fn with_store(store: Arc<dyn Store>, options: Options) -> Result<Self> {
+        note_store()?;
+        let db = LocalDatabase::with_store(store, options.clone())?;
         Ok(Self { link: Route::new(Link::alone(db, options, true)) })
     }
 
