@@ -33,6 +33,7 @@ mod files;
 mod folder;
 mod graph;
 mod identity;
+mod index;
 mod kv;
 mod lock;
 mod options;
@@ -66,6 +67,8 @@ pub use graph::{
     Edge, EdgeDirection, EdgeId, GraphCounts, GraphWrites, ListNodes, Neighbor, NeighborPage, Neighbors, Node,
     NodeOrEdge, NodePage, NodesDeleted, PROPERTIES_BYTES_MAX, TYPE_BYTES_MAX, Traversal, Traverse, Visited,
 };
+#[doc(hidden)]
+pub use index::MoreIndexes;
 pub use kv::{Entry, KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, LivingValue, VALUE_BYTES_MAX};
 pub use nuthatch_embed as embed;
 pub use nuthatch_extract::{PassageOptions, WalkOptions, walk};

@@ -7,6 +7,7 @@ use nuthatch_segment::{Access, usable_memory_bytes};
 use nuthatch_store::StoreOptions;
 
 use crate::clock::Clock;
+use crate::index::MoreIndexes;
 use crate::{Error, Result};
 
 /// The smallest budget that the parts can work in: tantivy's writer alone takes 15 MB while it commits.
@@ -48,6 +49,9 @@ pub struct Options {
     /// How long deleting for good (erasing, reclaiming, dropping a tenant) waits for snapshots and transactions from before, of whatever
     /// tenant, until it ends them; a minute at most.
     pub erasure_grace: Duration,
+    /// Indexes of every collection besides its own: for tests of what concerns every index.
+    #[doc(hidden)]
+    pub more_indexes: MoreIndexes,
     /// What the time is.
     pub clock: Clock,
     /// False for tests and tools that want to decide themselves when sealing and merging happen.
@@ -71,6 +75,7 @@ impl Default for Options {
             sync_interval_ms: 100,
             snapshot_age_max: Duration::from_secs(600),
             erasure_grace: Duration::from_secs(10),
+            more_indexes: MoreIndexes::default(),
             clock: Clock::system(),
             background: true,
             must_exist: false,

@@ -13,6 +13,7 @@ use nuthatch_store::Checkpoint;
 use crate::backup::alone::copy_rows;
 use crate::collection::Core;
 use crate::database::{Database, Shared};
+use crate::index::IndexId;
 use crate::{Error, ErrorKind, Result};
 
 /// How long a collection's sealing or rebuilding is waited for. A rebuild takes minutes, and leaves nothing to take along anyway.
@@ -43,7 +44,7 @@ pub(crate) struct CapturedIndex {
     pub core: Arc<Core>,
     /// `indexes/<tenant>/<collection>/<kind>`
     pub path: String,
-    pub is_segments: bool,
+    pub id: IndexId,
 }
 
 impl Capture {
@@ -216,41 +217,18 @@ fn link_indexes(
     let inside = format!("indexes/{}/{}", core.shard.tenant, core.shard.collection);
     link(&core.index_folder().join("COLLECTION"), &folder.join(&inside).join("COLLECTION"))?;
     let _manifest = core.manifest.lock();
-    let (segments_health, views, text, text_health) = {
-        let state = core.state.read();
-        (state.segments_health.clone(), state.segments.clone(), state.text.clone(), state.text_health.clone())
-    };
-    let mut files: Vec<(bool, PathBuf)> = Vec::new();
-    match segments_health.broken() {
-        Some(why) => left_out.push(format!("the segments of collection {:?} are out of use: {why}", core.name)),
-        None => {
-            let segments = core.segments_folder();
-            files.push((true, segments.join("MANIFEST")));
-            for view in &views {
-                let place = segments.join(view.segment.id.to_string());
-                let mut inside = Vec::new();
-                list(&place, &place, &mut inside)?;
-                files.extend(inside.into_iter().map(|file| (true, place.join(file.path))));
-            }
-        }
-    }
-    match (&text, text_health.broken()) {
-        (Some(text), None) => files.extend(text.files()?.into_iter().map(|path| (false, path))),
-        (_, why) => left_out.push(format!(
-            "the text index of collection {:?} is out of use: {}",
-            core.name,
-            why.unwrap_or("it is being rebuilt")
-        )),
-    }
     let root = core.index_folder();
-    for (_, path) in &files {
-        let name = path.strip_prefix(&root).unwrap_or(path);
-        link(path, &folder.join(&inside).join(name))?;
-    }
-    for (is_segments, kind) in [(true, "segments"), (false, "text")] {
-        if files.iter().any(|(of_segments, _)| *of_segments == is_segments) {
-            indexes.push(CapturedIndex { core: core.clone(), path: format!("{inside}/{kind}"), is_segments });
+    for index in &core.indexes {
+        let id = index.id();
+        if let Some(why) = core.state.read().why_broken(id) {
+            left_out.push(format!("the index of {} of collection {:?} is out of use: {why}", id.holds, core.name));
+            continue;
         }
+        for path in index.files(core)? {
+            let name = path.strip_prefix(&root).unwrap_or(&path);
+            link(&path, &folder.join(&inside).join(name))?;
+        }
+        indexes.push(CapturedIndex { core: core.clone(), path: format!("{inside}/{}", id.folder), id });
     }
     Ok(())
 }

@@ -32,7 +32,7 @@ impl Capture {
                 Err(error) if error.is_corrupt() => {
                     writer.leave_out(&index.path);
                     about.left_out.push(format!("{} was left out: {error}", index.path));
-                    index.core.note_damage(&error, index.is_segments);
+                    index.core.note_damage(&error, index.id);
                 }
                 copied => copied?,
             }

@@ -1,21 +1,18 @@
-//! Sealing fresh rows into a segment and the text index, and merging segments. Never on the write path.
+//! Sealing fresh rows into the indexes, and merging segments. Never on the write path.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use nuthatch_segment::Access;
-use nuthatch_store::{Batch, Table, trim_changes};
-use nuthatch_text::TextRow;
+use nuthatch_store::{Batch, trim_changes};
 use roaring::RoaringTreemap;
 
-use crate::collection::open::is_damage;
-use crate::collection::pace::Pace;
 use crate::collection::segment::{Build, FLAT_ROWS_MAX, Segment, build_bytes, remove_checkpoints, rows_max};
-use crate::collection::state::{Frozen, Health, SegmentView};
+use crate::collection::state::{Frozen, SegmentView};
 use crate::collection::{Building, Core};
 use crate::database::Breather;
-use crate::record::Row;
+use crate::index::SEGMENTS;
 use crate::{Error, Result};
 
 /// Adjacent segments that are merged when together they still make one.
@@ -31,11 +28,19 @@ impl Core {
             return Ok(());
         }
         self.shared.crash_point("flush");
+        if self.indexes.iter().all(|index| !self.is_sound(index.id())) {
+            return Ok(()); // nothing to flush into: a rebuild takes the fresh rows along
+        }
+        self.indexes.iter().try_for_each(|index| index.seal(self))?;
+        self.shared.fit();
+        nuthatch_heap::give_back();
+        self.trim()
+    }
+
+    /// Seals the fresh rows into a segment; drops them when the segments are broken, since a rebuild finds them in the store.
+    pub(crate) fn seal_fresh(&self) -> Result<()> {
         let frozen = {
             let mut state = self.state.write();
-            if state.segments_health != Health::Sound && state.text_health != Health::Sound {
-                return Ok(()); // nothing to flush into: a rebuild takes the fresh rows along
-            }
             if state.frozen.is_none() {
                 let rows = std::mem::take(&mut state.active);
                 state.frozen = Some(Arc::new(Frozen { rows, upto: state.sequence }));
@@ -44,15 +49,7 @@ impl Core {
             // Otherwise one was left by a flush that failed: that one goes first.
             state.frozen.clone().expect("frozen just now")
         };
-        self.seal(&frozen)?;
-        self.commit_text()?;
-        self.shared.fit();
-        nuthatch_heap::give_back();
-        self.trim()
-    }
-
-    fn seal(&self, frozen: &Frozen) -> Result<()> {
-        let sound = self.state.read().segments_health == Health::Sound;
+        let sound = self.is_sound(SEGMENTS);
         let segment = match frozen.rows.is_empty() || !sound {
             true => None,
             false => {
@@ -99,9 +96,8 @@ impl Core {
             breather.breathe(&self.shared, &|| self.is_waited_for());
             self.building.lock().get_or_insert_with(|| Building::begin(progress)).update(progress);
             // A merge of what a rebuild is going to throw away is in its way.
-            let unwanted = self.shared.is_stopping()
-                || self.is_dropped()
-                || previous.is_some() && self.state.read().segments_health != Health::Sound;
+            let unwanted =
+                self.shared.is_stopping() || self.is_dropped() || previous.is_some() && !self.is_sound(SEGMENTS);
             if unwanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let build = Build {
@@ -129,114 +125,9 @@ impl Core {
         built
     }
 
-    /// Commits the tail to the text index, and takes removed rows out of it.
-    fn commit_text(&self) -> Result<()> {
-        let (text, rows, gone, upto) = {
-            let mut state = self.state.write();
-            let Some(text) = state.text.clone() else { return Ok(()) };
-            state.committing_upto = state.tail_rows.max().unwrap_or(state.committing_upto);
-            (text, state.tail_rows.clone(), state.gone.clone(), state.sequence)
-        };
-        if rows.is_empty() && gone.is_empty() && text.applied() == upto {
-            return Ok(());
-        }
-        let gone_rows: Vec<u64> = gone.iter().collect();
-        let committed = {
-            let _working = self.shared.working.lock();
-            let mut adds = self.text_rows(rows.clone());
-            text.commit_unpublished(&mut adds, &gone_rows, upto, self.shared.budget.work_bytes as usize)
-        };
-        let mut state = self.state.write();
-        state.committing_upto = 0;
-        match committed {
-            Ok(unpublished) => {
-                self.shared.crash_point("text");
-                unpublished.publish();
-            }
-            Err(error) => {
-                // The disk may refuse after the commit has landed: then its rows are in the index, and must leave the tail.
-                if text.applied() == upto {
-                    state.forget_tail(rows, gone);
-                }
-                let error = Error::from(error);
-                drop(state);
-                if is_damage(&error) {
-                    self.note_damage(&error, false);
-                    return Ok(());
-                }
-                return Err(error);
-            }
-        }
-        state.forget_tail(rows, gone);
-        drop(state);
-        let _working = self.shared.working.lock();
-        text.merge().map(drop).or_else(|error| {
-            let error = Error::from(error);
-            match error.is_corrupt() {
-                true => {
-                    self.note_damage(&error, false);
-                    Ok(())
-                }
-                false => Err(error),
-            }
-        })
-    }
-
-    /// The texts of rows, a page at a time. Rows that the store no longer has are passed over: they are in `gone`. At the end all that
-    /// was written until then is durable: an index that lacks a row must not be so before the removal is.
-    pub(crate) fn text_rows(
-        &self,
-        rows: RoaringTreemap,
-    ) -> impl Iterator<Item = std::result::Result<TextRow, nuthatch_text::RowsError>> + '_ {
-        let mut rows = rows.into_iter();
-        let mut page: std::vec::IntoIter<TextRow> = Vec::new().into_iter();
-        let mut pace = Pace::default();
-        let mut breather = Breather::default();
-        let synced = std::iter::once_with(|| self.shared.store()?.sync_all().map_err(Error::from));
-        let failed = synced.filter_map(|synced| Some(Err(synced.err()?.into())));
-        let rows = std::iter::from_fn(move || {
-            loop {
-                if let Some(row) = page.next() {
-                    return Some(Ok(row));
-                }
-                breather.breathe(&self.shared, &|| self.is_waited_for());
-                let chunk: Vec<u64> = rows.by_ref().take(pace.rows()).collect();
-                if chunk.is_empty() {
-                    return None;
-                }
-                match self.text_page(&chunk) {
-                    Ok(texts) => {
-                        pace.learn(texts.iter().map(|row| row.text.len()).sum());
-                        page = texts.into_iter();
-                    }
-                    Err(error) => return Some(Err(error.into())),
-                }
-            }
-        });
-        rows.chain(failed)
-    }
-
-    fn text_page(&self, rows: &[u64]) -> Result<Vec<TextRow>> {
-        let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.shard.number_key(*row)).collect();
-        let mut texts = Vec::with_capacity(rows.len());
-        for (row_id, stored) in rows.iter().zip(self.shared.store()?.multi_get(Table::Records, &keys)?) {
-            if let Some(stored) = stored {
-                let stored = Row::decode(&stored)?;
-                texts.extend(stored.searchable().map(|text| TextRow { row_id: *row_id, text, code: stored.code }));
-            }
-        }
-        Ok(texts)
-    }
-
-    /// Forgets changes that both indexes have applied.
+    /// Forgets changes that all indexes have applied.
     pub(crate) fn trim(&self) -> Result<()> {
-        let applied = {
-            let state = self.state.read();
-            match (&state.segments_health, &state.text) {
-                (Health::Sound, Some(text)) => state.segments_applied.min(text.applied()),
-                _ => return Ok(()), // a rebuild decides
-            }
-        };
+        let Some(applied) = self.applied() else { return Ok(()) }; // a rebuild decides
         if applied > 0 && self.shared.log_pins.load(Ordering::SeqCst) == 0 {
             let mut batch = Batch::new();
             trim_changes(&mut batch, self.shard, applied);
@@ -273,7 +164,7 @@ impl Core {
         let at_leisure = eagerness.is_leisurely() && self.shared.options.access() == Access::Mapped;
         let (chosen, rows) = {
             let mut state = self.state.write();
-            if state.segments_health != Health::Sound {
+            if !state.is_sound(SEGMENTS) {
                 return Ok(false);
             }
             let range = choose_merge(&state.segments, rows_max, eagerness)
@@ -305,7 +196,7 @@ impl Core {
             // Sealing adds segments behind the chosen ones; damage noticed meanwhile is for a rebuild to mend.
             let first = chosen.first().map_or(0, |view| view.segment.id);
             let at = state.segments.iter().position(|view| view.segment.id == first);
-            let at = at.filter(|_| state.segments_health == Health::Sound)?;
+            let at = at.filter(|_| state.is_sound(SEGMENTS))?;
             let merged = merged.filter(|segment| !segment.rows().is_empty());
             let merged = merged.map(|segment| SegmentView::new(segment, &removed));
             state.segments.splice(at..at + chosen.len(), merged);

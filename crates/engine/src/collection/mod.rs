@@ -11,14 +11,14 @@ mod exact;
 mod explain;
 pub(crate) mod field;
 pub(crate) mod field_options;
-mod flush;
+pub(crate) mod flush;
 mod fresh;
 mod fusion;
 pub(crate) mod known;
-mod manifest;
+pub(crate) mod manifest;
 pub(crate) mod meta;
-mod open;
-mod pace;
+pub(crate) mod open;
+pub(crate) mod pace;
 mod place;
 mod read;
 mod rebuild;
@@ -70,6 +70,7 @@ use crate::collection::segment::Segment;
 use crate::collection::state::State;
 use crate::database::{RowLength, Shared};
 use crate::durability::Durability;
+use crate::index::{DerivedIndex, IndexId, SEGMENTS};
 use crate::tenant::Tenant;
 use crate::{Error, Result, What};
 
@@ -125,6 +126,7 @@ pub(crate) struct Core {
     /// Changed while holding the writer.
     pub known: RwLock<Arc<Known>>,
     pub state: RwLock<State>,
+    pub indexes: Vec<Arc<dyn DerivedIndex>>,
     /// One seal or rebuild at a time.
     pub work: Mutex<()>,
     /// One merge at a time, and none during a rebuild. Taken before `work`.
@@ -286,7 +288,7 @@ impl Collection {
                 core.shared.wake_maintenance();
             }
             core.check_open()?;
-            if core.indexed_upto() >= target {
+            if core.applied().is_some_and(|applied| applied >= target) {
                 break Ok(true);
             }
             let mut signal = core.shared.signal.lock();
@@ -342,26 +344,14 @@ impl Collection {
     }
 }
 
-impl State {
-    pub(crate) fn degraded(&self) -> Vec<String> {
-        let named = [("vectors and filters", &self.segments_health), ("texts", &self.text_health)];
-        named
-            .into_iter()
-            .filter_map(|(what, health)| {
-                Some(format!("{what} are searched exactly, without their index: {}", health.broken()?))
-            })
-            .collect()
-    }
-}
-
 impl Core {
     pub(crate) fn is_dropped(&self) -> bool {
         self.dropped.load(Ordering::SeqCst)
     }
 
-    /// The segments wait for a rebuild.
-    pub(crate) fn is_broken(&self) -> bool {
-        self.state.read().segments_health != state::Health::Sound
+    /// False: the index waits for a rebuild.
+    pub(crate) fn is_sound(&self, index: IndexId) -> bool {
+        self.state.read().is_sound(index)
     }
 
     /// Somebody waits for background work, or soon will, because the fresh rows are many.
@@ -396,13 +386,17 @@ impl Core {
         segment::build_bytes(self.fields().dim_max(), rows)
     }
 
-    /// The last change that both indexes show; 0 while one of them is broken.
-    fn indexed_upto(&self) -> u64 {
+    /// The last change that all indexes have applied; `None` while one of them is broken.
+    pub(crate) fn applied(&self) -> Option<u64> {
         let state = self.state.read();
-        match (&state.segments_health, &state.text) {
-            (state::Health::Sound, Some(text)) => state.segments_applied.min(text.applied()),
-            _ => 0,
-        }
+        let applied = |index: &Arc<dyn DerivedIndex>| index.applied(&state).filter(|_| state.is_sound(index.id()));
+        self.indexes.iter().map(applied).min().flatten()
+    }
+
+    /// Bytes of memory that stay with the open indexes.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let state = self.state.read();
+        self.indexes.iter().map(|index| index.resident_bytes(&state)).sum()
     }
 
     /// Stores the dimension of a collection that has none yet.
@@ -421,10 +415,10 @@ impl Core {
     }
 
     pub(crate) fn segments_folder(&self) -> std::path::PathBuf {
-        self.index_folder().join("segments")
+        self.folder_of(SEGMENTS)
     }
 
-    pub(crate) fn text_folder(&self) -> std::path::PathBuf {
-        self.index_folder().join("text")
+    pub(crate) fn folder_of(&self, index: IndexId) -> std::path::PathBuf {
+        self.index_folder().join(index.folder)
     }
 }

@@ -11,13 +11,12 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::collection::change::Change;
 use crate::collection::known::Known;
-use crate::collection::manifest::Manifest;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, SCHEMA};
 use crate::collection::pace::Pace;
-use crate::collection::segment::Segment;
-use crate::collection::state::{Health, SegmentView, State};
+use crate::collection::state::State;
 use crate::collection::{Core, EmbedderChoice, Writer};
 use crate::database::{RowLength, Shared};
+use crate::index::{self, DerivedIndex, Reach, Replayed};
 use crate::record::Row;
 use crate::tenant::Tenant;
 use crate::{Error, Result};
@@ -53,6 +52,7 @@ impl Core {
             writer: Mutex::new(Writer { counters: counters.clone() }),
             known: RwLock::new(Arc::new(Known::of(meta, schema)?)),
             state: RwLock::new(State::default()),
+            indexes: index::all(&shared.options.more_indexes),
             work: Mutex::new(()),
             merging: Mutex::new(()),
             manifest: Mutex::new(()),
@@ -74,70 +74,18 @@ impl Core {
 
     /// The indexes as they are on disk. Damage is noted, not fatal.
     fn load(&self, counters: &Counters) -> Result<State> {
-        let oldest = self.oldest_change(counters)?;
-        // An index can be brought up to date if every change after the last it applied is still in the log.
-        let check = |applied: u64| match applied {
-            _ if applied > counters.sequence => Some("it is ahead of the stored records".to_string()),
-            _ if applied + 1 < oldest => Some("it is missing, or older than the change log reaches back".to_string()),
-            _ => None,
-        };
-        let mut state = State { sequence: counters.sequence, ..State::default() };
-        match self.load_segments() {
-            Ok(manifest_state) => {
-                let (segments, applied, next) = manifest_state;
-                match check(applied) {
-                    None => (state.segments, state.segments_applied, state.next_segment) = (segments, applied, next),
-                    Some(why) => state.segments_health = Health::Broken(why),
-                }
-            }
-            Err(error) if is_damage(&error) => state.segments_health = Health::Broken(error.to_string()),
-            Err(error) => return Err(error),
-        }
-        match TextIndex::open_or_create(&self.text_folder(), &self.cache, &self.language) {
-            Ok(text) => match check(text.applied()) {
-                None => state.text = Some(Arc::new(text)),
-                Some(why) => state.text_health = Health::Broken(why),
-            },
-            Err(error) => {
-                let error = Error::from(error);
-                if !is_damage(&error) {
-                    return Err(error);
-                }
-                state.text_health = Health::Broken(error.to_string());
+        let reach = Reach { oldest: self.oldest_change(counters)?, newest: counters.sequence };
+        let mut state = State::before_replay(counters.sequence);
+        for index in &self.indexes {
+            let misses = match index.open(self, &reach, &mut state) {
+                Err(error) if is_damage(&error) => Some(error.to_string()),
+                opened => opened?,
+            };
+            if let Some(why) = misses {
+                state.pass_by(index.id(), why);
             }
         }
         Ok(state)
-    }
-
-    fn load_segments(&self) -> Result<(Vec<SegmentView>, u64, u64)> {
-        let folder = self.segments_folder();
-        std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
-        let Some(manifest) = Manifest::read(&folder)? else {
-            return Ok((Vec::new(), 0, 0));
-        };
-        let mut segments = Vec::with_capacity(manifest.segments.len());
-        for entry in &manifest.segments {
-            let place = folder.join(entry.id.to_string());
-            let segment = Segment::open(&place, entry.id, &self.cache, self.shared.options.access())?;
-            let dead = entry.dead().ok_or_else(|| Error::corrupt(&folder, "the manifest's dead rows do not decode"))?;
-            segments.push(SegmentView { segment, dead: Arc::new(dead) });
-        }
-        segments.sort_by_key(|view| view.segment.rows().min());
-        self.remove_unnamed(&manifest);
-        Ok((segments, manifest.applied, manifest.next_segment))
-    }
-
-    /// Segments that a killed build or merge left behind. Failing to remove them costs space, nothing else.
-    fn remove_unnamed(&self, manifest: &Manifest) {
-        let folder = self.segments_folder();
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if let Ok(id) = name.parse::<u64>()
-                && !manifest.segments.iter().any(|segment| segment.id == id)
-            {
-                std::fs::remove_dir_all(entry.path()).ok();
-            }
-        }
     }
 
     /// The oldest change that the log still has; one past the last when it has none.
@@ -155,13 +103,13 @@ impl Core {
 
     /// Brings the state up to the store: rows that an index lacks go to the fresh side, removed ones die.
     fn replay(&self, state: &mut State, counters: &Counters) -> Result<()> {
-        let segments_applied = match state.segments_health {
-            Health::Sound => state.segments_applied,
-            Health::Broken(_) => counters.sequence,
-        };
-        let text_applied = state.text.as_ref().map_or(counters.sequence, |text| text.applied());
+        // A broken index takes nothing: a rebuild reads the store.
+        let applied =
+            |index: &Arc<dyn DerivedIndex>| (index.clone(), index.applied(state).unwrap_or(counters.sequence));
+        let indexes: Vec<(Arc<dyn DerivedIndex>, u64)> = self.indexes.iter().map(applied).collect();
+        let oldest = indexes.iter().map(|(_, applied)| *applied).min().unwrap_or(counters.sequence);
         let mut added: BTreeMap<u64, u64> = BTreeMap::new();
-        self.each_change(segments_applied.min(text_applied), &mut |sequence, change| {
+        self.each_change(oldest, &mut |sequence, change| {
             for row in change.removed {
                 added.remove(&row);
                 state.remove(row);
@@ -183,11 +131,9 @@ impl Core {
             for (((row, sequence), stored), vectors) in chunk.iter().zip(rows).zip(vectors) {
                 let Some(stored) = stored else { continue };
                 let stored = Row::decode(&stored)?;
-                if *sequence > segments_applied {
-                    Arc::make_mut(&mut state.active).insert(*row, &stored.payload, &vectors, &fields)?;
-                }
-                if *sequence > text_applied {
-                    state.insert_text_of(*row, &stored);
+                let replayed = Replayed { row: *row, stored: &stored, vectors: &vectors, fields: &fields };
+                for (index, _) in indexes.iter().filter(|(_, applied)| sequence > applied) {
+                    index.replay(state, &replayed)?;
                 }
             }
         }

@@ -6,7 +6,8 @@ use parking_lot::RwLock;
 
 use crate::Error;
 use crate::collection::Core;
-use crate::collection::state::{Health, State};
+use crate::collection::state::State;
+use crate::index::IndexId;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'p> {
@@ -33,30 +34,16 @@ impl Core {
     }
 
     /// From now on searches pass the damaged index by; maintenance rebuilds it.
-    pub(crate) fn note_damage(&self, error: &Error, segments: bool) {
-        self.state.write().pass_by(error, segments);
+    pub(crate) fn note_damage(&self, error: &Error, index: IndexId) {
+        self.state.write().pass_by(index, error.to_string());
         self.shared.wake_maintenance();
     }
 
     /// The same for where it was met. A snapshot's copy is passed by, too, and the live index looks for itself.
-    pub(crate) fn note_damage_in(&self, place: Place<'_>, error: &Error, segments: bool) {
+    pub(crate) fn note_damage_in(&self, place: Place<'_>, error: &Error, index: IndexId) {
         match std::ptr::eq(place.state, &self.state) {
-            true => self.note_damage(error, segments),
-            false => place.state.write().pass_by(error, segments),
-        }
-    }
-}
-
-impl State {
-    fn pass_by(&mut self, error: &Error, segments: bool) {
-        let broken = Health::Broken(error.to_string());
-        match segments {
-            true => self.segments_health = broken,
-            false => {
-                self.text_health = broken;
-                self.text = None;
-                self.pinned_text = None;
-            }
+            true => self.note_damage(error, index),
+            false => place.state.write().pass_by(index, error.to_string()),
         }
     }
 }

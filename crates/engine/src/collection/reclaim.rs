@@ -1,13 +1,9 @@
 //! Deleting so that nothing stays: by prefix, and a collection's index files rewritten without what is dead.
 
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
 
 use nuthatch_store::{Direction, Shard, Table};
 
-use crate::collection::flush::Eagerness;
-use crate::collection::segment::remove_checkpoints;
-use crate::collection::state::Health;
 use crate::collection::write::row_from;
 use crate::collection::{Collection, Core, Deleted, WriteSet};
 use crate::snapshot::Ending;
@@ -15,8 +11,6 @@ use crate::{Error, ErrorKind, Result};
 
 /// Records deleted in one batch.
 const CHUNK: usize = 10_000;
-/// How long searches that read old files are waited for.
-const WAIT_MAX: Duration = Duration::from_secs(60);
 
 impl Collection {
     /// Deletes the records whose id begins with `prefix`; visible at once. Their bytes go with the next [`Database::reclaim`].
@@ -74,42 +68,15 @@ impl Core {
     pub(crate) fn reclaim(&self, ending: &mut Ending<'_>) -> Result<()> {
         self.rebuild_broken()?;
         self.flush()?;
-        let upto = {
-            // What a merge under way takes along of the dead is in the segment that it makes.
-            let _merging = self.merging.lock();
-            remove_checkpoints(&self.segments_folder(), &self.fields())?;
-            self.state.read().next_segment
-        };
-        while self.merge(Eagerness::Dead { upto })? {}
-        let (text, sound) = {
-            let state = self.state.read();
-            (state.text.clone(), state.segments_health == Health::Sound && state.text_health == Health::Sound)
-        };
-        if !sound {
-            let message =
-                format!("an index of collection {:?} is damaged and waits to be rebuilt; try again then", self.name);
-            return Err(Error::new(ErrorKind::Unavailable, message));
-        }
-        let Some(text) = text else { return Ok(()) };
-        loop {
-            let _working = self.shared.working.lock();
-            if !text.merge_removed()? {
-                break;
+        for index in &self.indexes {
+            index.reclaim(self, ending)?;
+            if !self.is_sound(index.id()) {
+                let message = format!(
+                    "an index of collection {:?} is damaged and waits to be rebuilt; try again then",
+                    self.name
+                );
+                return Err(Error::new(ErrorKind::Unavailable, message));
             }
-        }
-        if text.sweep()? {
-            return Ok(());
-        }
-        // Those that are taken from here on read the new files.
-        ending.all_of(self.shard.tenant)?;
-        let started = Instant::now();
-        while !text.sweep()? {
-            if started.elapsed() > WAIT_MAX {
-                let message =
-                    format!("a search of collection {:?} still reads old files; end it, or try again later", self.name);
-                return Err(Error::new(ErrorKind::Conflict, message));
-            }
-            std::thread::sleep(Duration::from_millis(20));
         }
         Ok(())
     }

@@ -15,10 +15,11 @@ use crate::collection::field::{Field, Fields};
 use crate::collection::fusion::{self, Found, LegKind};
 use crate::collection::place::Place;
 use crate::collection::request::{Answer, Hit, Leg, Legs, Mode, Search};
-use crate::collection::state::{Health, Matching, SegmentView};
+use crate::collection::state::{Matching, SegmentView};
 use crate::collection::vector_leg::Ask;
 use crate::collection::{Collection, Core, EmbedderChoice};
 use crate::database::{Room, SMALL_BYTES_MAX};
+use crate::index::{IndexId, SEGMENTS, TEXT};
 use crate::{Error, Result, What};
 
 /// What a candidate of one leg takes on its way through comparing and ranking.
@@ -101,15 +102,11 @@ impl Core {
                 }
                 Ok(_) => retries += 1,
                 // Damage is noted and the search begun anew: the second time it goes past the damaged index.
-                Err(Trouble::Segments(error)) if error.is_corrupt() && retries < RETRIES_MAX => {
-                    self.note_damage_in(place, &error, true);
+                Err(Trouble::Index(index, error)) if error.is_corrupt() && retries < RETRIES_MAX => {
+                    self.note_damage_in(place, &error, index);
                     retries += 1;
                 }
-                Err(Trouble::Text(error)) if error.is_corrupt() && retries < RETRIES_MAX => {
-                    self.note_damage_in(place, &error, false);
-                    retries += 1;
-                }
-                Err(Trouble::Segments(error) | Trouble::Text(error) | Trouble::Other(error)) => return Err(error),
+                Err(Trouble::Index(_, error) | Trouble::Other(error)) => return Err(error),
             }
         }
     }
@@ -236,12 +233,12 @@ impl Core {
         // Texts are another matter: what is searched of them must be of the same moment, and their tail changes in place.
         let texts = text.map(|text| (text, state));
         explain.sequence = view.sequence;
-        let matching = match (&search.filter, &view.segments_health) {
+        let matching = match (&search.filter, view.segments_are_sound) {
             (None, _) => Filtered::Everything,
-            (Some(filter), Health::Sound) => Filtered::Indexed(view.matching(filter).map_err(Trouble::segments)?),
-            (Some(filter), Health::Broken(_)) => Filtered::Scanned(self.rows_matching_exactly(place.reader, filter)?),
+            (Some(filter), true) => Filtered::Indexed(view.matching(filter).map_err(Trouble::segments)?),
+            (Some(filter), false) => Filtered::Scanned(self.rows_matching_exactly(place.reader, filter)?),
         };
-        let scan_vectors = view.segments_health != Health::Sound;
+        let scan_vectors = !view.segments_are_sound;
         let allowed = matching.rows(&view.segments, text.is_some() || scan_vectors);
         explain.filter_matches = matching.count();
         let mut text_found = Vec::new();
@@ -371,10 +368,10 @@ impl Core {
     pub(crate) fn rows_matching(&self, place: Place<'_>, filter: &Filter) -> Result<RoaringTreemap> {
         self.check_filter(filter)?;
         let view = place.state.read().view();
-        if view.segments_health == Health::Sound {
+        if view.segments_are_sound {
             match view.matching(filter) {
                 Ok(matching) => return Ok(matching.rows(&view.segments)),
-                Err(error) if error.is_corrupt() => self.note_damage_in(place, &error, true),
+                Err(error) if error.is_corrupt() => self.note_damage_in(place, &error, SEGMENTS),
                 Err(error) => return Err(error),
             }
         }
@@ -384,7 +381,7 @@ impl Core {
     pub(crate) fn count_matching(&self, place: Place<'_>, filter: &Filter) -> Result<u64> {
         self.check_filter(filter)?;
         let view = place.state.read().view();
-        if view.segments_health == Health::Sound
+        if view.segments_are_sound
             && let Ok(matching) = view.matching(filter)
         {
             return Ok(matching.count());
@@ -435,20 +432,19 @@ impl Filtered {
     }
 }
 
-/// An error and the index that it came from.
+/// An error, and the index that it came from.
 pub(crate) enum Trouble {
-    Segments(Error),
-    Text(Error),
+    Index(IndexId, Error),
     Other(Error),
 }
 
 impl Trouble {
     pub(crate) fn segments(error: impl Into<Error>) -> Self {
-        Self::Segments(error.into())
+        Self::Index(SEGMENTS, error.into())
     }
 
     fn text(error: impl Into<Error>) -> Self {
-        Self::Text(error.into())
+        Self::Index(TEXT, error.into())
     }
 }
 

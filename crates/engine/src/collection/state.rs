@@ -1,5 +1,6 @@
 //! What a search looks at: segments, fresh rows, the text index and its tail, and which rows are gone.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use nuthatch_filter::Filter;
@@ -12,6 +13,7 @@ use crate::collection::field::FieldId;
 use crate::collection::fresh::Fresh;
 use crate::collection::open::words_of;
 use crate::collection::segment::Segment;
+use crate::index::{IndexId, SEGMENTS, TEXT};
 use crate::record::Row;
 
 /// A segment and the ordinals of its rows that were deleted since.
@@ -41,24 +43,6 @@ impl SegmentView {
     }
 }
 
-/// Why an index does not answer, if it does not.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Health {
-    #[default]
-    Sound,
-    /// Damaged, missing or behind: searches go on exactly from the store until it has been rebuilt.
-    Broken(String),
-}
-
-impl Health {
-    pub fn broken(&self) -> Option<&str> {
-        match self {
-            Self::Sound => None,
-            Self::Broken(why) => Some(why),
-        }
-    }
-}
-
 /// Rows on their way into a segment, and the last change among them.
 pub(crate) struct Frozen {
     pub rows: Arc<Fresh>,
@@ -70,7 +54,8 @@ pub(crate) struct Frozen {
 pub(crate) struct View {
     pub sequence: u64,
     pub segments: Vec<SegmentView>,
-    pub segments_health: Health,
+    /// False: they are passed by.
+    pub segments_are_sound: bool,
     active: Arc<Fresh>,
     frozen: Option<Arc<Frozen>>,
     removed_while_sealing: Option<Arc<RoaringTreemap>>,
@@ -113,7 +98,8 @@ pub(crate) struct State {
     /// The last change that everything below shows.
     pub sequence: u64,
     pub segments: Vec<SegmentView>,
-    pub segments_health: Health,
+    /// Indexes that do not answer, and why: damaged, missing or behind. Searches go on exactly from the store until they are rebuilt.
+    broken: BTreeMap<IndexId, String>,
     /// The last change in the manifest on disk.
     pub segments_applied: u64,
     pub next_segment: u64,
@@ -128,7 +114,6 @@ pub(crate) struct State {
     pub text: Option<Arc<TextIndex>>,
     /// Of a snapshot: the text index as it was.
     pub pinned_text: Option<TextView>,
-    pub text_health: Health,
     /// Texts that the text index does not hold yet.
     pub tail: Arc<Tail>,
     pub tail_rows: RoaringTreemap,
@@ -139,6 +124,11 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// One that is going to show a change when its indexes are loaded and the log is replayed.
+    pub fn before_replay(sequence: u64) -> Self {
+        Self { sequence, ..Self::default() }
+    }
+
     /// Forgets a row everywhere.
     pub fn remove(&mut self, row: u64) {
         if let Some(removed) = &mut self.removed_while_sealing {
@@ -190,8 +180,43 @@ impl State {
 
     /// One that knows nothing but the reason: what is asked of it is answered from the store.
     pub fn unindexed(why: &str) -> Self {
-        let broken = Health::Broken(why.to_string());
-        Self { segments_health: broken.clone(), text_health: broken, ..Self::default() }
+        let broken = [SEGMENTS, TEXT].map(|index| (index, why.to_string())).into();
+        Self { broken, ..Self::default() }
+    }
+
+    pub fn is_sound(&self, index: IndexId) -> bool {
+        !self.broken.contains_key(&index)
+    }
+
+    pub fn why_broken(&self, index: IndexId) -> Option<&str> {
+        self.broken.get(&index).map(String::as_str)
+    }
+
+    /// From now on searches pass the index by.
+    pub fn pass_by(&mut self, index: IndexId, why: String) {
+        self.broken.insert(index, why);
+        if index == TEXT {
+            // Texts are analysed for an index that is there.
+            self.text = None;
+            self.pinned_text = None;
+        }
+    }
+
+    /// The index was rebuilt.
+    pub fn mend(&mut self, index: IndexId) {
+        self.broken.remove(&index);
+    }
+
+    /// Each broken index, and why it is.
+    pub fn broken(&self) -> impl Iterator<Item = (IndexId, &str)> {
+        self.broken.iter().map(|(index, why)| (*index, why.as_str()))
+    }
+
+    /// The same, one sentence each.
+    pub fn degraded(&self) -> Vec<String> {
+        let sentence =
+            |(index, why): (IndexId, &str)| format!("{} are searched exactly, without their index: {why}", index.holds);
+        self.broken().map(sentence).collect()
     }
 
     /// What a snapshot keeps.
@@ -209,7 +234,7 @@ impl State {
         View {
             sequence: self.sequence,
             segments: self.segments.clone(),
-            segments_health: self.segments_health.clone(),
+            segments_are_sound: self.is_sound(SEGMENTS),
             active: self.active.clone(),
             frozen: self.frozen.clone(),
             removed_while_sealing: self.removed_while_sealing.clone(),
@@ -228,9 +253,9 @@ impl State {
 
     /// Rows that there are at most; nobody knows while an index is damaged.
     pub fn rows_max(&self) -> u64 {
-        match self.segments_health {
-            Health::Sound => self.rows_shown(),
-            Health::Broken(_) => u64::MAX,
+        match self.is_sound(SEGMENTS) {
+            true => self.rows_shown(),
+            false => u64::MAX,
         }
     }
 

@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use nuthatch_segment::verify_sealed;
 use nuthatch_store::Upkeep;
-use nuthatch_text::TextIndex;
 
 use crate::collection::Core;
 use crate::collection::meta::Meta;
 use crate::database::Database;
+use crate::index::IndexId;
 use crate::{Error, ErrorKind, Result};
 
 /// One thing that is wrong.
@@ -100,7 +99,7 @@ impl Database {
             };
             doctor.records += core.writer.lock().counters.rows;
             let _work = core.work.lock(); // files do not come and go meanwhile
-            for error in index_damage(&core)? {
+            for (_, error) in index_damage(&core)? {
                 let path = match &error.kind {
                     ErrorKind::Corrupt { path } => path.clone(),
                     _ => return Err(error),
@@ -116,26 +115,13 @@ impl Database {
     }
 }
 
-/// Every damaged file of a collection's indexes.
-fn index_damage(core: &Core) -> Result<Vec<Error>> {
-    let mut errors = Vec::new();
-    let manifest = core.segments_folder().join("MANIFEST");
-    errors.extend(verify_sealed(&manifest).err().map(Error::from));
-    errors.extend(Meta::read_copy(&core.index_folder()).err());
-    let (segments, text) = {
-        let state = core.state.read();
-        let segments: Vec<_> = state.segments.iter().map(|view| view.segment.clone()).collect();
-        (segments, state.text.clone())
-    };
-    errors.extend(segments.iter().flat_map(|segment| segment.verify()));
-    let damaged = match text {
-        Some(text) => text.verify()?,
-        None => TextIndex::verify_folder(&core.text_folder()).unwrap_or_default(),
-    };
-    errors.extend(damaged.into_iter().map(|file| {
-        let message = format!("{} is damaged: {}", file.path.display(), file.what);
-        Error::corrupt(&file.path, message)
-    }));
+/// Every damaged file of a collection's indexes, and whose it is; that of no index is the copy of the catalog's entry.
+fn index_damage(core: &Core) -> Result<Vec<(Option<IndexId>, Error)>> {
+    let copy = Meta::read_copy(&core.index_folder()).err();
+    let mut errors: Vec<_> = copy.into_iter().map(|error| (None, error)).collect();
+    for index in &core.indexes {
+        errors.extend(index.verify(core)?.into_iter().map(|error| (Some(index.id()), error)));
+    }
     Ok(errors)
 }
 
@@ -165,14 +151,11 @@ impl Database {
 }
 
 fn rebuild_if_damaged(core: &Core) -> Result<bool> {
-    for error in index_damage(core)? {
-        if let ErrorKind::Corrupt { path } = &error.kind {
-            if path.parent() == Some(&core.index_folder()) {
-                core.known().meta.write_copy(&core.index_folder())?;
-                continue;
-            }
-            let segments = path.starts_with(core.segments_folder());
-            core.note_damage(&error, segments);
+    for (index, error) in index_damage(core)? {
+        match index {
+            Some(index) if error.is_corrupt() => core.note_damage(&error, index),
+            None if error.is_corrupt() => core.known().meta.write_copy(&core.index_folder())?,
+            _ => {}
         }
     }
     if core.state.read().degraded().is_empty() {

@@ -12,6 +12,7 @@ use crate::collection::{Core, Eagerness};
 use crate::database::idle::Idle;
 use crate::database::shared::Signal;
 use crate::database::{Shared, syncer};
+use crate::index::SEGMENTS;
 use crate::{Error, Result};
 
 /// How often they look round without being woken.
@@ -145,7 +146,7 @@ fn merge(shared: &Shared, core: &Core) -> Result<()> {
                 return Ok(());
             }
             // It was told to stop, by a close, a drop or damage, and goes on where it was when it is opened again.
-            Err(_) if shared.is_stopping() || core.is_dropped() || core.is_broken() => return Ok(()),
+            Err(_) if shared.is_stopping() || core.is_dropped() || !core.is_sound(SEGMENTS) => return Ok(()),
             Err(error) => return Err(error),
         }
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::collection::Core;
 use crate::database::Database;
 use crate::folder::FORMAT_VERSION;
+use crate::index::SEGMENTS;
 use crate::{Error, Result};
 
 /// What a migration would change, or has changed.
@@ -42,7 +43,7 @@ impl Database {
             for step in steps {
                 if has_old_columns(core) {
                     let why = Error::corrupt(&core.segments_folder(), format!("migrated: {}", step.what));
-                    core.note_damage(&why, true);
+                    core.note_damage(&why, SEGMENTS);
                 }
                 core.rebuild_broken()?;
             }
@@ -80,16 +81,15 @@ fn steps(core: &Core) -> Vec<MigrationStep> {
     };
     let state = core.state.read();
     let mut steps = Vec::new();
-    if let Some(why) = state.segments_health.broken() {
-        steps.push(step(format!("its segments cannot be used: {why}"), "build them anew from the stored records"));
-    } else if state.segments.iter().any(|view| view.segment.has_old_columns()) {
+    for (index, why) in state.broken() {
+        let what = format!("its index of {} cannot be used: {why}", index.holds);
+        steps.push(step(what, "build it anew from the stored records"));
+    }
+    if state.is_sound(SEGMENTS) && state.segments.iter().any(|view| view.segment.has_old_columns()) {
         steps.push(step(
             "the columns of its segments are of version 1".into(),
             "build its segments anew from the stored records",
         ));
-    }
-    if let Some(why) = state.text_health.broken() {
-        steps.push(step(format!("its text index cannot be used: {why}"), "build it anew from the stored records"));
     }
     steps
 }

@@ -198,7 +198,7 @@ impl<'s> Reclaiming<'s> {
 
     fn collection(&mut self, core: &Core, label: &str) -> Result<()> {
         core.reclaim(&mut self.ending)?;
-        self.sequences.insert(label.to_string(), core.state.read().segments_applied);
+        self.sequences.insert(label.to_string(), core.applied().unwrap_or(0));
         Ok(())
     }
 

@@ -90,8 +90,7 @@ impl Database {
                     outcome.records_lost += mend_collection(&core)?;
                     // What the indexes know of the lost part cannot be told from what they know of the rest.
                     let why = Error::corrupt(&damage.path, "the truth was repaired, and lost records with it");
-                    core.note_damage(&why, true);
-                    core.note_damage(&why, false);
+                    core.indexes.iter().for_each(|index| core.note_damage(&why, index.id()));
                 }
             }
         }

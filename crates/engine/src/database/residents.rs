@@ -62,13 +62,6 @@ impl Shared {
     }
 }
 
-impl Core {
-    fn resident_bytes(&self) -> u64 {
-        let state = self.state.read();
-        state.text.as_ref().map_or(0, |text| text.resident_bytes()) + state.segment_bytes()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::Ordering;

@@ -12,6 +12,7 @@ use crate::collection::{CollectionInfo, Core};
 use crate::database::Database;
 use crate::database::memory::{Accounted, Mappings, ProcessMemory};
 use crate::database::reclaim::files_below;
+use crate::index::TEXT;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stats {
@@ -48,7 +49,7 @@ pub struct MemoryStats {
     /// Searches, listings and reads under way: what they are reckoned to hold.
     pub answer_bytes: u64,
     pub text_index_bytes: u64,
-    /// Row ids and dead rows of open segments.
+    /// Row ids and dead rows of open segments; what other open indexes hold, but for that of texts.
     pub segment_bytes: u64,
     /// The graph that is being built: beside the budget, bounded by `build_memory`.
     pub build_bytes: u64,
@@ -145,8 +146,13 @@ impl MemoryStats {
             {
                 let state = core.state.read();
                 memory.fresh_bytes += state.fresh_bytes();
-                memory.text_index_bytes += state.text.as_ref().map_or(0, |text| text.resident_bytes());
-                memory.segment_bytes += state.segment_bytes();
+                for index in &core.indexes {
+                    let part = match index.id() {
+                        TEXT => &mut memory.text_index_bytes,
+                        _ => &mut memory.segment_bytes,
+                    };
+                    *part += index.resident_bytes(&state);
+                }
             }
             memory.build_bytes += core.build_bytes();
         }

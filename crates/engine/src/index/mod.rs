@@ -1,0 +1,126 @@
+//! Derived indexes: what a collection keeps on disk to answer sooner, and can build again from its stored records.
+//!
+//! **Useful for** whatever concerns every index alike: opening, replaying the log, sealing, rebuilding after damage, checking, backing up,
+//! reclaiming, counting memory. Each of them walks a collection's list of indexes and names none. **Not for** searching: a text and a
+//! vector are different questions, and whoever asks one knows the index that answers it.
+//!
+//! **Invariant:** an index shows the stored records as of the last change that it has [`applied`](DerivedIndex::applied), which is in one
+//! file with what it shows; later changes stay in the collection's log until every index has applied them. A broken index is passed by
+//! until it is rebuilt, and nothing is lost with it.
+//!
+//! `docs/rfcs/0028-derived-indexes.md` says why, and what an index has to promise.
+
+mod segments;
+mod text;
+
+use std::any::Any;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::collection::Core;
+use crate::collection::field::{FieldVectors, Fields};
+use crate::collection::state::State;
+use crate::record::Row;
+use crate::snapshot::Ending;
+use crate::{Error, Result};
+
+/// Vectors and the columns of the payloads.
+pub(crate) const SEGMENTS: IndexId = IndexId { folder: "segments", holds: "vectors and filters" };
+/// Words.
+pub(crate) const TEXT: IndexId = IndexId { folder: "text", holds: "texts" };
+
+/// Which index: the key of its health, and the names that people read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct IndexId {
+    /// Its folder among the collection's indexes.
+    pub folder: &'static str,
+    /// What is searched with it, in the plural: "texts are searched exactly, without their index".
+    pub holds: &'static str,
+}
+
+/// One index of one collection. What searches look at of it lies in the collection's [`State`], so that they see one moment, or in the
+/// index itself.
+pub(crate) trait DerivedIndex: Any + Send + Sync {
+    fn id(&self) -> IndexId;
+
+    /// Loads what is on disk; an empty index where there is nothing. It is called once, before all others. An answer is why the log cannot
+    /// bring the index up to date, by [`Reach::misses`]; an index that gives one holds nothing.
+    ///
+    /// # Errors
+    /// `Corrupt` and `NotFound` are damage: the index is passed by and rebuilt. Any other error fails the opening.
+    fn open(&self, core: &Core, reach: &Reach, state: &mut State) -> Result<Option<String>>;
+
+    /// The last change that the files on disk show; `None` while the index is broken.
+    fn applied(&self, state: &State) -> Option<u64>;
+
+    /// Takes a row whose change is later than `applied`, while a collection is opened. An index that reads the log when it is sealed
+    /// has nothing to do.
+    fn replay(&self, _state: &mut State, _row: &Replayed<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Brings everything written so far into the files. `core.work` is held. Writes and searches go on: `applied` and what it stands for
+    /// change in one step, and not before the store is synced, so that no index is durable before its records are.
+    ///
+    /// A broken index does nothing. One that finds damage notes it by [`Core::note_damage`] and succeeds.
+    fn seal(&self, core: &Core) -> Result<()>;
+
+    /// Quarantines what is there and builds the index from the stored records; does nothing when another caller was first. It takes
+    /// `core.work`.
+    fn rebuild(&self, core: &Core, why: &str) -> Result<()>;
+
+    /// Reads every byte of the files, also of a broken index: one `Corrupt` for each damaged file. `core.work` is held.
+    fn verify(&self, core: &Core) -> Result<Vec<Error>>;
+
+    /// The files that are the index, for a copy of it. Not asked of a broken one; `core.work` and `core.manifest` are held. Each is a
+    /// block file, a record file or a sealed file of `nuthatch-segment`. A file that is replaced under its name is called `MANIFEST`;
+    /// every other name is written once.
+    fn files(&self, core: &Core) -> Result<Vec<PathBuf>>;
+
+    /// Rewrites the files that hold bytes of removed rows. Called after `seal`, without a lock. Snapshots that read the old files are
+    /// ended through `ending`.
+    fn reclaim(&self, core: &Core, ending: &mut Ending<'_>) -> Result<()>;
+
+    /// Bytes of memory that stay with the open index, outside of the block cache and of the fresh rows.
+    fn resident_bytes(&self, state: &State) -> u64;
+}
+
+/// A row that an index lacks when its collection is opened.
+pub(crate) struct Replayed<'r> {
+    pub row: u64,
+    pub stored: &'r Row,
+    pub vectors: &'r FieldVectors,
+    pub fields: &'r Fields,
+}
+
+/// How far a collection's log reaches.
+pub(crate) struct Reach {
+    /// The oldest change that it still has; one past the last when it has none.
+    pub oldest: u64,
+    /// The last change of the stored records.
+    pub newest: u64,
+}
+
+impl Reach {
+    /// Why an index that has applied so much cannot be brought up to date: it can if every later change is still in the log.
+    pub fn misses(&self, applied: u64) -> Option<String> {
+        match applied {
+            _ if applied > self.newest => Some("it is ahead of the stored records".into()),
+            _ if applied + 1 < self.oldest => Some("it is missing, or older than the change log reaches back".into()),
+            _ => None,
+        }
+    }
+}
+
+/// Indexes that collections have besides their own.
+#[doc(hidden)]
+#[derive(Clone, Debug, Default)]
+pub struct MoreIndexes {
+    pub(crate) make: Vec<fn() -> Arc<dyn DerivedIndex>>,
+}
+
+/// The indexes of a collection. Sealing and rebuilding go in this order: writers wait for the first.
+pub(crate) fn all(more: &MoreIndexes) -> Vec<Arc<dyn DerivedIndex>> {
+    let own: [Arc<dyn DerivedIndex>; 2] = [Arc::new(segments::Segments), Arc::new(text::Text)];
+    own.into_iter().chain(more.make.iter().map(|make| make())).collect()
+}
