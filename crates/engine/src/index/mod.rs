@@ -11,6 +11,10 @@
 //! `docs/rfcs/0028-derived-indexes.md` says why, and what an index has to promise.
 
 mod segments;
+#[cfg(test)]
+mod tags;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::any::Any;
