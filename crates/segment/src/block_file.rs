@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::cache::Usage;
 use crate::pread::pread;
 use crate::{BLOCK_BYTES, BLOCK_FILE_VERSION, BlockCache, MAGIC, Result, SegmentError, TRAILER_BYTES};
 
@@ -16,7 +17,11 @@ pub struct BlockFile {
     data_bytes: u64,
     checksums: Box<[u32]>,
     cache: Arc<BlockCache>,
+    usage: Arc<Usage>,
 }
+
+/// Reading a block and checking it costs as much as so many small reads by themselves.
+const SMALL_READS_OF_A_BLOCK: usize = 20;
 
 static NEXT_FILE_ID: AtomicU64 = AtomicU64::new(1);
 
@@ -32,7 +37,6 @@ impl BlockFile {
         let trailer = Trailer::read(path, &file, file_bytes)?
             .ok_or_else(|| SegmentError::corrupt(path, "its trailer does not begin with NUTBLOCK"))?;
         let (data_bytes, checksums) = (trailer.data_bytes, trailer.checksums.into_boxed_slice());
-        cache.count_file(data_bytes);
         Ok(Arc::new(Self {
             path: path.to_path_buf(),
             file,
@@ -40,6 +44,7 @@ impl BlockFile {
             data_bytes,
             checksums,
             cache: cache.clone(),
+            usage: cache.add_file(data_bytes),
         }))
     }
 
@@ -52,7 +57,7 @@ impl BlockFile {
         self.data_bytes == 0
     }
 
-    /// Whether its cache has room for blocks that are read for a few bytes: see [`BlockCache::is_crowded`].
+    /// Whether its cache lacks room for blocks that are read for a few bytes: see [`BlockCache::is_crowded`].
     pub fn is_crowded(&self) -> bool {
         self.cache.is_crowded()
     }
@@ -64,9 +69,25 @@ impl BlockFile {
     /// One verified block: `BLOCK_BYTES` long, the last one shorter. Out of range is an error naming the file,
     /// because an offset that points outside came from damaged data.
     pub fn block(&self, index: u64) -> Result<Arc<[u8]>> {
+        self.usage.note();
         if let Some(block) = self.cache.get((self.id, index)) {
             return Ok(block);
         }
+        self.read_into_cache(index)
+    }
+
+    /// The same for so many small reads, where the cache is [crowded](Self::is_crowded): the block, if it is cached or worth reading.
+    /// `None`: [`read_alone`](Self::read_alone) what is wanted of it, which pushes nothing out.
+    pub fn block_for(&self, index: u64, small_reads: usize) -> Result<Option<Arc<[u8]>>> {
+        self.usage.note();
+        if let Some(block) = self.cache.peek((self.id, index)) {
+            return Ok(Some(block));
+        }
+        let is_worth = small_reads >= SMALL_READS_OF_A_BLOCK || self.cache.admits();
+        is_worth.then(|| self.read_into_cache(index)).transpose()
+    }
+
+    fn read_into_cache(&self, index: u64) -> Result<Arc<[u8]>> {
         let block: Arc<[u8]> = self.read_block(index)?.into();
         self.cache.insert((self.id, index), block.clone());
         Ok(block)
@@ -98,6 +119,7 @@ impl BlockFile {
         if offset.checked_add(out.len() as u64).is_none_or(|end| end > self.data_bytes) {
             return Err(self.outside(offset));
         }
+        self.cache.note_read();
         pread(&self.file, offset, out).map_err(|source| SegmentError::io(&self.path, source))
     }
 
@@ -112,6 +134,7 @@ impl BlockFile {
             return Err(self.outside(offset));
         };
         let mut bytes = vec![0; (self.data_bytes - offset).min(BLOCK_BYTES as u64) as usize];
+        self.cache.note_read();
         pread(&self.file, offset, &mut bytes).map_err(|source| SegmentError::io(&self.path, source))?;
         if crc32c::crc32c(&bytes) != expected {
             return Err(SegmentError::corrupt(
@@ -129,7 +152,7 @@ impl BlockFile {
 
 impl Drop for BlockFile {
     fn drop(&mut self) {
-        self.cache.forget_file(self.id, self.data_bytes);
+        self.cache.forget_file(self.id);
     }
 }
 

@@ -50,7 +50,8 @@ pub(crate) struct Pages<'a> {
     units_of_page: u32,
     /// The page that was asked for last, and its first unit.
     held: Option<(u32, Arc<[u8]>)>,
-    /// Takes expected rows one by one, when whole blocks would only push each other out of the cache.
+    /// Takes expected rows one by one, when whole blocks would only push each other out of the cache; of those in the cache, and of
+    /// those that many rows are wanted of, none is.
     alone: Option<Vec<u8>>,
 }
 
@@ -101,24 +102,9 @@ impl<'a> Pages<'a> {
 
     /// Calls `visit` with up to [`ROWS_AT_ONCE`] of the rows that were expected, slots and units, until none is any more.
     pub(crate) fn rows(&mut self, expected: &mut Expected, mut visit: impl FnMut(&[u32], &[&[u8]])) -> Result<()> {
+        self.gather(expected, &mut visit)?;
         let Expected { slots, runs, .. } = expected;
         let unit_bytes = self.unit_bytes;
-        if let Some(alone) = &mut self.alone {
-            for slot in slots.drain(..) {
-                read_alone(self.file, slot, alone)?;
-                visit(&[slot], &[alone]);
-            }
-            return Ok(());
-        }
-        let mut begin = 0;
-        while let Some(slot) = slots.get(begin) {
-            self.page(*slot)?;
-            let Some((first, page)) = self.held.clone() else { break };
-            // Dividing takes as long as estimating a row, and most pages are whole.
-            let units = if page.len() == BLOCK_BYTES { self.units_of_page } else { (page.len() / unit_bytes) as u32 };
-            begin += slots[begin..].iter().take_while(|slot| slot.wrapping_sub(first) < units).count();
-            runs.push((page, first, begin));
-        }
         let (mut units, mut begin) = (Vec::with_capacity(slots.len()), 0);
         for (page, first, end) in runs.iter() {
             units.extend(
@@ -137,6 +123,49 @@ impl<'a> Pages<'a> {
         runs.clear();
         slots.clear();
         Ok(())
+    }
+
+    /// Finds the pages of the rows that were expected. Those whose page is not worth reading are visited, and expected no more.
+    fn gather(&mut self, expected: &mut Expected, visit: &mut impl FnMut(&[u32], &[&[u8]])) -> Result<()> {
+        let Expected { slots, runs, .. } = expected;
+        let (mut begin, mut kept) = (0, 0);
+        while let Some(slot) = slots.get(begin) {
+            if self.alone.is_some() && !self.hold_if_worth(&slots[begin..])? {
+                let page = slot / self.units_of_page;
+                while let Some(slot) = slots.get(begin).filter(|slot| *slot / self.units_of_page == page) {
+                    let alone = self.alone.as_mut().expect("checked above");
+                    read_alone(self.file, *slot, alone)?;
+                    visit(&[*slot], &[alone]);
+                    begin += 1;
+                }
+                continue;
+            }
+            self.page(*slot)?;
+            let Some((first, page)) = self.held.clone() else { break };
+            // Dividing takes as long as estimating a row, and most pages are whole.
+            let units =
+                if page.len() == BLOCK_BYTES { self.units_of_page } else { (page.len() / self.unit_bytes) as u32 };
+            let run = slots[begin..].iter().take_while(|slot| slot.wrapping_sub(first) < units).count();
+            slots.copy_within(begin..begin + run, kept);
+            (begin, kept) = (begin + run, kept + run);
+            runs.push((page, first, kept));
+        }
+        slots.truncate(kept);
+        Ok(())
+    }
+
+    /// In a crowded cache: holds the page of the first of these rows, if it is cached or worth reading for those of them that it has.
+    fn hold_if_worth(&mut self, slots: &[u32]) -> Result<bool> {
+        let page = slots[0] / self.units_of_page;
+        let first = page * self.units_of_page;
+        if self.held.as_ref().is_some_and(|(held, _)| *held == first) {
+            return Ok(true);
+        }
+        let wanted = slots.iter().take_while(|slot| *slot / self.units_of_page == page).count();
+        let block = self.file.block_for(u64::from(page), wanted)?;
+        let is_held = block.is_some();
+        self.held = block.map(|block| (first, block)).or(self.held.take());
+        Ok(is_held)
     }
 }
 

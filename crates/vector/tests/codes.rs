@@ -156,6 +156,51 @@ fn filters_return_only_what_matches_and_find_the_best_of_it() {
     }
 }
 
+/// Codes of two segments on one cache: of the first the cache holds all, of both it does not.
+fn crowding() -> (tempfile::TempDir, Arc<BlockCache>, Codes, Codes, Matrix) {
+    let (dim, folder, cache) = (64, tempfile::tempdir().unwrap(), BlockCache::new(1 << 20));
+    let open = |name: &str, rows: &Matrix| {
+        let place = folder.path().join(name);
+        std::fs::create_dir(&place).unwrap();
+        write(&place, rows, Metric::Cosine, 42);
+        Codes::open(&place, &cache).unwrap()
+    };
+    let (few, queries) = clusters(dim, 6_000, 100, 20, 0.5, 1);
+    let (codes, large) = (open("few", &few), open("many", &clusters(dim, 24_000, 0, 20, 0.5, 2).0));
+    (folder, cache, codes, large, queries)
+}
+
+/// Reads of files that each of these searches takes, on average.
+fn reads_of(cache: &BlockCache, codes: &Codes, queries: &Matrix) -> f64 {
+    let before = cache.file_reads();
+    queries.rows().for_each(|query| drop(codes.search(query, Rows::All, 10).unwrap()));
+    (cache.file_reads() - before) as f64 / queries.rows().count() as f64
+}
+
+#[test]
+fn codes_of_files_that_are_only_open_do_not_crowd_the_cache() {
+    let (_folder, cache, codes, _large, queries) = crowding();
+    (0..2).for_each(|_| cache.age()); // opening has read a header of each
+    reads_of(&cache, &codes, &queries);
+    assert_eq!(reads_of(&cache, &codes, &queries), 0.0);
+    assert!(!cache.is_crowded());
+}
+
+#[test]
+fn a_crowded_cache_still_serves_the_codes_that_are_wanted_most() {
+    let (_folder, cache, codes, large, queries) = crowding();
+    reads_of(&cache, &codes, &queries);
+    let few = queries.rows().next().unwrap();
+    large.search(few, Rows::All, 10).unwrap();
+    assert!(cache.is_crowded());
+    let found =
+        |codes: &Codes| -> Vec<Vec<u32>> { queries.rows().map(|query| candidates(codes, query, Rows::All)).collect() };
+    let alone = found(&Codes::open(_folder.path().join("few").as_path(), &self::cache()).unwrap());
+    assert!(found(&codes) == alone, "whichever way its rows are read");
+    let reads = reads_of(&cache, &codes, &queries);
+    assert!(reads < 1.0, "{reads} reads a search, though the cache has room for all that is searched");
+}
+
 fn slots(found: &[Candidate]) -> Vec<u32> {
     let mut slots: Vec<u32> = found.iter().map(|found| found.slot).collect();
     slots.sort_unstable();

@@ -3,6 +3,7 @@
 //! Each tenant has a handle of its own ([`BlockCache::for_another`]); whoever reads everything through one takes room from itself
 //! before it takes any from those who hold less: see [`shares`].
 
+mod in_use;
 mod shares;
 
 use std::sync::Arc;
@@ -11,6 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use quick_cache::sync::Cache;
 use quick_cache::{DefaultHashBuilder, Lifecycle, OptionsBuilder, Weighter};
 
+use in_use::InUse;
+pub(crate) use in_use::Usage;
 use shares::{Owner, Owners, Shard, Share};
 
 /// From this capacity on there are several shards, each with a lock of its own.
@@ -18,6 +21,10 @@ const SHARDED_FROM_BYTES: u64 = 16 << 20;
 const SHARDS_MIN: u64 = 4;
 /// Making room looks at every block of one shard at worst, so larger caches have more of them.
 const SHARD_BYTES_MAX: u64 = 16 << 20;
+
+/// Of the blocks that a crowded cache lacks, one of so many is read into it. The blocks wanted most are read soon, so the cache comes to
+/// hold them; and reading a block costs as much as twenty rows, so the reading all but vanishes among the rows.
+const ADMITTED_OF: u64 = 16;
 
 /// Which block of which open file.
 pub(crate) type BlockKey = (u64, u64);
@@ -77,8 +84,11 @@ struct Pool {
     shards: Box<[Arc<Shard>]>,
     owners: Owners,
     capacity_bytes: AtomicU64,
-    /// Bytes of all files that are open on it.
-    open_bytes: AtomicU64,
+    in_use: InUse,
+    /// Times that a file was read from, block or less.
+    reads: AtomicU64,
+    /// Times that a block was wanted for a few bytes, was not there, and nothing else spoke for reading it.
+    passed_over: AtomicU64,
 }
 
 /// Verified blocks of index files, bounded in bytes, shared by every reader of a database: one owner's handle of it.
@@ -111,7 +121,9 @@ impl BlockCache {
             blocks,
             owners: Owners::default(),
             capacity_bytes: AtomicU64::new(capacity_bytes),
-            open_bytes: AtomicU64::new(0),
+            in_use: InUse::default(),
+            reads: AtomicU64::new(0),
+            passed_over: AtomicU64::new(0),
         };
         Self::of(Arc::new(pool))
     }
@@ -147,20 +159,36 @@ impl BlockCache {
         self.pool.capacity_bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether the open files are larger than the cache, so that blocks read for a few bytes push each other out. A sixteenth more
-    /// may be open: not everything that is open is asked for.
+    /// Times that a file was read from so far, by all owners: a whole block, or a few bytes by themselves.
+    pub fn file_reads(&self) -> u64 {
+        self.pool.reads.load(Ordering::Relaxed)
+    }
+
+    /// Whether the files in use are larger than the cache, so that blocks read for a few bytes push each other out. A sixteenth more
+    /// may be in use: not every block of a file is asked for. A file that is only open does not count.
     pub fn is_crowded(&self) -> bool {
         let capacity = self.capacity_bytes();
-        self.pool.open_bytes.load(Ordering::Relaxed) > capacity + capacity / 16
+        self.pool.in_use.bytes() > capacity + capacity / 16
     }
 
-    /// To be called now and then: an owner that has asked for nothing since the last but one time loses the protection of its share.
+    /// To be called now and then: an owner that has asked for nothing since the last but one time loses the protection of its share,
+    /// and a file that was not read since then no longer crowds the cache.
     pub fn age(&self) {
         self.pool.owners.age();
+        self.pool.in_use.age();
     }
 
-    pub(crate) fn count_file(&self, bytes: u64) {
-        self.pool.open_bytes.fetch_add(bytes, Ordering::Relaxed);
+    pub(crate) fn add_file(&self, bytes: u64) -> Arc<Usage> {
+        self.pool.in_use.add(bytes)
+    }
+
+    pub(crate) fn note_read(&self) {
+        self.pool.reads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether a block that is wanted for a few bytes is read all the same: one time of [`ADMITTED_OF`].
+    pub(crate) fn admits(&self) -> bool {
+        self.pool.passed_over.fetch_add(1, Ordering::Relaxed) % ADMITTED_OF == ADMITTED_OF - 1
     }
 
     /// Changes the limit; what is over it goes at once.
@@ -179,12 +207,17 @@ impl BlockCache {
     }
 
     pub(crate) fn get(&self, key: BlockKey) -> Option<Arc<[u8]>> {
-        self.owner.note_use();
-        let found = self.pool.blocks.get(&key).map(|held| held.bytes.clone());
+        let found = self.peek(key);
         if found.is_none() {
             self.owner.note_miss();
         }
         found
+    }
+
+    /// The same where doing without the block is no miss.
+    pub(crate) fn peek(&self, key: BlockKey) -> Option<Arc<[u8]>> {
+        self.owner.note_use();
+        self.pool.blocks.get(&key).map(|held| held.bytes.clone())
     }
 
     pub(crate) fn insert(&self, key: BlockKey, block: Arc<[u8]>) {
@@ -195,8 +228,7 @@ impl BlockCache {
         self.pool.blocks.insert(key, held);
     }
 
-    pub(crate) fn forget_file(&self, file: u64, bytes: u64) {
-        self.pool.open_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    pub(crate) fn forget_file(&self, file: u64) {
         self.pool.blocks.retain(|key, _| key.0 != file);
     }
 }
@@ -206,18 +238,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_that_do_not_fit_crowd_the_cache_until_enough_are_closed() {
+    fn files_in_use_that_do_not_fit_crowd_the_cache_and_files_that_are_only_open_do_not() {
         let cache = BlockCache::new(16 << 20);
-        cache.count_file(16 << 20);
-        assert!(!cache.is_crowded(), "everything fits");
-        cache.count_file(1 << 20);
-        assert!(!cache.is_crowded(), "a sixteenth more may be open");
-        cache.count_file(1);
+        let files: Vec<_> = [16 << 20, 1 << 20, 1, 100 << 20].map(|bytes| cache.add_file(bytes)).into();
+        files[0].note();
+        assert!(!cache.is_crowded(), "everything in use fits");
+        files[1].note();
+        assert!(!cache.is_crowded(), "a sixteenth more may be in use");
+        files[2].note();
         assert!(cache.is_crowded());
         cache.set_capacity(32 << 20);
         assert!(!cache.is_crowded());
         cache.set_capacity(16 << 20);
-        cache.forget_file(0, 1);
-        assert!(!cache.is_crowded());
+        cache.age();
+        files[0].note();
+        assert!(cache.is_crowded(), "used since the last but one time");
+        cache.age();
+        assert!(!cache.is_crowded(), "only the first was used since");
+        files[1].note();
+        files[2].note();
+        assert!(cache.is_crowded());
+        drop(files);
+        assert!(!cache.is_crowded(), "closed");
     }
 }

@@ -107,7 +107,7 @@ impl Index {
         if (vectors.rows(), vectors.dim()) != (codes.rows(), codes.dim()) {
             return Err(SegmentError::corrupt(vectors.path(), "it does not belong to the codes beside it").into());
         }
-        let graph = match dir.join(crate::graph::GRAPH_FILE).exists() {
+        let graph = match Self::has_graph_in(dir) {
             true => Some(Graph::open(dir, &codes, vectors.element(), access)?),
             false => None,
         };
@@ -134,6 +134,11 @@ impl Index {
     /// Whether large enough to have a graph.
     pub fn has_graph(&self) -> bool {
         self.graph.is_some()
+    }
+
+    /// The same of an index that is not open.
+    pub fn has_graph_in(dir: &Path) -> bool {
+        dir.join(crate::graph::GRAPH_FILE).exists()
     }
 
     /// The rows that can be among the `limit` best of `rows` for a raw query: compare them with [`compare`](Self::compare) after
