@@ -50,6 +50,9 @@ fn a_small_segment_gets_its_graph_where_files_are_mapped_and_keeps_it() {
     assert_eq!(graphs(&rows), (1, 1), "though there is nothing to merge");
     assert_eq!(ids_near(&rows), expected);
     db.close().unwrap();
+    let db = Database::open(folder.path(), quiet()).unwrap();
+    assert_eq!(db.collections().unwrap()[0].graphs, 1, "a listing sees it without opening it");
+    db.close().unwrap();
     let (db, rows) = open(folder.path(), false);
     assert_eq!(graphs(&rows), (1, 1), "it stays");
     assert_eq!(ids_near(&rows), expected);

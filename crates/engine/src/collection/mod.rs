@@ -14,6 +14,7 @@ pub(crate) mod field_options;
 pub(crate) mod flush;
 mod fresh;
 mod fusion;
+mod info;
 pub(crate) mod known;
 pub(crate) mod manifest;
 pub(crate) mod meta;
@@ -63,7 +64,6 @@ pub use write::{Deleted, Upserted};
 pub use written::Written;
 
 use crate::call::Call;
-use crate::collection::field::Field;
 use crate::collection::known::Known;
 use crate::collection::meta::{Counters, Meta};
 use crate::collection::segment::Segment;
@@ -179,7 +179,8 @@ pub struct CollectionInfo {
     pub graphs: usize,
     /// The graph that is being built, if one is.
     pub building: Option<BuildProgress>,
-    /// Why an index is not in use, one sentence each.
+    /// Why an index is not in use, one sentence each. Of a collection that is not open, what its manifest tells: opening it
+    /// finds the rest.
     pub degraded: Vec<String>,
     /// Payload fields seen, with their kinds.
     pub fields: Vec<(String, Vec<String>)>,
@@ -302,45 +303,6 @@ impl Collection {
         };
         core.flush_wanted.store(false, Ordering::SeqCst);
         outcome
-    }
-
-    pub fn info(&self) -> CollectionInfo {
-        let (known, counters) = {
-            let writer = self.core.writer.lock();
-            (self.core.known(), writer.counters.clone())
-        };
-        let Known { meta, fields: vector_fields, schema } = Known::clone(&known);
-        let fields = schema
-            .fields()
-            .map(|(field, kinds)| (field.to_string(), kinds.iter().map(|kind| kind.name().to_string()).collect()))
-            .collect();
-        let unnamed = vector_fields.unnamed();
-        let of_field = |field: &Field| VectorFieldInfo {
-            name: field.name.clone(),
-            dim: field.dim.unwrap_or(0),
-            metric: field.metric,
-            element: field.element,
-            vectors: counters.of_field(field.id),
-        };
-        let vector_fields = vector_fields.iter_named().map(of_field).collect();
-        let state = self.core.state.read();
-        CollectionInfo {
-            name: meta.name,
-            dim: meta.dim,
-            metric: unnamed.metric,
-            element: unnamed.element,
-            language: meta.language,
-            embedder: meta.embedder.map(|embedder| embedder.name),
-            rows: counters.rows,
-            vectors: counters.vectors,
-            vector_fields,
-            fresh_rows: state.fresh_rows() as u64,
-            segments: state.segments.len(),
-            graphs: state.segments.iter().filter(|view| view.segment.has_graph()).count(),
-            building: self.core.building.lock().as_ref().map(Building::progress),
-            degraded: state.degraded(),
-            fields,
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use nuthatch_filter::Schema;
-use nuthatch_store::{Direction, Shard, Table, changes_after};
+use nuthatch_store::{Direction, Reader, Shard, Table, changes_after};
 use nuthatch_text::{RowWords, TextIndex};
 use parking_lot::{Mutex, RwLock};
 
@@ -74,7 +74,8 @@ impl Core {
 
     /// The indexes as they are on disk. Damage is noted, not fatal.
     fn load(&self, counters: &Counters) -> Result<State> {
-        let reach = Reach { oldest: self.oldest_change(counters)?, newest: counters.sequence };
+        let reach =
+            Reach { oldest: oldest_change(&*self.shared.store()?, self.shard, counters)?, newest: counters.sequence };
         let mut state = State::before_replay(counters.sequence);
         for index in &self.indexes {
             let misses = match index.open(self, &reach, &mut state) {
@@ -86,19 +87,6 @@ impl Core {
             }
         }
         Ok(state)
-    }
-
-    /// The oldest change that the log still has; one past the last when it has none.
-    fn oldest_change(&self, counters: &Counters) -> Result<u64> {
-        let mut oldest = counters.sequence + 1;
-        let (from, to) = (self.shard.prefix(), self.shard.end());
-        self.shared.store()?.scan(Table::Log, &from, &to, Direction::Forward, &mut |key, _| {
-            if let Ok(number) = Shard::suffix(key).try_into() {
-                oldest = u64::from_be_bytes(number);
-            }
-            ControlFlow::Break(())
-        })?;
-        Ok(oldest)
     }
 
     /// Brings the state up to the store: rows that an index lacks go to the fresh side, removed ones die.
@@ -142,24 +130,41 @@ impl Core {
 
     /// Visits the changes after `sequence`, in order.
     pub(crate) fn each_change(&self, sequence: u64, visit: &mut dyn FnMut(u64, Change)) -> Result<()> {
-        let mut failed = None;
-        changes_after(
-            &*self.shared.store()?,
-            self.shard,
-            sequence,
-            &mut |sequence, entry| match Change::decode(entry) {
-                Ok(change) => {
-                    visit(sequence, change);
-                    ControlFlow::Continue(())
-                }
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
-            },
-        )?;
-        failed.map_or(Ok(()), Err)
+        each_change(&*self.shared.store()?, self.shard, sequence, visit)
     }
+}
+
+/// The oldest change of a collection that the log still has; one past the last when it has none.
+pub(crate) fn oldest_change(reader: &dyn Reader, shard: Shard, counters: &Counters) -> Result<u64> {
+    let mut oldest = counters.sequence + 1;
+    reader.scan(Table::Log, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, _| {
+        if let Ok(number) = Shard::suffix(key).try_into() {
+            oldest = u64::from_be_bytes(number);
+        }
+        ControlFlow::Break(())
+    })?;
+    Ok(oldest)
+}
+
+/// Visits the changes of a collection after `sequence`, in order.
+pub(crate) fn each_change(
+    reader: &dyn Reader,
+    shard: Shard,
+    sequence: u64,
+    visit: &mut dyn FnMut(u64, Change),
+) -> Result<()> {
+    let mut failed = None;
+    changes_after(reader, shard, sequence, &mut |sequence, entry| match Change::decode(entry) {
+        Ok(change) => {
+            visit(sequence, change);
+            ControlFlow::Continue(())
+        }
+        Err(error) => {
+            failed = Some(error);
+            ControlFlow::Break(())
+        }
+    })?;
+    failed.map_or(Ok(()), Err)
 }
 
 /// The words of a row's text, if it has one and there is an index to analyse them for.

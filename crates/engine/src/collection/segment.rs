@@ -190,6 +190,12 @@ impl Segment {
         self.indexes.values().any(|of_field| of_field.index.has_graph())
     }
 
+    /// The same of a segment that is not open.
+    pub fn has_graph_in(folder: &Path) -> bool {
+        let of_named = || std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        Index::has_graph_in(folder) || of_named().any(|path| path.is_dir() && Index::has_graph_in(&path))
+    }
+
     /// It would answer sooner with a graph that it does not have, which can be built in `memory_bytes`. By a quarter more rows than that
     /// takes, because how many have a vector is only estimated before a build.
     pub fn wants_graph(&self, live: u64, memory_bytes: u64) -> bool {

@@ -66,12 +66,24 @@ impl Database {
         self.inner.shared.collection_names(self.tenant.number)
     }
 
-    /// What every collection is and holds.
+    /// What every collection is and holds. Those that are closed stay closed: whoever asks for figures every few seconds must not
+    /// take the memory of those who search.
     pub fn collections(&self) -> Result<Vec<CollectionInfo>> {
-        self.collection_names()?
-            .iter()
-            .map(|name| Ok(self.collection(name, CollectionOptions::default())?.info()))
-            .collect()
+        let shared = &self.inner.shared;
+        let mut infos = Vec::new();
+        for name in self.collection_names()? {
+            // Nobody opens or drops it meanwhile.
+            let _catalog = shared.catalog.lock();
+            let open = shared.collections.lock().get(self.tenant.number, &name).cloned();
+            if let Some(core) = open {
+                infos.push(core.info());
+                continue;
+            }
+            // Dropped since the names were listed.
+            let Some(meta) = meta::read::<Meta>(&**shared, &meta_key(self.tenant.number, &name))? else { continue };
+            infos.push(CollectionInfo::of_closed(&**shared, &shared.folder, self.tenant.shard(meta.id), meta)?);
+        }
+        Ok(infos)
     }
 
     /// Deletes a collection with everything in it. False when there is none.

@@ -177,3 +177,73 @@ impl MemoryStats {
         (self.process_anonymous_bytes, self.process_file_bytes) = (process.anonymous_bytes, process.file_bytes);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use crate::database::Database;
+    use crate::*;
+
+    #[test]
+    fn listings_and_statistics_open_nothing_and_tell_what_an_open_collection_tells() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Database::open(folder.path(), Options { background: false, ..Options::default() }).unwrap();
+        let db = open();
+        let field = VectorFieldOptions { dim: Some(3), ..VectorFieldOptions::default() };
+        for name in ["empty", "sealed", "half"] {
+            let options = CollectionOptions {
+                dim: Some(2),
+                embedder: EmbedderChoice::None,
+                vectors: BTreeMap::from([("title".to_string(), field.clone())]),
+                ..CollectionOptions::default()
+            };
+            let notes = db.collection(name, options).unwrap();
+            let record = |n: usize| Record::new(format!("{n}")).text("a stone").vector(vec![n as f32, 1.0]);
+            if name != "empty" {
+                notes.upsert((0..50).map(record).collect()).unwrap();
+                notes.wait_until_indexed(None).unwrap();
+            }
+            if name == "half" {
+                notes.upsert((40..60).map(record).collect()).unwrap();
+                notes.delete(&["3", "59"].map(String::from)).unwrap();
+            }
+        }
+        let expected = db.collections().unwrap();
+        assert_eq!(expected.iter().map(|info| info.rows).collect::<Vec<_>>(), [0, 58, 50], "by name");
+        assert_eq!(expected[1].fresh_rows, 19);
+        db.close().unwrap();
+
+        let db = open();
+        let shared = &db.inner.shared;
+        assert_eq!(db.collections().unwrap(), expected);
+        assert_eq!(db.stats().unwrap().collections, expected);
+        assert_eq!(shared.open_collections().len(), 0);
+        assert_eq!(shared.cache.file_reads(), 0, "no index file was read");
+        for info in &expected {
+            let of_open = db.existing_collection(&info.name).unwrap().info();
+            assert_eq!(&of_open, info);
+        }
+        assert_eq!(db.collections().unwrap(), expected);
+    }
+
+    #[test]
+    fn a_closed_collection_whose_manifest_is_damaged_is_listed_as_degraded() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Database::open(folder.path(), Options { background: false, ..Options::default() }).unwrap();
+        let db = open();
+        let options = CollectionOptions { embedder: EmbedderChoice::None, ..CollectionOptions::default() };
+        let notes = db.collection("notes", options).unwrap();
+        notes.upsert((0..20).map(|n| Record::new(format!("{n}")).text("a stone")).collect()).unwrap();
+        notes.wait_until_indexed(None).unwrap();
+        let manifest = notes.core.segments_folder().join("MANIFEST");
+        drop(notes);
+        db.close().unwrap();
+        let mut bytes = std::fs::read(&manifest).unwrap();
+        bytes[10] ^= 1;
+        std::fs::write(&manifest, bytes).unwrap();
+        let info = &open().collections().unwrap()[0];
+        assert!(info.degraded.len() == 1 && info.degraded[0].contains("MANIFEST"), "{info:?}");
+        assert_eq!((info.rows, info.segments), (20, 0));
+    }
+}

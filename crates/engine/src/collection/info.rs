@@ -1,0 +1,143 @@
+//! What a listing says of a collection, open or not.
+//!
+//! **Useful for** listings, statistics and metrics, which are asked for every few seconds: a collection that is not open stays so, and
+//! what is open keeps its memory. **Not for** finding damage in a closed collection's index files: opening it does, or `doctor`.
+//!
+//! **Invariant:** telling of a closed collection reads the store and its manifest, and leaves nothing open.
+
+use std::collections::BTreeSet;
+
+use nuthatch_filter::Schema;
+use nuthatch_store::{Reader, Shard, Table};
+
+use crate::Result;
+use crate::collection::field::Field;
+use crate::collection::known::Known;
+use crate::collection::manifest::Manifest;
+use crate::collection::meta::{self, COUNTERS, Counters, Meta};
+use crate::collection::open::{each_change, is_damage, oldest_change};
+use crate::collection::segment::Segment;
+use crate::collection::state::State;
+use crate::collection::{BuildProgress, Building, Collection, CollectionInfo, Core, VectorFieldInfo};
+use crate::folder::Folder;
+use crate::index::{Reach, SEGMENTS};
+
+impl Collection {
+    pub fn info(&self) -> CollectionInfo {
+        self.core.info()
+    }
+}
+
+impl Core {
+    pub(crate) fn info(&self) -> CollectionInfo {
+        let (known, counters) = {
+            let writer = self.writer.lock();
+            (self.known(), writer.counters.clone())
+        };
+        let state = self.state.read();
+        let indexes = Indexes {
+            fresh_rows: state.fresh_rows() as u64,
+            segments: state.segments.len(),
+            graphs: state.segments.iter().filter(|view| view.segment.has_graph()).count(),
+            building: self.building.lock().as_ref().map(Building::progress),
+            degraded: state.degraded(),
+        };
+        indexes.described(&known, &counters)
+    }
+}
+
+impl CollectionInfo {
+    /// Of a collection that nobody has open.
+    pub(crate) fn of_closed(reader: &dyn Reader, folder: &Folder, shard: Shard, meta: Meta) -> Result<Self> {
+        let counters: Counters = meta::read(reader, &shard.key(COUNTERS))?.unwrap_or_default();
+        let schema = match reader.get(Table::Catalog, &shard.key(meta::SCHEMA))? {
+            Some(bytes) => Schema::from_bytes(&bytes)?,
+            None => Schema::default(),
+        };
+        let segments = folder.index(shard.tenant, shard.collection).join(SEGMENTS.folder);
+        let indexes = match Manifest::read(&segments) {
+            Ok(manifest) => Indexes::of_closed(reader, &segments, shard, &manifest.unwrap_or_default(), &counters)?,
+            Err(error) if is_damage(&error) => Indexes::broken(error.to_string()),
+            Err(error) => return Err(error),
+        };
+        Ok(indexes.described(&Known::of(meta, schema)?, &counters))
+    }
+}
+
+/// What is told of the indexes of a collection.
+struct Indexes {
+    fresh_rows: u64,
+    segments: usize,
+    graphs: usize,
+    building: Option<BuildProgress>,
+    degraded: Vec<String>,
+}
+
+impl Indexes {
+    /// By what the manifest names, and what the log says was written since.
+    fn of_closed(
+        reader: &dyn Reader,
+        segments: &std::path::Path,
+        shard: Shard,
+        manifest: &Manifest,
+        counters: &Counters,
+    ) -> Result<Self> {
+        let reach = Reach { oldest: oldest_change(reader, shard, counters)?, newest: counters.sequence };
+        if let Some(why) = reach.misses(manifest.applied) {
+            return Ok(Self::broken(why));
+        }
+        let mut fresh = BTreeSet::new();
+        each_change(reader, shard, manifest.applied, &mut |_, change| {
+            for row in change.removed {
+                fresh.remove(&row);
+            }
+            fresh.extend(change.added);
+        })?;
+        let has_graph = |segment: &u64| Segment::has_graph_in(&segments.join(segment.to_string()));
+        Ok(Self {
+            fresh_rows: fresh.len() as u64,
+            segments: manifest.segments.len(),
+            graphs: manifest.segments.iter().map(|segment| segment.id).filter(has_graph).count(),
+            building: None,
+            degraded: Vec::new(),
+        })
+    }
+
+    fn broken(why: String) -> Self {
+        let mut state = State::default();
+        state.pass_by(SEGMENTS, why);
+        Self { fresh_rows: 0, segments: 0, graphs: 0, building: None, degraded: state.degraded() }
+    }
+
+    fn described(self, known: &Known, counters: &Counters) -> CollectionInfo {
+        let Known { meta, fields, schema } = known;
+        let kinds = schema
+            .fields()
+            .map(|(field, kinds)| (field.to_string(), kinds.iter().map(|kind| kind.name().to_string()).collect()));
+        let unnamed = fields.unnamed();
+        let of_field = |field: &Field| VectorFieldInfo {
+            name: field.name.clone(),
+            dim: field.dim.unwrap_or(0),
+            metric: field.metric,
+            element: field.element,
+            vectors: counters.of_field(field.id),
+        };
+        CollectionInfo {
+            name: meta.name.clone(),
+            dim: meta.dim,
+            metric: unnamed.metric,
+            element: unnamed.element,
+            language: meta.language.clone(),
+            embedder: meta.embedder.as_ref().map(|embedder| embedder.name.clone()),
+            rows: counters.rows,
+            vectors: counters.vectors,
+            vector_fields: fields.iter_named().map(of_field).collect(),
+            fresh_rows: self.fresh_rows,
+            segments: self.segments,
+            graphs: self.graphs,
+            building: self.building,
+            degraded: self.degraded,
+            fields: kinds.collect(),
+        }
+    }
+}
