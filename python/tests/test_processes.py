@@ -440,6 +440,44 @@ def test_a_fork_that_cannot_hold_the_folder_says_so(folder):
     assert f"forked from process {os.getpid()}" in answer and "spawn" in answer
 
 
+FORKS_AFTER_CLOSING = """
+import multiprocessing, os, sys, nuthatch
+
+def write(folder, id):
+    with nuthatch.connect(folder) as db:
+        notes = db.collection("notes", embedder="none")
+        notes.upsert([{"id": id, "text": "words", "vector": [1.0, 2.0]}])
+        notes.wait_until_indexed()
+        assert db.holder.pid == os.getpid() and db.holder.is_this
+        return sorted(hit.id for hit in notes.search("words"))
+
+write(sys.argv[1], "parent")
+child = os.fork()
+if child == 0:
+    write(sys.argv[1], "forked")
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    pool.apply(write, (sys.argv[1], "pool"))
+process = multiprocessing.get_context("fork").Process(target=write, args=(sys.argv[1], "process"))
+process.start()
+process.join()
+assert process.exitcode == 0
+print(write(sys.argv[1], "last"))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody tells when the store's threads have ended")
+def test_a_fork_of_a_process_that_has_closed_what_it_opened_can_open_folders(folder):
+    """As gunicorn, Celery and multiprocessing do. The interpreter of these tests may have others open."""
+    process = run_python(FORKS_AFTER_CLOSING, str(folder))
+    try:
+        answer, errors = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert answer == "['forked', 'last', 'parent', 'pool', 'process']\n", errors
+
+
 def test_a_killed_holder_whose_fork_lives_on_is_replaced(folder):
     """The fork has the lock's descriptor, the socket's, and every connection's; nothing of it may be waited for."""
     script = """

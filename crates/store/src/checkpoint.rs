@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rocksdb::{Cache, DB, Options, ReadOptions};
 
 use crate::rocks_store::{quiet, scan_rows, table_options};
+use crate::rocks_threads::Threads;
 use crate::verify::{Sums, check_files, known_sums};
 use crate::{Checkpoint, Damage, Direction, Reader, Result, RocksStore, StoreError, StoreOptions, Table, Visit};
 
@@ -16,6 +17,7 @@ const READING: StoreOptions = StoreOptions { cache_bytes: 4 << 20, write_buffer_
 /// An opened checkpoint. Nothing writes to it.
 pub(crate) struct RocksCheckpoint {
     db: DB,
+    _threads: Threads,
     folder: PathBuf,
     /// Of the table files that were old enough to have one.
     sums: Sums,
@@ -50,9 +52,10 @@ impl RocksCheckpoint {
         quiet(&mut options);
         options.set_max_open_files(64);
         let tables = Table::ALL.map(|table| (table.name(), table_options(table, &READING, &cache)));
+        let threads = Threads::wanted();
         let db = DB::open_cf_with_opts_for_read_only(&options, folder, tables, false)
             .map_err(|error| StoreError::from_rocksdb(folder, error))?;
-        Ok(Self { db, folder: folder.to_path_buf(), sums: known_sums(original) })
+        Ok(Self { db, _threads: threads, folder: folder.to_path_buf(), sums: known_sums(original) })
     }
 
     fn verify_range(&self, table: Table, from: &[u8], to: &[u8], on_row: &mut dyn FnMut() -> bool) -> Result<()> {

@@ -26,6 +26,7 @@ mod owned;
 mod reclaim;
 mod repair;
 mod rocks_store;
+mod rocks_threads;
 mod rocks_upkeep;
 mod upkeep;
 mod verify;
@@ -44,6 +45,7 @@ pub use memory_store::MemoryStore;
 pub use owned::OwnedSnapshot;
 pub use repair::{RepairReport, repair};
 pub use rocks_store::{RocksStore, StoreOptions};
+pub use rocks_threads::opened_by;
 pub use upkeep::{Checkpoint, Estimate, StoreMemory, Upkeep, checksums_file};
 pub use verify::{Damage, verify, verify_small};
 

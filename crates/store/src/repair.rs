@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use rocksdb::{DB, Options};
 
 use crate::log_check::{LogHole, Verdict, check_logs};
+use crate::rocks_threads::Threads;
 use crate::verify::{Damage, record_checksums, verify};
 use crate::{Result, RocksStore, StoreError, StoreOptions};
 
@@ -76,6 +77,7 @@ pub fn repair(folder: &Path, quarantine: &Path, options: StoreOptions) -> Result
         }
     }
     if lost_structure || lost_tables {
+        let _threads = Threads::wanted();
         let mut plain = Options::default();
         plain.create_if_missing(true);
         DB::repair(&plain, folder).map_err(|error| StoreError::from_rocksdb(folder, error))?;

@@ -15,6 +15,7 @@ use rocksdb::{
 
 use crate::commit_queue::CommitQueue;
 use crate::log_check::{LogHole, SyncMark, Verdict, check_logs, end_of, logs, obsolete_logs};
+use crate::rocks_threads::Threads;
 use crate::{
     Batch, Direction, Estimate, Op, OwnedSnapshot, Position, Reader, Result, Store, StoreError, StoreMemory, Table,
     Upkeep, Visit,
@@ -52,6 +53,7 @@ pub struct RocksStore {
     pub(crate) db: DB,
     /// After `db`: what goes when the store is closed.
     _spare_logs: SpareLogs,
+    _threads: Threads,
     folder: PathBuf,
     cache: Cache,
     /// Held shared by whoever may make RocksDB begin a new log.
@@ -100,12 +102,14 @@ impl RocksStore {
         let cache = Cache::new_lru_cache(options.cache_bytes);
         let db_options = db_options(&options, &cache);
         let tables = Table::ALL.map(|table| (table.name(), table_options(table, &options, &cache)));
+        let threads = Threads::wanted();
         let db =
             DB::open_cf_with_opts(&db_options, folder, tables).map_err(|error| crate::verify::blame(folder, error))?;
         let synced = AtomicU64::new(db.latest_sequence_number()); // recovery has written it to table files
         Ok(Self {
             db,
             _spare_logs: SpareLogs(folder.to_path_buf()),
+            _threads: threads,
             folder: folder.to_path_buf(),
             cache,
             turning_logs: RwLock::default(),

@@ -4,7 +4,7 @@
 //! process never touches what the process has; it gets a link of its own.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -38,9 +38,6 @@ const END_WAIT_MAX: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Times that one holder may hang up on the same request.
 const HANG_UPS_MAX: u32 = 5;
-
-/// The process that had a store open first; its forks inherit the number, but not the store's threads.
-static STORE_OPENED_BY: AtomicU32 = AtomicU32::new(0);
 
 pub(crate) struct Link {
     /// Absolute, for a program that changes its working folder.
@@ -269,8 +266,8 @@ impl Link {
 
     /// Holds the folder, or is served by who does; waits while another is opening or closing it.
     fn establish(&self, until: Instant) -> Result<Role> {
-        let opened_by = STORE_OPENED_BY.load(Ordering::SeqCst);
-        let may_hold = opened_by == 0 || opened_by == std::process::id();
+        let opened_by = foreign_store();
+        let may_hold = opened_by.is_none();
         let ended_by = Instant::now() + END_WAIT_MAX;
         let until = if may_hold { until } else { until.min(Instant::now() + ANOTHER_WAIT_MAX) };
         loop {
@@ -303,9 +300,9 @@ impl Link {
                 return Err(Error::closed());
             }
             if Instant::now() >= until {
-                return Err(match may_hold {
-                    true => self.still_waiting(holder.as_ref()),
-                    false => cannot_hold(&self.root, opened_by),
+                return Err(match opened_by {
+                    None => self.still_waiting(holder.as_ref()),
+                    Some(other) => cannot_hold(&self.root, other),
                 });
             }
             std::thread::sleep(LOOK_EVERY);
@@ -379,21 +376,22 @@ fn close(role: Role) -> Result<()> {
 /// To be called before a store is opened in this process.
 ///
 /// # Errors
-/// `Unavailable` in a fork of a process that has opened one: the threads that would flush and compact are not here.
+/// `Unavailable` in a fork of a process that had one open: the threads that would flush and compact are not here.
 pub(crate) fn note_store() -> Result<()> {
-    let own = std::process::id();
-    match STORE_OPENED_BY.compare_exchange(0, own, Ordering::SeqCst, Ordering::SeqCst) {
-        Err(other) if other != own => Err(cannot_hold(Path::new("a database"), other)),
-        _ => Ok(()),
-    }
+    foreign_store().map_or(Ok(()), |other| Err(cannot_hold(Path::new("a database"), other)))
+}
+
+/// The process that had a store open when this one was forked from it.
+fn foreign_store() -> Option<u32> {
+    nuthatch_store::opened_by().filter(|process| *process != std::process::id())
 }
 
 fn cannot_hold(folder: &Path, opened_by: u32) -> Error {
     Error::new(
         ErrorKind::Unavailable,
         format!(
-            "no other process holds {}, and this one cannot: it was forked from process {opened_by}, which had a store open whose threads did not come with the fork; \
-             keep the folder open in a process that lives, or start processes anew instead of forking them (in Python multiprocessing: the start method \"spawn\" or \"forkserver\")",
+            "no other process holds {}, and this one cannot: it was forked from process {opened_by}, which had a database open whose threads did not come with the fork; \
+             close every database before forking, keep the folder open in a process that lives, or start processes anew instead of forking them (in Python multiprocessing: the start method \"spawn\" or \"forkserver\")",
             folder.display()
         ),
     )
