@@ -184,8 +184,8 @@ impl Serving {
         let hello: Hello = hello::receive(&mut reader)?;
         stream.set_read_timeout(None)?;
         stream.set_write_timeout(Some(TAKE_WAIT_MAX))?;
-        let refused = if !socket::is_same_user(&stream) {
-            Some("it serves processes of its own user only".to_string())
+        let refused = if let Some(why) = socket::refusal(&stream) {
+            Some(why)
         } else if hello.protocol != PROTOCOL {
             Some(format!(
                 "it runs {} (process protocol {PROTOCOL}), and this is {} (process protocol {})",

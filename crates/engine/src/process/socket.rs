@@ -36,17 +36,35 @@ pub(crate) fn connect(folder: &Path, socket: &str) -> std::io::Result<UnixStream
     UnixStream::connect(Short::of(folder)?.path(name))
 }
 
-/// True when the process at the other end belongs to this user (or to root, who may do everything anyway).
-pub(crate) fn is_same_user(stream: &UnixStream) -> bool {
+/// Why the process at the other end is not served, if it is not: it belongs to another user, or the system does not tell whose it is.
+/// (Root may do everything anyway.)
+pub(crate) fn refusal(stream: &UnixStream) -> Option<String> {
     #[cfg(target_os = "linux")]
     {
-        let own = rustix::process::geteuid();
-        rustix::net::sockopt::socket_peercred(stream).is_ok_and(|peer| peer.uid == own || peer.uid.is_root())
+        let peer = rustix::net::sockopt::socket_peercred(stream).ok();
+        refusal_of(rustix::process::geteuid().as_raw(), peer.map(|peer| peer.uid.as_raw()))
     }
     #[cfg(not(target_os = "linux"))]
     {
         let _ = stream; // the permissions of the file have to do
-        true
+        None
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn refusal_of(own: u32, peer: Option<u32>) -> Option<String> {
+    const ROOT: u32 = 0;
+    match peer {
+        Some(peer) if peer == own || peer == ROOT => None,
+        Some(peer) => {
+            Some(format!("it serves processes of its own user only (user id {own}), and this is user id {peer}"))
+        }
+        // A process that has no id where the holder runs.
+        None => Some(
+            "it cannot see this process: the two run in containers with process ids of their own; \
+             share them (docker run --pid container:NAME, or docker exec)"
+                .to_string(),
+        ),
     }
 }
 
@@ -76,5 +94,20 @@ impl Short {
 
     fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.way.join(name)
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_refused_for_its_user_only_when_that_is_another() {
+        assert_eq!(refusal_of(1000, Some(1000)), None);
+        assert_eq!(refusal_of(1000, Some(0)), None);
+        let other = refusal_of(1000, Some(1001)).unwrap();
+        assert!(other.contains("user id 1001") && !other.contains("container"), "{other}");
+        let unseen = refusal_of(1000, None).unwrap();
+        assert!(unseen.contains("--pid") && !unseen.contains("user"), "{unseen}");
     }
 }
