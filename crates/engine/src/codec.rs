@@ -65,6 +65,22 @@ pub mod json {
     }
 }
 
+/// `#[serde(with = "condition")]`: a filter as the text that gives it back.
+pub mod condition {
+    use nuthatch_filter::{Filter, parse};
+
+    use super::*;
+
+    pub fn serialize<S: Serializer>(filter: &Option<Filter>, to: S) -> std::result::Result<S::Ok, S::Error> {
+        filter.as_ref().map(ToString::to_string).serialize(to)
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> std::result::Result<Option<Filter>, D::Error> {
+        let text: Option<String> = Deserialize::deserialize(from)?;
+        text.map(|text| parse(&text)).transpose().map_err(serde::de::Error::custom)
+    }
+}
+
 /// `#[serde(with = "path")]`: any bytes that a file name may have.
 pub mod path {
     use super::*;
@@ -140,6 +156,22 @@ impl AsRef<[u8]> for Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn filters_survive_the_way() {
+        #[derive(Serialize, Deserialize)]
+        struct Holds(#[serde(with = "condition")] Option<nuthatch_filter::Filter>);
+        for text in [
+            "year >= 2024 and team in ('core', 'o''ps')",
+            "not (tags contains 'a' or \"odd name\".x is null)",
+            "when between '2024-01-01T00:00:00Z' and '2025-01-01T00:00:00Z'",
+            "name like '50!%' escape '!' and starts_with(path, 'a/b') and x = 1.5e300",
+        ] {
+            let filter = Some(nuthatch_filter::parse(text).unwrap());
+            let sent = postcard::to_stdvec(&Holds(filter.clone())).unwrap();
+            assert_eq!(postcard::from_bytes::<Holds>(&sent).unwrap().0, filter, "{text}");
+        }
+    }
 
     #[test]
     fn a_payload_nested_too_deep_is_an_error() {

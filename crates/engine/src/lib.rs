@@ -36,6 +36,7 @@ mod identity;
 mod index;
 mod kv;
 mod lock;
+mod ops;
 mod options;
 mod process;
 mod record;
@@ -83,7 +84,8 @@ pub use options::{
     BUILD_MEMORY_DEFAULT_BYTES, ERASURE_GRACE_MAX, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options,
 };
 pub use process::{
-    Collection, Database, FolderHolder, Graph, Keyspace, Snapshot, SnapshotCollection, SnapshotGraph, SnapshotKeyspace,
+    Collection, Database, FolderHolder, Graph, Keys, Keyspace, Nodes, Records, Snapshot, SnapshotCollection,
+    SnapshotGraph, SnapshotKeyspace,
 };
 pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};
 pub use subject::{Subject, What};

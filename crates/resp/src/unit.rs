@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use nuthatch_engine::{
     Answer, Collection, CollectionOptions, Durability, EmbedderChoice, Entry, ErrorKind, KeyPage, KeyScan, KvOp,
-    Metric, Page, Record, Scan, Search, StoredRecord, Transaction,
+    Metric, Page, Record, Records, Scan, Search, StoredRecord, Transaction,
 };
 
 use crate::after::After;
@@ -232,11 +232,7 @@ impl<'u> Unit<'u> {
 
     /// A record of a vector set, with this transaction's own writes.
     pub fn record(&mut self, collection: &Collection, id: &str, vector: bool) -> Outcome<Option<StoredRecord>> {
-        let mut found = match &self.place {
-            Place::Live(_) => collection.get(&[id], vector)?,
-            Place::Within(transaction, _) => transaction.collection(collection.name())?.get(&[id], vector)?,
-        };
-        Ok(found.pop().flatten())
+        Ok(self.read(collection)?.get(&[id], vector)?.pop().flatten())
     }
 
     pub fn upsert(&mut self, collection: &Collection, records: Vec<Record>) -> Outcome<()> {
@@ -262,25 +258,16 @@ impl<'u> Unit<'u> {
     }
 
     pub fn search(&mut self, collection: &Collection, search: &Search) -> Outcome<Answer> {
-        Ok(match &self.place {
-            Place::Live(_) => collection.search(search)?,
-            Place::Within(transaction, _) => transaction.collection(collection.name())?.search(search)?,
-        })
+        Ok(self.read(collection)?.search(search)?)
     }
 
     /// One page of a vector set's records.
     pub fn records(&mut self, collection: &Collection, scan: &Scan) -> Outcome<Page> {
-        Ok(match &self.place {
-            Place::Live(_) => collection.scan(scan)?,
-            Place::Within(transaction, _) => transaction.collection(collection.name())?.scan(scan)?,
-        })
+        Ok(self.read(collection)?.scan(scan)?)
     }
 
     pub fn count(&mut self, collection: &Collection) -> Outcome<u64> {
-        Ok(match &self.place {
-            Place::Live(_) => collection.len()?,
-            Place::Within(transaction, _) => transaction.collection(collection.name())?.count(None)?,
-        })
+        Ok(self.read(collection)?.len()?)
     }
 
     /// Deletes every key at once; false within a transaction, where it has to be done key by key.
@@ -344,6 +331,14 @@ impl<'u> Unit<'u> {
     /// Drops what was made for nothing.
     pub fn undo(&mut self) -> Outcome<()> {
         std::mem::take(&mut self.created).iter().try_for_each(|name| self.tenant.drop_collection(name))
+    }
+
+    /// The records of a vector set, as they are, or as the transaction sees them.
+    fn read(&self, collection: &Collection) -> Outcome<Records<'_>> {
+        Ok(match &self.place {
+            Place::Live(_) => (**collection).clone(),
+            Place::Within(transaction, _) => (*transaction.collection(collection.name())?).clone(),
+        })
     }
 
     /// What is stored for a key, with this command's own writes.

@@ -5,8 +5,10 @@
 //!
 //! **Invariant:** a batch that a numbered request writes holds the record of what it did, so that asking again does nothing twice.
 
+mod choice;
 mod done;
 mod receipt;
+mod waits;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -14,8 +16,10 @@ use std::sync::atomic::AtomicBool;
 use nuthatch_store::Batch;
 use parking_lot::Mutex;
 
+pub(crate) use choice::Choice;
 pub(crate) use done::{Done, Said};
 pub(crate) use receipt::Receipt;
+pub(crate) use waits::Waits;
 
 use crate::EmbedderChoice;
 

@@ -5,20 +5,22 @@ use nuthatch_store::{AtHand, Reader, Table};
 
 use crate::Result;
 use crate::collection::field::{Field, FieldVectors, Fields};
+use crate::collection::meta::{self, COUNTERS, Counters};
 use crate::collection::pace::Pace;
 use crate::collection::visit::{Passing, PassingVector, Visitor, Wanted};
 use crate::collection::write::row_from;
-use crate::collection::{Collection, Core, NamedVectors};
+use crate::collection::{Collection, Core, NamedVectors, Place};
 use crate::database::{Room, in_memory, in_the_end};
 use crate::record::{Row, RowParts, StoredRecord};
 
 /// A listing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Scan {
     /// Continue after the page that gave this cursor.
     pub cursor: Option<String>,
     /// Records of one page, 1 to 10,000. Fewer come where they are large: a page ends at 16 MiB.
     pub limit: usize,
+    #[serde(with = "crate::codec::condition")]
     pub filter: Option<Filter>,
     pub vectors: bool,
 }
@@ -32,32 +34,6 @@ pub struct Page {
 }
 
 impl Collection {
-    /// Records by id, in the order of the ids; `None` for those that are not there.
-    pub fn get<I: AsRef<str>>(&self, ids: &[I], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
-        self.core.check_open()?;
-        // One snapshot: a record that is replaced meanwhile must not seem gone.
-        let store = self.core.shared.store()?;
-        self.core.get(&*store.snapshot(), ids, vectors)
-    }
-
-    /// Number of records, or of those whose payload passes the filter.
-    pub fn count(&self, filter: Option<&str>) -> Result<u64> {
-        match filter {
-            None => self.len(),
-            Some(filter) => {
-                self.core.check_open()?;
-                self.core.count_matching(self.core.live(), &nuthatch_filter::parse(filter)?)
-            }
-        }
-    }
-
-    /// One page of a listing.
-    pub fn scan(&self, scan: &Scan) -> Result<Page> {
-        self.core.check_open()?;
-        let store = self.core.shared.store()?;
-        self.core.page(&*store.snapshot(), scan)
-    }
-
     /// Up to `most` records that pass the filter: id and row.
     pub(crate) fn ids_matching(&self, filter: &str, most: usize) -> Result<Vec<(String, u64)>> {
         self.core.check_open()?;
@@ -86,6 +62,14 @@ impl Collection {
 type Show<'s> = dyn FnMut(usize, Option<(RowParts<'_>, FieldVectors)>) -> Result<()> + 's;
 
 impl Core {
+    /// How many records there are.
+    pub(crate) fn count(&self, place: Place<'_>) -> Result<u64> {
+        match std::ptr::eq(place.state, &self.state) {
+            true => Ok(self.writer.lock().counters.rows),
+            false => Ok(meta::read::<Counters>(place.reader, &self.shard.key(COUNTERS))?.unwrap_or_default().rows),
+        }
+    }
+
     pub(crate) fn get<I: AsRef<str>>(
         &self,
         snapshot: &dyn Reader,

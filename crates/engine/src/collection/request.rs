@@ -61,7 +61,7 @@ impl Default for Include {
 }
 
 /// A search. At least one of text, vector and `like`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Search {
     /// Words to find, and what is embedded for the vector leg when no vector is given.
     pub text: Option<String>,
@@ -75,17 +75,29 @@ pub struct Search {
     pub vectors: NamedVectors,
     /// Left out: every leg that the query and the collection allow.
     pub mode: Option<Mode>,
+    #[serde(with = "crate::codec::condition")]
     pub filter: Option<Filter>,
     pub limit: usize,
     pub offset: usize,
     pub include: Include,
     pub fusion: Fusion,
     /// How good the vector leg has to be. Fresh rows and small segments are searched exactly, or nearly, whatever it says.
+    #[serde(with = "Accurate")]
     pub accuracy: Accuracy,
     /// After this time the search ends with `Unavailable`.
     pub time_limit: Option<Duration>,
-    /// When this becomes true, the search ends with `Unavailable`.
+    /// When this becomes true, the search ends with `Unavailable`. In another process a message of its own says so.
+    #[serde(skip)]
     pub cancel: Option<Arc<AtomicBool>>,
+}
+
+/// How an accuracy is spelt.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Accuracy")]
+enum Accurate {
+    Recall(f32),
+    Effort(usize),
+    Exact,
 }
 
 impl Default for Search {

@@ -36,12 +36,6 @@ impl Collection {
     pub fn search(&self, search: &Search) -> Result<Answer> {
         self.core.search(self.core.live(), search, &self.call)
     }
-
-    /// Several searches at once, on as many threads as there are CPUs; the answers in the order of the searches. Ends soon after
-    /// the first error, whose message says which search it was.
-    pub fn search_many(&self, searches: &[Search]) -> Result<Vec<Answer>> {
-        at_once(searches, |search| self.search(search))
-    }
 }
 
 /// Runs searches on as many threads as there are CPUs.

@@ -141,6 +141,11 @@ impl Database {
         Ok(())
     }
 
+    /// Everything that was written before, with whatever durability, is on the disk when this returns.
+    pub fn sync(&self) -> Result<()> {
+        Ok(self.inner.shared.store()?.sync_all()?)
+    }
+
     /// Finishes background work, writes what is buffered and lets the folder go. Calling it again does nothing. Every other
     /// use of this database and its collections says `Closed` from here on.
     pub fn close(&self) -> Result<()> {

@@ -76,12 +76,6 @@ pub(crate) fn passage_id(path: &str, number: usize) -> String {
 }
 
 impl Collection {
-    /// Files that were added at or below `prefix` (all with ""), by path.
-    pub fn files(&self, prefix: &str) -> Result<Vec<FileInfo>> {
-        self.core.check_open()?;
-        self.core.files(&*self.core.shared, prefix)
-    }
-
     /// Removes the file at `path`, or all files below it, with their passages. Returns how many files.
     pub fn remove_files(&self, path: &str) -> Result<u64> {
         self.core.check_open()?;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::graph::node::check_id;
-use crate::graph::{Edge, EdgeId, Node, REMOVED_AT_ONCE, Removal, Rows, edge_keys, edge_ops, key, node_ops};
-use crate::kv::KvOp;
+use crate::graph::{Edge, EdgeId, Node, REMOVED_AT_ONCE, Removal, edge_keys, edge_ops, key, node_ops};
+use crate::kv::{KvOp, Rows};
 use crate::{Error, ErrorKind, Result};
 
 /// What a batch changes in one graph.
@@ -105,7 +105,7 @@ impl Resolved {
     ///
     /// # Errors
     /// `Exhausted` when too many edges go with the nodes.
-    pub fn into_ops(self, rows: &impl Rows) -> Result<Vec<KvOp>> {
+    pub fn into_ops(self, rows: &dyn Rows) -> Result<Vec<KvOp>> {
         let GraphChanges { rows: mut changed, gone } = self.changes;
         let removal = Removal::of(rows, gone.iter().map(String::as_str), REMOVED_AT_ONCE)?;
         removal.check_whole()?;

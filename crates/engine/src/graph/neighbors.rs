@@ -3,11 +3,11 @@
 use crate::Result;
 use crate::graph::node::{check_id, check_kind};
 use crate::graph::read::{ANSWER_BYTES_MAX, READ_AT_ONCE, check_limit, edge_ids, edges};
-use crate::graph::{EdgeDirection, EdgeId, Neighbor, NeighborPage, Neighbors, Rows, key};
-use crate::kv::KeyScan;
+use crate::graph::{EdgeDirection, EdgeId, Neighbor, NeighborPage, Neighbors, key};
+use crate::kv::{KeyScan, Rows};
 
 /// One page of a node's edges.
-pub(crate) fn neighbors(rows: &impl Rows, id: &str, ask: &Neighbors) -> Result<NeighborPage> {
+pub(crate) fn neighbors(rows: &dyn Rows, id: &str, ask: &Neighbors) -> Result<NeighborPage> {
     check_id(id)?;
     check_limit(ask.limit, "edges")?;
     let (mut found, mut bytes) = (Vec::new(), 0);

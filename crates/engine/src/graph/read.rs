@@ -2,8 +2,8 @@
 
 use crate::graph::key::{self, Place};
 use crate::graph::node::{check_id, check_kind};
-use crate::graph::{Edge, EdgeId, ListNodes, Node, NodePage, Rows, value};
-use crate::kv::KeyScan;
+use crate::graph::{Edge, EdgeId, ListNodes, Node, NodePage, value};
+use crate::kv::{KeyScan, Rows};
 use crate::{Error, Result};
 
 /// Values that are read together.
@@ -14,7 +14,7 @@ pub(crate) const ANSWER_BYTES_MAX: usize = 16 << 20;
 const LOOKED_AT_MAX: usize = 100_000;
 
 /// Nodes by id, in the order of the ids; `None` for one that was never put.
-pub(crate) fn nodes(rows: &impl Rows, ids: &[String]) -> Result<Vec<Option<Node>>> {
+pub(crate) fn nodes(rows: &dyn Rows, ids: &[String]) -> Result<Vec<Option<Node>>> {
     ids.iter().try_for_each(|id| check_id(id))?;
     let mut found = Vec::with_capacity(ids.len());
     for ids in ids.chunks(READ_AT_ONCE) {
@@ -27,14 +27,14 @@ pub(crate) fn nodes(rows: &impl Rows, ids: &[String]) -> Result<Vec<Option<Node>
 }
 
 /// The edge; `None` when there is none.
-pub(crate) fn edge(rows: &impl Rows, id: &EdgeId) -> Result<Option<Edge>> {
+pub(crate) fn edge(rows: &dyn Rows, id: &EdgeId) -> Result<Option<Edge>> {
     id.check()?;
     let stored = rows.values(&[key::edge(id)])?.pop().flatten();
     stored.map(|stored| value::edge(id.clone(), &stored)).transpose()
 }
 
 /// One page of nodes.
-pub(crate) fn nodes_listed(rows: &impl Rows, ask: &ListNodes) -> Result<NodePage> {
+pub(crate) fn nodes_listed(rows: &dyn Rows, ask: &ListNodes) -> Result<NodePage> {
     check_limit(ask.limit, "nodes")?;
     ask.kind.as_deref().map_or(Ok(()), check_kind)?;
     let mut scan = KeyScan { cursor: ask.cursor.clone(), ..KeyScan::prefix(key::nodes(&ask.prefix)) };
@@ -67,7 +67,7 @@ pub(crate) fn nodes_listed(rows: &impl Rows, ask: &ListNodes) -> Result<NodePage
 
 /// Up to `limit` of a node's edges after `cursor`, whose rows begin with `prefix`, and where to go on.
 pub(crate) fn edge_ids(
-    rows: &impl Rows,
+    rows: &dyn Rows,
     prefix: Vec<u8>,
     cursor: Option<String>,
     limit: usize,
@@ -81,7 +81,7 @@ pub(crate) fn edge_ids(
 }
 
 /// The edges with these ids, with the stored bytes of each; they must be there.
-pub(crate) fn edges(rows: &impl Rows, ids: Vec<EdgeId>) -> Result<Vec<(Edge, usize)>> {
+pub(crate) fn edges(rows: &dyn Rows, ids: Vec<EdgeId>) -> Result<Vec<(Edge, usize)>> {
     let keys: Vec<Vec<u8>> = ids.iter().map(key::edge).collect();
     let stored = rows.values(&keys)?;
     let whole = ids.into_iter().zip(keys).zip(stored).map(|((id, key), stored)| {

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::Options;
     use crate::database::Database;
-    use crate::graph::{Edge, EdgeDirection, EdgeId, GraphCounts, Neighbors, Node};
+    use crate::graph::{Edge, EdgeDirection, EdgeId, GraphCounts, Neighbors, Node, counts, neighbors};
     use crate::kv::KvOp;
 
     #[test]
@@ -88,9 +88,9 @@ mod tests {
         let shard = graph.keyspace.space.shard;
         assert_eq!(db.inner.shared.mend_graph(shard).unwrap(), 1);
         let incoming = Neighbors { direction: EdgeDirection::In, ..Neighbors::default() };
-        assert_eq!(graph.neighbors("b", &incoming).unwrap().neighbors[0].edge.weight, 2.0);
-        assert!(graph.neighbors("c", &incoming).unwrap().neighbors.is_empty());
-        assert_eq!(graph.counts().unwrap(), GraphCounts { nodes: 1, edges: 1, exact: true });
+        assert_eq!(neighbors(&graph.keyspace, "b", &incoming).unwrap().neighbors[0].edge.weight, 2.0);
+        assert!(neighbors(&graph.keyspace, "c", &incoming).unwrap().neighbors.is_empty());
+        assert_eq!(counts(&graph.keyspace).unwrap(), GraphCounts { nodes: 1, edges: 1, exact: true });
         assert_eq!(db.inner.shared.mend_graph(shard).unwrap(), 0);
     }
 

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::graph::neighbors::ranges;
 use crate::graph::node::check_id;
 use crate::graph::read::{ANSWER_BYTES_MAX, READ_AT_ONCE, edge_ids, edges};
-use crate::graph::{Edge, EdgeDirection, EdgeId, Rows};
+use crate::graph::{Edge, EdgeDirection, EdgeId};
+use crate::kv::Rows;
 use crate::{Error, Result};
 
 /// Most nodes to begin at, and most of one answer.
@@ -83,7 +84,7 @@ struct Met {
     via: Option<EdgeId>,
 }
 
-pub(crate) fn traverse(rows: &impl Rows, ask: &Traverse) -> Result<Traversal> {
+pub(crate) fn traverse(rows: &dyn Rows, ask: &Traverse) -> Result<Traversal> {
     ask.check()?;
     let mut seen = HashSet::new();
     let mut met: Vec<Met> = Vec::new();
@@ -126,7 +127,7 @@ pub(crate) fn traverse(rows: &impl Rows, ask: &Traverse) -> Result<Traversal> {
 }
 
 /// Reads the edges that led somewhere, up to as many as an answer has room for.
-fn with_edges(rows: &impl Rows, met: Vec<Met>, truncated: bool) -> Result<Traversal> {
+fn with_edges(rows: &dyn Rows, met: Vec<Met>, truncated: bool) -> Result<Traversal> {
     let mut answer = Traversal { nodes: Vec::with_capacity(met.len()), truncated };
     let (mut met, mut bytes) = (met.into_iter().peekable(), 0);
     while met.peek().is_some() {

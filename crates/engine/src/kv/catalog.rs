@@ -55,14 +55,6 @@ impl Database {
         self.keyspace(name, Kind::Plain, false)
     }
 
-    /// The keyspace of that name.
-    ///
-    /// # Errors
-    /// `NotFound`, with the names that there are.
-    pub fn existing_keyspace(&self, name: &str) -> Result<Keyspace> {
-        self.keyspace(name, Kind::Plain, true)
-    }
-
     /// The keyspace of that name and kind, made when there is none, unless it must exist.
     pub(crate) fn keyspace(&self, name: &str, kind: Kind, must_exist: bool) -> Result<Keyspace> {
         let space = self.inner.shared.space(&self.tenant, name, kind, !must_exist)?;

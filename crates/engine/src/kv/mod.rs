@@ -13,6 +13,7 @@ mod kind;
 mod page;
 mod read;
 mod repair;
+mod rows;
 mod value;
 mod write;
 
@@ -32,6 +33,7 @@ pub(crate) use page::after_prefix;
 pub use page::{KeyPage, KeyScan};
 pub(crate) use read::COUNTED_KEYS;
 pub use read::LivingValue;
+pub(crate) use rows::{Live, Rows};
 pub(crate) use value::{inline_value, stored_inline};
 pub(crate) use write::Staged;
 pub use write::{Entry, KEY_BYTES_MAX, KvOp, VALUE_BYTES_MAX};

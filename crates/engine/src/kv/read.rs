@@ -24,17 +24,9 @@ pub struct LivingValue {
 }
 
 impl Keyspace {
-    /// The value of a key; `None` when there is none, or it has expired.
+    #[cfg(test)]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        self.space.check_open()?;
-        self.space.get(key.as_ref())
-    }
-
-    /// The values of several keys, in their order, as of one moment.
-    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.space.check_open()?;
-        let store = self.space.shared.store()?;
-        self.space.multi_get(&*store.snapshot(), keys, self.space.now_ms(), &mut self.space.shared.room())
+        Ok(self.entries(&[key])?.pop().flatten().map(|entry| entry.value))
     }
 
     /// The values of several keys with when they expire, in their order, as of one moment.
@@ -55,14 +47,6 @@ impl Keyspace {
         self.space.check_open()?;
         let store = self.space.shared.store()?;
         Ok(self.space.stored(&*store, key.as_ref(), self.space.now_ms())?.is_some())
-    }
-
-    /// How long a key has to live: `None` when it is not there, `Some(None)` when it never expires.
-    pub fn expires_in(&self, key: impl AsRef<[u8]>) -> Result<Option<Option<Duration>>> {
-        self.space.check_open()?;
-        let now = self.space.now_ms();
-        let stored = self.space.stored(&*self.space.shared.store()?, key.as_ref(), now)?;
-        Ok(stored.map(|stored| stored.expires_at_ms.map(|at| Duration::from_millis(at - now))))
     }
 
     /// One page of keys, as of one moment.
@@ -92,6 +76,15 @@ impl Keyspace {
         if counted <= COUNTED_KEYS {
             return Ok(counted);
         }
+        Ok(counted.max(self.space.estimate(prefix.as_ref())?))
+    }
+}
+
+impl Space {
+    /// About how many keys begin with `prefix`, from the sizes of files where the store has any.
+    pub(crate) fn estimate(&self, prefix: &[u8]) -> Result<u64> {
+        let store = self.shared.store()?;
+        let Some((from, to)) = KeyScan::prefix(prefix).bounds(self.shard)? else { return Ok(0) };
         let estimate = |from: &[u8], to: &[u8]| match store.upkeep() {
             Some(upkeep) => upkeep.estimate(Table::Kv, from, to),
             None => Ok(None),
@@ -104,38 +97,20 @@ impl Keyspace {
             })?;
             return Ok(all);
         };
-        let (keys, bytes) = match self.space.counted_keys() {
+        let (keys, bytes) = match self.counted_keys() {
             // Nothing of what is another tenant's goes into the estimate.
             Some(keys) => {
-                let own = estimate(&self.space.shard.prefix(), &self.space.shard.end())?;
+                let own = estimate(&self.shard.prefix(), &self.shard.end())?;
                 (keys, own.map_or(0, |own| own.bytes))
             }
             None => (part.table_keys, part.table_bytes),
         };
         let share = part.bytes as f64 / bytes.max(1) as f64;
-        Ok(counted.max((keys as f64 * share.min(1.0)) as u64))
+        Ok((keys as f64 * share.min(1.0)) as u64)
     }
-}
 
-impl Space {
     pub(crate) fn now_ms(&self) -> u64 {
         self.shared.options.clock.now_ms()
-    }
-
-    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let store = self.shared.store()?;
-        match self.stored(&*store, key, self.now_ms())? {
-            None => Ok(None),
-            Some(Stored { body: Body::Inline(value), .. }) => Ok(Some(value)),
-            // Its bytes lie elsewhere, and may be replaced between two reads: both as of one moment.
-            Some(_) => {
-                let snapshot = store.snapshot();
-                let Some(stored) = self.stored(&*snapshot, key, self.now_ms())? else { return Ok(None) };
-                let mut room = self.shared.room();
-                room.holds(stored.body.bytes(), stored.body.bytes())?;
-                self.whole(&*snapshot, stored.body).map(Some)
-            }
-        }
     }
 
     /// What is stored for a key, if that is in memory; `None` where it is not.
@@ -158,17 +133,6 @@ impl Space {
     pub(crate) fn stored(&self, reader: &dyn Reader, key: &[u8], now_ms: u64) -> Result<Option<Stored>> {
         let Some(bytes) = reader.get(Table::Kv, &self.shard.key(key))? else { return Ok(None) };
         Ok(Some(Stored::decode(bytes)?).filter(|stored| !stored.is_expired(now_ms)))
-    }
-
-    pub(crate) fn multi_get<K: AsRef<[u8]>>(
-        &self,
-        reader: &dyn Reader,
-        keys: &[K],
-        now_ms: u64,
-        room: &mut Room<'_>,
-    ) -> Result<Vec<Option<Vec<u8>>>> {
-        let found = self.entries(reader, keys, now_ms, room)?;
-        Ok(found.into_iter().map(|entry| entry.map(|entry| entry.value)).collect())
     }
 
     pub(crate) fn entries<K: AsRef<[u8]>>(

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use crate::collection::WriteSet;
 use crate::files::{FileEntry, Shelf};
+use crate::ops::files;
 use crate::process::collection::Collection;
-use crate::process::request::Call;
 use crate::process::route::Route;
 use crate::record::Record;
 use crate::{EmbedderChoice, Error, Result};
@@ -17,31 +17,25 @@ pub(crate) struct Elsewhere<'a> {
     pub link: &'a Route,
 }
 
-impl Elsewhere<'_> {
-    fn ask<T: serde::de::DeserializeOwned>(&self, call: Call) -> Result<T> {
-        self.collection.ask(self.link, call)
-    }
-}
-
 impl Shelf for Elsewhere<'_> {
     fn own_folder(&self) -> PathBuf {
         self.link.root().to_path_buf()
     }
 
     fn embedder_fingerprint(&self) -> Result<Option<String>> {
-        self.ask(Call::PassageEmbedder)
+        self.collection.ask(files::PassageEmbedder)
     }
 
     fn entry(&self, path: &str) -> Result<Option<FileEntry>> {
-        self.ask(Call::FileEntry(path.into()))
+        self.collection.ask(files::EntryOf(path.into()))
     }
 
     fn entries(&self, path: &str) -> Result<Vec<(String, FileEntry)>> {
-        self.ask(Call::FileEntries(path.into()))
+        self.collection.ask(files::EntriesOf(path.into()))
     }
 
     fn vectors(&self, ids: Vec<String>) -> Result<Vec<Option<Vec<f32>>>> {
-        self.ask(Call::VectorsOf(ids))
+        self.collection.ask(files::VectorsOf(ids))
     }
 
     fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
@@ -55,7 +49,7 @@ impl Shelf for Elsewhere<'_> {
                 let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
                 Some(embedder.embed_passages(&texts).map_err(Error::from)?)
             }
-            _ => self.ask(Call::Embed(texts))?,
+            _ => self.collection.ask(files::Embed(texts))?,
         };
         let Some(vectors) = vectors else { return Ok(()) };
         let mut vectors = vectors.into_iter();
@@ -68,6 +62,6 @@ impl Shelf for Elsewhere<'_> {
     }
 
     fn apply(&self, set: WriteSet) -> Result<()> {
-        self.ask(Call::Apply(Box::new(set)))
+        self.collection.ask(files::Apply(set))
     }
 }

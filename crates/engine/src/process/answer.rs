@@ -6,19 +6,18 @@ use std::sync::atomic::AtomicBool;
 
 use nuthatch_embed::{EmbedError, Embedder};
 use nuthatch_store::Shard;
-use serde::Serialize;
 
-use crate::Result;
-use crate::call::{Asked, Call, Done, Receipt};
+use crate::call::{Asked, Call, Choice, Done, Receipt};
 use crate::collection::meta::EmbedderMeta;
-use crate::collection::{Collection, CollectionOptions, Deleted, EmbedderChoice, Upserted};
+use crate::collection::{Collection, EmbedderChoice};
 use crate::database::Database;
-use crate::files::Shelf;
-use crate::process::long::Listener;
-use crate::process::request::{self, Choice, Encoded, Opened, Place, Request};
+use crate::ops::{self, Repeat, View};
+use crate::process::long::{self, Listener};
+use crate::process::request::{Ask, Encoded, Kept, Of, Place, Request};
 use crate::process::snapshot::Tethered;
-use crate::process::wire::SearchAsk;
-use crate::process::{collection, graph, graph_answer, keyspace, keyspace_answer, long, snapshot};
+use crate::process::{records, rows};
+use crate::snapshot::Snapshot;
+use crate::{Error, ErrorKind, Result};
 
 /// Asks the process that is served to embed with what it brought: as a question or as passages.
 pub(crate) type AskCaller = dyn Fn(bool, &[&str]) -> std::result::Result<Vec<Vec<f32>>, String> + Send + Sync;
@@ -52,151 +51,66 @@ pub(crate) struct Answering<'a> {
 
 impl Answering<'_> {
     pub fn answer(&mut self, request: Request) -> Result<Encoded> {
-        match request {
-            Request::Open { name, options, must_exist } => {
-                let embedder = self.embedder(&options.embedder);
-                let options = options.options(embedder)?;
-                self.served(EmbedderChoice::Auto, |db| open(db, &name, options, must_exist))
+        if let Some(tenant) = &request.tenant {
+            let db = self.db.tenant_at(tenant)?;
+            let request = Request { tenant: None, ask: request.ask };
+            return Answering {
+                db: &db,
+                turn: self.turn,
+                receipt: self.receipt,
+                brought: self.brought,
+                cancel: self.cancel.clone(),
+                known: self.known,
+                tethered: self.tethered.as_deref_mut(),
+                listener: self.listener,
             }
-            Request::Names => Encoded::of(&self.db.collection_names()?),
-            Request::Infos => Encoded::of(&self.db.collections()?),
-            Request::Drop { name } => match self.repeated() {
-                Some(done) => self.once_more(&(done.dropped > 0)),
-                None => self.served(EmbedderChoice::Auto, |db| Encoded::of(&db.drop_collection(&name)?)),
-            },
-            Request::Stats => Encoded::of(&self.db.stats()?),
-            Request::Doctor => Encoded::of(&self.db.doctor()?),
-            Request::Reclaim(collection) => Encoded::of(&self.db.reclaim(collection.as_deref())?),
-            Request::Erase { collection, what } => Encoded::of(&self.db.erase(&collection, &what)?),
-            Request::Receipts => Encoded::of(&self.db.receipts()?),
-            Request::OptimizeAll => Encoded::of(&self.db.optimize()?),
-            Request::OpenKeyspace { name, kind, must_exist } => {
-                Encoded::of(&self.db.keyspace(&name, kind, must_exist)?.space.shard.collection)
-            }
-            Request::Write(batch) => match self.repeated() {
-                Some(_) => self.once_more(&()),
-                None => self.served(EmbedderChoice::Auto, |db| Encoded::of(&db.write(*batch)?)),
-            },
-            Request::KeyspaceNames(kind) => Encoded::of(&self.db.names_of(kind)?),
-            Request::DropKeyspace { name, kind } => match self.repeated() {
-                Some(done) => self.once_more(&(done.dropped > 0)),
-                None => self.served(EmbedderChoice::Auto, |db| Encoded::of(&db.drop_kind(&name, kind)?)),
-            },
-            Request::InKeyspace { keyspace, durability, call } => {
-                let keyspace = keyspace::find(self.db, &keyspace)?.with_durability(durability);
-                keyspace_answer::answer(self, &keyspace, call)
-            }
-            Request::InGraph { graph, durability, call } => {
-                let graph = graph::find(self.db, &graph)?.with_durability(durability);
-                graph_answer::answer(self, &graph, call)
-            }
-            Request::Limits => Encoded::of(&self.db.limits()?),
-            Request::Usage => Encoded::of(&self.db.usage()?),
-            Request::Of { tenant, request } => {
-                let db = self.db.tenant_at(&tenant)?;
-                Answering {
-                    db: &db,
-                    turn: self.turn,
-                    receipt: self.receipt,
-                    brought: self.brought,
-                    cancel: self.cancel.clone(),
-                    known: self.known,
-                    tethered: self.tethered.as_deref_mut(),
-                    listener: self.listener,
+            .answer(request);
+        }
+        match request.ask {
+            Ask::Operation { of, embedder, name, operation } => self.operate(of, &embedder, &name, &operation.0),
+            Ask::Take(id) => match &mut self.tethered {
+                Some(tethered) => {
+                    tethered.take(id, self.db)?;
+                    Encoded::of(&true)
                 }
-                .answer(*request)
-            }
-            Request::CreateTenant(name) => match self.repeated() {
-                Some(_) => self.once_more(&self.db.tenant(&name)?.tenant.place()),
-                None => self.served(EmbedderChoice::Auto, |db| Encoded::of(&db.create_tenant(&name)?.tenant.place())),
+                None => Encoded::of(&false),
             },
-            Request::Tenant(name) => Encoded::of(&self.db.tenant(&name)?.tenant.place()),
-            Request::TenantNames => Encoded::of(&self.db.tenant_names()?),
-            Request::Tenants => Encoded::of(&self.db.tenants()?),
-            Request::TenantInfo(name) => Encoded::of(&self.db.tenant_info(&name)?),
-            Request::SetTenantLimits(name, limits) => Encoded::of(&self.db.set_tenant_limits(&name, limits)?),
-            Request::DropTenant(name) => match self.repeated() {
-                Some(_) => self.once_more(&self.db.receipt_of_drop(&name)?),
-                None => self.served(EmbedderChoice::Auto, |db| Encoded::of(&db.drop_tenant(&name)?)),
-            },
-            Request::In { collection, embedder, durability, call } => {
-                let embedder = self.embedder(&embedder);
-                let collection = self.place(&collection)?.with_durability(durability);
-                self.in_collection(&collection.on_behalf_of(&self.call(embedder)), call)
-            }
-            Request::Snapshot { id, call } => snapshot::answer(self, id, call),
-            Request::Long(long) => long::answer(self, long),
+            Ask::Long(long) => long::answer(self, long),
         }
     }
 
-    fn in_collection(&self, collection: &Collection, call: request::Call) -> Result<Encoded> {
-        use request::Call;
-        let before = collection.call.before();
-        match (call, self.repeated()) {
-            // These are one batch each: either it is there or it is not.
-            (Call::Upsert(_), Some(Done { inserted, replaced, .. })) => {
-                self.once_more(&Upserted { inserted, replaced })
-            }
-            (Call::Delete(_), Some(Done { deleted, .. })) => self.once_more(&Deleted { deleted }),
-            (Call::Apply(_), Some(_)) => self.once_more(&()),
-            // These are several; the rest of them is done now.
-            (Call::DeleteWhere(filter), _) => {
-                let Deleted { deleted } = collection.delete_where(&filter)?;
-                Encoded::of(&Deleted { deleted: before.deleted + deleted })
-            }
-            (Call::DeletePrefix(prefix), _) => {
-                let Deleted { deleted } = collection.delete_prefix(&prefix)?;
-                Encoded::of(&Deleted { deleted: before.deleted + deleted })
-            }
-            (Call::RemoveFiles(path), _) => Encoded::of(&(before.files + collection.remove_files(&path)?)),
-            (call, _) => Self::one(collection, call),
+    fn operate(&mut self, of: Of, embedder: &Choice, name: &str, operation: &[u8]) -> Result<Encoded> {
+        let entry = ops::find(name)?;
+        if let (Repeat::Once, Some(done)) = (entry.repeat, self.repeated()) {
+            // It was not answered before, so its sync may not have happened.
+            self.db.inner.shared.store()?.sync_all()?;
+            return (entry.again)(self.db, operation, done).map(Encoded);
         }
-    }
-
-    fn one(collection: &Collection, call: request::Call) -> Result<Encoded> {
-        use request::Call;
-        match call {
-            Call::Upsert(records) => Encoded::of(&collection.upsert(records)?),
-            Call::Delete(ids) => Encoded::of(&collection.delete(&ids)?),
-            Call::DeleteWhere(filter) => Encoded::of(&collection.delete_where(&filter)?),
-            Call::DeletePrefix(prefix) => Encoded::of(&collection.delete_prefix(&prefix)?),
-            Call::Get { ids, vectors } => Encoded::of(&collection.get(&ids, vectors)?),
-            Call::Count(filter) => Encoded::of(&collection.count(filter.as_deref())?),
-            Call::Scan(scan) => Encoded::of(&collection.scan(&scan.scan()?)?),
-            Call::Search(search) => Encoded::of(&collection.search(&search.search()?)?),
-            Call::SearchMany(searches) => Encoded::of(&collection.search_many(&SearchAsk::all(searches)?)?),
-            Call::Info => {
-                collection.core.check_open()?;
-                Encoded::of(&collection.info())
+        let call = self.call(self.embedder(embedder));
+        let run = |view: View<'_>| (entry.run)(&view, operation).map(Encoded);
+        match of {
+            Of::Everything => run(View::Everything(&self.db.on_behalf_of(&call))),
+            Of::Records { place, durability } => {
+                let collection = self.place(&place)?.with_durability(durability).on_behalf_of(&call);
+                run(View::Records(ops::Records::Live(&collection)))
             }
-            Call::Len => Encoded::of(&collection.len()?),
-            Call::Optimize(timeout) => Encoded::of(&collection.optimize(Some(timeout))?),
-            Call::WaitUntilIndexed(timeout) => Encoded::of(&collection.wait_until_indexed(Some(timeout))?),
-            Call::Files(prefix) => Encoded::of(&collection.files(&prefix)?),
-            Call::RemoveFiles(path) => Encoded::of(&collection.remove_files(&path)?),
-            Call::Apply(set) => {
-                Shelf::apply(collection, *set)?;
-                Encoded::of(&())
+            Of::Keys { place, kind, durability } => {
+                let keyspace = rows::find(self.db, &place, kind)?.with_durability(durability).on_behalf_of(&call);
+                run(View::Keys(ops::Keys::Live(&keyspace)))
             }
-            Call::PassageEmbedder => Encoded::of(&collection.embedder_fingerprint()?),
-            Call::Embed(texts) => {
-                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-                let embedder = collection.core.embedder_for_passages(&collection.call)?;
-                Encoded::of(&embedder.map(|embedder| embedder.embed_passages(&texts)).transpose()?)
+            Of::Snapshot { id, of } => {
+                let snapshot = self.snapshot(id)?.on_behalf_of(&call);
+                match of {
+                    Kept::Everything => run(View::Moment(&snapshot)),
+                    Kept::Records(name) => run(View::Records(ops::Records::At(&snapshot.collection(&name)?))),
+                    Kept::Keys(name, kind) => run(View::Keys(ops::Keys::At(&snapshot.keyspace(&name, kind)?))),
+                }
             }
-            Call::VectorsOf(ids) => Encoded::of(&collection.vectors(ids)?),
-            Call::FileEntry(path) => Encoded::of(&collection.entry(&path)?),
-            Call::FileEntries(path) => Encoded::of(&collection.entries(&path)?),
         }
-    }
-
-    /// Asks the database on the caller's behalf.
-    fn served(&self, embedder: EmbedderChoice, ask: impl FnOnce(&Database) -> Result<Encoded>) -> Result<Encoded> {
-        ask(&self.db.on_behalf_of(&self.call(embedder)))
     }
 
     /// This request, as handles carry it.
-    pub fn call(&self, embedder: EmbedderChoice) -> Call {
+    fn call(&self, embedder: EmbedderChoice) -> Call {
         Call::of(Asked {
             embedder,
             request: self.turn.map(|(lane, number)| (lane.to_string(), number)),
@@ -207,15 +121,9 @@ impl Answering<'_> {
     }
 
     /// What this very request has done already, in the hands of a holder that did not live to say so.
-    pub fn repeated(&self) -> Option<Done> {
+    fn repeated(&self) -> Option<Done> {
         let (_, number) = self.turn?;
         self.receipt.filter(|receipt| receipt.number == number).map(|receipt| receipt.done)
-    }
-
-    /// The answer of a write that was found done. It was not answered before, so its sync may not have happened.
-    pub fn once_more(&self, answer: &impl Serialize) -> Result<Encoded> {
-        self.db.inner.shared.store()?.sync_all()?;
-        Encoded::of(answer)
     }
 
     fn place(&mut self, place: &Place) -> Result<Collection> {
@@ -226,12 +134,23 @@ impl Answering<'_> {
             }
             self.known.remove(&shard);
         }
-        let found = collection::find(self.db, place)?;
+        let found = records::find(self.db, place)?;
         self.known.insert(shard, found.clone());
         Ok(found)
     }
 
-    pub fn embedder(&self, choice: &Choice) -> EmbedderChoice {
+    /// Numbers are never used again, so one that is not known here was taken of a holder that has gone.
+    fn snapshot(&self, id: u128) -> Result<Snapshot> {
+        let found = self.tethered.as_ref().and_then(|tethered| tethered.kept().get(id));
+        found.ok_or_else(|| {
+            Error::new(
+                ErrorKind::Conflict,
+                "the process that held the folder has gone, and with it this snapshot or transaction; begin another one",
+            )
+        })
+    }
+
+    fn embedder(&self, choice: &Choice) -> EmbedderChoice {
         match (choice, &self.brought) {
             (Choice::Auto, _) => EmbedderChoice::Auto,
             (Choice::None, _) => EmbedderChoice::None,
@@ -242,19 +161,6 @@ impl Answering<'_> {
             }
         }
     }
-}
-
-fn open(db: &Database, name: &str, options: CollectionOptions, must_exist: bool) -> Result<Encoded> {
-    let collection = match must_exist {
-        true => db.existing_collection(name)?,
-        false => db.collection(name, options)?,
-    };
-    let opened = Opened {
-        id: collection.core.shard.collection,
-        metric: collection.metric().to_string(),
-        element: collection.element().to_string(),
-    };
-    Encoded::of(&opened)
 }
 
 /// An embedder that stayed in the process that asked.
@@ -303,21 +209,26 @@ impl Embedder for CallersEmbedder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Options;
     use crate::codec::Bytes;
+    use crate::collection::{CollectionOptions, Deleted, Upserted};
     use crate::durability::Durability;
     use crate::kv::Kind;
+    use crate::ops::moment::{Commit, ReadsAsk};
+    use crate::ops::{Op, collections, keys, keyspaces, records};
     use crate::process::frame;
-    use crate::process::limits::Limits;
     use crate::process::meanwhile::Meanwhile;
-    use crate::process::request::{Call, KvCall};
-    use crate::process::wire::OptionsAsk;
     use crate::record::Record;
+    use crate::transaction::{Reads, WriteBatch};
+    use crate::{KeyScan, KvOp, Options};
+
+    fn database() -> Database {
+        Database::in_memory(Options { background: false, ..Options::default() }).unwrap()
+    }
 
     /// Asks as a lane does that has found another holder: with what the store has stored of it.
-    fn ask<T: serde::de::DeserializeOwned>(db: &Database, number: u64, request: &Request) -> T {
-        let receipt = Receipt::read(&*db.inner.shared.store().unwrap(), "lane").unwrap();
-        let limits = Limits::default();
+    fn ask(db: &Database, tethered: Option<&mut Tethered>, number: u64, ask: Ask) -> Result<Encoded> {
+        let receipt = Receipt::read(&*db.inner.shared.store()?, "lane")?;
+        let waits = Default::default();
         let mut answering = Answering {
             db,
             turn: Some(("lane", number)),
@@ -325,70 +236,114 @@ mod tests {
             brought: Brought::Here(&EmbedderChoice::None),
             cancel: None,
             known: &mut HashMap::new(),
-            tethered: None,
-            listener: &mut Meanwhile::new(&EmbedderChoice::None, &limits),
+            tethered,
+            listener: &mut Meanwhile::new(&EmbedderChoice::None, &waits),
         };
-        frame::value(&answering.answer(request.clone()).unwrap().0).unwrap()
+        answering.answer(Request { tenant: None, ask })
+    }
+
+    fn operation<O: Op>(of: Of, op: &O) -> Ask {
+        let operation = Bytes(postcard::to_stdvec(op).unwrap());
+        Ask::Operation { of, embedder: Choice::None, name: O::NAME.into(), operation }
+    }
+
+    fn answer<O: Op>(db: &Database, number: u64, of: &Of, op: O) -> O::Answer {
+        frame::value(&ask(db, None, number, operation(of.clone(), &op)).unwrap().0).unwrap()
     }
 
     #[test]
     fn a_write_that_is_asked_for_again_is_answered_and_not_done_again() {
-        let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
+        let db = database();
         let options = CollectionOptions { embedder: EmbedderChoice::None, ..Default::default() };
-        let open = Request::Open { name: "notes".into(), options: OptionsAsk::from(&options), must_exist: false };
-        let opened: Opened = ask(&db, 1, &open);
-        let call = |call: Call| Request::In {
-            collection: Place { name: "notes".into(), id: opened.id },
-            embedder: Choice::None,
-            durability: Durability::Commit,
-            call,
-        };
+        let everything = Of::Everything;
+        let open = collections::Open { name: "notes".into(), options: (&options).into(), must_exist: false };
+        let opened = answer(&db, 1, &everything, open);
+        let place = Place { name: "notes".into(), id: opened.id };
+        let notes = Of::Records { place, durability: Durability::Commit };
         let record = |id: &str| Record::new(id).text("words").payload([("n".to_string(), 1.into())].into());
-        let inserted = Upserted { inserted: 2, replaced: 0 };
         for _ in 0..3 {
-            assert_eq!(ask::<Upserted>(&db, 2, &call(Call::Upsert(vec![record("a"), record("b")]))), inserted);
+            let upsert = records::Upsert(vec![record("a"), record("b")]);
+            assert_eq!(answer(&db, 2, &notes, upsert), Upserted { inserted: 2, replaced: 0 });
         }
         assert_eq!(
-            ask::<Upserted>(&db, 3, &call(Call::Upsert(vec![record("a")]))),
+            answer(&db, 3, &notes, records::Upsert(vec![record("a")])),
             Upserted { inserted: 0, replaced: 1 },
             "the next number is the next write"
         );
         for _ in 0..3 {
-            assert_eq!(ask::<Deleted>(&db, 4, &call(Call::Delete(vec!["a".into()]))), Deleted { deleted: 1 });
+            assert_eq!(answer(&db, 4, &notes, records::Delete(vec!["a".into()])), Deleted { deleted: 1 });
         }
-        ask::<Upserted>(&db, 5, &call(Call::Upsert(vec![record("a")])));
+        answer(&db, 5, &notes, records::Upsert(vec![record("a")]));
         // One of several batches was written when the holder died; the answer counts it.
         for _ in 0..3 {
-            assert_eq!(ask::<Deleted>(&db, 6, &call(Call::DeleteWhere("n = 1".into()))), Deleted { deleted: 2 });
+            assert_eq!(answer(&db, 6, &notes, records::DeleteWhere("n = 1".into())), Deleted { deleted: 2 });
         }
 
-        let id: u32 = ask(&db, 7, &Request::OpenKeyspace { name: "keys".into(), kind: Kind::Plain, must_exist: false });
+        let open = keyspaces::Open { name: "keys".into(), kind: Kind::Plain, must_exist: false };
+        let place = Place { name: "keys".into(), id: answer(&db, 7, &everything, open) };
+        let of = Of::Keys { place, kind: Kind::Plain, durability: Durability::Os };
         let key = || Bytes::from(&b"k"[..]);
-        let kv = |call: KvCall| Request::InKeyspace {
-            keyspace: Place { name: "keys".into(), id },
-            durability: Durability::Os,
-            call,
+        for _ in 0..3 {
+            assert_eq!(answer(&db, 8, &of, keys::Increment { key: key(), by: -5 }), -5);
+        }
+        for _ in 0..3 {
+            assert_eq!(answer(&db, 9, &of, keys::Append { key: key(), more: key() }), 3);
+        }
+        for _ in 0..3 {
+            let expected = Some(Bytes(b"-5k".to_vec()));
+            assert!(answer(&db, 10, &of, keys::CompareAndSet { key: key(), expected, new: None, expires_in: None }));
+        }
+        for _ in 0..3 {
+            assert!(answer(&db, 11, &everything, collections::Drop("notes".into())));
+        }
+        assert!(!answer(&db, 12, &everything, collections::Drop("notes".into())));
+    }
+
+    #[test]
+    fn a_commit_that_is_asked_of_the_next_holder_is_done_once_or_conflicts() {
+        let db = database();
+        let accounts = db.kv("accounts").unwrap();
+        let shard = accounts.space.shard;
+        let commit = |value: &str| {
+            let mut reads = Reads::default();
+            reads.key(nuthatch_store::Table::Kv, shard.key(b"a"));
+            let mut batch = WriteBatch::new();
+            batch.put("accounts", "a", value);
+            let of = Of::Snapshot { id: 7, of: Kept::Everything };
+            operation(of, &Commit { reads: ReadsAsk::from(&reads), batch })
         };
-        for _ in 0..3 {
-            assert_eq!(ask::<i64>(&db, 8, &kv(KvCall::Increment { key: key(), by: -5 })), -5);
+        let mut tethered = Tethered::of(Default::default());
+        ask(&db, Some(&mut tethered), 1, Ask::Take(7)).unwrap();
+        ask(&db, Some(&mut tethered), 2, commit("first")).unwrap();
+        let op = KvOp::Put { key: b"a".to_vec(), value: b"by another".to_vec(), expires_in: None };
+        accounts.multi_put(vec![op]).unwrap();
+        ask(&db, None, 2, commit("first")).unwrap();
+        assert_eq!(accounts.get("a").unwrap().unwrap(), b"by another", "done once");
+        for holder in [Some(&mut tethered), None] {
+            let error = ask(&db, holder, 3, commit("second")).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Conflict, "{error}");
         }
-        for _ in 0..3 {
-            assert_eq!(ask::<u64>(&db, 9, &kv(KvCall::Append { key: key(), more: key() })), 3);
-        }
-        let set =
-            KvCall::CompareAndSet { key: key(), expected: Some(Bytes(b"-5k".to_vec())), new: None, expires_in: None };
-        for _ in 0..3 {
-            assert!(ask::<bool>(&db, 10, &kv(set.clone())));
-        }
-        for _ in 0..3 {
-            assert!(ask::<bool>(&db, 11, &Request::Drop { name: "notes".into() }));
-        }
-        assert!(!ask::<bool>(&db, 12, &Request::Drop { name: "notes".into() }));
+        assert_eq!(accounts.scan(&KeyScan::default()).unwrap().entries, [(b"a".to_vec(), b"by another".to_vec())]);
+    }
+
+    #[test]
+    fn what_writes_is_refused_in_a_snapshot_and_what_reads_is_not() {
+        let db = database();
+        db.kv("keys").unwrap().increment("n", 7).unwrap();
+        let mut tethered = Tethered::of(Default::default());
+        ask(&db, Some(&mut tethered), 1, Ask::Take(7)).unwrap();
+        let of = Of::Snapshot { id: 7, of: Kept::Keys("keys".into(), Kind::Plain) };
+        let key = || Bytes::from(&b"n"[..]);
+        let write = operation(of.clone(), &keys::Increment { key: key(), by: 1 });
+        assert_eq!(ask(&db, Some(&mut tethered), 2, write).unwrap_err().kind, ErrorKind::Invalid);
+        let read = operation(of, &keys::Contains(key()));
+        let answer = ask(&db, Some(&mut tethered), 3, read).unwrap();
+        assert!(frame::value::<<keys::Contains as Op>::Answer>(&answer.0).unwrap());
     }
 
     #[test]
     fn receipts_are_kept_until_their_lane_says_goodbye() {
-        let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
+        let db = database();
         let store = db.inner.shared.store().unwrap();
         let write = |lane: &str| {
             let mut batch = nuthatch_store::Batch::new();

@@ -88,15 +88,15 @@ impl Connection {
     ) -> std::result::Result<Result<Encoded>, NoAnswer> {
         let broken = |_| NoAnswer::Broken;
         self.reader.get_mut().write_all(sent).map_err(|_| NoAnswer::Broken)?;
-        let (limits, mut told) = (meanwhile.limits, false);
+        let (waits, mut told) = (meanwhile.waits, false);
         loop {
             while !self.has_input(meanwhile.is_watched()).map_err(|_| NoAnswer::Broken)? {
                 meanwhile.check_wanted().map_err(NoAnswer::Failed)?;
-                if !told && limits.is_cancelled() {
+                if !told && waits.is_cancelled() {
                     told = true;
                     cancel();
                 }
-                if limits.deadline.is_some_and(|deadline| Instant::now() > deadline + LATE) {
+                if waits.deadline.is_some_and(|deadline| Instant::now() > deadline + LATE) {
                     return Err(NoAnswer::Failed(Error::new(
                         ErrorKind::Unavailable,
                         "the time limit is over, and the process that holds the folder has not answered; give more time, or look what it does",

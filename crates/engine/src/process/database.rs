@@ -7,24 +7,23 @@ use std::time::Instant;
 use nuthatch_store::{Damage, Store};
 
 use crate::backup::{self, BackupOptions, BackupReport, check_place};
+use crate::call::Waits;
 use crate::collection::{CollectionInfo, CollectionOptions};
 use crate::database::{Database as LocalDatabase, Doctor, Erase, Migration, Receipt, RepairOutcome, Stats};
 use crate::durability::Durability;
-use crate::graph::Graph as LocalGraph;
 use crate::kv::Kind;
 use crate::lock::Holder;
+use crate::ops::{Op, View, collections, keyspaces, maintenance, on};
 use crate::options::Options;
 use crate::process::collection::Collection;
 use crate::process::graph::Graph;
 use crate::process::keyspace::Keyspace;
-use crate::process::limits::Limits;
 use crate::process::link::{Held, Link, Role, note_store};
 use crate::process::long::{Exported, Long, SeenFolder, Told};
 use crate::process::meanwhile::{Meanwhile, OnTold};
-use crate::process::request::{Opened, Request};
+use crate::process::request::{Ask, Of};
 use crate::process::route::Route;
 use crate::process::snapshot::Snapshot;
-use crate::process::wire::OptionsAsk;
 use crate::transaction::{Transaction, WriteBatch};
 use crate::transfer::{
     self, CollectionEntry, ExportFolder, ExportOptions, ExportReport, ImportOptions, ImportReport, Outlet,
@@ -142,9 +141,8 @@ impl Database {
                     EmbedderChoice::Auto => link.given_embedder(name),
                     chosen => chosen.clone(),
                 };
-                let request =
-                    Request::Open { name: name.into(), options: OptionsAsk::from(&options), must_exist: false };
-                let opened: Opened = link.ask(request, &embedder, &Limits::default())?;
+                let open = collections::Open { name: name.into(), options: (&options).into(), must_exist: false };
+                let opened = link.ask(Of::Everything, &embedder, &open)?;
                 link.note_embedder(name, &embedder);
                 Collection::served(link, name, opened, embedder)
             }
@@ -162,10 +160,10 @@ impl Database {
                 Ok(Collection::held(self.link.here()?, local, EmbedderChoice::Auto))
             }
             Side::There(link) => {
-                let options = OptionsAsk::from(&CollectionOptions::default());
-                let request = Request::Open { name: name.into(), options, must_exist: true };
+                let options = (&CollectionOptions::default()).into();
+                let open = collections::Open { name: name.into(), options, must_exist: true };
                 let embedder = link.given_embedder(name);
-                let opened: Opened = link.ask(request, &embedder, &Limits::default())?;
+                let opened = link.ask(Of::Everything, &embedder, &open)?;
                 Collection::served(link, name, opened, embedder)
             }
         }
@@ -173,17 +171,17 @@ impl Database {
 
     /// Names of all collections, sorted.
     pub fn collection_names(&self) -> Result<Vec<String>> {
-        self.either(LocalDatabase::collection_names, || Request::Names)
+        self.ask(collections::Names)
     }
 
     /// What every collection is and holds.
     pub fn collections(&self) -> Result<Vec<CollectionInfo>> {
-        self.either(LocalDatabase::collections, || Request::Infos)
+        self.ask(collections::Infos)
     }
 
     /// Deletes a collection with everything in it. False when there is none.
     pub fn drop_collection(&self, name: &str) -> Result<bool> {
-        let dropped = self.either(|db| db.drop_collection(name), || Request::Drop { name: name.into() })?;
+        let dropped = self.ask(collections::Drop(name.into()))?;
         self.link.forget_embedder(name);
         Ok(dropped)
     }
@@ -256,7 +254,7 @@ impl Database {
             Side::Here(held) => held.db().write(batch),
             Side::There(link) => {
                 link.embed(&mut batch)?;
-                link.ask(Request::Write(Box::new(batch)), &EmbedderChoice::Auto, &Limits::default())
+                link.ask(Of::Everything, &EmbedderChoice::Auto, &batch)
             }
         }
     }
@@ -307,17 +305,17 @@ impl Database {
 
     /// Rows, bytes on disk and bytes resident, by part: of the process that holds the folder.
     pub fn stats(&self) -> Result<Stats> {
-        self.either(LocalDatabase::stats, || Request::Stats)
+        self.ask(maintenance::Stats)
     }
 
     /// Reads every byte of the folder and checks it against its checksums. Searches and writes go on meanwhile.
     pub fn doctor(&self) -> Result<Doctor> {
-        self.either(LocalDatabase::doctor, || Request::Doctor)
+        self.ask(maintenance::Doctor)
     }
 
     /// Brings everything fresh into the indexes and merges what is worth merging, now, in this call.
     pub fn optimize(&self) -> Result<()> {
-        self.either(LocalDatabase::optimize, || Request::OptimizeAll)
+        self.ask(maintenance::Optimize)
     }
 
     /// Writes every file anew that may hold bytes of what was deleted or replaced before this call (in one collection, or in
@@ -329,20 +327,17 @@ impl Database {
     /// `NotFound` for a collection that there is not; `Conflict` while an export or a very long read from before goes on;
     /// `Exhausted` when the disk has no room for the new files beside the old. Calling again goes on where it ended.
     pub fn reclaim(&self, collection: Option<&str>) -> Result<Receipt> {
-        self.either(|db| db.reclaim(collection), || Request::Reclaim(collection.map(Into::into)))
+        self.ask(maintenance::Reclaim(collection.map(Into::into)))
     }
 
     /// Receipts of all reclaims of this folder, oldest first.
     pub fn receipts(&self) -> Result<Vec<Receipt>> {
-        self.either(LocalDatabase::receipts, || Request::Receipts)
+        self.ask(maintenance::Receipts)
     }
 
     /// Deletes and leaves nothing behind: one of the ways of deleting, and [`reclaim`](Self::reclaim) of the collection.
     pub fn erase(&self, collection: &str, what: &Erase) -> Result<Receipt> {
-        self.either(
-            |db| db.erase(collection, what),
-            || Request::Erase { collection: collection.into(), what: what.clone() },
-        )
+        self.ask(maintenance::EraseIn { collection: collection.into(), what: what.clone() })
     }
 
     /// Writes a backup of everything as of one moment. See [`BackupOptions`]. The process that holds the folder writes it; when that
@@ -415,23 +410,22 @@ impl Database {
 
     /// What [`migrate`](Self::migrate) would do.
     pub fn migration(&self) -> Result<Migration> {
-        self.either(LocalDatabase::migration, || Request::Long(Long::Migration))
+        self.ask(maintenance::Migration)
     }
 
     /// Brings the folder to this program's format, in the process that holds it. Reads and writes go on meanwhile.
     pub fn migrate(&self) -> Result<Migration> {
-        self.either(LocalDatabase::migrate, || Request::Long(Long::Migrate))
+        self.ask(maintenance::Migrate)
     }
 
     /// Stores a collection with exactly the options of an exported one, when there is none of that name.
     pub(crate) fn make_collection(&self, entry: &CollectionEntry) -> Result<()> {
-        let there = || Request::Long(Long::MakeCollection(Box::new(entry.clone())));
-        self.either(|db| db.make_collection(entry), there)
+        self.ask(collections::Make(entry.clone()))
     }
 
     /// Everything that was written before, with whatever durability, is on the disk when this returns.
     pub fn sync(&self) -> Result<()> {
-        self.either(|db| Ok(db.inner.shared.store()?.sync_all()?), || Request::Long(Long::Sync))
+        self.ask(maintenance::Sync)
     }
 
     pub(crate) fn now_ms(&self) -> Result<u64> {
@@ -476,10 +470,7 @@ impl Database {
 
     fn open_graph(&self, name: &str, must_exist: bool) -> Result<Graph> {
         match self.side()? {
-            Side::Here(held) => {
-                let keyspace = held.db().keyspace(name, Kind::Graph, must_exist)?;
-                Ok(Graph::held(self.link.here()?, LocalGraph { keyspace }))
-            }
+            Side::Here(held) => Ok(Graph::held(self.link.here()?, held.db().keyspace(name, Kind::Graph, must_exist)?)),
             Side::There(link) => {
                 let id = id_of(&link, name, Kind::Graph, must_exist)?;
                 Ok(Graph::served(link, name, id))
@@ -488,11 +479,11 @@ impl Database {
     }
 
     fn names_of(&self, kind: Kind) -> Result<Vec<String>> {
-        self.either(|db| db.names_of(kind), || Request::KeyspaceNames(kind))
+        self.ask(keyspaces::Names(kind))
     }
 
     fn drop_kind(&self, name: &str, kind: Kind) -> Result<bool> {
-        self.either(|db| db.drop_kind(name, kind), || Request::DropKeyspace { name: name.into(), kind })
+        self.ask(keyspaces::Drop { name: name.into(), kind })
     }
 
     fn side(&self) -> Result<Side> {
@@ -504,22 +495,17 @@ impl Database {
         }
     }
 
-    pub(crate) fn either<T: serde::de::DeserializeOwned>(
-        &self,
-        here: impl FnOnce(&LocalDatabase) -> Result<T>,
-        there: impl FnOnce() -> Request,
-    ) -> Result<T> {
+    pub(crate) fn ask<O: Op<On = on::Everything>>(&self, op: O) -> Result<O::Answer> {
         match self.side()? {
-            Side::Here(held) => here(held.db()),
-            Side::There(link) => link.ask(there(), &EmbedderChoice::Auto, &Limits::default()),
+            Side::Here(held) => op.run(&View::Everything(held.db())),
+            Side::There(link) => link.ask(Of::Everything, &EmbedderChoice::Auto, &op),
         }
     }
 }
 
 /// The number of a keyspace in the holder.
 fn id_of(link: &Route, name: &str, kind: Kind, must_exist: bool) -> Result<u32> {
-    let request = Request::OpenKeyspace { name: name.into(), kind, must_exist };
-    link.ask(request, &EmbedderChoice::None, &Limits::default())
+    link.ask(Of::Everything, &EmbedderChoice::None, &keyspaces::Open { name: name.into(), kind, must_exist })
 }
 
 fn ask_long<T: serde::de::DeserializeOwned>(
@@ -528,9 +514,9 @@ fn ask_long<T: serde::de::DeserializeOwned>(
     on_told: &mut OnTold<'_>,
     still_wanted: &dyn Fn() -> Result<()>,
 ) -> Result<T> {
-    let limits = Limits::default();
-    let mut meanwhile = Meanwhile::new(&EmbedderChoice::Auto, &limits);
+    let waits = Waits::default();
+    let mut meanwhile = Meanwhile::new(&EmbedderChoice::Auto, &waits);
     meanwhile.on_told = Some(on_told);
     meanwhile.still_wanted = Some(still_wanted);
-    link.ask_meanwhile(Request::Long(long), &mut meanwhile)
+    link.ask_meanwhile(Ask::Long(long), &mut meanwhile)
 }

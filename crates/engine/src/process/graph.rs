@@ -1,20 +1,25 @@
-//! The graph that callers see: the local one where this process holds the folder, requests where another does.
+//! Graphs as callers see them.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
-
-use crate::database::Database as LocalDatabase;
+use crate::Result;
 use crate::durability::Durability;
 use crate::graph::{
-    Edge, EdgeId, Graph as LocalGraph, GraphCounts, ListNodes, NeighborPage, Neighbors, Node, NodePage, NodesDeleted,
-    Traversal, Traverse,
+    Edge, EdgeId, GraphCounts, ListNodes, NeighborPage, Neighbors, Node, NodePage, NodesDeleted, Traversal, Traverse,
 };
-use crate::process::limits::Limits;
-use crate::process::request::{GraphCall, Place, Request};
+use crate::kv::{Keyspace as LocalKeyspace, Kind};
+use crate::ops::{Op, graph, on};
+use crate::process::records::strings;
 use crate::process::route::Route;
-use crate::process::side::{Anchor, Side, the_same};
-use crate::{EmbedderChoice, Result, What};
+use crate::process::rows::{From, Inner};
+
+/// The nodes and edges of a graph, to be read. A [`Graph`] is one, and so are a snapshot's and a transaction's: whatever can be
+/// asked of one can be asked of all.
+#[derive(Clone)]
+pub struct Nodes<'t> {
+    pub(crate) from: From<'t>,
+}
 
 /// A handle on a graph. Cheap to clone; safe to share between threads and with forks of the process.
 ///
@@ -22,67 +27,24 @@ use crate::{EmbedderChoice, Result, What};
 /// with anything else is `Invalid`, and changes nothing.
 #[derive(Clone)]
 pub struct Graph {
-    anchor: Arc<Anchor<LocalGraph>>,
+    nodes: Nodes<'static>,
+    inner: Arc<Inner>,
     durability: Durability,
 }
 
-impl Graph {
-    pub(crate) fn held(link: Route, local: LocalGraph) -> Self {
-        let place = Place { name: local.keyspace.name().to_string(), id: id_of(&local) };
-        Self { anchor: Arc::new(Anchor::held(link, place, local)), durability: Durability::default() }
-    }
-
-    pub(crate) fn served(link: Route, name: &str, id: u32) -> Self {
-        let place = Place { name: name.to_string(), id };
-        Self { anchor: Arc::new(Anchor::served(link, place)), durability: Durability::default() }
-    }
-
+impl Nodes<'_> {
     pub fn name(&self) -> &str {
-        &self.anchor.place.name
-    }
-
-    /// The same graph, written with another durability.
-    pub fn with_durability(&self, durability: Durability) -> Self {
-        Self { anchor: self.anchor.clone(), durability }
-    }
-
-    /// Puts nodes, all or nothing; one that is there is replaced, its edges stay.
-    pub fn put_nodes(&self, nodes: Vec<Node>) -> Result<()> {
-        match self.side()? {
-            Side::Here(local) => local.put_nodes(&nodes),
-            Side::There(link) => self.ask(&link, GraphCall::PutNodes(nodes)),
-        }
-    }
-
-    /// Puts edges, all or nothing; one of the same ends and type is replaced. Neither end need have been put.
-    pub fn put_edges(&self, edges: Vec<Edge>) -> Result<()> {
-        match self.side()? {
-            Side::Here(local) => local.put_edges(&edges),
-            Side::There(link) => self.ask(&link, GraphCall::PutEdges(edges)),
-        }
-    }
-
-    /// Deletes nodes with all their edges in both directions; says how many of both were there. Up to 100,000 edges are one
-    /// batch; what has more loses its edges in batches of so many, each edge whole, and goes with the last.
-    pub fn delete_nodes<I: AsRef<str>>(&self, ids: &[I]) -> Result<NodesDeleted> {
-        let ids = strings(ids);
-        self.either(|local| local.delete_nodes(&ids), || GraphCall::DeleteNodes(ids.clone()))
-    }
-
-    /// Deletes edges, all or nothing; says how many of them were there.
-    pub fn delete_edges(&self, edges: &[EdgeId]) -> Result<u64> {
-        self.either(|local| local.delete_edges(edges), || GraphCall::DeleteEdges(edges.to_vec()))
+        self.from.name()
     }
 
     /// Nodes by id, in the order of the ids; `None` for one that was never put, edges or not.
     pub fn nodes<I: AsRef<str>>(&self, ids: &[I]) -> Result<Vec<Option<Node>>> {
-        let ids = strings(ids);
-        self.either(|local| local.nodes(&ids), || GraphCall::Nodes(ids.clone()))
+        self.ask(graph::GetNodes(strings(ids)))
     }
 
     /// The edge; `None` when there is none.
     pub fn edge(&self, id: &EdgeId) -> Result<Option<Edge>> {
-        self.either(|local| local.edge(id), || GraphCall::Edge(id.clone()))
+        self.ask(graph::GetEdge(id.clone()))
     }
 
     /// One page of a node's edges, as of one moment: those that go out before those that come in, by type, then by the id at
@@ -91,7 +53,7 @@ impl Graph {
     /// # Errors
     /// `Invalid` for a limit of 0 or over 10,000, or a cursor that is none.
     pub fn neighbors(&self, id: &str, ask: &Neighbors) -> Result<NeighborPage> {
-        self.either(|local| local.neighbors(id, ask), || GraphCall::Neighbors(id.into(), ask.clone()))
+        self.ask(graph::NeighborsOf(id.into(), ask.clone()))
     }
 
     /// One page of nodes by id, as of one moment. Those of one type are found by going through all.
@@ -99,12 +61,12 @@ impl Graph {
     /// # Errors
     /// As [`neighbors`](Self::neighbors).
     pub fn list_nodes(&self, ask: &ListNodes) -> Result<NodePage> {
-        self.either(|local| local.nodes_listed(ask), || GraphCall::ListNodes(ask.clone()))
+        self.ask(ask.clone())
     }
 
     /// How many nodes and edges there are: exact up to 10,000, from the sizes of files beyond.
     pub fn counts(&self) -> Result<GraphCounts> {
-        self.either(LocalGraph::counts, || GraphCall::Counts)
+        self.ask(graph::Counts)
     }
 
     /// What is connected to some nodes, breadth first, each node once, as of one moment. It ends at its limit, after 16 MiB of
@@ -113,41 +75,64 @@ impl Graph {
     /// # Errors
     /// `Invalid` for a start, depth or limit out of its range.
     pub fn traverse(&self, ask: &Traverse) -> Result<Traversal> {
-        self.either(|local| local.traverse(ask), || GraphCall::Traverse(ask.clone()))
+        self.ask(ask.clone())
     }
 
-    fn ask<T: DeserializeOwned>(&self, link: &Route, call: GraphCall) -> Result<T> {
-        let graph = self.anchor.place.clone();
-        let request = Request::InGraph { graph, durability: self.durability, call };
-        link.ask(request, &EmbedderChoice::None, &Limits::default())
-    }
-
-    fn side(&self) -> Result<Side<LocalGraph>> {
-        let hand = |local: &LocalGraph| local.with_durability(self.durability);
-        self.anchor.side(hand, |db| find(db, &self.anchor.place))
-    }
-
-    fn either<T: DeserializeOwned>(
-        &self,
-        here: impl FnOnce(&LocalGraph) -> Result<T>,
-        there: impl FnOnce() -> GraphCall,
-    ) -> Result<T> {
-        match self.side()? {
-            Side::Here(local) => here(&local),
-            Side::There(link) => self.ask(&link, there()),
-        }
+    pub(crate) fn ask<O: Op<On = on::Nodes>>(&self, op: O) -> Result<O::Answer> {
+        self.from.ask(op)
     }
 }
 
-/// The graph that a handle means, unless it was dropped.
-pub(crate) fn find(db: &LocalDatabase, place: &Place) -> Result<LocalGraph> {
-    the_same(What::Graph, place, db.existing_graph(&place.name), id_of)
+/// Reads are those of [`Nodes`].
+impl Deref for Graph {
+    type Target = Nodes<'static>;
+
+    fn deref(&self) -> &Nodes<'static> {
+        &self.nodes
+    }
 }
 
-fn id_of(local: &LocalGraph) -> u32 {
-    local.keyspace.space.shard.collection
-}
+impl Graph {
+    pub(crate) fn held(link: Route, local: LocalKeyspace) -> Self {
+        Self::of(Inner::held(link, local))
+    }
 
-fn strings<I: AsRef<str>>(ids: &[I]) -> Vec<String> {
-    ids.iter().map(|id| id.as_ref().to_string()).collect()
+    pub(crate) fn served(link: Route, name: &str, id: u32) -> Self {
+        Self::of(Inner::served(link, name, Kind::Graph, id))
+    }
+
+    fn of(inner: Inner) -> Self {
+        let inner = Arc::new(inner);
+        Self { nodes: Nodes { from: From::Now(inner.clone()) }, inner, durability: Durability::default() }
+    }
+
+    /// The same graph, written with another durability.
+    pub fn with_durability(&self, durability: Durability) -> Self {
+        Self { durability, ..self.clone() }
+    }
+
+    /// Puts nodes, all or nothing; one that is there is replaced, its edges stay.
+    pub fn put_nodes(&self, nodes: Vec<Node>) -> Result<()> {
+        self.write(graph::PutNodes(nodes))
+    }
+
+    /// Puts edges, all or nothing; one of the same ends and type is replaced. Neither end need have been put.
+    pub fn put_edges(&self, edges: Vec<Edge>) -> Result<()> {
+        self.write(graph::PutEdges(edges))
+    }
+
+    /// Deletes nodes with all their edges in both directions; says how many of both were there. Up to 100,000 edges are one
+    /// batch; what has more loses its edges in batches of so many, each edge whole, and goes with the last.
+    pub fn delete_nodes<I: AsRef<str>>(&self, ids: &[I]) -> Result<NodesDeleted> {
+        self.write(graph::DeleteNodes(strings(ids)))
+    }
+
+    /// Deletes edges, all or nothing; says how many of them were there.
+    pub fn delete_edges(&self, edges: &[EdgeId]) -> Result<u64> {
+        self.write(graph::DeleteEdges(edges.to_vec()))
+    }
+
+    fn write<O: Op<On = on::Nodes>>(&self, op: O) -> Result<O::Answer> {
+        self.inner.ask(op, self.durability)
+    }
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::process::frame::{self, FrameError};
 
 /// Version of everything that goes over the socket after the first two frames. Raised with every change of a type in
-/// `request.rs`, or of one that is in them.
-pub(crate) const PROTOCOL: u32 = 6;
+/// `request.rs`, or of an operation.
+pub(crate) const PROTOCOL: u32 = 7;
 /// Longest first frame.
 const HELLO_BYTES_MAX: usize = 64 << 10;
 

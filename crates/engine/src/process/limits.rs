@@ -1,8 +1,4 @@
-//! What ends a wait for an answer, and why there may be none.
-
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+//! Why there may be no answer.
 
 use crate::Error;
 
@@ -12,17 +8,4 @@ pub(crate) enum NoAnswer {
     Broken,
     /// Asking again would not help.
     Failed(Error),
-}
-
-/// What ends a wait for an answer.
-#[derive(Clone, Default)]
-pub(crate) struct Limits {
-    pub deadline: Option<Instant>,
-    pub cancel: Option<Arc<AtomicBool>>,
-}
-
-impl Limits {
-    pub fn is_cancelled(&self) -> bool {
-        self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::SeqCst))
-    }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
 
-use crate::call::Receipt;
+use crate::call::{Receipt, Waits};
 use crate::database::Database as LocalDatabase;
 use crate::folder::Folder;
 use crate::lock::{FolderLock, Guard, Holder, Taken, named, refusal};
@@ -20,13 +20,13 @@ use crate::process::answer::{Answering, Brought};
 use crate::process::client::Client;
 use crate::process::frame::{self, FrameError};
 use crate::process::given::Given;
-use crate::process::limits::{Limits, NoAnswer};
+use crate::process::limits::NoAnswer;
 use crate::process::meanwhile::Meanwhile;
 use crate::process::owned::Owned;
 use crate::process::request::{Encoded, Request, ToHolder};
 use crate::process::server::Server;
 use crate::process::socket::SOCKET;
-use crate::{EmbedderChoice, Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// How long a call waits for somebody to hold and serve the folder: opening after a crash reads the log again, closing seals.
 const HOLDER_WAIT_MAX: Duration = Duration::from_secs(120);
@@ -170,12 +170,7 @@ impl Link {
     }
 
     /// Asks whoever holds the folder, as often as the holder changes meanwhile; a write is done once.
-    pub fn ask<T: DeserializeOwned>(&self, request: Request, embedder: &EmbedderChoice, limits: &Limits) -> Result<T> {
-        self.ask_meanwhile(request, &mut Meanwhile::new(embedder, limits))
-    }
-
-    /// The same, for calls that do more than wait for the answer.
-    pub fn ask_meanwhile<T: DeserializeOwned>(&self, request: Request, meanwhile: &mut Meanwhile<'_>) -> Result<T> {
+    pub fn ask<T: DeserializeOwned>(&self, request: Request, meanwhile: &mut Meanwhile<'_>) -> Result<T> {
         let answer = self.ask_encoded(request, meanwhile)?;
         frame::value(&answer.0).map_err(|error| Error::internal(format!("an answer of the holder: {error}")))
     }
@@ -229,18 +224,18 @@ impl Link {
                 ));
             }
             meanwhile.check_wanted()?;
-            self.recover(&client, meanwhile.limits)?;
+            self.recover(&client, meanwhile.waits)?;
         }
     }
 
     /// Finds the next holder, or becomes it.
-    fn recover(&self, gone: &Arc<Client>, limits: &Limits) -> Result<()> {
+    fn recover(&self, gone: &Arc<Client>, waits: &Waits) -> Result<()> {
         let _changing = self.changing.lock();
         if !matches!(&*self.role.read(), Role::IsServed(client) if Arc::ptr_eq(client, gone)) {
             return Ok(());
         }
         let until = Instant::now() + HOLDER_WAIT_MAX;
-        let role = self.establish(limits.deadline.map_or(until, |deadline| until.min(deadline)))?;
+        let role = self.establish(waits.deadline.map_or(until, |deadline| until.min(deadline)))?;
         if let Role::Holds(held) = &role {
             self.given.pass_on(held.db());
         }
@@ -435,7 +430,7 @@ fn answer_here(
         turn: turn.as_ref().map(|(lane, number, _)| (lane.as_str(), *number)),
         receipt,
         brought: Brought::Here(meanwhile.embedder),
-        cancel: meanwhile.limits.cancel.clone(),
+        cancel: meanwhile.waits.cancel.clone(),
         known: &mut Default::default(),
         tethered: None,
         listener: meanwhile,

@@ -1,5 +1,5 @@
-//! Requests that take long and concern everything: backups and exports, which tell how far they are before their answer, and
-//! migrations. A caller that hangs up ends a backup or an export.
+//! Requests that take long and concern everything: backups and exports, which tell how far they are before their answer.
+//! A caller that hangs up ends a backup or an export.
 //!
 //! A backup is written by the holder, because it is made of links in the data folder. What an export writes goes over the
 //! connection, and the process that asked writes the files: paths, permissions and file systems are its own.
@@ -16,7 +16,7 @@ use crate::codec::{Bytes, json};
 use crate::database::Database;
 use crate::process::answer::Answering;
 use crate::process::request::Encoded;
-use crate::transfer::{CollectionEntry, ExportReport, Manifest, Outlet, TransferProgress};
+use crate::transfer::{ExportReport, Manifest, Outlet, TransferProgress};
 use crate::{Error, ErrorKind, Result};
 
 /// How often a caller is told how far it is, and looked for.
@@ -27,21 +27,9 @@ const PIECE_BYTES: usize = 256 << 10;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Long {
     /// Answered with [`BackupReport`].
-    Backup {
-        place: SeenFolder,
-        indexes: bool,
-        rate_bytes_per_second: Option<u64>,
-    },
+    Backup { place: SeenFolder, indexes: bool, rate_bytes_per_second: Option<u64> },
     /// Answered with [`Exported`].
-    Export {
-        collection: Option<String>,
-    },
-    Migration,
-    Migrate,
-    /// A collection of an import, with exactly these options, unless there is one of that name.
-    MakeCollection(#[serde(with = "json")] Box<CollectionEntry>),
-    /// Everything that has been written becomes durable.
-    Sync,
+    Export { collection: Option<String> },
 }
 
 /// What was exported, and what makes an export of it.
@@ -133,10 +121,6 @@ pub(crate) fn answer(answering: &mut Answering<'_>, long: Long) -> Result<Encode
             let (report, manifest) = db.export_to(collection.as_deref(), &mut sending)?;
             Encoded::of(&Exported { report, manifest })
         }
-        Long::Migration => Encoded::of(&db.migration()?),
-        Long::Migrate => Encoded::of(&db.migrate()?),
-        Long::MakeCollection(entry) => Encoded::of(&db.make_collection(&entry)?),
-        Long::Sync => Encoded::of(&db.inner.shared.store()?.sync_all()?),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the thread that asked does while it waits for an answer.
 
-use crate::process::limits::Limits;
+use crate::call::Waits;
 use crate::process::long::{Listener, Told};
 use crate::process::snapshot::Tether;
 use crate::{EmbedderChoice, Result};
@@ -11,7 +11,7 @@ pub(crate) type OnTold<'a> = dyn FnMut(Told) -> Result<()> + 'a;
 pub(crate) struct Meanwhile<'a> {
     /// Embeds when the holder asks for it.
     pub embedder: &'a EmbedderChoice,
-    pub limits: &'a Limits,
+    pub waits: &'a Waits,
     pub on_told: Option<&'a mut OnTold<'a>>,
     /// Looked at from time to time. An error hangs up, as above.
     pub still_wanted: Option<&'a (dyn Fn() -> Result<()> + 'a)>,
@@ -20,13 +20,13 @@ pub(crate) struct Meanwhile<'a> {
 }
 
 impl<'a> Meanwhile<'a> {
-    pub fn new(embedder: &'a EmbedderChoice, limits: &'a Limits) -> Self {
-        Self { embedder, limits, on_told: None, still_wanted: None, tether: None }
+    pub fn new(embedder: &'a EmbedderChoice, waits: &'a Waits) -> Self {
+        Self { embedder, waits, on_told: None, still_wanted: None, tether: None }
     }
 
     /// True when there is something to look at while waiting.
     pub fn is_watched(&self) -> bool {
-        self.limits.cancel.is_some() || self.limits.deadline.is_some() || self.still_wanted.is_some()
+        self.waits.cancel.is_some() || self.waits.deadline.is_some() || self.still_wanted.is_some()
     }
 
     pub fn check_wanted(&self) -> Result<()> {

@@ -25,18 +25,18 @@ mod database;
 mod frame;
 mod given;
 mod graph;
-mod graph_answer;
 #[cfg(unix)]
 mod hello;
 mod keyspace;
-mod keyspace_answer;
 mod limits;
 mod link;
 mod long;
 mod meanwhile;
 mod owned;
+pub(crate) mod records;
 mod request;
 mod route;
+pub(crate) mod rows;
 #[cfg(unix)]
 mod server;
 mod side;
@@ -45,12 +45,19 @@ mod snapshot;
 mod socket;
 mod tenants;
 mod whole_files;
-mod wire;
 
 #[cfg(not(unix))]
 use alone::{self as client, self as server, self as socket};
 pub use collection::Collection;
 pub use database::{Database, FolderHolder};
-pub use graph::Graph;
-pub use keyspace::Keyspace;
-pub use snapshot::{Snapshot, SnapshotCollection, SnapshotGraph, SnapshotKeyspace};
+pub use graph::{Graph, Nodes};
+pub use keyspace::{Keys, Keyspace};
+pub use records::Records;
+pub use snapshot::Snapshot;
+
+/// A collection of a [`Snapshot`].
+pub type SnapshotCollection = Records<'static>;
+/// A keyspace of a [`Snapshot`].
+pub type SnapshotKeyspace = Keys<'static>;
+/// A graph of a [`Snapshot`].
+pub type SnapshotGraph = Nodes<'static>;

@@ -1,22 +1,13 @@
-//! What goes over the socket after the greeting, encoded with postcard. Any change here raises `hello::PROTOCOL`.
-
-use std::time::Duration;
+//! What goes over the socket after the greeting, encoded with postcard. Any change here, or of an operation, raises `hello::PROTOCOL`.
 
 use serde::{Deserialize, Serialize};
 
+use crate::call::Choice;
 use crate::codec::{Bytes, bytes};
-use crate::collection::meta::EmbedderMeta;
-use crate::collection::{EmbedderChoice, WriteSet};
-use crate::database::Erase;
 use crate::durability::Durability;
-use crate::graph::{Edge, EdgeId, ListNodes, Neighbors, Node, Traverse};
-use crate::kv::{Entry, KeyScan, Kind, KvOp};
+use crate::kv::Kind;
 use crate::process::long::{Long, Told};
-use crate::process::snapshot::SnapshotCall;
-use crate::process::wire::{OptionsAsk, ScanAsk, SearchAsk};
-use crate::record::Record;
-use crate::tenant::{TenantLimits, TenantPlace};
-use crate::transaction::WriteBatch;
+use crate::tenant::TenantPlace;
 use crate::{Error, Result};
 
 /// From the process that is served.
@@ -47,7 +38,7 @@ pub(crate) enum FromHolder {
     Told(Told),
 }
 
-/// An answer, encoded: its type follows from the request.
+/// An answer, encoded: its type is that of the operation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Encoded(#[serde(with = "bytes")] pub Vec<u8>);
 
@@ -60,78 +51,53 @@ impl Encoded {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Request {
-    /// `collection` and `existing_collection`. Answered with [`Opened`].
-    Open {
-        name: String,
-        options: OptionsAsk,
-        must_exist: bool,
-    },
-    Names,
-    Infos,
-    Drop {
-        name: String,
-    },
-    Stats,
-    Doctor,
-    OptimizeAll,
-    Reclaim(Option<String>),
-    Erase {
-        collection: String,
-        what: Erase,
-    },
-    Receipts,
-    Limits,
-    Usage,
-    /// `kv`, `graph`, and those of what exists. Answered with its id.
-    OpenKeyspace {
-        name: String,
-        kind: Kind,
-        must_exist: bool,
-    },
-    KeyspaceNames(Kind),
-    Write(Box<WriteBatch>),
-    DropKeyspace {
-        name: String,
-        kind: Kind,
-    },
-    InKeyspace {
-        keyspace: Place,
-        durability: Durability,
-        call: KvCall,
-    },
-    /// A request of a tenant's handle.
-    Of {
-        tenant: TenantPlace,
-        request: Box<Request>,
-    },
-    // What follows is for the default tenant's handle.
-    /// Answered with its [`TenantPlace`].
-    CreateTenant(String),
-    /// Answered with its [`TenantPlace`].
-    Tenant(String),
-    TenantNames,
-    Tenants,
-    TenantInfo(String),
-    SetTenantLimits(String, TenantLimits),
-    DropTenant(String),
-    In {
-        collection: Place,
+pub(crate) struct Request {
+    /// `None`: the default tenant's handle asks.
+    pub tenant: Option<TenantPlace>,
+    pub ask: Ask,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Ask {
+    /// An [`Op`](crate::ops::Op).
+    Operation {
+        of: Of,
         embedder: Choice,
-        durability: Durability,
-        call: Call,
+        name: String,
+        operation: Bytes,
     },
-    /// About a snapshot that this process takes or has taken, by its number.
+    /// Takes a snapshot of this number. Answered with true, or false when this process holds the folder by now: then it takes one of
+    /// its own.
+    Take(u128),
+    Long(Long),
+}
+
+/// What an operation is asked of.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Of {
+    Everything,
+    Records {
+        place: Place,
+        durability: Durability,
+    },
+    Keys {
+        place: Place,
+        kind: Kind,
+        durability: Durability,
+    },
+    /// A snapshot that this process has taken, by its number.
     Snapshot {
         id: u128,
-        call: SnapshotCall,
+        of: Kept,
     },
-    Long(Long),
-    InGraph {
-        graph: Place,
-        durability: Durability,
-        call: GraphCall,
-    },
+}
+
+/// What of a snapshot.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Kept {
+    Everything,
+    Records(String),
+    Keys(String, Kind),
 }
 
 /// Which collection, keyspace or graph: the id tells it from one of the same name that was made after it was dropped.
@@ -139,97 +105,4 @@ pub(crate) enum Request {
 pub(crate) struct Place {
     pub name: String,
     pub id: u32,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Opened {
-    pub id: u32,
-    pub metric: String,
-    pub element: String,
-}
-
-/// A call on a collection.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Call {
-    Upsert(Vec<Record>),
-    Delete(Vec<String>),
-    DeleteWhere(String),
-    DeletePrefix(String),
-    Get { ids: Vec<String>, vectors: bool },
-    Count(Option<String>),
-    Scan(ScanAsk),
-    Search(Box<SearchAsk>),
-    SearchMany(Vec<SearchAsk>),
-    Info,
-    Len,
-    Optimize(Duration),
-    WaitUntilIndexed(Duration),
-    Files(String),
-    RemoveFiles(String),
-    // What adding files is made of: see `adding.rs`.
-    Apply(Box<WriteSet>),
-    PassageEmbedder,
-    Embed(Vec<String>),
-    VectorsOf(Vec<String>),
-    FileEntry(String),
-    FileEntries(String),
-}
-
-/// A call on a keyspace.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum KvCall {
-    Get(Bytes),
-    MultiGet(Vec<Bytes>),
-    Contains(Bytes),
-    ExpiresIn(Bytes),
-    Scan(KeyScan),
-    CountEstimate(Bytes),
-    MultiPut(Vec<KvOp>),
-    Delete(Vec<Bytes>),
-    DeletePrefix(Bytes),
-    CompareAndSet { key: Bytes, expected: Option<Bytes>, new: Option<Bytes>, expires_in: Option<Duration> },
-    Increment { key: Bytes, by: i64 },
-    Append { key: Bytes, more: Bytes },
-    Expire { key: Bytes, expires_in: Option<Duration> },
-    Entries(Vec<Bytes>),
-    WriteIf { expected: Option<Entry>, op: KvOp },
-}
-
-/// A call on a graph.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum GraphCall {
-    PutNodes(Vec<Node>),
-    PutEdges(Vec<Edge>),
-    DeleteNodes(Vec<String>),
-    DeleteEdges(Vec<EdgeId>),
-    Nodes(Vec<String>),
-    Edge(EdgeId),
-    Neighbors(String, Neighbors),
-    ListNodes(ListNodes),
-    Counts,
-    Traverse(Traverse),
-}
-
-/// [`EmbedderChoice`] without the embedder itself, which stays with the caller.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Choice {
-    Auto,
-    None,
-    BuiltIn,
-    Given(EmbedderMeta),
-}
-
-impl From<&EmbedderChoice> for Choice {
-    fn from(choice: &EmbedderChoice) -> Self {
-        match choice {
-            EmbedderChoice::Auto => Self::Auto,
-            EmbedderChoice::None => Self::None,
-            EmbedderChoice::BuiltIn => Self::BuiltIn,
-            EmbedderChoice::Given(embedder) => Self::Given(EmbedderMeta {
-                name: embedder.name().to_string(),
-                dim: embedder.dim(),
-                fingerprint: embedder.fingerprint().to_string(),
-            }),
-        }
-    }
 }

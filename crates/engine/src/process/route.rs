@@ -5,17 +5,20 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 
+use nuthatch_vector::VectorError;
 use serde::de::DeserializeOwned;
 
+use crate::call::Choice;
+use crate::codec::Bytes;
 use crate::lock::Holder;
+use crate::ops::Op;
 use crate::process::client::Client;
-use crate::process::limits::Limits;
 use crate::process::link::{Held, Link, Role};
 use crate::process::meanwhile::Meanwhile;
-use crate::process::request::Request;
+use crate::process::request::{Ask, Of, Request};
 use crate::tenant::{DEFAULT, TenantPlace};
 use crate::transaction::WriteBatch;
-use crate::{EmbedderChoice, Result};
+use crate::{EmbedderChoice, Error, Result};
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -79,13 +82,21 @@ impl Route {
     }
 
     /// Asks whoever holds the folder, as often as the holder changes meanwhile; a write is done once.
-    pub fn ask<T: DeserializeOwned>(&self, request: Request, embedder: &EmbedderChoice, limits: &Limits) -> Result<T> {
-        self.link.ask(self.of_tenant(request), embedder, limits)
+    pub fn ask<O: Op>(&self, of: Of, embedder: &EmbedderChoice, op: &O) -> Result<O::Answer> {
+        let waits = op.waits();
+        if waits.is_cancelled() {
+            return Err(VectorError::Stopped.into()); // its answer might come before anybody looks at the flag
+        }
+        let operation = postcard::to_stdvec(op)
+            .map_err(|error| Error::internal(format!("operation {} does not encode: {error}", O::NAME)))?;
+        let (embedder_there, operation) = (Choice::from(embedder), Bytes(operation));
+        let ask = Ask::Operation { of, embedder: embedder_there, name: O::NAME.into(), operation };
+        self.ask_meanwhile(ask, &mut Meanwhile::new(embedder, &waits))
     }
 
-    /// The same, for calls that do more than wait for the answer.
-    pub fn ask_meanwhile<T: DeserializeOwned>(&self, request: Request, meanwhile: &mut Meanwhile<'_>) -> Result<T> {
-        self.link.ask_meanwhile(self.of_tenant(request), meanwhile)
+    /// Asks what is no operation, or does more than wait for the answer.
+    pub fn ask_meanwhile<T: DeserializeOwned>(&self, ask: Ask, meanwhile: &mut Meanwhile<'_>) -> Result<T> {
+        self.link.ask(Request { tenant: self.tenant().cloned(), ask }, meanwhile)
     }
 
     /// Remembers an embedder that this process has given to a collection.
@@ -118,13 +129,6 @@ impl Route {
 
     fn number(&self) -> u32 {
         self.tenant().map_or(DEFAULT, |tenant| tenant.number)
-    }
-
-    fn of_tenant(&self, request: Request) -> Request {
-        match self.tenant() {
-            Some(tenant) => Request::Of { tenant: tenant.clone(), request: Box::new(request) },
-            None => request,
-        }
     }
 
     /// The folder as the caller named it.

@@ -1,10 +1,10 @@
 //! Tenants as callers see them: making, listing and dropping them, what they may have, and the handles of their data.
 
 use crate::Result;
-use crate::database::{Database as LocalDatabase, Receipt};
+use crate::database::Receipt;
+use crate::ops::tenants;
 use crate::process::database::Database;
-use crate::process::request::Request;
-use crate::tenant::{DEFAULT, TenantInfo, TenantLimits, TenantPlace, TenantUsage};
+use crate::tenant::{DEFAULT, TenantInfo, TenantLimits, TenantUsage};
 
 impl Database {
     /// Makes a tenant without limits, and gives the handle of its data.
@@ -12,8 +12,7 @@ impl Database {
     /// # Errors
     /// `Invalid` for a name that no tenant can have, or that one has already; and for a tenant's handle.
     pub fn create_tenant(&self, name: &str) -> Result<Self> {
-        let place: TenantPlace =
-            self.either(|db| Ok(db.create_tenant(name)?.tenant.place()), || Request::CreateTenant(name.into()))?;
+        let place = self.ask(tenants::Create(name.into()))?;
         Ok(self.along(self.route().to(place)))
     }
 
@@ -23,8 +22,7 @@ impl Database {
     /// # Errors
     /// `NotFound` when there is no such tenant, with the names that there are; `Invalid` for a tenant's handle.
     pub fn tenant(&self, name: &str) -> Result<Self> {
-        let place: TenantPlace =
-            self.either(|db| Ok(db.tenant(name)?.tenant.place()), || Request::Tenant(name.into()))?;
+        let place = self.ask(tenants::Find(name.into()))?;
         Ok(self.along(self.route().to(place)))
     }
 
@@ -43,7 +41,7 @@ impl Database {
     /// # Errors
     /// `Invalid` for a tenant's handle.
     pub fn tenant_names(&self) -> Result<Vec<String>> {
-        self.either(LocalDatabase::tenant_names, || Request::TenantNames)
+        self.ask(tenants::Names)
     }
 
     /// What every tenant may have and has.
@@ -51,7 +49,7 @@ impl Database {
     /// # Errors
     /// As [`tenant_names`](Self::tenant_names).
     pub fn tenants(&self) -> Result<Vec<TenantInfo>> {
-        self.either(LocalDatabase::tenants, || Request::Tenants)
+        self.ask(tenants::Infos)
     }
 
     /// What a tenant may have, and what it has.
@@ -59,7 +57,7 @@ impl Database {
     /// # Errors
     /// As [`tenant`](Self::tenant).
     pub fn tenant_info(&self, name: &str) -> Result<TenantInfo> {
-        self.either(|db| db.tenant_info(name), || Request::TenantInfo(name.into()))
+        self.ask(tenants::Info(name.into()))
     }
 
     /// Sets what a tenant may have, for every write that begins afterwards. What it has already stays, even above the limit.
@@ -67,12 +65,12 @@ impl Database {
     /// # Errors
     /// As [`tenant`](Self::tenant).
     pub fn set_tenant_limits(&self, name: &str, limits: TenantLimits) -> Result<()> {
-        self.either(|db| db.set_tenant_limits(name, limits), || Request::SetTenantLimits(name.into(), limits))
+        self.ask(tenants::SetLimits(name.into(), limits))
     }
 
     /// What the tenant of this handle may have. The default tenant has no limits.
     pub fn limits(&self) -> Result<TenantLimits> {
-        self.either(LocalDatabase::limits, || Request::Limits)
+        self.ask(tenants::Limits)
     }
 
     /// What the tenant of this handle has stored, counted as its limits count.
@@ -80,7 +78,7 @@ impl Database {
     /// # Errors
     /// `Invalid` for the default tenant, which is not counted.
     pub fn usage(&self) -> Result<TenantUsage> {
-        self.either(LocalDatabase::usage, || Request::Usage)
+        self.ask(tenants::Usage)
     }
 
     /// Deletes a tenant with everything that it has, and leaves none of its bytes behind: every file that may hold some is written
@@ -91,6 +89,6 @@ impl Database {
     /// `NotFound` when there is no such tenant; `Invalid` for a tenant's handle; `Conflict` when an export or a very long read
     /// from before is in the way: the data is gone then, its bytes may not be. Calling again goes on where it ended.
     pub fn drop_tenant(&self, name: &str) -> Result<Receipt> {
-        self.either(|db| db.drop_tenant(name), || Request::DropTenant(name.into()))
+        self.ask(tenants::Drop(name.into()))
     }
 }

@@ -3,39 +3,39 @@
 use std::sync::Arc;
 
 use crate::Result;
-use crate::kv::{Entry, KeyPage, KeyScan, Space};
+use crate::kv::{Entry, KeyPage, KeyScan, Rows, Space};
 use crate::snapshot::View;
 
 /// A keyspace of a [`crate::Snapshot`]. What had not expired then is there for as long as the snapshot.
 #[derive(Clone)]
 pub struct SnapshotKeyspace {
     pub(crate) view: Arc<View>,
+    pub(crate) name: String,
     /// `None`: there is none, so there is nothing in it.
     pub(crate) space: Option<Arc<Space>>,
 }
 
-impl SnapshotKeyspace {
-    /// The values of several keys, in their order.
-    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.view.with(|held| match &self.space {
-            Some(space) => space.multi_get(&held.store, keys, self.view.taken_at_ms, &mut space.shared.room()),
-            None => Ok(vec![None; keys.len()]),
-        })
-    }
-
-    /// The values of several keys with when they expire, in their order.
-    pub fn entries<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Entry>>> {
+impl Rows for SnapshotKeyspace {
+    fn entries(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Entry>>> {
         self.view.with(|held| match &self.space {
             Some(space) => space.entries(&held.store, keys, self.view.taken_at_ms, &mut space.shared.room()),
             None => Ok(vec![None; keys.len()]),
         })
     }
 
-    /// One page of keys.
-    pub fn scan(&self, scan: &KeyScan) -> Result<KeyPage> {
+    fn page(&self, scan: &KeyScan) -> Result<KeyPage> {
         self.view.with(|held| match &self.space {
             Some(space) => space.page(&held.store, scan, self.view.taken_at_ms, &mut space.shared.room()),
             None => Ok(KeyPage::default()),
         })
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.view.taken_at_ms
+    }
+
+    /// From the sizes that the files have now.
+    fn estimate(&self, prefix: &[u8]) -> Result<u64> {
+        self.space.as_ref().map_or(Ok(0), |space| space.estimate(prefix))
     }
 }

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use nuthatch_store::OwnedSnapshot;
+use nuthatch_store::{OwnedSnapshot, Shard};
 use parking_lot::{Mutex, RwLock};
 
 pub use collection::SnapshotCollection;
@@ -100,7 +100,15 @@ impl Snapshot {
     /// The keyspace of that name and kind; an empty one when there was none.
     pub fn keyspace(&self, name: &str, kind: Kind) -> Result<SnapshotKeyspace> {
         let space = self.view.with(|held| self.view.space(held, name, kind))?;
-        Ok(SnapshotKeyspace { view: self.view.clone(), space })
+        Ok(SnapshotKeyspace { view: self.view.clone(), name: name.to_string(), space })
+    }
+
+    /// The same, made for later when there was none, and where its keys are.
+    pub(crate) fn made_keyspace(&self, name: &str, kind: Kind) -> Result<(SnapshotKeyspace, Shard)> {
+        let made = self.view.shared.space(&self.view.tenant, name, kind, true)?;
+        let kept = self.keyspace(name, kind)?;
+        let shard = kept.space.as_ref().map_or(made.shard, |space| space.shard);
+        Ok((kept, shard))
     }
 }
 

@@ -1,46 +1,32 @@
 //! A collection inside a transaction.
 
+use std::ops::Deref;
+
 use nuthatch_store::Table;
 
 use crate::Result;
-use crate::collection::meta::COUNTERS;
-use crate::collection::{Answer, Page, Scan, Search};
-use crate::process::SnapshotCollection;
-use crate::record::{Record, StoredRecord};
+use crate::process::{Records, records};
+use crate::record::Record;
 use crate::transaction::Transaction;
 
-/// A collection as the transaction sees it. What it has written itself is seen by [`get`](Self::get); searches, counts and
-/// listings are of the moment when the transaction began, and conflict with any change of the collection since.
+/// A collection as the transaction sees it. Reads are those of [`Records`].
 pub struct TransactionCollection<'t> {
-    pub(crate) transaction: &'t Transaction,
-    pub(crate) kept: SnapshotCollection,
+    records: Records<'t>,
+    transaction: &'t Transaction,
+    kept: records::Kept,
 }
 
-impl TransactionCollection<'_> {
-    /// Records by id, in the order of the ids; `None` for those that are not there.
-    pub fn get<I: AsRef<str>>(&self, ids: &[I], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
-        let shard = self.kept.shard()?;
-        let written = self.transaction.with(|work| {
-            let changes = work.batch.records.get(self.kept.name());
-            let written: Vec<_> = ids.iter().map(|id| changes.and_then(|all| all.get(id.as_ref()).cloned())).collect();
-            for id in ids {
-                work.reads.key(Table::Ids, shard.key(id.as_ref().as_bytes()));
-            }
-            Ok(written)
-        })?;
-        let kept = self.kept.get(ids, vectors)?;
-        let now = written.into_iter().zip(kept).map(|(written, kept)| match written {
-            None => kept,
-            Some(written) => written.map(|record| StoredRecord {
-                vector: record.vector.filter(|_| vectors),
-                vectors: if vectors { record.vectors } else { Default::default() },
-                id: record.id,
-                text: record.text,
-                context: record.context,
-                payload: record.payload,
-            }),
-        });
-        Ok(now.collect())
+impl<'t> Deref for TransactionCollection<'t> {
+    type Target = Records<'t>;
+
+    fn deref(&self) -> &Records<'t> {
+        &self.records
+    }
+}
+
+impl<'t> TransactionCollection<'t> {
+    pub(crate) fn of(transaction: &'t Transaction, kept: records::Kept) -> Self {
+        Self { records: Records { from: records::From::Within(transaction, kept.clone()) }, transaction, kept }
     }
 
     /// Inserts records, replacing those with the same id.
@@ -65,21 +51,6 @@ impl TransactionCollection<'_> {
         })
     }
 
-    pub fn count(&self, filter: Option<&str>) -> Result<u64> {
-        self.depend_on_everything()?;
-        self.kept.count(filter)
-    }
-
-    pub fn scan(&self, scan: &Scan) -> Result<Page> {
-        self.depend_on_everything()?;
-        self.kept.scan(scan)
-    }
-
-    pub fn search(&self, search: &Search) -> Result<Answer> {
-        self.depend_on_everything()?;
-        self.kept.search(search)
-    }
-
     /// As if these records had been read: the commit conflicts when one of them has changed.
     pub fn depend_on_records<I: AsRef<str>>(&self, ids: &[I]) -> Result<()> {
         let shard = self.kept.shard()?;
@@ -90,12 +61,7 @@ impl TransactionCollection<'_> {
     }
 
     /// As if the collection had been searched, counted or listed: the commit conflicts when anything in it has changed.
-    // Every write to it moves its counters.
     pub fn depend_on_everything(&self) -> Result<()> {
-        let key = self.kept.shard()?.key(COUNTERS);
-        self.transaction.with(|work| {
-            work.reads.key(Table::Catalog, key);
-            Ok(())
-        })
+        self.transaction.depend_on_collection(&self.kept)
     }
 }

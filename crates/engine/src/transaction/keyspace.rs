@@ -1,74 +1,49 @@
 //! A keyspace inside a transaction.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nuthatch_store::{Shard, Table};
 
 use crate::Result;
-use crate::kv::{Entry, KeyPage, KeyScan, Kind, KvOp};
-use crate::process::SnapshotKeyspace;
+use crate::kv::{Entry, KeyPage, KeyScan, Kind, KvOp, Rows};
+use crate::process::{Keys, rows};
 use crate::transaction::{Transaction, Work};
 
-/// A keyspace as the transaction sees it: as it was when that began, and what it has written itself.
+/// A keyspace as the transaction sees it: as it was when that began, and what it has written itself. Reads are those of [`Keys`].
 pub struct TransactionKeyspace<'t> {
-    pub(crate) transaction: &'t Transaction,
-    pub(crate) kept: SnapshotKeyspace,
-    pub(crate) name: String,
-    pub(crate) kind: Kind,
-    pub(crate) shard: Shard,
+    keys: Keys<'t>,
+    rows: Arc<TransactionRows<'t>>,
 }
 
-impl TransactionKeyspace<'_> {
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        Ok(self.entry(key)?.map(|entry| entry.value))
-    }
+/// The rows of a keyspace or a graph, with a transaction's own writes. What is read is noted, and what is not there, too.
+pub(crate) struct TransactionRows<'t> {
+    pub transaction: &'t Transaction,
+    pub kept: rows::Kept,
+    pub name: String,
+    pub kind: Kind,
+    pub shard: Shard,
+}
 
-    /// The value of a key with when it expires.
-    pub fn entry(&self, key: impl AsRef<[u8]>) -> Result<Option<Entry>> {
-        let key = key.as_ref();
-        let written = self.transaction.with(|work| {
-            let written = self.written(work, key);
-            if written.is_none() {
-                work.reads.key(Table::Kv, self.shard.key(key));
-            }
-            Ok(written)
-        })?;
-        match written {
-            Some(entry) => Ok(entry),
-            None => Ok(self.kept.entries(&[key])?.pop().flatten()),
-        }
-    }
+impl<'t> Deref for TransactionKeyspace<'t> {
+    type Target = Keys<'t>;
 
-    /// The values of several keys, in their order.
-    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
-        let mut unwritten = Vec::new();
-        let written = self.transaction.with(|work| {
-            let own = keys.iter().map(|key| {
-                let key = key.as_ref();
-                let written = self.written(work, key);
-                if written.is_none() {
-                    work.reads.key(Table::Kv, self.shard.key(key));
-                    unwritten.push(key);
-                }
-                written
-            });
-            Ok(own.collect::<Vec<_>>())
-        })?;
-        let mut kept = if unwritten.is_empty() { Vec::new() } else { self.kept.multi_get(&unwritten)? }.into_iter();
-        let value = |written: Option<Option<Entry>>| match written {
-            Some(entry) => entry.map(|entry| entry.value),
-            None => kept.next().flatten(),
-        };
-        Ok(written.into_iter().map(value).collect())
+    fn deref(&self) -> &Keys<'t> {
+        &self.keys
+    }
+}
+
+impl<'t> TransactionKeyspace<'t> {
+    pub(crate) fn of(rows: TransactionRows<'t>) -> Self {
+        let rows = Arc::new(rows);
+        Self { keys: Keys { from: rows::From::Within(rows.clone()) }, rows }
     }
 
     /// As if these keys had been read: the commit conflicts when one of them has changed.
     pub fn depend_on_keys<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<()> {
-        self.transaction.with(|work| {
-            keys.iter().for_each(|key| work.reads.key(Table::Kv, self.shard.key(key.as_ref())));
-            Ok(())
-        })
+        self.rows.depend_on_keys(keys)
     }
 
     /// As if these keys had been listed, up to the end of their range.
@@ -76,11 +51,7 @@ impl TransactionKeyspace<'_> {
     /// # Errors
     /// `Invalid` for a cursor that is none.
     pub fn depend_on_scan(&self, scan: &KeyScan) -> Result<()> {
-        let Some((from, to)) = scan.bounds(self.shard)? else { return Ok(()) };
-        self.transaction.with(|work| {
-            work.reads.range(Table::Kv, from, to);
-            Ok(())
-        })
+        self.rows.depend_on_scan(scan)
     }
 
     pub fn put(&self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Result<()> {
@@ -97,6 +68,28 @@ impl TransactionKeyspace<'_> {
 
     /// Sets and deletes several keys; none when one of them cannot be.
     pub fn multi_put(&self, ops: Vec<KvOp>) -> Result<()> {
+        self.rows.write(ops)
+    }
+}
+
+impl TransactionRows<'_> {
+    pub fn depend_on_keys<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<()> {
+        self.transaction.with(|work| {
+            keys.iter().for_each(|key| work.reads.key(Table::Kv, self.shard.key(key.as_ref())));
+            Ok(())
+        })
+    }
+
+    pub fn depend_on_scan(&self, scan: &KeyScan) -> Result<()> {
+        let Some((from, to)) = scan.bounds(self.shard)? else { return Ok(()) };
+        self.transaction.with(|work| {
+            work.reads.range(Table::Kv, from, to);
+            Ok(())
+        })
+    }
+
+    /// Changes several rows; none when one of them cannot be.
+    pub fn write(&self, ops: Vec<KvOp>) -> Result<()> {
         ops.iter().try_for_each(KvOp::check)?;
         self.transaction.with(|work| {
             for op in &ops {
@@ -107,8 +100,39 @@ impl TransactionKeyspace<'_> {
         })
     }
 
+    /// What the transaction has written for a key, if it has.
+    fn written(&self, work: &Work, key: &[u8]) -> Option<Option<Entry>> {
+        let (value, expires_at_ms) = match work.batch.changed(&self.name, self.kind)?.get(key)? {
+            KvOp::Put { value, expires_in, .. } => {
+                (value, expires_in.map(|left| self.now_ms().saturating_add(left.as_millis() as u64)))
+            }
+            KvOp::PutUntil { value, expires_at_ms, .. } => (value, Some(*expires_at_ms)),
+            KvOp::Delete { .. } => return Some(None),
+        };
+        Some(Some(Entry { value: value.clone(), expires_at_ms }))
+    }
+}
+
+impl Rows for TransactionRows<'_> {
+    fn entries(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Entry>>> {
+        let mut unwritten = Vec::new();
+        let written = self.transaction.with(|work| {
+            let own = keys.iter().map(|key| {
+                let written = self.written(work, key);
+                if written.is_none() {
+                    work.reads.key(Table::Kv, self.shard.key(key));
+                    unwritten.push(key.clone());
+                }
+                written
+            });
+            Ok(own.collect::<Vec<_>>())
+        })?;
+        let mut kept = if unwritten.is_empty() { Vec::new() } else { self.kept.entries(&unwritten)? }.into_iter();
+        Ok(written.into_iter().map(|written| written.unwrap_or_else(|| kept.next().flatten())).collect())
+    }
+
     /// One page of keys, with what the transaction has written.
-    pub fn scan(&self, scan: &KeyScan) -> Result<KeyPage> {
+    fn page(&self, scan: &KeyScan) -> Result<KeyPage> {
         let Some((from, to)) = scan.bounds(self.shard)? else { return Ok(KeyPage::default()) };
         let own = self.transaction.with(|work| {
             work.reads.range(Table::Kv, from.clone(), to.clone());
@@ -125,7 +149,7 @@ impl TransactionKeyspace<'_> {
             Ok(own)
         })?;
         if own.is_empty() {
-            return self.kept.scan(scan);
+            return self.kept.page(scan);
         }
         let comes_after = |one: &[u8], other: &[u8]| if scan.reverse { one < other } else { one > other };
         let mut entries: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
@@ -136,7 +160,7 @@ impl TransactionKeyspace<'_> {
         }
         let mut own = own.into_iter().peekable();
         loop {
-            let page = self.kept.scan(&KeyScan { cursor, ..scan.clone() })?;
+            let page = self.kept.page(&KeyScan { cursor, ..scan.clone() })?;
             cursor = page.cursor;
             let mut add = |key: Vec<u8>, value: Option<Vec<u8>>| {
                 let value = value.map(|value| if scan.keys_only { Vec::new() } else { value });
@@ -164,16 +188,16 @@ impl TransactionKeyspace<'_> {
         Ok(KeyPage { entries, cursor })
     }
 
-    /// What the transaction has written for a key, if it has.
-    fn written(&self, work: &Work, key: &[u8]) -> Option<Option<Entry>> {
-        let (value, expires_at_ms) = match work.batch.changed(&self.name, self.kind)?.get(key)? {
-            KvOp::Put { value, expires_in, .. } => {
-                let now = self.transaction.snapshot.now_ms();
-                (value, expires_in.map(|left| now.saturating_add(left.as_millis() as u64)))
-            }
-            KvOp::PutUntil { value, expires_at_ms, .. } => (value, Some(*expires_at_ms)),
-            KvOp::Delete { .. } => return Some(None),
-        };
-        Some(Some(Entry { value: value.clone(), expires_at_ms }))
+    fn now_ms(&self) -> u64 {
+        self.transaction.snapshot.now_ms()
+    }
+
+    fn estimate(&self, prefix: &[u8]) -> Result<u64> {
+        self.kept.estimate(prefix)
+    }
+
+    /// Depends on the key alone, not on those after it.
+    fn contains(&self, key: &[u8]) -> Result<bool> {
+        Ok(self.entries(&[key.to_vec()])?.pop().flatten().is_some())
     }
 }

@@ -22,6 +22,7 @@ pub use batch::WriteBatch;
 pub use collection::TransactionCollection;
 pub use graph::TransactionGraph;
 pub use keyspace::TransactionKeyspace;
+pub(crate) use keyspace::TransactionRows;
 pub(crate) use reads::Reads;
 
 use crate::durability::Durability;
@@ -62,17 +63,17 @@ impl Transaction {
 
     /// A keyspace, with this transaction's own writes; made when there is none, whatever becomes of the transaction.
     pub fn kv(&self, name: &str) -> Result<TransactionKeyspace<'_>> {
-        self.keyspace(name, Kind::Plain)
+        Ok(TransactionKeyspace::of(self.rows(name, Kind::Plain)?))
     }
 
     /// A graph, with this transaction's own writes; made when there is none, whatever becomes of the transaction.
     pub fn graph(&self, name: &str) -> Result<TransactionGraph<'_>> {
-        Ok(TransactionGraph { rows: self.keyspace(name, Kind::Graph)? })
+        Ok(TransactionGraph::of(self.rows(name, Kind::Graph)?))
     }
 
-    fn keyspace(&self, name: &str, kind: Kind) -> Result<TransactionKeyspace<'_>> {
+    fn rows(&self, name: &str, kind: Kind) -> Result<TransactionRows<'_>> {
         let (kept, shard) = self.snapshot.made_keyspace(name, kind)?;
-        Ok(TransactionKeyspace { transaction: self, kept, name: name.into(), kind, shard })
+        Ok(TransactionRows { transaction: self, kept, name: name.into(), kind, shard })
     }
 
     /// A collection, with this transaction's own writes where they are asked for by id.
@@ -80,7 +81,7 @@ impl Transaction {
     /// # Errors
     /// `NotFound` when there was none.
     pub fn collection(&self, name: &str) -> Result<TransactionCollection<'_>> {
-        Ok(TransactionCollection { transaction: self, kept: self.snapshot.collection(name)? })
+        Ok(TransactionCollection::of(self, self.snapshot.kept_collection(name)?))
     }
 
     /// Writes everything, if what was read or is written is as it was when the transaction began. The transaction is over then,

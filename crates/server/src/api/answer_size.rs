@@ -1,8 +1,6 @@
 //! How much one answer may hold: what is read for it is in memory until it is sent.
 
-use nuthatch_engine::{Error, ErrorKind, Page, Result, Scan, StoredRecord};
-
-use crate::api::moment::Records;
+use nuthatch_engine::{Error, ErrorKind, Page, Records, Result, Scan, StoredRecord};
 
 /// Bytes of texts, payloads and vectors after which an answer is large enough.
 const ANSWER_BYTES: usize = 64 << 20;
@@ -19,7 +17,7 @@ pub fn are_few(ids: &[String]) -> bool {
 ///
 /// # Errors
 /// `Exhausted` when they come to too much for one answer.
-pub fn get(collection: &Records, ids: &[String], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
+pub fn get(collection: &Records<'_>, ids: &[String], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
     if are_few(ids) {
         return collection.get(ids, vectors);
     }
@@ -42,7 +40,7 @@ pub fn get(collection: &Records, ids: &[String], vectors: bool) -> Result<Vec<Op
 ///
 /// # Errors
 /// Those of [`nuthatch_engine::Collection::scan`].
-pub fn scan(collection: &Records, scan: Scan) -> Result<Page> {
+pub fn scan(collection: &Records<'_>, scan: Scan) -> Result<Page> {
     let limit = scan.limit;
     if !(1..=PAGE_MAX).contains(&limit) {
         return Err(Error::invalid(format!("limit is {limit}; ask for 1 to {PAGE_MAX} records")));

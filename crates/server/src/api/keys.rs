@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::api::bytes::Bytes;
 use crate::api::durable::{Durable, Durably};
-use crate::api::moment::{AsOf, Keys, ReadingAt};
+use crate::api::moment::{AsOf, ReadingAt};
 use crate::api::reply;
 use crate::caller::{Caller, Reading, Writing};
 use crate::extract::{Json, KeyPlace, Parameters, Raw, Segments};
@@ -235,10 +235,8 @@ async fn get_one(
         |(moment, name, key), database| {
             let keys = moment.keys(database, &name)?;
             let value = keys.get(&key)?.ok_or_else(|| missing(&name, &key))?;
-            let expires_in = match &keys {
-                Keys::Now(keyspace) => keyspace.expires_in(&key)?.flatten(),
-                Keys::Then(_) => None,
-            };
+            // What has not expired in a snapshot is there for as long as that.
+            let expires_in = if moment.is_now() { keys.expires_in(&key)?.flatten() } else { None };
             Ok(LivingValue { value, expires_in })
         },
     );

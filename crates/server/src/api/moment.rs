@@ -5,10 +5,7 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use nuthatch_engine::{
-    Answer, Collection, Database, Edge, EdgeId, Error, FileInfo, Graph, KeyPage, KeyScan, Keyspace, ListNodes,
-    LivingValue, NeighborPage, Neighbors, Node, NodePage, Page, Result as EngineResult, Scan, Search, Snapshot,
-    SnapshotCollection, SnapshotGraph, SnapshotKeyspace, StoredRecord, Transaction, TransactionGraph, Traversal,
-    Traverse,
+    Database, Error, Keys, LivingValue, Nodes, Records, Result as EngineResult, Snapshot, StoredRecord, Transaction,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -41,26 +38,6 @@ pub enum Moment {
     Then(Snapshot),
 }
 
-/// The records of a collection, as they are or were.
-pub enum Records {
-    Now(Collection),
-    Then(SnapshotCollection),
-}
-
-/// The keys of a keyspace, as they are or were.
-pub enum Keys {
-    Now(Keyspace),
-    Then(SnapshotKeyspace),
-}
-
-/// The nodes and edges of a graph, as they are or were.
-pub enum Nodes<'t> {
-    Now(Graph),
-    Then(SnapshotGraph),
-    /// With what a transaction is going to write.
-    Within(TransactionGraph<'t>),
-}
-
 impl FromRequestParts<Arc<Shared>> for ReadingAt {
     type Rejection = Problem;
 
@@ -76,12 +53,16 @@ impl FromRequestParts<Arc<Shared>> for ReadingAt {
 }
 
 impl Moment {
+    pub fn is_now(&self) -> bool {
+        matches!(self, Self::Now)
+    }
+
     /// # Errors
     /// `NotFound` without such a collection; `Conflict` when the snapshot has ended.
-    pub fn records(&self, database: &Database, collection: &str) -> EngineResult<Records> {
+    pub fn records(&self, database: &Database, collection: &str) -> EngineResult<Records<'static>> {
         match self {
-            Self::Now => database.existing_collection(collection).map(Records::Now),
-            Self::Then(snapshot) => snapshot.collection(collection).map(Records::Then),
+            Self::Now => Ok((*database.existing_collection(collection)?).clone()),
+            Self::Then(snapshot) => snapshot.collection(collection),
         }
     }
 
@@ -89,10 +70,10 @@ impl Moment {
     ///
     /// # Errors
     /// `NotFound` without such a keyspace; `Conflict` when the snapshot has ended.
-    pub fn keys(&self, database: &Database, keyspace: &str) -> EngineResult<Keys> {
+    pub fn keys(&self, database: &Database, keyspace: &str) -> EngineResult<Keys<'static>> {
         match self {
-            Self::Now => database.existing_keyspace(keyspace).map(Keys::Now),
-            Self::Then(snapshot) => snapshot.kv(keyspace).map(Keys::Then),
+            Self::Now => Ok((*database.existing_keyspace(keyspace)?).clone()),
+            Self::Then(snapshot) => snapshot.kv(keyspace),
         }
     }
 
@@ -102,8 +83,8 @@ impl Moment {
     /// `NotFound` without such a graph; `Conflict` when the snapshot has ended.
     fn graph(&self, database: &Database, graph: &str) -> EngineResult<Nodes<'static>> {
         match self {
-            Self::Now => database.existing_graph(graph).map(Nodes::Now),
-            Self::Then(snapshot) => snapshot.graph(graph).map(Nodes::Then),
+            Self::Now => Ok((*database.existing_graph(graph)?).clone()),
+            Self::Then(snapshot) => snapshot.graph(graph),
         }
     }
 
@@ -167,117 +148,8 @@ impl Moment {
                     }
                     writes.write(&draft)?;
                 }
-                read(&Nodes::Within(draft.graph(graph)?))
+                read(&*draft.graph(graph)?)
             }
-        }
-    }
-}
-
-impl Records {
-    pub fn get(&self, ids: &[impl AsRef<str>], vectors: bool) -> EngineResult<Vec<Option<StoredRecord>>> {
-        match self {
-            Self::Now(collection) => collection.get(ids, vectors),
-            Self::Then(collection) => collection.get(ids, vectors),
-        }
-    }
-
-    pub fn count(&self, filter: Option<&str>) -> EngineResult<u64> {
-        match self {
-            Self::Now(collection) => collection.count(filter),
-            Self::Then(collection) => collection.count(filter),
-        }
-    }
-
-    pub fn scan(&self, scan: &Scan) -> EngineResult<Page> {
-        match self {
-            Self::Now(collection) => collection.scan(scan),
-            Self::Then(collection) => collection.scan(scan),
-        }
-    }
-
-    pub fn search(&self, search: &Search) -> EngineResult<Answer> {
-        match self {
-            Self::Now(collection) => collection.search(search),
-            Self::Then(collection) => collection.search(search),
-        }
-    }
-
-    pub fn search_many(&self, searches: &[Search]) -> EngineResult<Vec<Answer>> {
-        match self {
-            Self::Now(collection) => collection.search_many(searches),
-            Self::Then(collection) => collection.search_many(searches),
-        }
-    }
-
-    pub fn files(&self, prefix: &str) -> EngineResult<Vec<FileInfo>> {
-        match self {
-            Self::Now(collection) => collection.files(prefix),
-            Self::Then(collection) => collection.files(prefix),
-        }
-    }
-}
-
-impl Keys {
-    pub fn get(&self, key: &[u8]) -> EngineResult<Option<Vec<u8>>> {
-        match self {
-            Self::Now(keyspace) => keyspace.get(key),
-            Self::Then(keyspace) => keyspace.get(key),
-        }
-    }
-
-    pub fn multi_get(&self, keys: &[Vec<u8>]) -> EngineResult<Vec<Option<Vec<u8>>>> {
-        match self {
-            Self::Now(keyspace) => keyspace.multi_get(keys),
-            Self::Then(keyspace) => keyspace.multi_get(keys),
-        }
-    }
-
-    pub fn scan(&self, scan: &KeyScan) -> EngineResult<KeyPage> {
-        match self {
-            Self::Now(keyspace) => keyspace.scan(scan),
-            Self::Then(keyspace) => keyspace.scan(scan),
-        }
-    }
-}
-
-impl Nodes<'_> {
-    pub fn nodes(&self, ids: &[String]) -> EngineResult<Vec<Option<Node>>> {
-        match self {
-            Self::Now(graph) => graph.nodes(ids),
-            Self::Then(graph) => graph.nodes(ids),
-            Self::Within(graph) => graph.nodes(ids),
-        }
-    }
-
-    pub fn edge(&self, id: &EdgeId) -> EngineResult<Option<Edge>> {
-        match self {
-            Self::Now(graph) => graph.edge(id),
-            Self::Then(graph) => graph.edge(id),
-            Self::Within(graph) => graph.edge(id),
-        }
-    }
-
-    pub fn neighbors(&self, id: &str, ask: &Neighbors) -> EngineResult<NeighborPage> {
-        match self {
-            Self::Now(graph) => graph.neighbors(id, ask),
-            Self::Then(graph) => graph.neighbors(id, ask),
-            Self::Within(graph) => graph.neighbors(id, ask),
-        }
-    }
-
-    pub fn list_nodes(&self, ask: &ListNodes) -> EngineResult<NodePage> {
-        match self {
-            Self::Now(graph) => graph.list_nodes(ask),
-            Self::Then(graph) => graph.list_nodes(ask),
-            Self::Within(graph) => graph.list_nodes(ask),
-        }
-    }
-
-    pub fn traverse(&self, ask: &Traverse) -> EngineResult<Traversal> {
-        match self {
-            Self::Now(graph) => graph.traverse(ask),
-            Self::Then(graph) => graph.traverse(ask),
-            Self::Within(graph) => graph.traverse(ask),
         }
     }
 }

@@ -5,12 +5,7 @@
 //! enough, and the handle or the process that took it lives. Whatever ends it is told by every later call; no call ever answers
 //! as of another moment.
 
-mod answer;
-mod collection;
-mod graph;
 mod keep;
-mod keyspace;
-mod request;
 mod tether;
 
 use std::collections::HashMap;
@@ -19,23 +14,22 @@ use std::time::Duration;
 
 use nuthatch_store::Shard;
 use parking_lot::Mutex;
-use serde::de::DeserializeOwned;
 
-pub(crate) use answer::answer;
-pub use collection::SnapshotCollection;
-pub use graph::SnapshotGraph;
 pub(crate) use keep::{Kept, Tethered};
-pub use keyspace::SnapshotKeyspace;
-pub(crate) use request::SnapshotCall;
 pub(crate) use tether::Tether;
 
+use crate::call::Waits;
 use crate::kv::Kind;
+use crate::ops::Op;
+use crate::ops::moment::{CollectionShard, Commit, KeyspaceShard, ReadsAsk, ShardAsk};
 use crate::process::client::Client;
-use crate::process::limits::Limits;
+use crate::process::graph::Nodes;
+use crate::process::keyspace::Keys;
 use crate::process::meanwhile::Meanwhile;
-use crate::process::request::Request;
+use crate::process::records::{self, Records};
+use crate::process::request::{self, Ask, Of};
 use crate::process::route::Route;
-use crate::process::snapshot::request::{ReadsAsk, ShardAsk};
+use crate::process::rows;
 use crate::snapshot::Snapshot as LocalSnapshot;
 use crate::transaction::{Reads, WriteBatch};
 use crate::{EmbedderChoice, Error, ErrorKind, Result};
@@ -55,10 +49,10 @@ enum At {
 
 /// A snapshot that the holder keeps.
 pub(crate) struct Remote {
-    link: Route,
+    pub link: Route,
     /// Chosen here, so that no other holder ever has one of this number.
     id: u128,
-    taken_at_ms: u64,
+    pub taken_at_ms: u64,
     client: Weak<Client>,
     tether: Mutex<Option<Tether>>,
     ended: OnceLock<Error>,
@@ -77,10 +71,10 @@ impl Snapshot {
         let id = uuid::Uuid::new_v4().as_u128();
         let taken_at_ms = link.now_ms();
         let mut tether = None;
-        let limits = Limits::default();
-        let mut meanwhile = Meanwhile::new(&EmbedderChoice::None, &limits);
+        let waits = Waits::default();
+        let mut meanwhile = Meanwhile::new(&EmbedderChoice::None, &waits);
         meanwhile.tether = Some((id, &mut tether));
-        let is_kept: bool = link.ask_meanwhile(Request::Snapshot { id, call: SnapshotCall::Take }, &mut meanwhile)?;
+        let is_kept: bool = link.ask_meanwhile(Ask::Take(id), &mut meanwhile)?;
         let remote = Remote {
             link,
             id,
@@ -120,14 +114,17 @@ impl Snapshot {
     /// # Errors
     /// `NotFound` when there was none; `Closed` when the snapshot has ended; `Conflict` when it is too old, or went with the
     /// process that held the folder.
-    pub fn collection(&self, name: &str) -> Result<SnapshotCollection> {
+    pub fn collection(&self, name: &str) -> Result<Records<'static>> {
+        Ok(Records { from: records::From::Then(self.kept_collection(name)?) })
+    }
+
+    pub(crate) fn kept_collection(&self, name: &str) -> Result<records::Kept> {
         match &self.at {
-            At::Here(local) => Ok(SnapshotCollection::here(local.collection(name)?)),
+            At::Here(local) => Ok(records::Kept::Here(local.collection(name)?)),
             At::There(remote) => {
-                let shard =
-                    remote.shard(&remote.collections, (Kind::Plain, name), || SnapshotCall::Collection(name.into()))?;
+                let shard = remote.shard(&remote.collections, (Kind::Plain, name), CollectionShard(name.into()))?;
                 let shard = shard.ok_or_else(|| Error::internal("the holder found a collection that is none"))?;
-                Ok(SnapshotCollection::there(remote.clone(), name, shard))
+                Ok(records::Kept::There { remote: remote.clone(), name: name.into(), shard })
             }
         }
     }
@@ -136,43 +133,41 @@ impl Snapshot {
     ///
     /// # Errors
     /// `Closed` or `Conflict` as [`collection`](Self::collection).
-    pub fn kv(&self, name: &str) -> Result<SnapshotKeyspace> {
-        self.keyspace(name, Kind::Plain)
+    pub fn kv(&self, name: &str) -> Result<Keys<'static>> {
+        Ok(Keys { from: rows::From::Then(self.keyspace(name, Kind::Plain)?) })
     }
 
     /// The graph of that name; an empty one when there was none.
     ///
     /// # Errors
     /// `Closed` or `Conflict` as [`collection`](Self::collection).
-    pub fn graph(&self, name: &str) -> Result<SnapshotGraph> {
-        Ok(SnapshotGraph { kept: self.keyspace(name, Kind::Graph)? })
+    pub fn graph(&self, name: &str) -> Result<Nodes<'static>> {
+        Ok(Nodes { from: rows::From::Then(self.keyspace(name, Kind::Graph)?) })
     }
 
-    fn keyspace(&self, name: &str, kind: Kind) -> Result<SnapshotKeyspace> {
+    fn keyspace(&self, name: &str, kind: Kind) -> Result<rows::Kept> {
         match &self.at {
-            At::Here(local) => Ok(SnapshotKeyspace::here(local.keyspace(name, kind)?)),
+            At::Here(local) => Ok(rows::Kept::Here(local.keyspace(name, kind)?)),
             At::There(remote) => {
-                let call = || SnapshotCall::Keyspace { name: name.into(), kind, make: false };
-                remote.shard(&remote.keyspaces, (kind, name), call)?;
-                Ok(SnapshotKeyspace::there(remote.clone(), name, kind))
+                let found = KeyspaceShard { name: name.into(), kind, make: false };
+                remote.shard(&remote.keyspaces, (kind, name), found)?;
+                Ok(rows::Kept::There { remote: remote.clone(), name: name.into(), kind })
             }
         }
     }
 
     /// The keyspace of that name and kind, made for later when there was none, and where its keys are.
-    pub(crate) fn made_keyspace(&self, name: &str, kind: Kind) -> Result<(SnapshotKeyspace, Shard)> {
+    pub(crate) fn made_keyspace(&self, name: &str, kind: Kind) -> Result<(rows::Kept, Shard)> {
         match &self.at {
             At::Here(local) => {
-                let made = local.view.shared.space(&local.view.tenant, name, kind, true)?;
-                let kept = local.keyspace(name, kind)?;
-                let shard = kept.space.as_ref().map_or(made.shard, |space| space.shard);
-                Ok((SnapshotKeyspace::here(kept), shard))
+                let (kept, shard) = local.made_keyspace(name, kind)?;
+                Ok((rows::Kept::Here(kept), shard))
             }
             At::There(remote) => {
-                let call = || SnapshotCall::Keyspace { name: name.into(), kind, make: true };
-                let shard = remote.shard(&remote.keyspaces, (kind, name), call)?;
+                let made = KeyspaceShard { name: name.into(), kind, make: true };
+                let shard = remote.shard(&remote.keyspaces, (kind, name), made)?;
                 let shard = shard.ok_or_else(|| Error::internal("the holder made a keyspace that is none"))?;
-                Ok((SnapshotKeyspace::there(remote.clone(), name, kind), shard))
+                Ok((rows::Kept::There { remote: remote.clone(), name: name.into(), kind }, shard))
             }
         }
     }
@@ -186,8 +181,8 @@ impl Snapshot {
             At::Here(local) => local.commit(reads, batch),
             At::There(remote) => {
                 remote.link.here()?.embed(&mut batch)?;
-                let commit = SnapshotCall::Commit { reads: ReadsAsk::from(reads), batch: Box::new(batch) };
-                remote.ask(commit, &EmbedderChoice::Auto, &Limits::default())
+                let commit = Commit { reads: ReadsAsk::from(reads), batch };
+                remote.ask(request::Kept::Everything, &EmbedderChoice::Auto, &commit)
             }
         }
     }
@@ -221,12 +216,12 @@ impl Snapshot {
 }
 
 impl Remote {
-    fn ask<T: DeserializeOwned>(&self, call: SnapshotCall, embedder: &EmbedderChoice, limits: &Limits) -> Result<T> {
+    pub fn ask<O: Op>(&self, of: request::Kept, embedder: &EmbedderChoice, op: &O) -> Result<O::Answer> {
         if let Some(why) = self.ended.get() {
             return Err(why.clone());
         }
         // In a fork it is asked for through a connection of the fork's own, and lives as long as in the process that took it.
-        self.link.here()?.ask(Request::Snapshot { id: self.id, call }, embedder, limits)
+        self.link.here()?.ask(Of::Snapshot { id: self.id, of }, embedder, op)
     }
 
     /// Where the rows of a collection or the keys of a keyspace are; `None` for a keyspace that there is not.
@@ -234,7 +229,7 @@ impl Remote {
         &self,
         known: &Mutex<HashMap<(Kind, String), Shard>>,
         (kind, name): (Kind, &str),
-        call: impl FnOnce() -> SnapshotCall,
+        find: impl Op<Answer = Option<ShardAsk>>,
     ) -> Result<Option<Shard>> {
         if self.ended.get().is_none()
             && self.link.is_served_by(&self.client)
@@ -242,8 +237,7 @@ impl Remote {
         {
             return Ok(Some(*shard));
         }
-        let shard: Option<ShardAsk> = self.ask(call(), &EmbedderChoice::None, &Limits::default())?;
-        let shard = shard.map(Shard::from);
+        let shard = self.ask(request::Kept::Everything, &EmbedderChoice::None, &find)?.map(Shard::from);
         if let Some(shard) = shard {
             known.lock().insert((kind, name.into()), shard);
         }

@@ -1,61 +1,73 @@
-//! What is asked of a snapshot in the holder, and how a transaction's reads are spelt on their way there.
+//! What is asked of a snapshot as a whole: what was there, and the end of a transaction.
 
 use nuthatch_store::{Shard, Table};
 use serde::{Deserialize, Serialize};
 
+use crate::call::Done;
 use crate::codec::Bytes;
-use crate::kv::{KeyScan, Kind};
-use crate::process::request::Choice;
-use crate::process::wire::{ScanAsk, SearchAsk};
+use crate::database::Database;
+use crate::kv::Kind;
+use crate::ops::{Op, Repeat, Scope, View, on};
 use crate::transaction::{Reads, WriteBatch};
 use crate::{Error, Result};
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum SnapshotCall {
-    /// Answered with true, or false when this process holds the folder by now: then it takes one of its own.
-    Take,
-    /// Answered with `Some` [`ShardAsk`].
-    Collection(String),
-    /// Answered with a [`ShardAsk`], unless there is none and none is to be made.
-    Keyspace {
-        name: String,
-        kind: Kind,
-        make: bool,
-    },
-    In {
-        collection: String,
-        embedder: Choice,
-        call: KeptCall,
-    },
-    InKeyspace {
-        keyspace: String,
-        kind: Kind,
-        call: KeptKvCall,
-    },
-    /// The end of a transaction that has written something.
-    Commit {
-        reads: ReadsAsk,
-        batch: Box<WriteBatch>,
-    },
+/// Where the rows of a collection are.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct CollectionShard(pub String);
+
+impl Op for CollectionShard {
+    type On = on::Moment;
+    type Answer = Option<ShardAsk>;
+    const NAME: &'static str = "snapshot.collection";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        Ok(Some(view.snapshot()?.collection(&self.0)?.shard()?.into()))
+    }
 }
 
-/// A call on a collection of a snapshot.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum KeptCall {
-    Get { ids: Vec<String>, vectors: bool },
-    Count(Option<String>),
-    Scan(ScanAsk),
-    Search(Box<SearchAsk>),
-    SearchMany(Vec<SearchAsk>),
-    Files(String),
+/// Where the keys of a keyspace are, unless there is none and none is to be made.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeyspaceShard {
+    pub name: String,
+    pub kind: Kind,
+    pub make: bool,
 }
 
-/// A call on a keyspace of a snapshot.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum KeptKvCall {
-    MultiGet(Vec<Bytes>),
-    Scan(KeyScan),
-    Entries(Vec<Bytes>),
+impl Op for KeyspaceShard {
+    type On = on::Moment;
+    type Answer = Option<ShardAsk>;
+    const NAME: &'static str = "snapshot.keyspace";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        let snapshot = view.snapshot()?;
+        match self.make {
+            true => Ok(Some(snapshot.made_keyspace(&self.name, self.kind)?.1.into())),
+            false => Ok(snapshot.keyspace(&self.name, self.kind)?.space.map(|space| space.shard.into())),
+        }
+    }
+}
+
+/// The end of a transaction that has written something.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Commit {
+    pub reads: ReadsAsk,
+    pub batch: WriteBatch,
+}
+
+impl Op for Commit {
+    type On = on::Moment;
+    type Answer = ();
+    const NAME: &'static str = "snapshot.commit";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Once;
+
+    fn run(self, view: &View<'_>) -> Result<()> {
+        view.snapshot()?.commit(&self.reads.reads()?, self.batch)
+    }
+
+    fn again(self, _: &Database, _: Done) -> Result<()> {
+        Ok(())
+    }
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -1,0 +1,30 @@
+//! Which embedder a request means, where the embedder itself stays in another process.
+
+use serde::{Deserialize, Serialize};
+
+use crate::EmbedderChoice;
+use crate::collection::meta::EmbedderMeta;
+
+/// [`EmbedderChoice`] without the embedder itself, which stays with the caller.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Choice {
+    Auto,
+    None,
+    BuiltIn,
+    Given(EmbedderMeta),
+}
+
+impl From<&EmbedderChoice> for Choice {
+    fn from(choice: &EmbedderChoice) -> Self {
+        match choice {
+            EmbedderChoice::Auto => Self::Auto,
+            EmbedderChoice::None => Self::None,
+            EmbedderChoice::BuiltIn => Self::BuiltIn,
+            EmbedderChoice::Given(embedder) => Self::Given(EmbedderMeta {
+                name: embedder.name().to_string(),
+                dim: embedder.dim(),
+                fingerprint: embedder.fingerprint().to_string(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Keys and values as of one moment: of now, of a snapshot, or of a transaction with its own writes.
+//!
+//! **Useful for** whatever is read of a keyspace or a graph: it is written once, over this. **Not for** writing.
+//!
+//! **Invariant:** what one call gives is of one moment.
+
+use std::time::Duration;
+
+use nuthatch_store::Reader;
+
+use crate::Result;
+use crate::kv::{COUNTED_KEYS, Entry, KeyPage, KeyScan, Keyspace, Space};
+
+pub(crate) trait Rows {
+    /// The values of several keys with when they expire, in their order.
+    fn entries(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Entry>>>;
+
+    fn page(&self, scan: &KeyScan) -> Result<KeyPage>;
+
+    fn now_ms(&self) -> u64;
+
+    /// About how many keys begin so, when they are too many to be counted.
+    fn estimate(&self, prefix: &[u8]) -> Result<u64>;
+
+    /// The values of several keys, in their order.
+    fn values(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Vec<u8>>>> {
+        Ok(self.entries(keys)?.into_iter().map(|entry| entry.map(|entry| entry.value)).collect())
+    }
+
+    fn contains(&self, key: &[u8]) -> Result<bool> {
+        let scan = KeyScan { limit: 1, keys_only: true, ..KeyScan::prefix(key) };
+        Ok(self.page(&scan)?.entries.first().is_some_and(|(found, _)| found == key))
+    }
+
+    /// How long a key has to live: `None` when it is not there, `Some(None)` when it never expires.
+    fn expires_in(&self, key: &[u8]) -> Result<Option<Option<Duration>>> {
+        let now = self.now_ms();
+        let found = self.entries(&[key.to_vec()])?.pop().flatten();
+        Ok(found.map(|entry| entry.expires_at_ms.map(|at| Duration::from_millis(at.saturating_sub(now)))))
+    }
+
+    /// About how many keys begin so: exact up to 10,000.
+    fn count_estimate(&self, prefix: &[u8]) -> Result<u64> {
+        let limit = COUNTED_KEYS as usize;
+        let page = self.page(&KeyScan { limit, keys_only: true, ..KeyScan::prefix(prefix) })?;
+        match page.cursor {
+            None => Ok(page.entries.len() as u64),
+            Some(_) => Ok(self.estimate(prefix)?.max(COUNTED_KEYS + 1)),
+        }
+    }
+}
+
+/// Those of a keyspace, as `reader` has them. No page waits for room: who deletes nodes holds the commit lock.
+pub(crate) struct Live<'r> {
+    pub space: &'r Space,
+    pub reader: &'r dyn Reader,
+}
+
+impl Rows for Live<'_> {
+    fn entries(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Entry>>> {
+        self.space.entries(self.reader, keys, self.now_ms(), &mut self.space.shared.room_at_once())
+    }
+
+    fn page(&self, scan: &KeyScan) -> Result<KeyPage> {
+        self.space.page(self.reader, scan, self.now_ms(), &mut self.space.shared.room_at_once())
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.space.now_ms()
+    }
+
+    fn estimate(&self, prefix: &[u8]) -> Result<u64> {
+        self.space.estimate(prefix)
+    }
+}
+
+/// As it is at each call.
+impl Rows for Keyspace {
+    fn entries(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Entry>>> {
+        Self::entries(self, keys)
+    }
+
+    fn page(&self, scan: &KeyScan) -> Result<KeyPage> {
+        self.scan(scan)
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.space.now_ms()
+    }
+
+    fn estimate(&self, prefix: &[u8]) -> Result<u64> {
+        self.space.estimate(prefix)
+    }
+
+    fn contains(&self, key: &[u8]) -> Result<bool> {
+        Self::contains(self, key)
+    }
+
+    fn count_estimate(&self, prefix: &[u8]) -> Result<u64> {
+        Self::count_estimate(self, prefix)
+    }
+}
+
+impl Keyspace {
+    /// Reads several times as of one moment.
+    pub(crate) fn at_once<T>(&self, read: impl FnOnce(&dyn Rows) -> Result<T>) -> Result<T> {
+        let space = &*self.space;
+        space.check_open()?;
+        let store = space.shared.store()?;
+        read(&Live { space, reader: &*store.snapshot() })
+    }
+}

@@ -1,0 +1,136 @@
+//! What is asked about files: listing and removing them, and what adding them is made of.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::call::Done;
+use crate::collection::WriteSet;
+use crate::database::Database;
+use crate::files::{FileEntry, FileInfo, Shelf};
+use crate::ops::{Op, Repeat, Scope, View, on};
+
+/// Files that were added at or below a path (all with ""), by path.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Files(pub String);
+
+impl Op for Files {
+    type On = on::Records;
+    type Answer = Vec<FileInfo>;
+    const NAME: &'static str = "files.list";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.records()?.ask(|core, place| core.files(place.reader, &self.0))
+    }
+}
+
+/// Removes the file at a path, or all files below it, in as many batches as that takes. Says how many files.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct RemoveFiles(pub String);
+
+impl Op for RemoveFiles {
+    type On = on::Records;
+    type Answer = u64;
+    const NAME: &'static str = "files.remove";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Resumes;
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        let collection = view.collection()?;
+        Ok(collection.call.before().files + collection.remove_files(&self.0)?)
+    }
+}
+
+/// Writes what adding files has made.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Apply(pub WriteSet);
+
+impl Op for Apply {
+    type On = on::Records;
+    type Answer = ();
+    const NAME: &'static str = "files.apply";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Once;
+
+    fn run(self, view: &View<'_>) -> Result<()> {
+        Shelf::apply(view.collection()?, self.0)
+    }
+
+    fn again(self, _: &Database, _: Done) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The fingerprint of the embedder for texts without vectors; from here on it is the collection's.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct PassageEmbedder;
+
+impl Op for PassageEmbedder {
+    type On = on::Records;
+    type Answer = Option<String>;
+    const NAME: &'static str = "files.passage_embedder";
+    const SCOPE: Scope = Scope::Write;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.collection()?.embedder_fingerprint()
+    }
+}
+
+/// The vectors of texts; `None` when the collection does not embed.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Embed(pub Vec<String>);
+
+impl Op for Embed {
+    type On = on::Records;
+    type Answer = Option<Vec<Vec<f32>>>;
+    const NAME: &'static str = "files.embed";
+    const SCOPE: Scope = Scope::Write;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        let collection = view.collection()?;
+        let texts: Vec<&str> = self.0.iter().map(String::as_str).collect();
+        let embedder = collection.core.embedder_for_passages(&collection.call)?;
+        Ok(embedder.map(|embedder| embedder.embed_passages(&texts)).transpose()?)
+    }
+}
+
+/// The stored vectors of records.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct VectorsOf(pub Vec<String>);
+
+impl Op for VectorsOf {
+    type On = on::Records;
+    type Answer = Vec<Option<Vec<f32>>>;
+    const NAME: &'static str = "files.vectors_of";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        Shelf::vectors(view.collection()?, self.0)
+    }
+}
+
+/// What is stored of a file.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct EntryOf(pub String);
+
+impl Op for EntryOf {
+    type On = on::Records;
+    type Answer = Option<FileEntry>;
+    const NAME: &'static str = "files.entry";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        Shelf::entry(view.collection()?, &self.0)
+    }
+}
+
+/// The same of the file at a path, or of all files below it.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct EntriesOf(pub String);
+
+impl Op for EntriesOf {
+    type On = on::Records;
+    type Answer = Vec<(String, FileEntry)>;
+    const NAME: &'static str = "files.entries";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        Shelf::entries(view.collection()?, &self.0)
+    }
+}

@@ -1,0 +1,143 @@
+//! What is asked of a data folder as a whole: what it holds, whether it is sound, and what leaves nothing behind.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::database::{self, Erase, Receipt};
+use crate::ops::{Op, Scope, View, on};
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Stats;
+
+impl Op for Stats {
+    type On = on::Everything;
+    type Answer = database::Stats;
+    const NAME: &'static str = "folder.stats";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.database()?.stats()
+    }
+}
+
+/// Reads every byte of the folder and checks it against its checksums.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Doctor;
+
+impl Op for Doctor {
+    type On = on::Everything;
+    type Answer = database::Doctor;
+    const NAME: &'static str = "folder.doctor";
+    const SCOPE: Scope = Scope::Admin;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.database()?.doctor()
+    }
+}
+
+/// Brings everything fresh into the indexes and merges what is worth merging.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Optimize;
+
+impl Op for Optimize {
+    type On = on::Everything;
+    type Answer = ();
+    const NAME: &'static str = "folder.optimize";
+    const SCOPE: Scope = Scope::Admin;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.database()?.optimize()
+    }
+}
+
+/// Writes every file anew that may hold bytes of what was deleted, in one collection or in all.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Reclaim(pub Option<String>);
+
+impl Op for Reclaim {
+    type On = on::Everything;
+    type Answer = Receipt;
+    const NAME: &'static str = "folder.reclaim";
+    const SCOPE: Scope = Scope::Admin;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.database()?.reclaim(self.0.as_deref())
+    }
+}
+
+/// Deletes in a collection and leaves nothing behind.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct EraseIn {
+    pub collection: String,
+    pub what: Erase,
+}
+
+impl Op for EraseIn {
+    type On = on::Everything;
+    type Answer = Receipt;
+    const NAME: &'static str = "folder.erase";
+    const SCOPE: Scope = Scope::Admin;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.database()?.erase(&self.collection, &self.what)
+    }
+}
+
+/// Of all reclaims of this folder, oldest first.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Receipts;
+
+impl Op for Receipts {
+    type On = on::Everything;
+    type Answer = Vec<Receipt>;
+    const NAME: &'static str = "folder.receipts";
+    const SCOPE: Scope = Scope::Admin;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.database()?.receipts()
+    }
+}
+
+/// Everything that was written before is on the disk when this is answered.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Sync;
+
+impl Op for Sync {
+    type On = on::Everything;
+    type Answer = ();
+    const NAME: &'static str = "folder.sync";
+    const SCOPE: Scope = Scope::Write;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.database()?.sync()
+    }
+}
+
+/// What migrating would do.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Migration;
+
+impl Op for Migration {
+    type On = on::Everything;
+    type Answer = database::Migration;
+    const NAME: &'static str = "folder.migration";
+    const SCOPE: Scope = Scope::Admin;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.database()?.migration()
+    }
+}
+
+/// Brings the folder to this program's format.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Migrate;
+
+impl Op for Migrate {
+    type On = on::Everything;
+    type Answer = database::Migration;
+    const NAME: &'static str = "folder.migrate";
+    const SCOPE: Scope = Scope::Admin;
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.database()?.migrate()
+    }
+}

@@ -1,0 +1,93 @@
+//! Operations: everything that may be asked of a database, each declared once.
+//!
+//! **Useful for** any face. An operation is a value with its answer's type, its name, what it takes to be allowed, what becomes of it
+//! when it is asked for twice, and how it runs. A face makes one and asks a handle; a handle runs it here, or sends it to the process
+//! that holds the folder, which finds it by its name.
+//! **Not for** what talks while it works (backups and exports tell how far they are): these are no single question.
+//!
+//! **Invariant:** an operation answers the same wherever it runs, and what reads runs on every [`View`]: of now, of a snapshot, within
+//! a transaction.
+//!
+//! [RFC 0026](../../../../docs/rfcs/0026-operations.md) has what was weighed.
+
+pub(crate) mod collections;
+pub(crate) mod files;
+pub(crate) mod graph;
+pub(crate) mod keys;
+pub(crate) mod keyspaces;
+pub(crate) mod maintenance;
+pub(crate) mod moment;
+pub(crate) mod records;
+mod registry;
+pub(crate) mod search;
+pub(crate) mod tenants;
+mod view;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub(crate) use registry::find;
+pub(crate) use view::{Keys, Records, View};
+
+use crate::call::{Done, Waits};
+use crate::database::Database;
+use crate::{Error, Result};
+
+/// One question or command, with everything that it needs.
+pub(crate) trait Op: Serialize + DeserializeOwned {
+    /// What it is asked of: one of [`on`].
+    type On;
+    type Answer: Serialize + DeserializeOwned;
+    /// Unlike that of every other operation; part of the socket's protocol.
+    const NAME: &'static str;
+    const SCOPE: Scope = Scope::Read;
+    const REPEAT: Repeat = Repeat::Read;
+
+    /// Does it. Whoever asked, and with which embedder, is in the handles of the view.
+    fn run(self, view: &View<'_>) -> Result<Self::Answer>;
+
+    /// The answer of one that was found done, as its idempotency record tells. For [`Repeat::Once`].
+    fn again(self, db: &Database, done: Done) -> Result<Self::Answer> {
+        let _ = (db, done);
+        Err(Error::internal(format!("{} has no idempotency record", Self::NAME)))
+    }
+
+    /// What ends the wait for an answer.
+    fn waits(&self) -> Waits {
+        Waits::default()
+    }
+}
+
+/// What an operation is asked of.
+pub(crate) mod on {
+    /// A tenant's data as a whole.
+    pub struct Everything;
+    /// A snapshot as a whole.
+    pub struct Moment;
+    /// The records of a collection.
+    pub struct Records;
+    /// The keys of a keyspace.
+    pub struct Keys;
+    /// The nodes and edges of a graph.
+    pub struct Nodes;
+}
+
+/// What a key must be allowed to ask it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Read,
+    Write,
+    /// Of the whole tenant, or of all tenants.
+    Admin,
+}
+
+/// What becomes of an operation that is asked for again because its answer was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// It is done again: nothing changes by it, or nothing more.
+    Read,
+    /// It is one batch, which holds the idempotency record. When that is there, [`Op::again`] answers.
+    Once,
+    /// It is several batches. The rest is done, and the answer counts what was done before.
+    Resumes,
+}

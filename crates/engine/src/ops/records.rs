@@ -1,0 +1,176 @@
+//! What is asked of the records of a collection, but for searches.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::call::Done;
+use crate::collection::{CollectionInfo, Deleted, Page, Scan, Upserted};
+use crate::database::Database;
+use crate::ops::{Op, Repeat, Scope, View, on};
+use crate::record::{Record, StoredRecord};
+
+/// Records by id, in the order of the ids; `None` for those that are not there.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Get {
+    pub ids: Vec<String>,
+    pub vectors: bool,
+}
+
+impl Op for Get {
+    type On = on::Records;
+    type Answer = Vec<Option<StoredRecord>>;
+    const NAME: &'static str = "records.get";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.records()?.read(|core, reader| core.get(reader, &self.ids, self.vectors))
+    }
+}
+
+/// How many records there are, or how many pass a condition.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Count(pub Option<String>);
+
+impl Op for Count {
+    type On = on::Records;
+    type Answer = u64;
+    const NAME: &'static str = "records.count";
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        view.records()?.ask(|core, place| match &self.0 {
+            None => core.count(place),
+            Some(condition) => core.count_matching(place, &nuthatch_filter::parse(condition)?),
+        })
+    }
+}
+
+impl Op for Scan {
+    type On = on::Records;
+    type Answer = Page;
+    const NAME: &'static str = "records.scan";
+
+    fn run(self, view: &View<'_>) -> Result<Page> {
+        view.records()?.read(|core, reader| core.page(reader, &self))
+    }
+}
+
+/// What the collection is and holds, now.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Info;
+
+impl Op for Info {
+    type On = on::Records;
+    type Answer = CollectionInfo;
+    const NAME: &'static str = "records.info";
+
+    fn run(self, view: &View<'_>) -> Result<CollectionInfo> {
+        let collection = view.collection()?;
+        collection.core.check_open()?;
+        Ok(collection.info())
+    }
+}
+
+/// Inserts records, replacing those with the same id.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Upsert(pub Vec<Record>);
+
+impl Op for Upsert {
+    type On = on::Records;
+    type Answer = Upserted;
+    const NAME: &'static str = "records.upsert";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Once;
+
+    fn run(self, view: &View<'_>) -> Result<Upserted> {
+        view.collection()?.upsert(self.0)
+    }
+
+    fn again(self, _: &Database, Done { inserted, replaced, .. }: Done) -> Result<Upserted> {
+        Ok(Upserted { inserted, replaced })
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Delete(pub Vec<String>);
+
+impl Op for Delete {
+    type On = on::Records;
+    type Answer = Deleted;
+    const NAME: &'static str = "records.delete";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Once;
+
+    fn run(self, view: &View<'_>) -> Result<Deleted> {
+        view.collection()?.delete(&self.0)
+    }
+
+    fn again(self, _: &Database, Done { deleted, .. }: Done) -> Result<Deleted> {
+        Ok(Deleted { deleted })
+    }
+}
+
+/// Deletes the records that pass a condition, in as many batches as that takes.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct DeleteWhere(pub String);
+
+impl Op for DeleteWhere {
+    type On = on::Records;
+    type Answer = Deleted;
+    const NAME: &'static str = "records.delete_where";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Resumes;
+
+    fn run(self, view: &View<'_>) -> Result<Deleted> {
+        let collection = view.collection()?;
+        let Deleted { deleted } = collection.delete_where(&self.0)?;
+        Ok(Deleted { deleted: collection.call.before().deleted + deleted })
+    }
+}
+
+/// Deletes the records whose ids begin so, in as many batches as that takes.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct DeletePrefix(pub String);
+
+impl Op for DeletePrefix {
+    type On = on::Records;
+    type Answer = Deleted;
+    const NAME: &'static str = "records.delete_prefix";
+    const SCOPE: Scope = Scope::Write;
+    const REPEAT: Repeat = Repeat::Resumes;
+
+    fn run(self, view: &View<'_>) -> Result<Deleted> {
+        let collection = view.collection()?;
+        let Deleted { deleted } = collection.delete_prefix(&self.0)?;
+        Ok(Deleted { deleted: collection.call.before().deleted + deleted })
+    }
+}
+
+/// Merges segments, for as long as this at most. True when nothing is left to merge.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Optimize(pub Option<Duration>);
+
+impl Op for Optimize {
+    type On = on::Records;
+    type Answer = bool;
+    const NAME: &'static str = "records.optimize";
+    const SCOPE: Scope = Scope::Write;
+
+    fn run(self, view: &View<'_>) -> Result<bool> {
+        view.collection()?.optimize(self.0)
+    }
+}
+
+/// Waits until everything is indexed, for as long as this at most. True when it is.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct WaitUntilIndexed(pub Option<Duration>);
+
+impl Op for WaitUntilIndexed {
+    type On = on::Records;
+    type Answer = bool;
+    const NAME: &'static str = "records.wait_until_indexed";
+
+    fn run(self, view: &View<'_>) -> Result<bool> {
+        view.collection()?.wait_until_indexed(self.0)
+    }
+}

@@ -1,0 +1,137 @@
+//! What an operation runs on: everything as it is now, or as it was, or as a transaction sees it.
+//!
+//! **Invariant:** an operation that reads takes no notice of which it is. One that writes asks for what is live, and is refused
+//! elsewhere: a snapshot does not change, and a transaction writes when it commits.
+
+use nuthatch_store::Reader;
+
+use crate::collection::{Collection, Core, Place};
+use crate::database::Database;
+use crate::kv::{Keyspace, Rows};
+use crate::snapshot::{Snapshot, SnapshotCollection};
+use crate::{Error, Result};
+
+pub(crate) enum View<'v> {
+    Everything(&'v Database),
+    Moment(&'v Snapshot),
+    Records(Records<'v>),
+    Keys(Keys<'v>),
+}
+
+/// The records of a collection.
+#[derive(Clone, Copy)]
+pub(crate) enum Records<'v> {
+    Live(&'v Collection),
+    At(&'v SnapshotCollection),
+}
+
+/// The keys of a keyspace, or the rows of a graph.
+#[derive(Clone, Copy)]
+pub(crate) enum Keys<'v> {
+    Live(&'v Keyspace),
+    /// Of a snapshot, or of a transaction.
+    At(&'v dyn Rows),
+}
+
+impl<'v> View<'v> {
+    pub fn database(&self) -> Result<&'v Database> {
+        match self {
+            Self::Everything(db) => Ok(db),
+            _ => Err(misplaced("a database")),
+        }
+    }
+
+    pub fn snapshot(&self) -> Result<&'v Snapshot> {
+        match self {
+            Self::Moment(snapshot) => Ok(snapshot),
+            _ => Err(misplaced("a snapshot")),
+        }
+    }
+
+    pub fn records(&self) -> Result<Records<'v>> {
+        match self {
+            Self::Records(records) => Ok(*records),
+            _ => Err(misplaced("a collection")),
+        }
+    }
+
+    pub fn keys(&self) -> Result<Keys<'v>> {
+        match self {
+            Self::Keys(keys) => Ok(*keys),
+            _ => Err(misplaced("a keyspace")),
+        }
+    }
+
+    /// The collection itself.
+    ///
+    /// # Errors
+    /// `Invalid` within a snapshot or a transaction.
+    pub fn collection(&self) -> Result<&'v Collection> {
+        match self.records()? {
+            Records::Live(collection) => Ok(collection),
+            Records::At(_) => Err(of_now("collection")),
+        }
+    }
+
+    /// The keyspace itself.
+    ///
+    /// # Errors
+    /// As [`collection`](Self::collection).
+    pub fn keyspace(&self) -> Result<&'v Keyspace> {
+        match self.keys()? {
+            Keys::Live(keyspace) => Ok(keyspace),
+            Keys::At(_) => Err(of_now("keyspace or graph")),
+        }
+    }
+
+    /// Keys, each read as of one moment.
+    pub fn rows(&self) -> Result<&'v dyn Rows> {
+        Ok(match self.keys()? {
+            Keys::Live(keyspace) => keyspace,
+            Keys::At(rows) => rows,
+        })
+    }
+
+    /// Reads keys, all of them as of one moment.
+    pub fn at_once<T>(&self, read: impl FnOnce(&dyn Rows) -> Result<T>) -> Result<T> {
+        match self.keys()? {
+            Keys::Live(keyspace) => keyspace.at_once(read),
+            Keys::At(rows) => read(rows),
+        }
+    }
+}
+
+impl Records<'_> {
+    /// Asks the indexes, and the rows as they are when each is read.
+    pub fn ask<T>(&self, ask: impl FnOnce(&Core, Place<'_>) -> Result<T>) -> Result<T> {
+        match self {
+            Self::Live(collection) => {
+                collection.core.check_open()?;
+                ask(&collection.core, collection.core.live())
+            }
+            Self::At(kept) => kept.with(|core, place| ask(core, place)),
+        }
+    }
+
+    /// Reads rows as of one moment.
+    pub fn read<T>(&self, read: impl FnOnce(&Core, &dyn Reader) -> Result<T>) -> Result<T> {
+        match self {
+            Self::Live(collection) => {
+                let core = &collection.core;
+                core.check_open()?;
+                let store = core.shared.store()?;
+                // A record that is replaced while it is read must not seem gone.
+                read(core, &*store.snapshot())
+            }
+            Self::At(kept) => kept.with(|core, place| read(core, place.reader)),
+        }
+    }
+}
+
+fn misplaced(what: &str) -> Error {
+    Error::internal(format!("an operation that is asked of {what} came to something else"))
+}
+
+fn of_now(what: &str) -> Error {
+    Error::invalid(format!("this is asked of the {what} as it is now, not of a snapshot or a transaction"))
+}

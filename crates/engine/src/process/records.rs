@@ -1,0 +1,229 @@
+//! Reading records: as they are now, as a snapshot has them, or as a transaction sees them.
+
+use std::sync::Arc;
+
+use nuthatch_store::{Shard, Table};
+use nuthatch_vector::{Element, Metric};
+
+use crate::collection::meta::COUNTERS;
+use crate::collection::{
+    Answer, Collection as LocalCollection, CollectionOptions, Page, Scan, Search, Visitor, Wanted, visit,
+};
+use crate::database::Database as LocalDatabase;
+use crate::durability::Durability;
+use crate::files::FileInfo;
+use crate::ops::records::{Count, Get};
+use crate::ops::search::SearchMany;
+use crate::ops::{self, Op, View, files, on};
+use crate::process::request::{self, Place};
+use crate::process::side::{Anchor, Side, the_same};
+use crate::process::snapshot::Remote;
+use crate::record::StoredRecord;
+use crate::snapshot::SnapshotCollection as LocalKept;
+use crate::transaction::Transaction;
+use crate::{EmbedderChoice, Result, What};
+
+/// The records of a collection, to be read. A [`Collection`](crate::Collection) is one, and so are a snapshot's and a transaction's:
+/// whatever can be asked of one can be asked of all.
+///
+/// A transaction's own writes are seen by [`get`](Self::get). Searches, counts and listings within it are of the moment when it
+/// began, and conflict with any change of the collection since.
+#[derive(Clone)]
+pub struct Records<'t> {
+    pub(crate) from: From<'t>,
+}
+
+#[derive(Clone)]
+pub(crate) enum From<'t> {
+    Now(Arc<Inner>),
+    Then(Kept),
+    Within(&'t Transaction, Kept),
+}
+
+/// What all handles on a live collection share.
+pub(crate) struct Inner {
+    pub anchor: Anchor<LocalCollection>,
+    pub metric: Metric,
+    pub element: Element,
+    /// What the caller gave when opening it.
+    pub embedder: EmbedderChoice,
+}
+
+/// A collection of a snapshot.
+#[derive(Clone)]
+pub(crate) enum Kept {
+    Here(LocalKept),
+    There { remote: Arc<Remote>, name: String, shard: Shard },
+}
+
+impl Records<'_> {
+    pub fn name(&self) -> &str {
+        match &self.from {
+            From::Now(inner) => &inner.anchor.place.name,
+            From::Then(kept) | From::Within(_, kept) => kept.name(),
+        }
+    }
+
+    /// Records by id, in the order of the ids; `None` for those that are not there.
+    pub fn get<I: AsRef<str>>(&self, ids: &[I], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
+        match &self.from {
+            From::Within(transaction, kept) => transaction.get(kept, &strings(ids), vectors),
+            _ => self.ask(Get { ids: strings(ids), vectors }),
+        }
+    }
+
+    /// Number of records, or of those whose payload passes the filter.
+    pub fn count(&self, filter: Option<&str>) -> Result<u64> {
+        self.ask(Count(filter.map(Into::into)))
+    }
+
+    /// Number of records.
+    pub fn len(&self) -> Result<u64> {
+        self.count(None)
+    }
+
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// One page of a listing.
+    pub fn scan(&self, scan: &Scan) -> Result<Page> {
+        self.ask(scan.clone())
+    }
+
+    /// Finds the best `limit` records. That many come back whenever that many match.
+    ///
+    /// # Errors
+    /// `Invalid` for a wrong dimension, a limit of 0 or over 10,000, an unknown field in the filter; `Unavailable` when a text
+    /// must be embedded and the embedder is not there.
+    pub fn search(&self, search: &Search) -> Result<Answer> {
+        self.ask(search.clone())
+    }
+
+    /// Several searches at once, on as many threads as there are CPUs; the answers in the order of the searches. Ends soon after
+    /// the first error, whose message says which search it was.
+    pub fn search_many(&self, searches: &[Search]) -> Result<Vec<Answer>> {
+        self.ask(SearchMany(searches.to_vec()))
+    }
+
+    /// Files that were added at or below `prefix` (all with ""), by path.
+    pub fn files(&self, prefix: &str) -> Result<Vec<FileInfo>> {
+        self.ask(files::Files(prefix.into()))
+    }
+
+    /// Shows one page of a listing to a visitor, part by part, instead of making records of it. Gives where to go on; `None` at the
+    /// end. `scan.vectors` has no meaning: `wanted` says what is shown.
+    pub fn visit(&self, scan: &Scan, wanted: &Wanted, visitor: &mut dyn Visitor) -> Result<Option<String>> {
+        if let From::Then(Kept::Here(local)) = &self.from {
+            return local.visit(scan, wanted, visitor);
+        }
+        let page = self.scan(&Scan { vectors: !wanted.vectors.is_empty(), ..scan.clone() })?;
+        visit::show(page.records, wanted, visitor)?;
+        Ok(page.cursor)
+    }
+
+    pub(crate) fn ask<O: Op<On = on::Records>>(&self, op: O) -> Result<O::Answer> {
+        match &self.from {
+            From::Now(inner) => inner.ask(op, Durability::default()),
+            From::Then(kept) => kept.ask(op),
+            From::Within(transaction, kept) => {
+                transaction.depend_on_collection(kept)?;
+                kept.ask(op)
+            }
+        }
+    }
+}
+
+impl Inner {
+    pub fn ask<O: Op<On = on::Records>>(&self, op: O, durability: Durability) -> Result<O::Answer> {
+        match self.side(durability)? {
+            Side::Here(local) => op.run(&View::Records(ops::Records::Live(&local))),
+            Side::There(link) => {
+                let of = request::Of::Records { place: self.anchor.place.clone(), durability };
+                link.ask(of, &self.embedder, &op)
+            }
+        }
+    }
+
+    pub fn side(&self, durability: Durability) -> Result<Side<LocalCollection>> {
+        let hand = |local: &LocalCollection| local.with_durability(durability);
+        self.anchor.side(hand, |db| {
+            find(db, &self.anchor.place)?;
+            let options = CollectionOptions { embedder: self.embedder.clone(), ..Default::default() };
+            db.collection(&self.anchor.place.name, options)
+        })
+    }
+}
+
+impl Kept {
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Here(local) => local.name(),
+            Self::There { name, .. } => name,
+        }
+    }
+
+    pub fn ask<O: Op<On = on::Records>>(&self, op: O) -> Result<O::Answer> {
+        match self {
+            Self::Here(local) => op.run(&View::Records(ops::Records::At(local))),
+            Self::There { remote, name, .. } => {
+                let embedder = remote.link.here()?.given_embedder(name);
+                remote.ask(request::Kept::Records(name.clone()), &embedder, &op)
+            }
+        }
+    }
+
+    pub fn shard(&self) -> Result<Shard> {
+        match self {
+            Self::Here(local) => local.shard(),
+            Self::There { shard, .. } => Ok(*shard),
+        }
+    }
+}
+
+impl Transaction {
+    /// As if the collection had been searched, counted or listed.
+    // Every write to it moves its counters.
+    pub(crate) fn depend_on_collection(&self, kept: &Kept) -> Result<()> {
+        let key = kept.shard()?.key(COUNTERS);
+        self.with(|work| {
+            work.reads.key(Table::Catalog, key);
+            Ok(())
+        })
+    }
+
+    /// Records with this transaction's own writes.
+    fn get(&self, kept: &Kept, ids: &[String], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
+        let shard = kept.shard()?;
+        let written = self.with(|work| {
+            let changes = work.batch.records.get(kept.name());
+            let written: Vec<_> = ids.iter().map(|id| changes.and_then(|all| all.get(id).cloned())).collect();
+            for id in ids {
+                work.reads.key(Table::Ids, shard.key(id.as_bytes()));
+            }
+            Ok(written)
+        })?;
+        let found = kept.ask(Get { ids: ids.to_vec(), vectors })?;
+        let now = written.into_iter().zip(found).map(|(written, found)| match written {
+            None => found,
+            Some(written) => written.map(|record| StoredRecord {
+                vector: record.vector.filter(|_| vectors),
+                vectors: if vectors { record.vectors } else { Default::default() },
+                id: record.id,
+                text: record.text,
+                context: record.context,
+                payload: record.payload,
+            }),
+        });
+        Ok(now.collect())
+    }
+}
+
+/// The collection that a handle means, unless it was dropped.
+pub(crate) fn find(db: &LocalDatabase, place: &Place) -> Result<LocalCollection> {
+    the_same(What::Collection, place, db.existing_collection(&place.name), |found| found.core.shard.collection)
+}
+
+pub(crate) fn strings<I: AsRef<str>>(ids: &[I]) -> Vec<String> {
+    ids.iter().map(|id| id.as_ref().to_string()).collect()
+}

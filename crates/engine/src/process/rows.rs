@@ -1,0 +1,123 @@
+//! Asking keyspaces and graphs: as they are now, as a snapshot has them, or as a transaction sees them.
+
+use std::sync::Arc;
+
+use crate::codec::Bytes;
+use crate::database::Database as LocalDatabase;
+use crate::durability::Durability;
+use crate::kv::{Entry, KeyPage, KeyScan, Keyspace as LocalKeyspace, Kind, Rows};
+use crate::ops::{self, Op, View, keys};
+use crate::process::request::{self, Place};
+use crate::process::route::Route;
+use crate::process::side::{Anchor, Side, the_same};
+use crate::process::snapshot::Remote;
+use crate::snapshot::SnapshotKeyspace as LocalKept;
+use crate::transaction::TransactionRows;
+use crate::{EmbedderChoice, Result};
+
+#[derive(Clone)]
+pub(crate) enum From<'t> {
+    Now(Arc<Inner>),
+    Then(Kept),
+    Within(Arc<TransactionRows<'t>>),
+}
+
+/// What all handles on a live keyspace or graph share.
+pub(crate) struct Inner {
+    anchor: Anchor<LocalKeyspace>,
+    kind: Kind,
+}
+
+/// A keyspace or graph of a snapshot.
+#[derive(Clone)]
+pub(crate) enum Kept {
+    Here(LocalKept),
+    There { remote: Arc<Remote>, name: String, kind: Kind },
+}
+
+impl From<'_> {
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Now(inner) => inner.name(),
+            Self::Then(Kept::Here(local)) => &local.name,
+            Self::Then(Kept::There { name, .. }) => name,
+            Self::Within(rows) => &rows.name,
+        }
+    }
+
+    pub fn ask<O: Op>(&self, op: O) -> Result<O::Answer> {
+        match self {
+            Self::Now(inner) => inner.ask(op, Durability::default()),
+            Self::Then(kept) => kept.ask(op),
+            Self::Within(rows) => op.run(&View::Keys(ops::Keys::At(&**rows))),
+        }
+    }
+}
+
+impl Inner {
+    pub fn held(link: Route, local: LocalKeyspace) -> Self {
+        let place = Place { name: local.name().to_string(), id: id_of(&local) };
+        Self { kind: local.space.kind, anchor: Anchor::held(link, place, local) }
+    }
+
+    pub fn served(link: Route, name: &str, kind: Kind, id: u32) -> Self {
+        Self { kind, anchor: Anchor::served(link, Place { name: name.to_string(), id }) }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.anchor.place.name
+    }
+
+    pub fn ask<O: Op>(&self, op: O, durability: Durability) -> Result<O::Answer> {
+        let place = &self.anchor.place;
+        let hand = |local: &LocalKeyspace| local.with_durability(durability);
+        match self.anchor.side(hand, |db| find(db, place, self.kind))? {
+            Side::Here(local) => op.run(&View::Keys(ops::Keys::Live(&local))),
+            Side::There(link) => {
+                let of = request::Of::Keys { place: place.clone(), kind: self.kind, durability };
+                link.ask(of, &EmbedderChoice::None, &op)
+            }
+        }
+    }
+}
+
+impl Kept {
+    pub fn ask<O: Op>(&self, op: O) -> Result<O::Answer> {
+        match self {
+            Self::Here(local) => op.run(&View::Keys(ops::Keys::At(local))),
+            Self::There { remote, name, kind } => {
+                remote.ask(request::Kept::Keys(name.clone(), *kind), &EmbedderChoice::None, &op)
+            }
+        }
+    }
+}
+
+impl Rows for Kept {
+    fn entries(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Entry>>> {
+        self.ask(keys::Entries(keys.iter().cloned().map(Bytes).collect()))
+    }
+
+    fn page(&self, scan: &KeyScan) -> Result<KeyPage> {
+        self.ask(scan.clone())
+    }
+
+    fn now_ms(&self) -> u64 {
+        match self {
+            Self::Here(local) => local.now_ms(),
+            Self::There { remote, .. } => remote.taken_at_ms,
+        }
+    }
+
+    fn estimate(&self, prefix: &[u8]) -> Result<u64> {
+        self.ask(keys::CountEstimate(prefix.into()))
+    }
+}
+
+/// The keyspace or graph that a handle means, unless it was dropped.
+pub(crate) fn find(db: &LocalDatabase, place: &Place, kind: Kind) -> Result<LocalKeyspace> {
+    the_same(kind.what(), place, db.keyspace(&place.name, kind, true), id_of)
+}
+
+fn id_of(local: &LocalKeyspace) -> u32 {
+    local.space.shard.collection
+}
