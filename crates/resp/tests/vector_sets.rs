@@ -216,7 +216,7 @@ fn vinfo_counts_the_elements_with_attributes() {
     let served = served(Settings::default());
     let mut client = circle(&served);
     assert_eq!(fact(&mut client, "v", "attributes-count"), Said::Int(50));
-    assert_eq!(fact(&mut client, "v", "max-level"), Said::Int(0), "VLINKS tells one level, the one of number 0");
+    assert_eq!(fact(&mut client, "v", "max-level"), Said::Int(1), "clients expect a level where there are elements");
     client.ask_words(&[b"VSETATTR", b"v", b"e1", b""]);
     client.ask("VSETATTR v e0 {\"other\":1}");
     client.ask("VSETATTR v e6 {\"o'\\\"ther\":1}");

