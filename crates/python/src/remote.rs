@@ -1,19 +1,15 @@
 //! What the package's client of a server needs of the engine: the same checks with the same words before anything is sent, bodies of
 //! requests in JSON, and the walk over folders.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use nuthatch_engine::{
-    KeyScan, KvOp, NamedVectors, Payload, Record, Search, StoredRecord, WalkOptions, datetimes_of, payload_to_json,
-};
+use nuthatch_dialect as dialect;
+use nuthatch_dialect::{FusionName, Part, VectorFormat};
+use nuthatch_engine::{KeyScan, KvOp, Record, Search, StoredRecord, WalkOptions};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use crate::error::{engine, invalid, to_python};
 use crate::keyspace::{self, ScanArguments, time_to_live};
@@ -21,111 +17,37 @@ use crate::records::{self, Columns, RecordParts, Vectors};
 use crate::searching::Query;
 use crate::searching_many::each;
 
-/// A record as the server reads it. Vectors are base64: a quarter of the size of numbers.
-#[derive(Serialize)]
-struct RecordBody<'r> {
-    id: &'r str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<&'r str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    vector: Option<String>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    vectors: BTreeMap<&'r str, String>,
-    #[serde(skip_serializing_if = "Map::is_empty")]
-    payload: Map<String, Value>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    datetimes: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    context: Option<&'r str>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    code: bool,
-}
+/// A quarter of the size of numbers.
+const BASE64: VectorFormat = VectorFormat::Base64;
 
-impl<'r> RecordBody<'r> {
-    fn of(record: &'r Record) -> Self {
-        let payload: &Payload = &record.payload;
-        Self {
-            id: &record.id,
-            text: record.text.as_deref(),
-            vector: record.vector.as_deref().map(base64),
-            vectors: all_base64(&record.vectors),
-            payload: payload_to_json(payload),
-            datetimes: datetimes_of(payload),
-            context: record.context.as_deref(),
-            code: record.code,
-        }
+/// A search as the server reads it: the checked one, and of its arguments what the engine keeps in another form.
+fn body(query: &Query<'_>, search: Search) -> dialect::Search {
+    let parts = [
+        (Part::Text, query.include_text),
+        (Part::Payload, query.include_payload),
+        (Part::Vector, query.include_vector),
+    ];
+    dialect::Search {
+        text: search.text,
+        vector: search.vector.map(|vector| BASE64.write(vector)),
+        like: search.like,
+        using: search.using,
+        vectors: BASE64.write_all(search.vectors),
+        mode: search.mode.map(Into::into),
+        filter: query.condition.clone(),
+        limit: query.limit,
+        offset: query.offset,
+        include: Some(parts.into_iter().filter_map(|(part, wanted)| wanted.then_some(part)).collect()),
+        vector_format: BASE64,
+        fusion: FusionName::from(&search.fusion),
+        text_weight: query.text_weight,
+        vector_weight: query.vector_weight,
+        recall: query.recall,
+        effort: query.effort,
+        exact: query.exact,
+        timeout_ms: query.timeout_seconds.map(|seconds| seconds * 1000.0),
+        explain: query.explain,
     }
-}
-
-/// A search as the server reads it; what is at its default is left out.
-#[derive(Serialize)]
-struct SearchBody<'s> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<&'s str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    vector: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    like: Option<&'s str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    using: Option<&'s str>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    vectors: BTreeMap<&'s str, String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mode: Option<&'s str>,
-    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
-    condition: Option<&'s str>,
-    limit: usize,
-    offset: usize,
-    include: Vec<&'static str>,
-    vector_format: &'static str,
-    fusion: &'s str,
-    text_weight: f32,
-    vector_weight: f32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    recall: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    effort: Option<usize>,
-    exact: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    timeout_ms: Option<f64>,
-    explain: bool,
-}
-
-impl<'s> SearchBody<'s> {
-    fn of(query: &'s Query<'_>, search: &'s Search) -> Self {
-        let parts =
-            [("text", query.include_text), ("payload", query.include_payload), ("vector", query.include_vector)];
-        Self {
-            text: search.text.as_deref(),
-            vector: search.vector.as_deref().map(base64),
-            like: search.like.as_deref(),
-            using: search.using.as_deref(),
-            vectors: all_base64(&search.vectors),
-            mode: query.mode.as_deref(),
-            condition: query.condition.as_deref(),
-            limit: query.limit,
-            offset: query.offset,
-            include: parts.into_iter().filter_map(|(part, wanted)| wanted.then_some(part)).collect(),
-            vector_format: "base64",
-            fusion: &query.fusion,
-            text_weight: query.text_weight,
-            vector_weight: query.vector_weight,
-            recall: query.recall,
-            effort: query.effort,
-            exact: query.exact,
-            timeout_ms: query.timeout_seconds.map(|seconds| seconds * 1000.0),
-            explain: query.explain,
-        }
-    }
-}
-
-fn base64(vector: &[f32]) -> String {
-    let bytes: Vec<u8> = vector.iter().copied().flat_map(f32::to_le_bytes).collect();
-    STANDARD.encode(bytes)
-}
-
-fn all_base64(vectors: &NamedVectors) -> BTreeMap<&str, String> {
-    vectors.iter().map(|(field, vector)| (field.as_str(), base64(vector))).collect()
 }
 
 fn json<'py>(py: Python<'py>, body: &(impl Serialize + Sync)) -> PyResult<Bound<'py, PyBytes>> {
@@ -137,8 +59,8 @@ fn json<'py>(py: Python<'py>, body: &(impl Serialize + Sync)) -> PyResult<Bound<
 #[pyfunction]
 pub fn records_json<'py>(py: Python<'py>, columns: Columns<'py>) -> PyResult<Bound<'py, PyBytes>> {
     let records = columns.records(py)?;
-    let written = engine(py, || Ok(serde_json::to_vec(&records.iter().map(RecordBody::of).collect::<Vec<_>>())))?;
-    Ok(PyBytes::new(py, &written.map_err(|error| invalid(py, error.to_string()))?))
+    let bodies: Vec<_> = py.detach(|| records.into_iter().map(|record| dialect::Record::new(record, BASE64)).collect());
+    json(py, &bodies)
 }
 
 /// The record, as JSON, as it would be read.
@@ -150,7 +72,7 @@ pub fn records_apart<'py>(py: Python<'py>, columns: Columns<'py>) -> PyResult<Ve
     let records = columns.records(py)?;
     engine(py, || records.iter().try_for_each(Record::check))?;
     let one = |record: Record| {
-        let written = json(py, &RecordBody::of(&record))?;
+        let written = json(py, &dialect::Record::new(record.clone(), BASE64))?;
         let Record { id, text, vector, vectors, payload, context, .. } = record;
         Ok((written, records::parts(py, StoredRecord { id, text, payload, context, vector, vectors })?))
     };
@@ -197,7 +119,7 @@ pub fn cursor_after(key: &[u8]) -> String {
 pub fn search_json<'py>(py: Python<'py>, query: Query<'py>) -> PyResult<Bound<'py, PyBytes>> {
     let search = query.search(py)?.and_then(|search| search.check().map(|()| search));
     let search = search.map_err(|error| to_python(py, error, None))?;
-    json(py, &SearchBody::of(&query, &search))
+    json(py, &body(&query, search))
 }
 
 /// `query` with each of `count` texts, vectors, or both: a JSON object each.
@@ -210,11 +132,11 @@ pub fn searches_json<'py>(
     vectors: Option<Vectors>,
 ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
     let searches = each(py, &query, count, texts, vectors)?;
-    let one = |search: &Search| {
+    let one = |search: Search| {
         search.check().map_err(|error| to_python(py, error, None))?;
-        json(py, &SearchBody { timeout_ms: None, ..SearchBody::of(&query, search) })
+        json(py, &dialect::Search { timeout_ms: None, ..body(&query, search) })
     };
-    searches.iter().map(one).collect()
+    searches.into_iter().map(one).collect()
 }
 
 /// Refuses a durability that is none.

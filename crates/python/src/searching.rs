@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use nuthatch_engine::{Accuracy, Answer, Fusion, Hit, Include, Leg, Mode, NamedVectors, Result, Search};
+use nuthatch_dialect::accuracy;
+use nuthatch_engine::{Answer, Fusion, Hit, Include, Leg, Mode, NamedVectors, Result, Search};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
@@ -66,12 +67,7 @@ impl Query<'_> {
             offset: self.offset,
             include: Include { text: self.include_text, payload: self.include_payload, vector: self.include_vector },
             fusion: Fusion::named(&self.fusion, self.text_weight, self.vector_weight)?,
-            accuracy: match (self.exact, self.effort, self.recall) {
-                (true, ..) => Accuracy::Exact,
-                (_, Some(effort), _) => Accuracy::Effort(effort),
-                (_, _, Some(recall)) => Accuracy::Recall(recall),
-                (false, None, None) => Accuracy::default(),
-            },
+            accuracy: accuracy(self.exact, self.effort, self.recall)?,
             time_limit: self.timeout_seconds.map(Duration::from_secs_f64),
             cancel: self.cancel.as_ref().map(|cancel| cancel.get().shared()),
         };

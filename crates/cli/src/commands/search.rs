@@ -4,10 +4,11 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use nuthatch_dialect::{FUSIONS, MODES, accuracy};
 use nuthatch_engine::{
-    Accuracy, Answer, Collection, ErrorKind, Fusion, Hit, Leg, Legs, Mode, Value, citation, payload_to_json,
-    text_snippet,
+    Answer, Collection, ErrorKind, Fusion, Hit, Leg, Legs, Mode, Value, citation, payload_to_json, text_snippet,
 };
 use nuthatch_text::Analyzer;
 use serde::Serialize;
@@ -21,20 +22,6 @@ use crate::{folder, paths};
 
 /// Longest snippet in characters.
 const SNIPPET_CHARS: usize = 320;
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ModeArg {
-    Hybrid,
-    Text,
-    Vector,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum FusionArg {
-    Rrf,
-    Weighted,
-    Normalised,
-}
 
 #[derive(Args)]
 pub struct Search {
@@ -58,11 +45,11 @@ pub struct Search {
     filter: Option<String>,
     /// Search by words (text), by meaning (vector), or both [default: both if the collection has
     /// vectors]
-    #[arg(short, long, value_enum, value_name = "MODE")]
-    mode: Option<ModeArg>,
+    #[arg(short, long, value_name = "MODE", value_parser = PossibleValuesParser::new(MODES).try_map(|name| name.parse::<Mode>()))]
+    mode: Option<Mode>,
     /// How to combine both rankings
-    #[arg(long, value_enum, default_value_t = FusionArg::Rrf, value_name = "HOW")]
-    fusion: FusionArg,
+    #[arg(long, default_value = "rrf", value_name = "HOW", value_parser = PossibleValuesParser::new(FUSIONS))]
+    fusion: String,
     /// Weight of the text ranking
     #[arg(long, default_value_t = 1.0, value_name = "W")]
     text_weight: f32,
@@ -105,29 +92,15 @@ impl Search {
         search.text = query.map(str::to_owned);
         search.time_limit = self.timeout;
         search.using = self.using.clone();
-        search.accuracy = match (self.exact, self.effort, self.recall) {
-            (true, ..) => Accuracy::Exact,
-            (_, Some(effort), _) => Accuracy::Effort(effort),
-            (_, _, Some(recall)) => Accuracy::Recall(recall),
-            (false, None, None) => Accuracy::default(),
-        };
-        search.mode = self.mode.map(|mode| match mode {
-            ModeArg::Hybrid => Mode::Hybrid,
-            ModeArg::Text => Mode::Text,
-            ModeArg::Vector => Mode::Vector,
-        });
-        let fusion = match self.fusion {
-            FusionArg::Rrf => "rrf",
-            FusionArg::Weighted => "weighted",
-            FusionArg::Normalised => "normalised",
-        };
-        search.fusion = Fusion::named(fusion, self.text_weight, self.vector_weight)?;
+        search.accuracy = accuracy(self.exact, self.effort, self.recall)?;
+        search.mode = self.mode;
+        search.fusion = Fusion::named(&self.fusion, self.text_weight, self.vector_weight)?;
         if let Some(condition) = &self.filter {
             search = search.filter(condition)?;
         }
         let database = folder::open(globals)?;
         let mut collection = database.existing_collection(&self.collection)?;
-        if query.is_some() && self.mode != Some(ModeArg::Text) {
+        if query.is_some() && self.mode != Some(Mode::Text) {
             collection = database.collection(&self.collection, self.embedder.options()?)?;
         }
         search.like = self.like.as_deref().map(|id| stored_id(&collection, id)).transpose()?;
@@ -278,19 +251,13 @@ struct HitJson<'a> {
 
 #[derive(Serialize)]
 struct LegsJson {
-    text: Option<LegJson>,
-    vector: Option<LegJson>,
-}
-
-#[derive(Serialize)]
-struct LegJson {
-    rank: usize,
-    score: f32,
+    text: Option<nuthatch_dialect::Leg>,
+    vector: Option<nuthatch_dialect::Leg>,
 }
 
 impl<'a> HitJson<'a> {
     fn new(hit: &'a Hit) -> Self {
-        let leg = |leg: &Option<Leg>| leg.map(|Leg { rank, score }| LegJson { rank, score });
+        let leg = |leg: &Option<Leg>| leg.map(nuthatch_dialect::Leg::from);
         let Legs { text, vector, vectors: _ } = &hit.legs; // one vector leg is all that can be asked for here
         Self {
             id: &hit.id,

@@ -14,12 +14,13 @@ use crate::api::durable::Durably;
 use crate::api::files::{refuse_empty, splitting};
 use crate::api::keys::Change;
 use crate::api::nodes::{Edge, EdgeId, Node, edges_into_engine, ids_into_engine, nodes_into_engine};
-use crate::api::records::{Record, into_engine};
+use crate::api::records::into_engine;
 use crate::api::reply;
 use crate::caller::Writing;
 use crate::extract::{Json, Parameters};
 use crate::problem::Problem;
 use crate::shared::Shared;
+use nuthatch_dialect::Record;
 
 pub fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(write))

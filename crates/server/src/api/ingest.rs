@@ -22,12 +22,12 @@ use utoipa_axum::routes;
 
 use crate::admission::Held;
 use crate::api::durable::Durable;
-use crate::api::records::Record;
 use crate::caller::{Caller, Writing};
 use crate::extract::{Parameters, Segments, media_type, parse, refuse_compressed};
 use crate::problem::Problem;
 use crate::shared::Shared;
 use crate::unread::Streaming;
+use nuthatch_dialect::Record;
 
 const NDJSON: &str = "application/x-ndjson";
 /// A batch is stored when it has that many bytes, however few records these are.

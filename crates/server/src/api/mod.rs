@@ -24,7 +24,6 @@ mod snapshots;
 pub mod stats;
 mod tenants;
 mod transactions;
-mod vectors;
 
 use std::sync::Arc;
 

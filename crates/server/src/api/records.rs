@@ -1,22 +1,17 @@
 //! Records: writing, reading, listing, counting and deleting them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::response::Response;
-use nuthatch_engine::{
-    Error, Record as EngineRecord, Result as EngineResult, Scan, StoredRecord, What, datetimes_of, payload_to_json,
-    payload_with_datetimes,
-};
+use nuthatch_dialect::{Record, StoredRecord, VectorFormat};
+use nuthatch_engine::{Error, Result as EngineResult, Scan, StoredRecord as EngineStored, What};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::durable::Durably;
 use crate::api::moment::{AsOf, ReadingAt};
-use crate::api::vectors::{self, Vector, VectorFormat};
 use crate::api::{answer_size, reply};
 use crate::caller::Writing;
 use crate::extract::{Json, Parameters, Segments};
@@ -32,52 +27,6 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(get))
         .routes(routes!(delete))
         .routes(routes!(count))
-}
-
-/// A record to be stored: at least one of text, vector and payload.
-#[derive(Clone, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Record {
-    #[schema(min_length = 1, max_length = 1024)]
-    id: String,
-    text: Option<String>,
-    /// Left out, it is made from the text where the collection has an embedder.
-    vector: Option<Vector>,
-    /// Vectors of named fields.
-    #[serde(default)]
-    vectors: BTreeMap<String, Vector>,
-    /// Named values: null, booleans, whole numbers of 64 bits, floats, strings, arrays and objects.
-    #[serde(default)]
-    #[schema(value_type = Object)]
-    payload: Map<String, Value>,
-    /// Which strings of the payload are datetimes, as dotted paths (`events.0.at`); a datetime is written as `2025-01-31T12:30:00Z`.
-    #[serde(default)]
-    datetimes: Vec<String>,
-    /// Headings that the text stands under: searched with it, but not part of it.
-    context: Option<String>,
-    /// The text is source code: identifiers are also indexed by their parts.
-    #[serde(default)]
-    code: bool,
-}
-
-/// A record as it comes back.
-#[derive(Serialize, ToSchema)]
-#[schema(as = StoredRecord)]
-pub struct Found {
-    id: String,
-    text: Option<String>,
-    #[schema(value_type = Object)]
-    payload: Map<String, Value>,
-    /// Which strings of the payload are datetimes, as dotted paths; absent when none is.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    datetimes: Vec<String>,
-    context: Option<String>,
-    /// Only where it was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    vector: Option<Vector>,
-    /// Those of named fields, only where they were asked for.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    vectors: BTreeMap<String, Vector>,
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -118,7 +67,7 @@ struct Get {
 #[schema(as = GotRecords)]
 struct Got {
     /// In the order of the ids; null for those that are not there.
-    records: Vec<Option<Found>>,
+    records: Vec<Option<StoredRecord>>,
 }
 
 /// Which records: exactly one of the three.
@@ -180,7 +129,7 @@ struct Condition {
 #[schema(as = RecordPage)]
 struct Page {
     /// In the order in which they were written last.
-    records: Vec<Found>,
+    records: Vec<StoredRecord>,
     /// Where to go on; null at the end.
     cursor: Option<String>,
 }
@@ -189,34 +138,9 @@ fn page_default() -> usize {
     PAGE_DEFAULT
 }
 
-impl Record {
-    pub fn into_engine(self) -> EngineResult<EngineRecord> {
-        let Self { id, text, vector, vectors, payload, datetimes, context, code } = self;
-        let payload = payload_with_datetimes(payload, &datetimes);
-        let payload = payload.map_err(|error| Error::invalid(format!("record {id:?}: {error}")))?;
-        let (vector, vectors) = (vector.map(Vector::into_engine), vectors::into_engine(vectors));
-        Ok(EngineRecord { id, text, vector, vectors, payload, context, code })
-    }
-}
-
 /// All of them, or the first error.
-pub fn into_engine(records: Vec<Record>) -> EngineResult<Vec<EngineRecord>> {
+pub fn into_engine(records: Vec<Record>) -> EngineResult<Vec<nuthatch_engine::Record>> {
     records.into_iter().map(Record::into_engine).collect()
-}
-
-impl Found {
-    fn new(record: StoredRecord, format: VectorFormat) -> Self {
-        let StoredRecord { id, text, payload, context, vector, vectors } = record;
-        Self {
-            id,
-            text,
-            datetimes: datetimes_of(&payload),
-            payload: payload_to_json(&payload),
-            context,
-            vector: vector.map(|vector| format.write(vector)),
-            vectors: format.write_all(vectors),
-        }
-    }
 }
 
 /// Inserts records, replacing those with the same ids: all of them or none.
@@ -255,19 +179,19 @@ async fn scan(
             answer_size::scan(&moment.records(database, &name)?, scan)
         })
         .await?;
-    let records = page.records.into_iter().map(|record| Found::new(record, vector_format));
+    let records = page.records.into_iter().map(|record| StoredRecord::new(record, vector_format));
     Ok(reply::json(&Page { records: records.collect(), cursor: page.cursor }))
 }
 
 /// One record.
 #[utoipa::path(get, path = "/v1/collections/{collection}/records/{id}", tag = "records", security(("key" = ["read"])),
-    params(("collection" = String, Path), ("id" = String, Path), WithVectors, AsOf), responses((status = 200, description = "The record", body = Found)))]
+    params(("collection" = String, Path), ("id" = String, Path), WithVectors, AsOf), responses((status = 200, description = "The record", body = StoredRecord)))]
 async fn get_one(
     ReadingAt { caller, moment }: ReadingAt,
     Segments((name, id)): Segments<(String, String)>,
     Parameters(with): Parameters<WithVectors>,
 ) -> Result<Response, Problem> {
-    let only = |mut found: Vec<Option<StoredRecord>>, name: &str, id: &str| {
+    let only = |mut found: Vec<Option<EngineStored>>, name: &str, id: &str| {
         found.pop().flatten().ok_or_else(|| missing(name, id))
     };
     let found = caller.look(
@@ -280,7 +204,7 @@ async fn get_one(
             only(moment.records(database, &name)?.get(&[&id], with.vectors)?, &name, &id)
         },
     );
-    Ok(reply::json(&Found::new(found.await?, with.vector_format)))
+    Ok(reply::json(&StoredRecord::new(found.await?, with.vector_format)))
 }
 
 fn missing(name: &str, id: &str) -> Error {
@@ -328,7 +252,7 @@ async fn get(
         },
     );
     let records = records.await?;
-    let records = records.into_iter().map(|found| found.map(|record| Found::new(record, format)));
+    let records = records.into_iter().map(|found| found.map(|record| StoredRecord::new(record, format)));
     Ok(reply::json(&Got { records: records.collect() }))
 }
 

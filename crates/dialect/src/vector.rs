@@ -19,7 +19,7 @@ pub enum Vector {
 }
 
 /// How vectors are written in an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum VectorFormat {
     #[default]
@@ -53,6 +53,7 @@ impl VectorFormat {
     }
 }
 
+/// Of several fields.
 pub fn into_engine(vectors: BTreeMap<String, Vector>) -> NamedVectors {
     vectors.into_iter().map(|(field, vector)| (field, vector.into_engine())).collect()
 }

@@ -1,0 +1,115 @@
+//! What a search answers.
+
+use std::collections::BTreeMap;
+
+use nuthatch_engine::{Explain, datetimes_of, payload_to_json};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::search::Search;
+use crate::vector::{Vector, VectorFormat};
+
+/// Hits, best first, and how they were found.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SearchAnswer)]
+pub struct Answer {
+    hits: Vec<Hit>,
+    /// Why an index was not used, one sentence each. The hits are right either way.
+    degraded: Vec<String>,
+    /// The offset of the next page, if there may be one.
+    next_offset: Option<usize>,
+    /// Counts and choices of the search, where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    explain: Option<Explain>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Hit {
+    id: String,
+    /// With one leg, the leg's score; with two, the fused score (higher is better).
+    score: f32,
+    text: Option<String>,
+    context: Option<String>,
+    #[schema(value_type = Object)]
+    payload: Map<String, Value>,
+    /// Which strings of the payload are datetimes, as dotted paths; absent when none is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    datetimes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vector: Option<Vector>,
+    /// Those of named fields, only where vectors were asked for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    vectors: BTreeMap<String, Vector>,
+    legs: Legs,
+}
+
+/// A hit's place in each leg that found it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Legs {
+    text: Option<Leg>,
+    vector: Option<Leg>,
+    /// Of `vectors`, by field.
+    vectors: BTreeMap<String, Leg>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Leg {
+    /// From 1.
+    rank: usize,
+    score: f32,
+}
+
+/// What of an answer is shown, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    explain: bool,
+    format: VectorFormat,
+}
+
+impl Shown {
+    /// As the search asks for it.
+    pub fn of(search: &Search) -> Self {
+        Self { explain: search.explain, format: search.vector_format }
+    }
+}
+
+impl Answer {
+    /// The engine's answer, as the search wants it written.
+    pub fn new(answer: nuthatch_engine::Answer, shown: Shown) -> Self {
+        Self {
+            hits: answer.hits.into_iter().map(|hit| Hit::new(hit, shown.format)).collect(),
+            degraded: answer.degraded,
+            next_offset: answer.next_offset,
+            explain: shown.explain.then_some(answer.explain),
+        }
+    }
+}
+
+impl Hit {
+    fn new(hit: nuthatch_engine::Hit, format: VectorFormat) -> Self {
+        let nuthatch_engine::Legs { text, vector, vectors } = hit.legs;
+        Self {
+            datetimes: datetimes_of(&hit.payload),
+            payload: payload_to_json(&hit.payload),
+            legs: Legs {
+                text: text.map(Into::into),
+                vector: vector.map(Into::into),
+                vectors: vectors.into_iter().map(|(field, leg)| (field, leg.into())).collect(),
+            },
+            id: hit.id,
+            score: hit.score,
+            text: hit.text,
+            context: hit.context,
+            vector: hit.vector.map(|vector| format.write(vector)),
+            vectors: format.write_all(hit.vectors),
+        }
+    }
+}
+
+impl From<nuthatch_engine::Leg> for Leg {
+    fn from(leg: nuthatch_engine::Leg) -> Self {
+        Self { rank: leg.rank, score: leg.score }
+    }
+}

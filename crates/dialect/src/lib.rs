@@ -1,0 +1,20 @@
+//! The JSON dialect: how a search, a record and a hit are written, and the names of modes, fusions and parts, once for all.
+//!
+//! **Useful for** whoever reads or writes this JSON: the server, the client of the Python package, the command line.
+//! **Not for** what one wire has alone: addresses, errors, pages.
+//!
+//! **Invariant:** what is written here is read here as the same thing, and a field at its default may be left out.
+
+mod accuracy;
+mod answer;
+mod names;
+mod record;
+mod search;
+mod vector;
+
+pub use accuracy::accuracy;
+pub use answer::{Answer, Hit, Leg, Legs, Shown};
+pub use names::{FUSIONS, FusionName, MODES, ModeName, Part};
+pub use record::{Record, StoredRecord};
+pub use search::Search;
+pub use vector::{Vector, VectorFormat, into_engine as vectors_into_engine};

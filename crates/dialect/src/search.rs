@@ -1,0 +1,157 @@
+//! A search, as it is asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use nuthatch_engine::{Fusion, Include, Result};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::accuracy::accuracy;
+use crate::names::{FusionName, ModeName, Part};
+use crate::vector::{self, Vector, VectorFormat};
+
+/// A question: at least one of text, vector and like.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Search {
+    /// Words to find, and what is embedded for the vector leg when no vector is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vector: Option<Vector>,
+    /// Id of a record whose vector is searched with; it is not among the hits itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub like: Option<String>,
+    /// The named field that `vector` or `like` is of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub using: Option<String>,
+    /// Further legs: vectors by the named field that they are of.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub vectors: BTreeMap<String, Vector>,
+    /// Left out: every leg that the question and the collection allow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ModeName>,
+    /// Only records whose payload passes this condition, for example `year >= 2024 and team in ('core', 'ops')`.
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// Hits wanted; limit and offset together are 10,000 at most.
+    #[serde(default = "limit_default")]
+    #[schema(minimum = 1, maximum = 10000)]
+    pub limit: usize,
+    #[serde(default)]
+    #[schema(maximum = 9999)]
+    pub offset: usize,
+    /// What hits carry besides id, score and legs; left out, `text` and `payload`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include: Option<Vec<Part>>,
+    /// How vectors of hits are written.
+    #[serde(default)]
+    pub vector_format: VectorFormat,
+    /// How two legs become one ranking.
+    #[serde(default)]
+    pub fusion: FusionName,
+    #[serde(default = "one")]
+    #[schema(minimum = 0)]
+    pub text_weight: f32,
+    #[serde(default = "one")]
+    #[schema(minimum = 0)]
+    pub vector_weight: f32,
+    /// Share of the truly nearest that the vector leg finds on average, 0.5 to 0.999; default 0.99.
+    #[schema(minimum = 0.5, maximum = 0.999)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recall: Option<f32>,
+    /// Rows that a walk of a graph keeps in view, instead of a recall.
+    #[schema(minimum = 1, maximum = 100000)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<usize>,
+    /// Compare every vector.
+    #[serde(default)]
+    pub exact: bool,
+    /// Give up after that many milliseconds; the server's own limit holds as well.
+    #[schema(minimum = 0)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<f64>,
+    /// Say how the answer was found.
+    #[serde(default)]
+    pub explain: bool,
+}
+
+fn limit_default() -> usize {
+    10
+}
+
+fn one() -> f32 {
+    1.0
+}
+
+impl Search {
+    /// As the engine has it. The time is the caller's to bound: `timeout_ms` is not read here.
+    ///
+    /// # Errors
+    /// `Invalid` with the wrong part.
+    pub fn into_engine(self, time_limit: Duration, cancel: Arc<AtomicBool>) -> Result<nuthatch_engine::Search> {
+        let has = |part| self.include.as_ref().is_none_or(|parts| parts.contains(&part));
+        let include = Include {
+            text: has(Part::Text),
+            payload: has(Part::Payload),
+            vector: self.include.is_some() && has(Part::Vector),
+        };
+        let search = nuthatch_engine::Search {
+            mode: self.mode.map(Into::into),
+            filter: None,
+            limit: self.limit,
+            offset: self.offset,
+            include,
+            fusion: Fusion::named(self.fusion.name(), self.text_weight, self.vector_weight)?,
+            accuracy: accuracy(self.exact, self.effort, self.recall)?,
+            time_limit: Some(time_limit),
+            cancel: Some(cancel),
+            text: self.text,
+            vector: self.vector.map(Vector::into_engine),
+            like: self.like,
+            using: self.using,
+            vectors: vector::into_engine(self.vectors),
+        };
+        match &self.filter {
+            Some(condition) => search.filter(condition),
+            None => Ok(search),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Byte for byte what clients of the first version send.
+    const WRITTEN: &str = r#"{"text":"osprey","vector":"AACAPw==","using":"body","vectors":{"title":"AACAPw=="},"mode":"hybrid","where":"year > 2024","limit":3,"offset":1,"include":["text","vector"],"vector_format":"base64","fusion":"weighted","text_weight":0.5,"vector_weight":2.0,"recall":0.9,"exact":false,"timeout_ms":250.0,"explain":true}"#;
+
+    #[test]
+    fn a_search_is_written_as_it_is_read() {
+        let mut search: Search = serde_json::from_str(WRITTEN).unwrap();
+        let base64 = || Vector::Base64("AACAPw==".into());
+        (search.vector, search.vectors) = (Some(base64()), [("title".to_string(), base64())].into());
+        assert_eq!(serde_json::to_string(&search).unwrap(), WRITTEN);
+        let engine = search.into_engine(Duration::from_secs(1), Arc::default()).unwrap();
+        assert_eq!(engine.include, Include { text: true, payload: false, vector: true });
+        assert_eq!(engine.fusion, Fusion::Weighted { text_weight: 0.5, vector_weight: 2.0 });
+        assert!(engine.filter.is_some() && engine.vector == Some(vec![1.0]));
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_search_is_at_its_default() {
+        let search: Search = serde_json::from_str(r#"{"text":"a"}"#).unwrap();
+        let engine = search.into_engine(Duration::from_secs(1), Arc::default()).unwrap();
+        let default = nuthatch_engine::Search::text("a");
+        assert_eq!((engine.limit, engine.offset, engine.include), (default.limit, default.offset, default.include));
+        assert_eq!((engine.fusion, engine.accuracy, engine.mode), (default.fusion, default.accuracy, default.mode));
+        for wrong in
+            [r#"{"text":"a","limits":3}"#, r#"{"text":"a","mode":"words"}"#, r#"{"text":"a","include":["id"]}"#]
+        {
+            assert!(serde_json::from_str::<Search>(wrong).is_err(), "{wrong}");
+        }
+    }
+}
