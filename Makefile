@@ -96,12 +96,13 @@ test-long: export NUTHATCH_LONG := 1
 test-long: test ## The same with the long loops: hundreds of kill -9 rounds, larger models
 
 .PHONY: lint
-lint: check-tools rocksdb ## Formatting, clippy, ruff, type check
+lint: check-tools rocksdb ## Formatting, clippy, ruff, type check, the order of modules
 	@$(STEP) "cargo fmt" cargo fmt --all --check
 	@$(STEP) "clippy" cargo clippy $(CARGO_SCOPE) --all-targets -- -D warnings
 	@$(STEP) "ruff" $(VENV)/bin/ruff check python scripts bench
 	@$(STEP) "ruff format" $(VENV)/bin/ruff format --check python scripts bench
 	@cd python && ../$(STEP) "mypy" $(VENV)/bin/mypy
+	@$(STEP) "the order of modules" $(VENV)/bin/python scripts/layers.py
 	@$(STEP) "shell syntax" bash -n scripts/*.sh .ci/run
 
 .PHONY: format

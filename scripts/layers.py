@@ -1,0 +1,89 @@
+"""Hold the order of modules inside the large crates: an import may only point down.
+
+    layers.py            check; exit 1 names each import that points up
+    layers.py --debt     print the imports that point up, in the form of scripts/layers.toml
+
+`scripts/layers.toml` declares the order of each crate's modules, ground floor first, and the imports upwards that
+still stand. A new one fails the check. So does an entry whose import is gone: the list only becomes shorter.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parent.parent
+DECLARED = ROOT / "scripts" / "layers.toml"
+CRATE_PATH = re.compile(r"\bcrate::(\w+|\{[^;]*?\})", re.DOTALL)
+TESTS = re.compile(r"^#\[cfg\(test\)\]\s*\n\s*mod ", re.MULTILINE)
+NOT_MODULES = {"lib", "main"}
+
+
+def main() -> None:
+    declared = tomllib.loads(DECLARED.read_text(encoding="utf-8"))
+    problems: list[str] = []
+    debt = 0
+    for crate, rules in declared.items():
+        upward = upward_imports(crate, rules["order"], problems)
+        if "--debt" in sys.argv:
+            print(f"\n[{crate}.debt]")
+            for file, targets in sorted(upward.items()):
+                print(f'"{file}" =', str(sorted(targets)).replace("'", '"'))
+        allowed = {file: set(targets) for file, targets in rules.get("debt", {}).items()}
+        debt += sum(map(len, allowed.values()))
+        for file in sorted(upward.keys() | allowed.keys()):
+            found, known = upward.get(file, set()), allowed.get(file, set())
+            problems += [f"{crate}: {file} imports {up}, which stands above it" for up in sorted(found - known)]
+            problems += [
+                f"{crate}: {file} no longer imports {up}; take it off layers.toml" for up in sorted(known - found)
+            ]
+    if "--debt" in sys.argv:
+        return
+    print(*problems, sep="\n", end="\n" if problems else "")
+    print(f"{len(declared)} crates in order, {debt} imports upwards still to mend")
+    sys.exit(bool(problems))
+
+
+def upward_imports(crate: str, order: list[str], problems: list[str]) -> dict[str, set[str]]:
+    """By file: the modules above its own that it names, outside of its tests."""
+    source = ROOT / "crates" / crate / "src"
+    modules = {path.stem for path in source.iterdir() if path.is_dir() or path.suffix == ".rs"} - NOT_MODULES
+    problems += [f"{crate}: layers.toml does not say where {name} stands" for name in sorted(modules - set(order))]
+    problems += [f"{crate}: layers.toml names {name}, which does not exist" for name in sorted(set(order) - modules)]
+    floor = {name: number for number, name in enumerate(order)}
+    found: dict[str, set[str]] = {}
+    for file in sorted(source.rglob("*.rs")):
+        own = file.relative_to(source).parts[0].removesuffix(".rs")
+        if own not in floor:
+            continue
+        text = file.read_text(encoding="utf-8")
+        if tests := TESTS.search(text):
+            text = text[: tests.start()]
+        text = re.sub(r"//.*", "", text)
+        named = {name for path in CRATE_PATH.findall(text) for name in first_names(path)}
+        if above := {name for name in named if floor.get(name, -1) > floor[own]}:
+            found[str(file.relative_to(source))] = above
+    return found
+
+
+def first_names(path: str) -> list[str]:
+    """`{a::B, c::{D, E}}` begins in `a` and in `c`."""
+    if not path.startswith("{"):
+        return [path]
+    depth, names, word = 0, [], ""
+    for letter in path + ",":
+        depth += (letter == "{") - (letter == "}")
+        if (depth == 1 and letter == ",") or depth == 0:
+            names += re.findall(r"^\s*(\w+)", word)
+            word = ""
+        elif not (depth == 1 and letter == "{"):
+            word += letter
+    return names
+
+
+if __name__ == "__main__":
+    main()
