@@ -78,6 +78,7 @@ DEFINES_LINUX = [
 
 def main() -> None:
     target = Path(sys.argv[1]).resolve() / "rocksdb"
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(target.parent)}
     crates = crate_folders("librocksdb-sys", "lz4-sys", "zstd-sys")
     sys_crate = crates["librocksdb-sys"]
     compiler = shutil.which(os.environ.get("CXX", "c++"))
@@ -100,6 +101,10 @@ def main() -> None:
     os.replace(f"{library}.new", library)
     for made in [*objects, *target.glob("*.cc")]:
         made.unlink()
+    # cargo does not look at the library, of which the crate's own library holds a copy.
+    subprocess.run(
+        ["cargo", "clean", "--release", "--quiet", "--package", "librocksdb-sys"], check=True, env=environment
+    )
     (target / "stamp").write_text(stamp)
 
 
