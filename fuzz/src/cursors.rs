@@ -1,6 +1,6 @@
 //! Cursors: of the records of a collection, and of the keys of a keyspace.
 
-use nuthatch_engine::{
+use nuthatch_link::{
     Collection, CollectionOptions, Database, Durability, EmbedderChoice, ErrorKind, KeyScan, Options, Record, Scan,
 };
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nuthatch_engine::{Database, ErrorKind, ExportOptions, ImportOptions, Options};
+use nuthatch_link::{Database, ErrorKind, ExportOptions, ImportOptions, Options};
 
 use serde_json::Value;
 

@@ -7,11 +7,11 @@ use arrow_flight::flight_service_client::FlightServiceClient;
 use arrow_flight::{Action, Criteria, FlightData, FlightDescriptor, Ticket};
 use axum::{Extension, Router};
 use futures_util::StreamExt;
-use nuthatch_engine::{
+use nuthatch_flight::{Asked, Begun, Caller, Scope, routes};
+use nuthatch_link::{
     CollectionInfo, CollectionOptions, Database, Durability, EmbedderChoice, Options, Record, Result as EngineResult,
     Search, Stats,
 };
-use nuthatch_flight::{Asked, Begun, Caller, Scope, routes};
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use tonic::{Code, Status};
@@ -171,7 +171,7 @@ impl Caller for Visitor {
     }
 }
 
-fn status(error: nuthatch_engine::Error) -> Status {
+fn status(error: nuthatch_link::Error) -> Status {
     let code = match error.kind.name() {
         "internal" => Code::Internal,
         "corrupt" => Code::DataLoss,

@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use nuthatch_engine::{CollectionOptions, Database, EmbedderChoice, Options, Record};
+use nuthatch_link::{CollectionOptions, Database, EmbedderChoice, Options, Record};
 
 use crate::Run;
 use crate::serving::WAIT_MAX;

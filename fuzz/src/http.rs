@@ -49,7 +49,7 @@ struct Place {
     address: std::net::SocketAddr,
     runtime: Option<Runtime>,
     stop: Option<oneshot::Sender<()>>,
-    running: Option<JoinHandle<nuthatch_engine::Result<()>>>,
+    running: Option<JoinHandle<nuthatch_link::Result<()>>>,
     _folder: tempfile::TempDir,
 }
 

@@ -1,6 +1,6 @@
 //! The Model Context Protocol: any lines, between a greeting that is right and a question that is answered.
 
-use nuthatch_engine::{Database, EmbedderChoice, Options};
+use nuthatch_link::{Database, EmbedderChoice, Options};
 use nuthatch_mcp::{Handler, Local, Settings, serve};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};

@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use nuthatch_engine::{Database, Durability, Options};
+use nuthatch_link::{Database, Durability, Options};
 use nuthatch_resp::{Limits, Open, Server, Settings, Tenant};
 
 /// No answer takes longer, however busy the machine is; a target that waits so long has found something. Shorter than what an

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use nuthatch_engine::{
+use nuthatch_link::{
     AddOptions, CollectionOptions, Database, Durability, EmbedderChoice, Error, KeyScan, Options, Record, Scan, Search,
     TenantLimits, Value,
 };

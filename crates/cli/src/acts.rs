@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use nuthatch_engine::Result;
+use nuthatch_link::Result;
 use nuthatch_server::{AuditEntry, AuditFile, AuditOutcome, AuditWho, TENANT_DEFAULT};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use nuthatch_engine::Durability;
+use nuthatch_link::Durability;
 
 #[derive(Args)]
 pub struct DurabilityArgs {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use nuthatch_engine::embed::{HttpEmbedder, HttpOptions};
-use nuthatch_engine::{CollectionOptions, EmbedderChoice, Error, Result};
+use nuthatch_link::embed::{HttpEmbedder, HttpOptions};
+use nuthatch_link::{CollectionOptions, EmbedderChoice, Error, Result};
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Kind {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use nuthatch_engine::{Error, ErrorKind};
+use nuthatch_link::{Error, ErrorKind};
 
 /// The table for `--help`.
 pub const HELP: &str = "\

@@ -6,7 +6,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use nuthatch_engine::{Database, Error, Options, Result};
+use nuthatch_link::{Database, Error, Options, Result};
 
 use crate::args::Globals;
 use crate::output;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nuthatch_engine::{Error, Result};
+use nuthatch_link::{Error, Result};
 
 use crate::exit::Outcome;
 use crate::output;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use nuthatch_engine::{Error, Result};
+use nuthatch_link::{Error, Result};
 
 /// The current folder, or "" when it has vanished: paths are then shown whole.
 pub fn here() -> PathBuf {

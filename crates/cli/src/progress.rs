@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use nuthatch_engine::{BackupProgress, BuildProgress, ProcessMemory, Progress, TransferProgress};
+use nuthatch_link::{BackupProgress, BuildProgress, ProcessMemory, Progress, TransferProgress};
 
 use crate::units::{bytes, count, duration, rate, thousands};
 use crate::{output, paths};

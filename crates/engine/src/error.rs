@@ -112,7 +112,7 @@ impl Error {
     }
 
     /// A handle is used after its thing was dropped.
-    pub(crate) fn dropped(what: What, name: &str) -> Self {
+    pub fn dropped(what: What, name: &str) -> Self {
         Self::not_found(format!("{what} {name:?} was dropped")).about(what, name)
     }
 
@@ -133,7 +133,7 @@ impl Error {
         Self::new(ErrorKind::Corrupt { path: path.to_path_buf() }, message).about_path(path)
     }
 
-    pub(crate) fn closed() -> Self {
+    pub fn closed() -> Self {
         Self::new(ErrorKind::Closed, "the database is closed; open it again")
     }
 

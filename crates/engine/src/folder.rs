@@ -17,15 +17,15 @@ pub const FORMAT_OLDEST_READABLE: u32 = 1;
 /// What a folder has in which nothing needs more.
 const FORMAT_PLAIN: u32 = 1;
 /// What a folder has from its first named vector field on.
-pub(crate) const FORMAT_OF_FIELDS: u32 = 2;
+pub const FORMAT_OF_FIELDS: u32 = 2;
 /// What a folder has from its first tenant besides the default one on: an earlier program would take their indexes for leftovers.
-pub(crate) const FORMAT_OF_TENANTS: u32 = 2;
+pub const FORMAT_OF_TENANTS: u32 = 2;
 /// What a folder has from its first graph on: an earlier program would take it for a keyspace.
-pub(crate) const FORMAT_OF_GRAPHS: u32 = 3;
+pub const FORMAT_OF_GRAPHS: u32 = 3;
 
 /// What `NUTHATCH` says of its folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Identity {
+pub struct Identity {
     pub format: u32,
     pub created: String,
     pub uuid: String,
@@ -45,7 +45,7 @@ impl Identity {
 
 /// Paths inside one data folder.
 #[derive(Clone, Debug)]
-pub(crate) struct Folder {
+pub struct Folder {
     root: PathBuf,
 }
 
@@ -181,7 +181,7 @@ impl Folder {
     }
 }
 
-pub(crate) fn is_ours(name: &str) -> bool {
+pub fn is_ours(name: &str) -> bool {
     matches!(
         name,
         "NUTHATCH"

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What makes a pid unique. Known on Linux only; elsewhere nobody is ever certain that a holder is dead.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Identity {
+pub struct Identity {
     /// The machine's boot.
     boot: String,
     /// The namespace that the pid counts in.

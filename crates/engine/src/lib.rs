@@ -1,50 +1,36 @@
-//! The engine: one data folder, its collections, and everything that may be asked of them.
+//! The engine: one data folder in one process, its collections, and everything that may be asked of them.
 //!
-//! **Useful for** embedding Nuthatch in a Rust program; the CLI and the Python module are thin faces over this crate.
-//! **Not for** wire protocols, formats of files (`extract`), or how vectors and texts are indexed (`vector`, `text`).
+//! **Useful for** the crate `link`, whose handles every face uses: they share a folder between processes.
+//! **Not for** sockets between processes (`link`), wire protocols, formats of files (`extract`), or how vectors and texts are indexed (`vector`, `text`).
 //!
 //! **Invariant:** the store is written first and is always right; indexes are derived, may be deleted at any time, and only
 //! make answers faster. An answer says when it had to do without one.
-//!
-//! ```
-//! use nuthatch_engine::{CollectionOptions, Database, EmbedderChoice, Options, Record, Search};
-//!
-//! let db = Database::in_memory(Options::default())?;
-//! let options = CollectionOptions { embedder: EmbedderChoice::None, ..Default::default() };
-//! let notes = db.collection("notes", options)?;
-//! notes.upsert(vec![Record::new("a1").text("how to reset a password").vector(vec![1.0, 0.0])])?;
-//! let answer = notes.search(&Search::text("password"))?;
-//! assert_eq!(answer.hits[0].id, "a1");
-//! db.close()?;
-//! # Ok::<(), nuthatch_engine::Error>(())
-//! ```
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
 
-mod backup;
-mod call;
+pub mod backup;
+pub mod call;
 mod clock;
-mod codec;
-mod collection;
-mod database;
-mod durability;
+pub mod codec;
+pub mod collection;
+pub mod database;
+pub mod durability;
 mod error;
-mod files;
-mod folder;
-mod graph;
+pub mod files;
+pub mod folder;
+pub mod graph;
 mod identity;
 mod index;
-mod kv;
-mod lock;
-mod ops;
-mod options;
-mod process;
-mod record;
-mod snapshot;
+pub mod kv;
+pub mod lock;
+pub mod ops;
+pub mod options;
+pub mod record;
+pub mod snapshot;
 mod subject;
-mod tenant;
-mod transaction;
-mod transfer;
+pub mod tenant;
+pub mod transaction;
+pub mod transfer;
 
 pub use backup::{
     BackedUpCollection, BackedUpTenant, BackupCheck, BackupInfo, BackupOptions, BackupProgress, BackupReport, Backups,
@@ -83,15 +69,10 @@ pub use nuthatch_vector::{Accuracy, Element, Metric};
 pub use options::{
     BUILD_MEMORY_DEFAULT_BYTES, ERASURE_GRACE_MAX, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options,
 };
-pub use process::{
-    Collection, Database, FolderHolder, Graph, Keys, Keyspace, Nodes, Records, Snapshot, SnapshotCollection,
-    SnapshotGraph, SnapshotKeyspace,
-};
 pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};
 pub use subject::{Subject, What};
 pub use tenant::{TenantInfo, TenantLimits, TenantUsage};
-pub use transaction::{Transaction, TransactionCollection, TransactionGraph, TransactionKeyspace, WriteBatch};
+pub use transaction::WriteBatch;
 pub use transfer::{
-    EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION, ExportOptions, ExportReport, ImportOptions, ImportReport,
-    TransferProgress,
+    EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION, ExportOptions, ExportReport, TransferProgress,
 };

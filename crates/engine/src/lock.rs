@@ -21,7 +21,7 @@ const LOCK_NEXT: &str = "LOCK.next";
 
 /// Who has the folder open, as the file says it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Holder {
+pub struct Holder {
     pub pid: u32,
     pub program: String,
     pub since: String,
@@ -37,14 +37,14 @@ pub(crate) struct Holder {
 }
 
 /// Held while the database is open.
-pub(crate) struct FolderLock {
+pub struct FolderLock {
     file: File,
     path: PathBuf,
     holder: Holder,
 }
 
 /// What became of trying to take the lock.
-pub(crate) enum Taken {
+pub enum Taken {
     Ours(FolderLock),
     /// Another has it. `None`: what the file says cannot be read, because it is being written.
     Theirs(Option<Holder>),
@@ -131,7 +131,7 @@ impl Drop for FolderLock {
 }
 
 /// Only one process at a time decides who holds the folder. Waiting for it is waiting for moments.
-pub(crate) struct Guard {
+pub struct Guard {
     folder: Option<File>,
 }
 
@@ -163,7 +163,7 @@ fn read(file: &mut File) -> Option<Holder> {
 }
 
 /// Why the folder cannot be had, who has it, and what to do.
-pub(crate) fn refusal(folder: &Path, holder: Option<&Holder>) -> Error {
+pub fn refusal(folder: &Path, holder: Option<&Holder>) -> Error {
     let why = match holder.and_then(|holder| holder.unshared.as_deref()) {
         Some(why) => format!(", which does not share it: {why}"),
         None => String::new(),
@@ -179,7 +179,7 @@ pub(crate) fn refusal(folder: &Path, holder: Option<&Holder>) -> Error {
 }
 
 /// `pid 12 (program) since …`
-pub(crate) fn named(holder: Option<&Holder>) -> String {
+pub fn named(holder: Option<&Holder>) -> String {
     match holder {
         None => "another process".to_string(),
         Some(h) if h.pid == std::process::id() => {

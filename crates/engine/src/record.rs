@@ -60,7 +60,7 @@ impl Record {
     }
 
     /// The text whose vector is missing.
-    pub(crate) fn text_to_embed(&self) -> Option<String> {
+    pub fn text_to_embed(&self) -> Option<String> {
         if self.vector.is_some() { None } else { self.searchable().filter(|text| !text.trim().is_empty()) }
     }
 

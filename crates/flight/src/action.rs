@@ -1,7 +1,7 @@
 //! `DoAction`: making, dropping and deleting, statistics, snapshots, readiness. A body is JSON, and so is the result.
 
 use arrow_flight::{Action, ActionType};
-use nuthatch_engine::{Collection, Deleted, Durability, Error, Result as EngineResult, What};
+use nuthatch_link::{Collection, Deleted, Durability, Error, Result as EngineResult, What};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::future::Future;
 
-use nuthatch_engine::{CollectionInfo, CollectionOptions, Database, Result as EngineResult, Search};
+use nuthatch_link::{CollectionInfo, CollectionOptions, Database, Result as EngineResult, Search};
 use serde_json::Value;
 use tonic::{Request, Status};
 
@@ -96,7 +96,7 @@ pub trait Caller: Clone + Send + Sync + 'static {
     fn describe(&self, info: CollectionInfo) -> Value;
 
     /// Statistics of everything, as the HTTP interface writes them.
-    fn statistics(&self, stats: nuthatch_engine::Stats) -> Value;
+    fn statistics(&self, stats: nuthatch_link::Stats) -> Value;
 }
 
 /// The caller of a request.

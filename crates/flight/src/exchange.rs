@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_flight::FlightData;
 use arrow_schema::SchemaRef;
-use nuthatch_engine::{Error, Include};
+use nuthatch_link::{Error, Include};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tonic::{Status, Streaming};
@@ -106,7 +106,7 @@ impl<C: Caller> Exchange<C> {
             if number > QUERIES_MAX {
                 return Err(Error::invalid(format!("{number} questions in one batch; send {QUERIES_MAX} at a time")));
             }
-            let one = |(text, vector)| nuthatch_engine::Search { text, vector, include, ..search.clone() };
+            let one = |(text, vector)| nuthatch_link::Search { text, vector, include, ..search.clone() };
             let searches: Vec<_> = questions.into_iter().map(one).collect();
             let answers = database.existing_collection(&name)?.search_many(&searches)?;
             let mut batch = shape.begin(answers.iter().map(|answer| answer.hits.len()).sum());

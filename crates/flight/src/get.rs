@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** all batches of a scan show one moment, whatever is written meanwhile; no more than two of them wait for the client.
 
-use nuthatch_engine::{Include, Result as EngineResult, Scan, SnapshotCollection, Wanted};
+use nuthatch_link::{Include, Result as EngineResult, Scan, SnapshotCollection, Wanted};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tonic::Status;

@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use nuthatch_engine::{
+use nuthatch_link::{
     Database, Durability, Edge, EdgeDirection, Error, Node, NodeOrEdge, Result as EngineResult, Traverse, WriteBatch,
 };
 use serde::Deserialize;

@@ -3,7 +3,7 @@
 use arrow_flight::{FlightDescriptor, FlightEndpoint, FlightInfo, SchemaAsIpc, SchemaResult, Ticket as FlightTicket};
 use arrow_ipc::writer::IpcWriteOptions;
 use arrow_schema::Schema;
-use nuthatch_engine::{CollectionInfo, Error, Result as EngineResult};
+use nuthatch_link::{CollectionInfo, Error, Result as EngineResult};
 use serde::Deserialize;
 use tonic::Status;
 

@@ -11,7 +11,7 @@ use arrow_buffer::Buffer;
 use arrow_flight::FlightData;
 use arrow_ipc::{CompressionType, Message, MessageHeader, convert, reader, root_as_message};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
-use nuthatch_engine::{Error, Result};
+use nuthatch_link::{Error, Result};
 
 /// The schema in the first message of a stream.
 ///

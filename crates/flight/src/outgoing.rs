@@ -19,7 +19,7 @@ use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use http_body::{Body as HttpBody, Frame};
-use nuthatch_engine::{Error, Result};
+use nuthatch_link::{Error, Result};
 use parking_lot::Mutex;
 use prost::bytes::{BufMut, Bytes, BytesMut};
 use prost::encoding::{encode_varint, encoded_len_varint};

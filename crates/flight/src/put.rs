@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_flight::{FlightData, PutResult};
 use arrow_schema::SchemaRef;
 use futures_util::stream::try_unfold;
-use nuthatch_engine::{Durability, Upserted, Written};
+use nuthatch_link::{Durability, Upserted, Written};
 use serde::Serialize;
 use tokio::task::{JoinError, JoinHandle};
 use tokio_stream::Stream;

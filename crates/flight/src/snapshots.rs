@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use nuthatch_engine::{Error, ErrorKind, Result as EngineResult, Snapshot};
+use nuthatch_link::{Error, ErrorKind, Result as EngineResult, Snapshot};
 use tonic::Status;
 
 use crate::caller::Caller;
@@ -72,7 +72,7 @@ impl Snapshots {
 
 #[cfg(test)]
 mod tests {
-    use nuthatch_engine::{Database, Options};
+    use nuthatch_link::{Database, Options};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use arrow_flight::FlightDescriptor;
 use arrow_flight::flight_descriptor::DescriptorType;
-use nuthatch_engine::Durability;
+use nuthatch_link::Durability;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -16,7 +16,7 @@ mod measuring;
 use std::time::{Duration, Instant};
 
 use measuring::*;
-use nuthatch_engine::*;
+use nuthatch_link::*;
 
 const KEYS: usize = 1_000_000;
 const VALUE_BYTES: usize = 256;

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use measuring::*;
-use nuthatch_engine::*;
+use nuthatch_link::*;
 
 const TIMES: usize = 10;
 /// The folder is at rest when it has had one size for so long.

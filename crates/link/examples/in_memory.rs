@@ -9,7 +9,7 @@
 
 use std::time::Instant;
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 
 const KEYS: usize = 50_000;
 const RECORDS: usize = 10_000;

@@ -14,7 +14,7 @@ mod ycsb;
 use std::ops::Bound;
 use std::path::Path;
 
-use nuthatch_engine::{Database, KeyScan, Keyspace, KvOp, Options};
+use nuthatch_link::{Database, KeyScan, Keyspace, KvOp, Options};
 use ycsb::{Outcome, Pair, See, Settings, Store};
 
 /// Shares of `memory_budget` of which the store of record has three: `crates/engine/src/options.rs`.
@@ -36,7 +36,7 @@ fn open(folder: &Path, settings: &Settings) -> Outcome<Engine> {
         Options { memory_budget_bytes: settings.cache_bytes as u64 * BUDGET_SHARES / 3, ..Options::default() };
     let db = Database::open(folder, options)?;
     let commit = db.kv(KEYSPACE)?;
-    let os = commit.with_durability(nuthatch_engine::Durability::Os);
+    let os = commit.with_durability(nuthatch_link::Durability::Os);
     Ok(Engine { db, commit, os })
 }
 

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 
 fn median(rounds: usize, mut call: impl FnMut(usize)) -> f64 {
     let mut took: Vec<Duration> = (0..rounds)

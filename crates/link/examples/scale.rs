@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 
 const SIFT_ROWS: usize = 200_000;
 const RECALL_QUERIES: usize = 200;

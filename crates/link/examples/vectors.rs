@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 use measuring::Peak;
 use npy::NpyRows;
-use nuthatch_engine::*;
+use nuthatch_link::*;
 
 type Outcome<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 

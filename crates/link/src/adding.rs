@@ -3,13 +3,14 @@
 
 use std::path::PathBuf;
 
-use crate::collection::WriteSet;
-use crate::files::{FileEntry, Shelf};
-use crate::ops::files;
-use crate::process::collection::Collection;
-use crate::process::route::Route;
-use crate::record::Record;
-use crate::{EmbedderChoice, Error, Result};
+use nuthatch_engine::collection::WriteSet;
+use nuthatch_engine::files::{FileEntry, Shelf};
+use nuthatch_engine::ops::files;
+use nuthatch_engine::record::Record;
+use nuthatch_engine::{EmbedderChoice, Error, Result};
+
+use crate::collection::Collection;
+use crate::route::Route;
 
 /// A collection in another process. Each call is one request, so a holder may die between any two of them.
 pub(crate) struct Elsewhere<'a> {

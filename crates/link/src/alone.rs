@@ -4,13 +4,14 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::Result;
-use crate::database::Database;
-use crate::lock::Holder;
-use crate::process::limits::NoAnswer;
-use crate::process::meanwhile::Meanwhile;
-use crate::process::request::Encoded;
-use crate::process::snapshot::Tether;
+use nuthatch_engine::Result;
+use nuthatch_engine::database::Database;
+use nuthatch_engine::lock::Holder;
+
+use crate::limits::NoAnswer;
+use crate::meanwhile::Meanwhile;
+use crate::request::Encoded;
+use crate::snapshot::Tether;
 
 pub(crate) const SOCKET: &str = "SOCKET";
 

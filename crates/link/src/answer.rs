@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use nuthatch_embed::{EmbedError, Embedder};
+use nuthatch_engine::call::{Asked, Call, Choice, Done, Receipt};
+use nuthatch_engine::collection::meta::EmbedderMeta;
+use nuthatch_engine::collection::{Collection, EmbedderChoice};
+use nuthatch_engine::database::Database;
+use nuthatch_engine::ops::{self, Repeat, View};
+use nuthatch_engine::snapshot::Snapshot;
+use nuthatch_engine::{Error, ErrorKind, Result};
 use nuthatch_store::Shard;
 
-use crate::call::{Asked, Call, Choice, Done, Receipt};
-use crate::collection::meta::EmbedderMeta;
-use crate::collection::{Collection, EmbedderChoice};
-use crate::database::Database;
-use crate::ops::{self, Repeat, View};
-use crate::process::long::{self, Listener};
-use crate::process::request::{Ask, Encoded, Kept, Of, Place, Request};
-use crate::process::snapshot::Tethered;
-use crate::process::{records, rows};
-use crate::snapshot::Snapshot;
-use crate::{Error, ErrorKind, Result};
+use crate::long::{self, Listener};
+use crate::request::{Ask, Encoded, Kept, Of, Place, Request};
+use crate::snapshot::Tethered;
+use crate::{records, rows};
 
 /// Asks the process that is served to embed with what it brought: as a question or as passages.
 pub(crate) type AskCaller = dyn Fn(bool, &[&str]) -> std::result::Result<Vec<Vec<f32>>, String> + Send + Sync;
@@ -83,7 +83,7 @@ impl Answering<'_> {
         let entry = ops::find(name)?;
         if let (Repeat::Once, Some(done)) = (entry.repeat, self.repeated()) {
             // It was not answered before, so its sync may not have happened.
-            self.db.inner.shared.store()?.sync_all()?;
+            self.db.sync()?;
             return (entry.again)(self.db, operation, done).map(Encoded);
         }
         let call = self.call(self.embedder(embedder));
@@ -127,9 +127,9 @@ impl Answering<'_> {
     }
 
     fn place(&mut self, place: &Place) -> Result<Collection> {
-        let shard = self.db.tenant.shard(place.id);
+        let shard = Shard { tenant: self.db.tenant_place().number, collection: place.id };
         if let Some(known) = self.known.get(&shard) {
-            if !known.core.is_dropped() {
+            if !known.is_dropped() {
                 return Ok(known.clone());
             }
             self.known.remove(&shard);
@@ -209,17 +209,17 @@ impl Embedder for CallersEmbedder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::Bytes;
-    use crate::collection::{CollectionOptions, Deleted, Upserted};
-    use crate::durability::Durability;
-    use crate::kv::Kind;
-    use crate::ops::moment::{Commit, ReadsAsk};
-    use crate::ops::{Op, collections, keys, keyspaces, records};
-    use crate::process::frame;
-    use crate::process::meanwhile::Meanwhile;
-    use crate::record::Record;
-    use crate::transaction::{Reads, WriteBatch};
-    use crate::{KeyScan, KvOp, Options};
+    use crate::frame;
+    use crate::meanwhile::Meanwhile;
+    use nuthatch_engine::codec::Bytes;
+    use nuthatch_engine::collection::{CollectionOptions, Deleted, Upserted};
+    use nuthatch_engine::durability::Durability;
+    use nuthatch_engine::kv::Kind;
+    use nuthatch_engine::ops::moment::{Commit, ReadsAsk};
+    use nuthatch_engine::ops::{Op, collections, keys, keyspaces, records};
+    use nuthatch_engine::record::Record;
+    use nuthatch_engine::transaction::{Reads, WriteBatch};
+    use nuthatch_engine::{KeyScan, KvOp, Options};
 
     fn database() -> Database {
         Database::in_memory(Options { background: false, ..Options::default() }).unwrap()
@@ -227,7 +227,7 @@ mod tests {
 
     /// Asks as a lane does that has found another holder: with what the store has stored of it.
     fn ask(db: &Database, tethered: Option<&mut Tethered>, number: u64, ask: Ask) -> Result<Encoded> {
-        let receipt = Receipt::read(&*db.inner.shared.store()?, "lane")?;
+        let receipt = db.done_by("lane")?;
         let waits = Default::default();
         let mut answering = Answering {
             db,
@@ -302,8 +302,8 @@ mod tests {
     #[test]
     fn a_commit_that_is_asked_of_the_next_holder_is_done_once_or_conflicts() {
         let db = database();
-        let accounts = db.kv("accounts").unwrap();
-        let shard = accounts.space.shard;
+        let accounts = db.keyspace("accounts", Kind::Plain, false).unwrap();
+        let shard = Shard { tenant: 0, collection: accounts.id() };
         let commit = |value: &str| {
             let mut reads = Reads::default();
             reads.key(nuthatch_store::Table::Kv, shard.key(b"a"));
@@ -318,18 +318,19 @@ mod tests {
         let op = KvOp::Put { key: b"a".to_vec(), value: b"by another".to_vec(), expires_in: None };
         accounts.multi_put(vec![op]).unwrap();
         ask(&db, None, 2, commit("first")).unwrap();
-        assert_eq!(accounts.get("a").unwrap().unwrap(), b"by another", "done once");
+        let stored = || accounts.scan(&KeyScan::default()).unwrap().entries;
+        assert_eq!(stored(), [(b"a".to_vec(), b"by another".to_vec())], "done once");
         for holder in [Some(&mut tethered), None] {
             let error = ask(&db, holder, 3, commit("second")).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Conflict, "{error}");
         }
-        assert_eq!(accounts.scan(&KeyScan::default()).unwrap().entries, [(b"a".to_vec(), b"by another".to_vec())]);
+        assert_eq!(stored(), [(b"a".to_vec(), b"by another".to_vec())]);
     }
 
     #[test]
     fn what_writes_is_refused_in_a_snapshot_and_what_reads_is_not() {
         let db = database();
-        db.kv("keys").unwrap().increment("n", 7).unwrap();
+        db.keyspace("keys", Kind::Plain, false).unwrap().increment("n", 7).unwrap();
         let mut tethered = Tethered::of(Default::default());
         ask(&db, Some(&mut tethered), 1, Ask::Take(7)).unwrap();
         let of = Of::Snapshot { id: 7, of: Kept::Keys("keys".into(), Kind::Plain) };
@@ -339,22 +340,5 @@ mod tests {
         let read = operation(of, &keys::Contains(key()));
         let answer = ask(&db, Some(&mut tethered), 3, read).unwrap();
         assert!(frame::value::<<keys::Contains as Op>::Answer>(&answer.0).unwrap());
-    }
-
-    #[test]
-    fn receipts_are_kept_until_their_lane_says_goodbye() {
-        let db = database();
-        let store = db.inner.shared.store().unwrap();
-        let write = |lane: &str| {
-            let mut batch = nuthatch_store::Batch::new();
-            Receipt::put(&mut batch, lane, 1, Done::default());
-            nuthatch_store::Store::write(&*store, batch).unwrap();
-        };
-        write("one");
-        write("two");
-        Receipt::forget(&*store, "one").unwrap();
-        Receipt::forget_old(&*store).unwrap();
-        assert!(Receipt::read(&*store, "one").unwrap().is_none());
-        assert!(Receipt::read(&*store, "two").unwrap().is_some());
     }
 }

@@ -6,12 +6,13 @@
 //! **Invariant:** what is answered is what the call itself would answer; nothing here waits for the disk, for another process, or for a
 //! lock that somebody holds while they wait for either.
 
-use crate::Result;
-use crate::database::Database as LocalDatabase;
-use crate::kv::{Kind, LivingValue};
-use crate::process::database::Database;
-use crate::process::link::Role;
-use crate::record::StoredRecord;
+use nuthatch_engine::Result;
+use nuthatch_engine::database::Database as LocalDatabase;
+use nuthatch_engine::kv::LivingValue;
+use nuthatch_engine::record::StoredRecord;
+
+use crate::database::Database;
+use crate::link::Role;
 
 impl Database {
     /// As [`tenant`](Self::tenant), where this process holds the folder and what says so is in memory.
@@ -20,7 +21,7 @@ impl Database {
     /// `Invalid` for a tenant's handle.
     pub fn tenant_at_hand(&self, name: &str) -> Result<Option<Self>> {
         let found = self.held_at_hand(|db| db.tenant_at_hand(name))?;
-        Ok(found.map(|tenant| self.along(self.route().to(tenant.tenant.place()))))
+        Ok(found.map(|tenant| self.along(self.route().to(tenant.tenant_place()))))
     }
 
     /// The value of a key and how long it has to live, as [`Keyspace::get`](crate::Keyspace::get) and
@@ -29,10 +30,7 @@ impl Database {
     /// # Errors
     /// Those of the call; not that there is no such keyspace.
     pub fn value_at_hand(&self, keyspace: &str, key: &[u8]) -> Result<Option<Option<LivingValue>>> {
-        self.held_at_hand(|db| {
-            let open = db.inner.shared.spaces.lock().get(db.tenant.number, keyspace).cloned();
-            open.filter(|space| space.kind == Kind::Plain).map_or(Ok(None), |space| space.at_hand(key))
-        })
+        self.held_at_hand(|db| db.value_at_hand(keyspace, key))
     }
 
     /// Records by id, as [`Collection::get`](crate::Collection::get) gives them; `None` where they are not known without waiting. For
@@ -46,10 +44,7 @@ impl Database {
         ids: &[I],
         vectors: bool,
     ) -> Result<Option<Vec<Option<StoredRecord>>>> {
-        self.held_at_hand(|db| {
-            let open = db.inner.shared.collections.lock().get(db.tenant.number, collection).cloned();
-            open.map_or(Ok(None), |core| core.get_at_hand(ids, vectors))
-        })
+        self.held_at_hand(|db| db.records_at_hand(collection, ids, vectors))
     }
 
     /// Asks the database in this process, if it is here.
@@ -66,11 +61,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{CollectionOptions, EmbedderChoice, KvOp, Options, Record};
-
-    fn options() -> CollectionOptions {
-        CollectionOptions { embedder: EmbedderChoice::None, dim: Some(2), ..CollectionOptions::default() }
-    }
+    use nuthatch_engine::{KvOp, Options};
 
     fn value(db: &Database, key: &[u8]) -> Option<Option<Vec<u8>>> {
         db.value_at_hand("k", key).unwrap().map(|found| found.map(|found| found.value))
@@ -104,39 +95,6 @@ mod tests {
     }
 
     #[test]
-    fn what_was_flushed_is_missed_until_somebody_reads_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let open = || Database::open(folder.path(), Options::default()).unwrap();
-        let db = open();
-        db.kv("k").unwrap().put("a", "1").unwrap();
-        db.collection("c", options()).unwrap().upsert(vec![Record::new("r").vector(vec![1.0, 2.0])]).unwrap();
-        db.close().unwrap();
-        let db = open();
-        let (keys, records) = (db.kv("k").unwrap(), db.existing_collection("c").unwrap());
-        let Role::Holds(held) = db.route().role().unwrap() else { panic!("nobody else has it open") };
-        held.db().inner.shared.store().unwrap().upkeep().unwrap().release_cache();
-        assert_eq!(value(&db, b"a"), None);
-        assert!(db.records_at_hand("c", &["r"], true).unwrap().is_none());
-        assert_eq!(keys.get("a").unwrap(), Some(b"1".to_vec()));
-        let found = records.get(&["r", "never"], true).unwrap();
-        assert_eq!(value(&db, b"a"), Some(Some(b"1".to_vec())));
-        assert_eq!(db.records_at_hand("c", &["r", "never"], true).unwrap(), Some(found));
-    }
-
-    #[test]
-    fn a_writer_at_work_is_not_waited_for() {
-        let db = Database::in_memory(Options::default()).unwrap();
-        let records = db.collection("c", options()).unwrap();
-        records.upsert(vec![Record::new("r").vector(vec![1.0, 2.0])]).unwrap();
-        let there = || db.records_at_hand("c", &["r"], false).unwrap().is_some();
-        assert!(there());
-        let Role::Holds(held) = db.route().role().unwrap() else { panic!("it is in memory") };
-        let core = held.db().inner.shared.collections.lock().get(0, "c").cloned().unwrap();
-        let _writing = core.writer.lock();
-        assert!(there());
-    }
-
-    #[test]
     fn a_tenant_sees_its_own_and_whoever_does_not_hold_the_folder_is_told_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let db = Database::open(folder.path(), Options::default()).unwrap();
@@ -149,7 +107,7 @@ mod tests {
         assert_eq!(of("three"), None);
         assert_eq!(value(&db, b"a"), None);
         let scoped = db.tenant("two").unwrap();
-        assert_eq!(scoped.tenant_at_hand("one").err().unwrap().kind, crate::ErrorKind::Invalid);
+        assert_eq!(scoped.tenant_at_hand("one").err().unwrap().kind, nuthatch_engine::ErrorKind::Invalid);
         db.drop_tenant("one").unwrap();
         assert_eq!(of("one"), None);
         #[cfg(unix)]

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use nuthatch_engine::lock::Holder;
 use parking_lot::Mutex;
 
-use crate::lock::Holder;
-use crate::process::connection::Connection;
-use crate::process::limits::NoAnswer;
-use crate::process::request::ToHolder;
-use crate::process::snapshot::Tether;
+use crate::connection::Connection;
+use crate::limits::NoAnswer;
+use crate::request::ToHolder;
+use crate::snapshot::Tether;
 
 /// Idle connections that are kept.
 const IDLE_MAX: usize = 64;

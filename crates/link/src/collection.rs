@@ -5,20 +5,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use nuthatch_engine::collection::{
+    Collection as LocalCollection, CollectionInfo, Deleted, Upserted, WriteSet, Written,
+};
+use nuthatch_engine::durability::Durability;
+use nuthatch_engine::files::{Add, AddOptions, AddReport, Shelf, Shelved, staged};
+use nuthatch_engine::ops::collections::Opened;
+use nuthatch_engine::ops::{Op, files, on, records};
+use nuthatch_engine::record::Record;
+use nuthatch_engine::{EmbedderChoice, Result};
 use nuthatch_vector::{Element, Metric};
 
-use crate::collection::{Collection as LocalCollection, CollectionInfo, Deleted, Upserted, WriteSet, Written};
-use crate::durability::Durability;
-use crate::files::{Add, AddOptions, AddReport, Shelf, staged};
-use crate::ops::collections::Opened;
-use crate::ops::{Op, files, on, records};
-use crate::process::adding::Elsewhere;
-use crate::process::records::{From, Inner, Records, strings};
-use crate::process::request::Place;
-use crate::process::route::Route;
-use crate::process::side::{Anchor, Side};
-use crate::record::Record;
-use crate::{EmbedderChoice, Result};
+use crate::adding::Elsewhere;
+use crate::records::{From, Inner, Records, strings};
+use crate::request::Place;
+use crate::route::Route;
+use crate::side::{Anchor, Side};
 
 /// How long the holder waits at a time for what takes long, so that it can be closed meanwhile.
 const SLICE: Duration = Duration::from_millis(250);
@@ -42,7 +44,7 @@ impl Deref for Collection {
 
 impl Collection {
     pub(crate) fn held(link: Route, local: LocalCollection, embedder: EmbedderChoice) -> Self {
-        let place = Place { name: local.name().to_string(), id: local.core.shard.collection };
+        let place = Place { name: local.name().to_string(), id: local.id() };
         let (metric, element) = (local.metric(), local.element());
         Self::of(Inner { anchor: Anchor::held(link, place, local), metric, element, embedder })
     }
@@ -149,17 +151,6 @@ impl Collection {
         self.with_shelf(|shelf| Add::new(shelf, options).run(paths))
     }
 
-    /// Hands over what adding files asks of the collection, wherever it is held.
-    pub(crate) fn with_shelf<T>(&self, work: impl FnOnce(&dyn Shelf) -> Result<T>) -> Result<T> {
-        match self.side()? {
-            Side::Here(local) => {
-                local.core.check_open()?;
-                work(&local)
-            }
-            Side::There(link) => work(&Elsewhere { collection: self, link: &link }),
-        }
-    }
-
     /// Adds one document whose content the caller has, under a relative path of the caller's choice, whose ending says what it is. Of a
     /// document that was added under the same path before, passages that have not changed keep their vectors. What cannot be
     /// read is in the report's `skipped`.
@@ -220,6 +211,22 @@ impl Collection {
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(false);
             }
+        }
+    }
+}
+
+impl Shelved for Collection {
+    fn name(&self) -> &str {
+        self.records.name()
+    }
+
+    fn with_shelf<T>(&self, work: impl FnOnce(&dyn Shelf) -> Result<T>) -> Result<T> {
+        match self.side()? {
+            Side::Here(local) => {
+                local.check_open()?;
+                work(&local)
+            }
+            Side::There(link) => work(&Elsewhere { collection: self, link: &link }),
         }
     }
 }

@@ -8,17 +8,17 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nuthatch_embed::{EmbedError, Embedder};
+use nuthatch_engine::lock::{Holder, named};
+use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::lock::{Holder, named};
-use crate::process::frame::{self, FrameError};
-use crate::process::hello::{self, Hello, PROTOCOL, Welcome};
-use crate::process::limits::NoAnswer;
-use crate::process::long::Listener;
-use crate::process::meanwhile::Meanwhile;
-use crate::process::request::{Encoded, FromHolder, ToHolder};
-use crate::process::socket;
-use crate::{EmbedderChoice, Error, ErrorKind, Result};
+use crate::frame::{self, FrameError};
+use crate::hello::{self, Hello, PROTOCOL, Welcome};
+use crate::limits::NoAnswer;
+use crate::long::Listener;
+use crate::meanwhile::Meanwhile;
+use crate::request::{Encoded, FromHolder, ToHolder};
+use crate::socket;
 
 /// How long a holder that is alive may take to greet.
 const WELCOME_WAIT_MAX: Duration = Duration::from_secs(10);

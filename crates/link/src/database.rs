@@ -4,31 +4,31 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use nuthatch_engine::backup::{self, BackupOptions, BackupReport, check_place};
+use nuthatch_engine::call::Waits;
+use nuthatch_engine::collection::{CollectionInfo, CollectionOptions};
+use nuthatch_engine::database::{Database as LocalDatabase, Doctor, Erase, Migration, Receipt, RepairOutcome, Stats};
+use nuthatch_engine::durability::Durability;
+use nuthatch_engine::kv::Kind;
+use nuthatch_engine::lock::Holder;
+use nuthatch_engine::ops::{Op, View, collections, keyspaces, maintenance, on};
+use nuthatch_engine::options::Options;
+use nuthatch_engine::transaction::WriteBatch;
+use nuthatch_engine::transfer::{self, CollectionEntry, ExportFolder, ExportOptions, ExportReport, Outlet};
+use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, Result};
 use nuthatch_store::{Damage, Store};
 
-use crate::backup::{self, BackupOptions, BackupReport, check_place};
-use crate::call::Waits;
-use crate::collection::{CollectionInfo, CollectionOptions};
-use crate::database::{Database as LocalDatabase, Doctor, Erase, Migration, Receipt, RepairOutcome, Stats};
-use crate::durability::Durability;
-use crate::kv::Kind;
-use crate::lock::Holder;
-use crate::ops::{Op, View, collections, keyspaces, maintenance, on};
-use crate::options::Options;
-use crate::process::collection::Collection;
-use crate::process::graph::Graph;
-use crate::process::keyspace::Keyspace;
-use crate::process::link::{Held, Link, Role, note_store};
-use crate::process::long::{Exported, Long, SeenFolder, Told};
-use crate::process::meanwhile::{Meanwhile, OnTold};
-use crate::process::request::{Ask, Of};
-use crate::process::route::Route;
-use crate::process::snapshot::Snapshot;
-use crate::transaction::{Transaction, WriteBatch};
-use crate::transfer::{
-    self, CollectionEntry, ExportFolder, ExportOptions, ExportReport, ImportOptions, ImportReport, Outlet,
-};
-use crate::{EmbedderChoice, Error, ErrorKind, Result};
+use crate::collection::Collection;
+use crate::graph::Graph;
+use crate::keyspace::Keyspace;
+use crate::link::{Held, Link, Role, note_store};
+use crate::long::{Exported, Long, SeenFolder, Told};
+use crate::meanwhile::{Meanwhile, OnTold};
+use crate::request::{Ask, Of};
+use crate::route::Route;
+use crate::snapshot::Snapshot;
+use crate::transaction::Transaction;
+use crate::transfer::{ImportOptions, ImportReport};
 
 /// An open data folder, as one of its tenants sees it. Cheap to clone; closed by [`close`](Self::close) or with the last clone of it and of its collections.
 ///
@@ -405,7 +405,7 @@ impl Database {
     /// `Invalid` when a collection, keyspace or graph is there already (unless `merge`), or a line is not what an export writes: its file and
     /// number are named, and what came before stays; `Unavailable` when it was cancelled.
     pub fn import(&self, folder: impl AsRef<Path>, options: ImportOptions<'_>) -> Result<ImportReport> {
-        transfer::import(self, folder.as_ref(), options)
+        crate::transfer::import(self, folder.as_ref(), options)
     }
 
     /// What [`migrate`](Self::migrate) would do.

@@ -4,12 +4,11 @@
 use std::collections::HashMap;
 
 use nuthatch_embed::Embedder;
+use nuthatch_engine::database::Database;
+use nuthatch_engine::record::Record;
+use nuthatch_engine::transaction::WriteBatch;
+use nuthatch_engine::{EmbedderChoice, Error, Result};
 use parking_lot::Mutex;
-
-use crate::database::Database;
-use crate::record::Record;
-use crate::transaction::WriteBatch;
-use crate::{EmbedderChoice, Error, Result};
 
 /// By number of the tenant and name of the collection. Only of a process that is served: one that holds the folder keeps them with the collections.
 #[derive(Default)]
@@ -50,7 +49,7 @@ impl Given {
     pub fn pass_on(&self, db: &Database) {
         for choice in self.choices.lock().values() {
             if let EmbedderChoice::Given(embedder) = choice {
-                db.inner.shared.remember_embedder(embedder);
+                db.remember_embedder(embedder);
             }
         }
     }

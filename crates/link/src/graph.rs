@@ -3,16 +3,17 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::Result;
-use crate::durability::Durability;
-use crate::graph::{
+use nuthatch_engine::Result;
+use nuthatch_engine::durability::Durability;
+use nuthatch_engine::graph::{
     Edge, EdgeId, GraphCounts, ListNodes, NeighborPage, Neighbors, Node, NodePage, NodesDeleted, Traversal, Traverse,
 };
-use crate::kv::{Keyspace as LocalKeyspace, Kind};
-use crate::ops::{Op, graph, on};
-use crate::process::records::strings;
-use crate::process::route::Route;
-use crate::process::rows::{From, Inner};
+use nuthatch_engine::kv::{Keyspace as LocalKeyspace, Kind};
+use nuthatch_engine::ops::{Op, graph, on};
+
+use crate::records::strings;
+use crate::route::Route;
+use crate::rows::{From, Inner};
 
 /// The nodes and edges of a graph, to be read. A [`Graph`] is one, and so are a snapshot's and a transaction's: whatever can be
 /// asked of one can be asked of all.

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::process::frame::{self, FrameError};
+use crate::frame::{self, FrameError};
 
 /// Version of everything that goes over the socket after the first two frames. Raised with every change of a type in
 /// `request.rs`, or of an operation.

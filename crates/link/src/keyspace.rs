@@ -4,13 +4,14 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Result;
-use crate::codec::Bytes;
-use crate::durability::Durability;
-use crate::kv::{Entry, KeyPage, KeyScan, Keyspace as LocalKeyspace, Kind, KvOp};
-use crate::ops::{Op, keys, on};
-use crate::process::route::Route;
-use crate::process::rows::{From, Inner};
+use nuthatch_engine::Result;
+use nuthatch_engine::codec::Bytes;
+use nuthatch_engine::durability::Durability;
+use nuthatch_engine::kv::{Entry, KeyPage, KeyScan, Keyspace as LocalKeyspace, Kind, KvOp};
+use nuthatch_engine::ops::{Op, keys, on};
+
+use crate::route::Route;
+use crate::rows::{From, Inner};
 
 /// The keys of a keyspace, to be read. A [`Keyspace`] is one, and so are a snapshot's and a transaction's: whatever can be asked of
 /// one can be asked of all. What had not expired when a snapshot was taken is there for as long as the snapshot.

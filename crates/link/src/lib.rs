@@ -1,4 +1,4 @@
-//! Many processes, one folder.
+//! The handles that every face uses: many processes, one folder.
 //!
 //! **What it is.** [`Database`] and [`Collection`] as callers see them. The first process to open a folder holds its lock and
 //! listens on a socket in it; the handles of the others send their calls there. When the holder goes, one of the others takes
@@ -9,7 +9,22 @@
 //! **Invariant:** a call is answered once and a write is done once, however often the holder changes in between; no call of a
 //! handle that holds the folder pays for this.
 //!
-//! [RFC 0012](../../../../docs/rfcs/0012-many-processes.md) has the protocol and what was weighed.
+//! [RFC 0012](../../../docs/rfcs/0012-many-processes.md) has the protocol and what was weighed.
+//!
+//! ```
+//! use nuthatch_link::{CollectionOptions, Database, EmbedderChoice, Options, Record, Search};
+//!
+//! let db = Database::in_memory(Options::default())?;
+//! let options = CollectionOptions { embedder: EmbedderChoice::None, ..Default::default() };
+//! let notes = db.collection("notes", options)?;
+//! notes.upsert(vec![Record::new("a1").text("how to reset a password").vector(vec![1.0, 0.0])])?;
+//! let answer = notes.search(&Search::text("password"))?;
+//! assert_eq!(answer.hits[0].id, "a1");
+//! db.close()?;
+//! # Ok::<(), nuthatch_link::Error>(())
+//! ```
+
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
 
 mod adding;
 #[cfg(not(unix))]
@@ -44,6 +59,8 @@ mod snapshot;
 #[cfg(unix)]
 mod socket;
 mod tenants;
+mod transaction;
+mod transfer;
 mod whole_files;
 
 #[cfg(not(unix))]
@@ -52,8 +69,27 @@ pub use collection::Collection;
 pub use database::{Database, FolderHolder};
 pub use graph::{Graph, Nodes};
 pub use keyspace::{Keys, Keyspace};
+pub use nuthatch_engine::{
+    Accuracy, AddOptions, AddReport, Answer, BUILD_MEMORY_DEFAULT_BYTES, BackedUpCollection, BackedUpTenant,
+    BackupCheck, BackupInfo, BackupOptions, BackupProgress, BackupReport, Backups, BackupsDeleted, BuildProgress,
+    Clock, CollectionInfo, CollectionOptions, Damage, DamagedObject, Deleted, DiskStats, Doctor, Durability,
+    ERASURE_GRACE_MAX, EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION, Edge, EdgeDirection, EdgeId, Element,
+    EmbedderChoice, Entry, Erase, Error, ErrorKind, Explain, ExportOptions, ExportReport, FILE_ABSENT,
+    FORMAT_OLDEST_READABLE, FORMAT_VERSION, FileInfo, Finding, Fusion, GraphCounts, GraphWrites, Hit, ID_BYTES_MAX,
+    Include, KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, Leg, Legs, ListNodes, LivingValue, MEMORY_BUDGET_DEFAULT_BYTES,
+    MEMORY_BUDGET_MIN_BYTES, MemoryStats, Metric, Migration, MigrationStep, Mode, NamedVectors, Neighbor, NeighborPage,
+    Neighbors, Node, NodeOrEdge, NodePage, NodesDeleted, Options, PROPERTIES_BYTES_MAX, Page, PassageOptions, Passing,
+    PassingVector, Payload, ProcessMemory, Progress, Receipt, Record, RemovedFile, RepairOutcome, RestoreOptions,
+    RestoreReport, Result, Scan, Search, Skipped, Stats, StoredRecord, Subject, TEXT_BYTES_MAX, TYPE_BYTES_MAX,
+    TenantInfo, TenantLimits, TenantUsage, TransferProgress, Traversal, Traverse, Upserted, VALUE_BYTES_MAX, Value,
+    VectorFieldInfo, VectorFieldOptions, Visited, Visitor, WalkOptions, Wanted, What, WriteBatch, Written, WrittenFile,
+    citation, datetimes_of, embed, format_datetime, parse_datetime, payload_from_json, payload_to_json,
+    payload_with_datetimes, text_snippet, walk,
+};
 pub use records::Records;
 pub use snapshot::Snapshot;
+pub use transaction::{Transaction, TransactionCollection, TransactionGraph, TransactionKeyspace};
+pub use transfer::{ImportOptions, ImportReport};
 
 /// A collection of a [`Snapshot`].
 pub type SnapshotCollection = Records<'static>;

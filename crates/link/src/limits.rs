@@ -1,6 +1,6 @@
 //! Why there may be no answer.
 
-use crate::Error;
+use nuthatch_engine::Error;
 
 /// Why there is no answer.
 pub(crate) enum NoAnswer {

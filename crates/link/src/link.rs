@@ -8,25 +8,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use nuthatch_engine::call::Waits;
+use nuthatch_engine::database::Database as LocalDatabase;
+use nuthatch_engine::folder::Folder;
+use nuthatch_engine::lock::{FolderLock, Guard, Holder, Taken, named, refusal};
+use nuthatch_engine::options::Options;
+use nuthatch_engine::{Error, ErrorKind, Result};
 use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
 
-use crate::call::{Receipt, Waits};
-use crate::database::Database as LocalDatabase;
-use crate::folder::Folder;
-use crate::lock::{FolderLock, Guard, Holder, Taken, named, refusal};
-use crate::options::Options;
-use crate::process::answer::{Answering, Brought};
-use crate::process::client::Client;
-use crate::process::frame::{self, FrameError};
-use crate::process::given::Given;
-use crate::process::limits::NoAnswer;
-use crate::process::meanwhile::Meanwhile;
-use crate::process::owned::Owned;
-use crate::process::request::{Encoded, Request, ToHolder};
-use crate::process::server::Server;
-use crate::process::socket::SOCKET;
-use crate::{Error, ErrorKind, Result};
+use crate::answer::{Answering, Brought};
+use crate::client::Client;
+use crate::frame::{self, FrameError};
+use crate::given::Given;
+use crate::limits::NoAnswer;
+use crate::meanwhile::Meanwhile;
+use crate::owned::Owned;
+use crate::request::{Encoded, Request, ToHolder};
+use crate::server::Server;
+use crate::socket::SOCKET;
 
 /// How long a call waits for somebody to hold and serve the folder: opening after a crash reads the log again, closing seals.
 const HOLDER_WAIT_MAX: Duration = Duration::from_secs(120);
@@ -319,7 +319,7 @@ impl Link {
                 Err(error) => (None, Err(format!("no socket could be made in the folder ({error})"))),
             },
         };
-        db.inner.shared.announce(announced)?;
+        db.announce(announced)?;
         Ok(Role::Holds(Arc::new(Held { db: Owned::new(db), server: Owned::new(Mutex::new(server)) })))
     }
 
@@ -422,7 +422,7 @@ fn answer_here(
         (None, None) => return Err(Error::internal("a request was lost before it was sent")),
     };
     let receipt = match &turn {
-        Some((lane, ..)) => Receipt::read(&*db.inner.shared.store()?, lane)?,
+        Some((lane, ..)) => db.done_by(lane)?,
         None => None,
     };
     let mut answering = Answering {

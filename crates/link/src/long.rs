@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use nuthatch_engine::backup::{BackupOptions, BackupProgress, BackupReport};
+use nuthatch_engine::codec::{Bytes, json};
+use nuthatch_engine::database::Database;
+use nuthatch_engine::transfer::{ExportReport, Manifest, Outlet, TransferProgress};
+use nuthatch_engine::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use crate::backup::{BackupOptions, BackupProgress, BackupReport};
-use crate::codec::{Bytes, json};
-use crate::database::Database;
-use crate::process::answer::Answering;
-use crate::process::request::Encoded;
-use crate::transfer::{ExportReport, Manifest, Outlet, TransferProgress};
-use crate::{Error, ErrorKind, Result};
+use crate::answer::Answering;
+use crate::request::Encoded;
 
 /// How often a caller is told how far it is, and looked for.
 const TELL_EVERY: Duration = Duration::from_millis(100);
@@ -65,7 +65,7 @@ pub(crate) trait Listener {
 /// A folder, and which one that is: another process may see another one under the same path.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SeenFolder {
-    #[serde(with = "crate::codec::path")]
+    #[serde(with = "nuthatch_engine::codec::path")]
     path: PathBuf,
     device: u64,
     inode: u64,

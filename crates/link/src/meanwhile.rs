@@ -1,9 +1,10 @@
 //! What the thread that asked does while it waits for an answer.
 
-use crate::call::Waits;
-use crate::process::long::{Listener, Told};
-use crate::process::snapshot::Tether;
-use crate::{EmbedderChoice, Result};
+use nuthatch_engine::call::Waits;
+use nuthatch_engine::{EmbedderChoice, Result};
+
+use crate::long::{Listener, Told};
+use crate::snapshot::Tether;
 
 /// Takes what a long request tells before its answer. An error hangs up, which ends the request, and is what the call says.
 pub(crate) type OnTold<'a> = dyn FnMut(Told) -> Result<()> + 'a;

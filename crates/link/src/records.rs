@@ -2,26 +2,26 @@
 
 use std::sync::Arc;
 
+use nuthatch_engine::collection::meta::COUNTERS;
+use nuthatch_engine::collection::{
+    Answer, Collection as LocalCollection, CollectionOptions, Page, Scan, Search, Visitor, Wanted, visit,
+};
+use nuthatch_engine::database::Database as LocalDatabase;
+use nuthatch_engine::durability::Durability;
+use nuthatch_engine::files::FileInfo;
+use nuthatch_engine::ops::records::{Count, Get};
+use nuthatch_engine::ops::search::SearchMany;
+use nuthatch_engine::ops::{self, Op, View, files, on};
+use nuthatch_engine::record::StoredRecord;
+use nuthatch_engine::snapshot::SnapshotCollection as LocalKept;
+use nuthatch_engine::{EmbedderChoice, Result, What};
 use nuthatch_store::{Shard, Table};
 use nuthatch_vector::{Element, Metric};
 
-use crate::collection::meta::COUNTERS;
-use crate::collection::{
-    Answer, Collection as LocalCollection, CollectionOptions, Page, Scan, Search, Visitor, Wanted, visit,
-};
-use crate::database::Database as LocalDatabase;
-use crate::durability::Durability;
-use crate::files::FileInfo;
-use crate::ops::records::{Count, Get};
-use crate::ops::search::SearchMany;
-use crate::ops::{self, Op, View, files, on};
-use crate::process::request::{self, Place};
-use crate::process::side::{Anchor, Side, the_same};
-use crate::process::snapshot::Remote;
-use crate::record::StoredRecord;
-use crate::snapshot::SnapshotCollection as LocalKept;
+use crate::request::{self, Place};
+use crate::side::{Anchor, Side, the_same};
+use crate::snapshot::Remote;
 use crate::transaction::Transaction;
-use crate::{EmbedderChoice, Result, What};
 
 /// The records of a collection, to be read. A [`Collection`](crate::Collection) is one, and so are a snapshot's and a transaction's:
 /// whatever can be asked of one can be asked of all.
@@ -196,8 +196,8 @@ impl Transaction {
     fn get(&self, kept: &Kept, ids: &[String], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
         let shard = kept.shard()?;
         let written = self.with(|work| {
-            let changes = work.batch.records.get(kept.name());
-            let written: Vec<_> = ids.iter().map(|id| changes.and_then(|all| all.get(id).cloned())).collect();
+            let written = |id: &String| work.batch.changed_record(kept.name(), id).cloned();
+            let written: Vec<_> = ids.iter().map(written).collect();
             for id in ids {
                 work.reads.key(Table::Ids, shard.key(id.as_bytes()));
             }
@@ -221,7 +221,7 @@ impl Transaction {
 
 /// The collection that a handle means, unless it was dropped.
 pub(crate) fn find(db: &LocalDatabase, place: &Place) -> Result<LocalCollection> {
-    the_same(What::Collection, place, db.existing_collection(&place.name), |found| found.core.shard.collection)
+    the_same(What::Collection, place, db.existing_collection(&place.name), LocalCollection::id)
 }
 
 pub(crate) fn strings<I: AsRef<str>>(ids: &[I]) -> Vec<String> {

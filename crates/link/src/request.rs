@@ -1,14 +1,14 @@
 //! What goes over the socket after the greeting, encoded with postcard. Any change here, or of an operation, raises `hello::PROTOCOL`.
 
+use nuthatch_engine::call::Choice;
+use nuthatch_engine::codec::{Bytes, bytes};
+use nuthatch_engine::durability::Durability;
+use nuthatch_engine::kv::Kind;
+use nuthatch_engine::tenant::TenantPlace;
+use nuthatch_engine::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::call::Choice;
-use crate::codec::{Bytes, bytes};
-use crate::durability::Durability;
-use crate::kv::Kind;
-use crate::process::long::{Long, Told};
-use crate::tenant::TenantPlace;
-use crate::{Error, Result};
+use crate::long::{Long, Told};
 
 /// From the process that is served.
 #[derive(Clone, Debug, Serialize, Deserialize)]

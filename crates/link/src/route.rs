@@ -5,20 +5,20 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 
+use nuthatch_engine::call::Choice;
+use nuthatch_engine::codec::Bytes;
+use nuthatch_engine::lock::Holder;
+use nuthatch_engine::ops::Op;
+use nuthatch_engine::tenant::{DEFAULT, TenantPlace};
+use nuthatch_engine::transaction::WriteBatch;
+use nuthatch_engine::{EmbedderChoice, Error, Result};
 use nuthatch_vector::VectorError;
 use serde::de::DeserializeOwned;
 
-use crate::call::Choice;
-use crate::codec::Bytes;
-use crate::lock::Holder;
-use crate::ops::Op;
-use crate::process::client::Client;
-use crate::process::link::{Held, Link, Role};
-use crate::process::meanwhile::Meanwhile;
-use crate::process::request::{Ask, Of, Request};
-use crate::tenant::{DEFAULT, TenantPlace};
-use crate::transaction::WriteBatch;
-use crate::{EmbedderChoice, Error, Result};
+use crate::client::Client;
+use crate::link::{Held, Link, Role};
+use crate::meanwhile::Meanwhile;
+use crate::request::{Ask, Of, Request};
 
 /// Cheap to clone.
 #[derive(Clone)]

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::codec::Bytes;
-use crate::database::Database as LocalDatabase;
-use crate::durability::Durability;
-use crate::kv::{Entry, KeyPage, KeyScan, Keyspace as LocalKeyspace, Kind, Rows};
-use crate::ops::{self, Op, View, keys};
-use crate::process::request::{self, Place};
-use crate::process::route::Route;
-use crate::process::side::{Anchor, Side, the_same};
-use crate::process::snapshot::Remote;
-use crate::snapshot::SnapshotKeyspace as LocalKept;
+use nuthatch_engine::codec::Bytes;
+use nuthatch_engine::database::Database as LocalDatabase;
+use nuthatch_engine::durability::Durability;
+use nuthatch_engine::kv::{Entry, KeyPage, KeyScan, Keyspace as LocalKeyspace, Kind, Rows};
+use nuthatch_engine::ops::{self, Op, View, keys};
+use nuthatch_engine::snapshot::SnapshotKeyspace as LocalKept;
+use nuthatch_engine::{EmbedderChoice, Result};
+
+use crate::request::{self, Place};
+use crate::route::Route;
+use crate::side::{Anchor, Side, the_same};
+use crate::snapshot::Remote;
 use crate::transaction::TransactionRows;
-use crate::{EmbedderChoice, Result};
 
 #[derive(Clone)]
 pub(crate) enum From<'t> {
@@ -39,7 +40,7 @@ impl From<'_> {
     pub fn name(&self) -> &str {
         match self {
             Self::Now(inner) => inner.name(),
-            Self::Then(Kept::Here(local)) => &local.name,
+            Self::Then(Kept::Here(local)) => local.name(),
             Self::Then(Kept::There { name, .. }) => name,
             Self::Within(rows) => &rows.name,
         }
@@ -57,7 +58,7 @@ impl From<'_> {
 impl Inner {
     pub fn held(link: Route, local: LocalKeyspace) -> Self {
         let place = Place { name: local.name().to_string(), id: id_of(&local) };
-        Self { kind: local.space.kind, anchor: Anchor::held(link, place, local) }
+        Self { kind: local.kind(), anchor: Anchor::held(link, place, local) }
     }
 
     pub fn served(link: Route, name: &str, kind: Kind, id: u32) -> Self {
@@ -119,5 +120,5 @@ pub(crate) fn find(db: &LocalDatabase, place: &Place, kind: Kind) -> Result<Loca
 }
 
 fn id_of(local: &LocalKeyspace) -> u32 {
-    local.space.shard.collection
+    local.id()
 }

@@ -14,21 +14,21 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use nuthatch_engine::call::Receipt;
+use nuthatch_engine::collection::Collection;
+use nuthatch_engine::database::Database;
+use nuthatch_engine::{Error, ErrorKind, Result};
 use nuthatch_store::Shard;
 use parking_lot::{Condvar, Mutex};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::call::Receipt;
-use crate::collection::Collection;
-use crate::database::Database;
-use crate::process::answer::{Answering, AskCaller, Brought};
-use crate::process::frame::{self, FrameError};
-use crate::process::hello::{self, Hello, PROTOCOL, Welcome};
-use crate::process::long::{Listener, Told};
-use crate::process::request::{Encoded, FromHolder, Request, ToHolder};
-use crate::process::snapshot::{Kept, Tethered};
-use crate::process::socket;
-use crate::{Error, ErrorKind, Result};
+use crate::answer::{Answering, AskCaller, Brought};
+use crate::frame::{self, FrameError};
+use crate::hello::{self, Hello, PROTOCOL, Welcome};
+use crate::long::{Listener, Told};
+use crate::request::{Encoded, FromHolder, Request, ToHolder};
+use crate::snapshot::{Kept, Tethered};
+use crate::socket;
 
 /// Most connections at a time; each has a thread.
 const CONNECTIONS_MAX: usize = 1024;
@@ -125,10 +125,8 @@ fn accept(serving: &Arc<Serving>, listener: &UnixListener, woken: &UnixStream) {
     let mut forget = true;
     loop {
         if std::mem::take(&mut forget) {
-            // Receipts take little; what is not forgotten now is forgotten in an hour.
-            if let Ok(store) = serving.db.inner.shared.store() {
-                Receipt::forget_old(&*store).ok();
-            }
+            // They take little; what is not forgotten now is forgotten in an hour.
+            serving.db.forget_old_lanes().ok();
         }
         let mut ready = [PollFd::new(listener, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
         match poll(&mut ready, Some(&FORGET_EVERY)) {
@@ -204,10 +202,10 @@ impl Serving {
             return Ok(());
         }
         let Some(_lane) = self.take_lane(&hello.lane) else { return Ok(()) };
-        let receipt = match self.db.inner.shared.store() {
-            Ok(store) => Receipt::read(&*store, &hello.lane),
-            Err(_) => return Ok(()), // closed meanwhile
-        };
+        let receipt = self.db.done_by(&hello.lane);
+        if receipt.as_ref().is_err_and(|error| error.kind == ErrorKind::Closed) {
+            return Ok(()); // meanwhile
+        }
         let stream = Arc::new(Mutex::new((reader, stream)));
         let mut line = Line {
             lane: hello.lane.clone(),
@@ -235,9 +233,7 @@ impl Serving {
                     }
                 }
                 ToHolder::Goodbye => {
-                    if let Ok(store) = self.db.inner.shared.store() {
-                        Receipt::forget(&*store, &hello.lane).ok(); // else by age
-                    }
+                    self.db.forget_lane(&hello.lane).ok(); // else by age
                     return Ok(());
                 }
                 ToHolder::LetGo { snapshot } => line.tethered.let_go(snapshot),

@@ -2,12 +2,13 @@
 
 use std::sync::OnceLock;
 
-use crate::database::Database as LocalDatabase;
-use crate::process::link::Role;
-use crate::process::owned::Owned;
-use crate::process::request::Place;
-use crate::process::route::Route;
-use crate::{Error, ErrorKind, Result, What};
+use nuthatch_engine::database::Database as LocalDatabase;
+use nuthatch_engine::{Error, ErrorKind, Result, What};
+
+use crate::link::Role;
+use crate::owned::Owned;
+use crate::request::Place;
+use crate::route::Route;
 
 /// Where a call goes.
 pub(crate) enum Side<T> {

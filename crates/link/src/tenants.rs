@@ -1,10 +1,11 @@
 //! Tenants as callers see them: making, listing and dropping them, what they may have, and the handles of their data.
 
-use crate::Result;
-use crate::database::Receipt;
-use crate::ops::tenants;
-use crate::process::database::Database;
-use crate::tenant::{DEFAULT, TenantInfo, TenantLimits, TenantUsage};
+use nuthatch_engine::Result;
+use nuthatch_engine::database::Receipt;
+use nuthatch_engine::ops::tenants;
+use nuthatch_engine::tenant::{DEFAULT, TenantInfo, TenantLimits, TenantUsage};
+
+use crate::database::Database;
 
 impl Database {
     /// Makes a tenant without limits, and gives the handle of its data.

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use nuthatch_engine::Result;
+use nuthatch_engine::collection::Scan;
+use nuthatch_engine::files::FileInfo;
 use nuthatch_filter::Value;
 
-use crate::Result;
-use crate::collection::Scan;
-use crate::files::FileInfo;
-use crate::process::Collection;
+use crate::Collection;
 
 /// Records of one page while a condition is followed.
 const PAGE: usize = 1000;

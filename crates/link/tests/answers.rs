@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 
 const DIM: usize = 64;
 /// What the engine counts, and never lets wait.

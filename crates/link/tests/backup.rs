@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 use support::*;
 
 fn fill(notes: &Collection, model: &mut Model, dice: &mut fastrand::Rng, range: std::ops::Range<u32>) {

@@ -5,7 +5,7 @@ mod support;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 
 const DIM: usize = 48;
 const ROWS: usize = 1500;

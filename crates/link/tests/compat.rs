@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use nuthatch_engine::*;
+use nuthatch_link::*;
 use support::*;
 
 const ROWS: i64 = 60;

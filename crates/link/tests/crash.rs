@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 
 /// id -> version, as far as acknowledged.
 type Model = BTreeMap<String, i64>;

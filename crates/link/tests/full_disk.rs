@@ -8,7 +8,7 @@ mod support;
 use std::path::Path;
 use std::process::Command;
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 use support::*;
 
 struct SmallDisk(tempfile::TempDir);

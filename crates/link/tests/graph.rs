@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::{HashMap, HashSet};
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 use support::quiet;
 
 const DIM: usize = 16;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 use support::{no_embedder, quiet};
 
 fn memory() -> Database {

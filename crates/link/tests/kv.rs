@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use nuthatch_engine::{Clock, Database, Durability, ErrorKind, KeyScan, Keyspace, KvOp, Options};
+use nuthatch_link::{Clock, Database, Durability, ErrorKind, KeyScan, Keyspace, KvOp, Options};
 
 /// A database whose background work is done when the test says so, and whose clock the test moves.
 fn open(folder: &std::path::Path, clock: &Arc<AtomicU64>) -> Database {

@@ -2,7 +2,7 @@
 
 mod support;
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 
 const DIM: usize = 64;
 

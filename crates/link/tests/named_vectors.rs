@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 
 use support::quiet;
 

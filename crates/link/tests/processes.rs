@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use nuthatch_engine::embed::FnEmbedder;
-use nuthatch_engine::*;
+use nuthatch_link::embed::FnEmbedder;
+use nuthatch_link::*;
 use support::*;
 
 fn open(folder: &Path) -> Database {

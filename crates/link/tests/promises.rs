@@ -4,7 +4,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 use support::*;
 
 fn filled(db: &Database, rows: u32) -> (Collection, Model) {

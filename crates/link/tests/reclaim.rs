@@ -5,7 +5,7 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 use support::quiet;
 
 const DIM: usize = 32;

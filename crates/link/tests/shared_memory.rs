@@ -2,7 +2,7 @@
 
 mod support;
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 use support::*;
 
 const BUDGET: u64 = 32 << 20;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 use support::quiet;
 
 const DIM: usize = 4;

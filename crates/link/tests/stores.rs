@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::Arc;
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 use nuthatch_store::{Access, Fault, FaultyStore, MemoryStore, Store, Table};
 use support::quiet;
 

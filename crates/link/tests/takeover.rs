@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 
 const PARTS: usize = 3;
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 use support::*;
 
 fn with_vectors() -> CollectionOptions {

@@ -6,7 +6,7 @@ mod support;
 use std::path::Path;
 use std::time::Instant;
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 use support::*;
 
 const FOLDER: &str = "NUTHATCH_TEST_TENANTS";

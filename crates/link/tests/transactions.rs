@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use nuthatch_engine::{
+use nuthatch_link::{
     AddOptions, Clock, Collection, CollectionOptions, Database, Durability, EmbedderChoice, ErrorKind, KeyScan, KvOp,
     Options, Payload, Record, Scan, Search, Snapshot, Transaction, Value, WriteBatch,
 };
@@ -202,7 +202,7 @@ fn a_transaction_depends_on_what_it_is_told_as_on_what_it_has_read() {
     collection.upsert(vec![note("a", "alpha", 1.0)]).unwrap();
     let space = db.kv("k").unwrap();
     space.put("a", "1").unwrap();
-    type Told = fn(&Transaction) -> nuthatch_engine::Result<()>;
+    type Told = fn(&Transaction) -> nuthatch_link::Result<()>;
     let cases: [(Told, &dyn Fn()); 4] = [
         (|told| told.kv("k")?.depend_on_keys(&["a", "none"]), &|| space.put("none", "2").unwrap()),
         (|told| told.kv("k")?.depend_on_scan(&KeyScan::prefix("r")), &|| space.put("r1", "2").unwrap()),
@@ -415,7 +415,7 @@ fn concurrent_transfers_keep_the_sum_and_every_snapshot_sees_it() {
                         let amount = dice.i64(0..20);
                         db.transact(1_000, |transaction| {
                             let keys = transaction.kv("accounts")?;
-                            let read = |account: u64| -> nuthatch_engine::Result<i64> {
+                            let read = |account: u64| -> nuthatch_link::Result<i64> {
                                 Ok(String::from_utf8(keys.get(account.to_string())?.unwrap()).unwrap().parse().unwrap())
                             };
                             keys.put(from.to_string(), (read(from)? - amount).to_string())?;

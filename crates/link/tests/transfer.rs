@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 use support::*;
 
 /// Collections of every element type, files, keys.

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nuthatch_engine::{CollectionOptions, Database, EmbedderChoice, Options, Record, Search};
+use nuthatch_link::{CollectionOptions, Database, EmbedderChoice, Options, Record, Search};
 use serde_json::{Value, json};
 
 const QUESTIONS: usize = 2_000;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nuthatch_engine::{Clock, Database, EmbedderChoice, Result};
+use nuthatch_link::{Clock, Database, EmbedderChoice, Result};
 
 use crate::refusal::Refusal;
 use crate::subscriptions::Streams;

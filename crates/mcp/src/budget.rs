@@ -3,7 +3,7 @@
 //! Tokens are estimated, for every model counts in its own way: one for each [`BYTES_PER_TOKEN`] bytes of the answer's JSON. For English prose
 //! that is more than models count, for code and for texts without spaces about as many.
 
-use nuthatch_engine::{Error, Result};
+use nuthatch_link::{Error, Result};
 use serde::Serialize;
 
 /// Bytes of JSON that count as a token.

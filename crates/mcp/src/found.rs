@@ -1,6 +1,6 @@
 //! A record as a model sees it: what to cite, the text as far as there is room, and the fields that are not about its place.
 
-use nuthatch_engine::{Collection, Hit, Payload, Result, StoredRecord, Value, citation, payload_to_json};
+use nuthatch_link::{Collection, Hit, Payload, Result, StoredRecord, Value, citation, payload_to_json};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};

@@ -1,6 +1,6 @@
 //! The Model Context Protocol: what a language model may ask of a memory.
 //!
-//! **What it is.** One handler with a few tools, resources and prompts over an open [`Database`](nuthatch_engine::Database), and the
+//! **What it is.** One handler with a few tools, resources and prompts over an open [`Database`](nuthatch_link::Database), and the
 //! transport over standard input and output. The server gives the same handler another transport, Streamable HTTP.
 //! **Useful for** `nuthatch mcp`, and for `/mcp` of `nuthatch serve`.
 //! **Not for** deciding who may ask: that is [`Access`], which each transport brings.

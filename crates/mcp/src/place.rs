@@ -1,6 +1,6 @@
 //! Collections as a call names them: one, or all that there are.
 
-use nuthatch_engine::{Collection, CollectionOptions, Database, EmbedderChoice, Error, Result};
+use nuthatch_link::{Collection, CollectionOptions, Database, EmbedderChoice, Error, Result};
 
 /// Collections that one call looks through when it names none.
 pub const COLLECTIONS_MAX: usize = 32;

@@ -1,6 +1,6 @@
 //! Why something was not done, and what to do next, in words for a model.
 
-use nuthatch_engine::{Error, ErrorKind};
+use nuthatch_link::{Error, ErrorKind};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ impl From<Error> for Refusal {
 
 #[cfg(test)]
 mod tests {
-    use nuthatch_engine::What;
+    use nuthatch_link::What;
 
     use super::*;
 

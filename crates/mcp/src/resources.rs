@@ -1,7 +1,7 @@
 //! Resources: collections, their files and their records, for hosts that let a person pick what goes into a conversation.
 
 use blake3::{Hash, Hasher};
-use nuthatch_engine::{Collection, Database, Error, ErrorKind, FileInfo, Result, What};
+use nuthatch_link::{Collection, Database, Error, ErrorKind, FileInfo, Result, What};
 use rmcp::model::{ListResourcesResult, Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
 

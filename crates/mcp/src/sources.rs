@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use nuthatch_engine::{Collection, Payload, Result, Value};
+use nuthatch_link::{Collection, Payload, Result, Value};
 
 /// The file and the number in an id that has the form of a passage's.
 pub fn of_passage(id: &str) -> Option<(&str, usize)> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nuthatch_engine::{Database, Error, Result};
+use nuthatch_link::{Database, Error, Result};
 use rmcp::serve_server;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;

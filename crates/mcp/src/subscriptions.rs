@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use blake3::Hash;
-use nuthatch_engine::{Database, Result as EngineResult};
+use nuthatch_link::{Database, Result as EngineResult};
 use rmcp::ErrorData;
 use rmcp::model::SubscriptionFilter;
 use rmcp::service::{SubscriptionContext, SubscriptionSink};
@@ -162,7 +162,7 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
-    use nuthatch_engine::{CollectionOptions, EmbedderChoice, Options, Record};
+    use nuthatch_link::{CollectionOptions, EmbedderChoice, Options, Record};
 
     use super::*;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use nuthatch_engine::{AddOptions, AddReport, Error, PassageOptions, Progress, Result, WalkOptions};
+use nuthatch_link::{AddOptions, AddReport, Error, PassageOptions, Progress, Result, WalkOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 
-use nuthatch_engine::{
+use nuthatch_link::{
     BackupInfo, BackupOptions, BackupProgress, Backups, Database, Error, ExportOptions, ImportOptions, Options,
     RestoreOptions, Result, TransferProgress,
 };

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use nuthatch_engine as core;
-use nuthatch_engine::{FileInfo, Scan, Search};
+use nuthatch_link as core;
+use nuthatch_link::{FileInfo, Scan, Search};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nuthatch_engine as core;
-use nuthatch_engine::{CollectionInfo, CollectionOptions, EmbedderChoice, Erase, Options, VectorFieldOptions};
+use nuthatch_link as core;
+use nuthatch_link::{CollectionInfo, CollectionOptions, EmbedderChoice, Erase, Options, VectorFieldOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

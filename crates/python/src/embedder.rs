@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nuthatch_engine::embed::{self, EmbedError, FnEmbedder, HttpEmbedder, HttpOptions};
-use nuthatch_engine::{EmbedderChoice, Error, Result};
+use nuthatch_link::embed::{self, EmbedError, FnEmbedder, HttpEmbedder, HttpOptions};
+use nuthatch_link::{EmbedderChoice, Error, Result};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 

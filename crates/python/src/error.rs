@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 
-use nuthatch_engine::{Error, ErrorKind};
+use nuthatch_link::{Error, ErrorKind};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
@@ -57,7 +57,7 @@ pub fn invalid(py: Python<'_>, message: impl Into<String>) -> PyErr {
 }
 
 /// Calls the engine without holding the interpreter.
-pub fn engine<T: Send>(py: Python<'_>, call: impl FnOnce() -> nuthatch_engine::Result<T> + Send) -> PyResult<T> {
+pub fn engine<T: Send>(py: Python<'_>, call: impl FnOnce() -> nuthatch_link::Result<T> + Send) -> PyResult<T> {
     take_raised();
     py.detach(call).map_err(|error| to_python(py, error, take_raised()))
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use nuthatch_engine as core;
-use nuthatch_engine::{
+use nuthatch_link as core;
+use nuthatch_link::{
     Edge, EdgeId, ListNodes, NeighborPage, Neighbors, Node, NodePage, Payload, Traversal, Traverse, datetimes_of,
     payload_to_json,
 };

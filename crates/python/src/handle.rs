@@ -1,6 +1,6 @@
 //! The open database behind every Python object, and how it goes.
 
-use nuthatch_engine as core;
+use nuthatch_link as core;
 use pyo3::prelude::*;
 
 use crate::error::to_python;

@@ -3,8 +3,8 @@
 use std::ops::Bound as End;
 use std::time::Duration;
 
-use nuthatch_engine as core;
-use nuthatch_engine::{Durability, KeyPage, KeyScan, KvOp};
+use nuthatch_link as core;
+use nuthatch_link::{Durability, KeyPage, KeyScan, KvOp};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use nuthatch_engine::{NamedVectors, Page, Record, StoredRecord};
+use nuthatch_link::{NamedVectors, Page, Record, StoredRecord};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyList, PyString};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use nuthatch_dialect as dialect;
 use nuthatch_dialect::{FusionName, Part, VectorFormat};
-use nuthatch_engine::{KeyScan, KvOp, Record, Search, StoredRecord, WalkOptions};
+use nuthatch_link::{KeyScan, KvOp, Record, Search, StoredRecord, WalkOptions};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};
@@ -165,7 +165,7 @@ pub fn walk(
     let options = WalkOptions { hidden, follow_links, respect_ignore, max_file_bytes };
     let (mut files, mut skipped) = (Vec::new(), Vec::new());
     engine(py, || {
-        for entry in nuthatch_engine::walk(&root, &options) {
+        for entry in nuthatch_link::walk(&root, &options) {
             match entry {
                 Ok(file) => files.push((file.path, file.bytes)),
                 Err(error) => skipped.push((error.path().to_path_buf(), error.to_string())),

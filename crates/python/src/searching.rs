@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use nuthatch_dialect::accuracy;
-use nuthatch_engine::{Answer, Fusion, Hit, Include, Leg, Mode, NamedVectors, Result, Search};
+use nuthatch_link::{Answer, Fusion, Hit, Include, Leg, Mode, NamedVectors, Result, Search};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 

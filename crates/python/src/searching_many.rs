@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use nuthatch_engine::{Answer, Error, Result, Search};
+use nuthatch_link::{Answer, Error, Result, Search};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 

@@ -1,6 +1,6 @@
 //! A snapshot as Python sees it.
 
-use nuthatch_engine as core;
+use nuthatch_link as core;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};

@@ -1,6 +1,6 @@
 //! Tenants: what they may have and what they have, as dictionaries.
 
-use nuthatch_engine::{TenantInfo, TenantLimits, TenantUsage};
+use nuthatch_link::{TenantInfo, TenantLimits, TenantUsage};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use nuthatch_engine as core;
-use nuthatch_engine::KvOp;
+use nuthatch_link as core;
+use nuthatch_link::KvOp;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};

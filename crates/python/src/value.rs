@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use nuthatch_engine::{Payload, Value, format_datetime};
+use nuthatch_link::{Payload, Value, format_datetime};
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

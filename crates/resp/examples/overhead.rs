@@ -13,7 +13,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nuthatch_engine::{Database, Include, Options, Search};
+use nuthatch_link::{Database, Include, Options, Search};
 use nuthatch_resp::{Open, Server, Settings, Tenant};
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;

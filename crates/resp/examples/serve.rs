@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use nuthatch_engine::{Database, Durability, Options};
+use nuthatch_link::{Database, Durability, Options};
 use nuthatch_resp::{Gate, Grant, Open, Refused, Scopes, Server, Settings, Tenant};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use nuthatch_engine::{Durability, ErrorKind, KvOp};
+use nuthatch_link::{Durability, ErrorKind, KvOp};
 
 use crate::failure::Outcome;
 use crate::tenant::{Space, Tenant};

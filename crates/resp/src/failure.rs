@@ -1,6 +1,6 @@
 //! Error replies: a code that clients look at, and a sentence. The sentences that Redis has are Redis', since clients compare them.
 
-use nuthatch_engine::{Error, ErrorKind};
+use nuthatch_link::{Error, ErrorKind};
 
 /// Why a command has no answer. Nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]

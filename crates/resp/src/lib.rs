@@ -12,7 +12,7 @@
 //! use std::io::{Read, Write};
 //! use std::net::{TcpListener, TcpStream};
 //! use std::sync::Arc;
-//! use nuthatch_engine::{Database, Options};
+//! use nuthatch_link::{Database, Options};
 //! use nuthatch_resp::{Open, Server, Settings, Tenant};
 //!
 //! let db = Database::in_memory(Options::default())?;

@@ -20,7 +20,7 @@ const COMMAND_BYTES: usize = 64 << 10;
 #[derive(Default)]
 pub(crate) struct Deferred {
     commands: Vec<Waiting>,
-    writes: Vec<nuthatch_engine::KvOp>,
+    writes: Vec<nuthatch_link::KvOp>,
     bytes: usize,
 }
 
@@ -83,7 +83,7 @@ impl Session {
     }
 
     /// False when it was refused, and nothing was written.
-    fn write_together(&mut self, writes: Vec<nuthatch_engine::KvOp>) -> bool {
+    fn write_together(&mut self, writes: Vec<nuthatch_link::KvOp>) -> bool {
         let (Ok(tenant), Ok(space)) = (self.tenant(), self.space()) else { return false };
         let _turn = tenant.turn.read();
         !space.has_sets() && space.keyspace.with_durability(self.write_durability()).multi_put(writes).is_ok()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nuthatch_engine::Durability;
+use nuthatch_link::Durability;
 
 use crate::clients::Client;
 use crate::commands::{Run, Scope, Spec, TABLE, number_of};
@@ -375,7 +375,7 @@ fn unknown(name: &[u8], arguments: &[Vec<u8>]) -> Failure {
 mod tests {
     use std::net::{SocketAddr, TcpListener, TcpStream};
 
-    use nuthatch_engine::{Database, Options};
+    use nuthatch_link::{Database, Options};
 
     use super::*;
     use crate::gate::{Open, Scopes};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nuthatch_engine::{Clock, Durability};
+use nuthatch_link::{Clock, Durability};
 
 use crate::counts::Counts;
 use crate::protocol::Limits;

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use nuthatch_engine::{Collection, Database, Durability, ErrorKind, Keyspace};
+use nuthatch_link::{Collection, Database, Durability, ErrorKind, Keyspace};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::cursors::Cursors;
@@ -103,7 +103,7 @@ impl Tenant {
         Ok(names.into_iter().filter(|name| name.starts_with(&prefix)).collect())
     }
 
-    pub(crate) fn collection(&self, name: &str) -> nuthatch_engine::Result<Collection> {
+    pub(crate) fn collection(&self, name: &str) -> nuthatch_link::Result<Collection> {
         let known = self.collections.lock().get(name).cloned();
         if let Some(collection) = known {
             match collection.len() {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use nuthatch_engine::{Entry, Transaction};
+use nuthatch_link::{Entry, Transaction};
 
 use crate::commands::{Call, Data, Run, Spec};
 use crate::failure::{Failure, Outcome};

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use nuthatch_engine::{
+use nuthatch_link::{
     Answer, Collection, CollectionOptions, Durability, EmbedderChoice, Entry, ErrorKind, KeyPage, KeyScan, KvOp,
     Metric, Page, Record, Records, Scan, Search, StoredRecord, Transaction,
 };

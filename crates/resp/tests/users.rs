@@ -5,7 +5,7 @@ mod support;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use nuthatch_engine::{Database, Options};
+use nuthatch_link::{Database, Options};
 use nuthatch_resp::{Gate, Grant, Refused, Scopes, Server, Settings, Tenant};
 use support::{Client, Said, bulk, ok};
 

@@ -274,7 +274,7 @@ fn sets_that_are_overwritten_or_expire_leave_no_collection() {
 
 #[test]
 fn collections_of_other_faces_are_searched_by_words_and_vectors() {
-    use nuthatch_engine::{CollectionOptions, EmbedderChoice, Payload, Record};
+    use nuthatch_link::{CollectionOptions, EmbedderChoice, Payload, Record};
     let served = served(Settings::default());
     let options = CollectionOptions { embedder: EmbedderChoice::None, ..Default::default() };
     let notes = served.db.collection("notes", options).unwrap();

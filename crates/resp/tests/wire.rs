@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use nuthatch_engine::{Database, Options};
+use nuthatch_link::{Database, Options};
 use nuthatch_resp::protocol::{Decoder, Limits};
 use nuthatch_resp::{Gate, Grant, Refused, Scopes, Server, Settings, Tenant};
 use proptest::prelude::*;

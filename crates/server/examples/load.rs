@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use nuthatch_engine::{CollectionOptions, Database, EmbedderChoice, Options, Record, Search};
+use nuthatch_link::{CollectionOptions, Database, EmbedderChoice, Options, Record, Search};
 use nuthatch_server::{Config, Server};
 
 const RECORDS: usize = 10_000;
@@ -61,7 +61,7 @@ fn prepare(folder: &std::path::Path) -> Vec<Vec<f32>> {
     points.optimize(None).expect("merged");
     let keys = database.kv("keys").expect("a keyspace");
     for at in 0..RECORDS {
-        keys.with_durability(nuthatch_engine::Durability::Os).put(format!("k{at}"), [7; 100]).expect("stored");
+        keys.with_durability(nuthatch_link::Durability::Os).put(format!("k{at}"), [7; 100]).expect("stored");
     }
     database.close().expect("closed");
     (0..256).map(|_| vector()).collect()

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use nuthatch_engine::{CollectionOptions, Database, EmbedderChoice, Options, Record};
+use nuthatch_link::{CollectionOptions, Database, EmbedderChoice, Options, Record};
 use nuthatch_server::{Config, KeyFile, NewKey, Scope, Scopes, Server};
 
 const NAMES: [&str; 2] = ["victim", "noisy"];
@@ -92,7 +92,7 @@ fn prepare(folder: &std::path::Path) -> [String; NAMES.len()] {
             points.upsert((from..from + 1000).map(one).collect()).expect("stored");
         }
         points.optimize(None).expect("merged");
-        let keys = tenant.kv("redis.0").expect("keys").with_durability(nuthatch_engine::Durability::Os);
+        let keys = tenant.kv("redis.0").expect("keys").with_durability(nuthatch_link::Durability::Os);
         (0..KEYS).for_each(|at| keys.put(format!("k{at}"), [b'v'; 100]).expect("stored"));
         let new = NewKey::new(name, Scopes::new([Scope::Read, Scope::Write])).of(&tenant);
         KeyFile::of(folder).create(new, Timestamp::now()).expect("a key").1.0

@@ -7,7 +7,7 @@ use std::time::Instant;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, header};
-use nuthatch_engine::{Database, Error, ErrorKind, Result as EngineResult};
+use nuthatch_link::{Database, Error, ErrorKind, Result as EngineResult};
 use percent_encoding::percent_decode;
 use tracing::{Span, field};
 

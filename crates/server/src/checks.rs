@@ -7,7 +7,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use nuthatch_engine::{Error, Result};
+use nuthatch_link::{Error, Result};
 
 use crate::access::KeyFile;
 use crate::config::{Auth, Config};

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nuthatch_engine::Result;
 use nuthatch_flight::Health;
+use nuthatch_link::Result;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;

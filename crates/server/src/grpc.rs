@@ -13,8 +13,8 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use nuthatch_engine::{CollectionInfo, CollectionOptions, Database, Result as EngineResult, Stats};
 use nuthatch_flight::{Asked, Begun, Health, Scope as Wanted};
+use nuthatch_link::{CollectionInfo, CollectionOptions, Database, Result as EngineResult, Stats};
 use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
@@ -240,7 +240,7 @@ impl HttpBody for Counted {
 
 #[cfg(test)]
 mod tests {
-    use nuthatch_engine::{Error, ErrorKind, What};
+    use nuthatch_link::{Error, ErrorKind, What};
 
     use super::*;
 

@@ -14,7 +14,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use nuthatch_engine::{Database, Result as EngineResult};
+use nuthatch_link::{Database, Result as EngineResult};
 use nuthatch_mcp::{Access, Handler, Refusal, Settings};
 use rmcp::model::{ErrorCode, ProtocolVersion};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use nuthatch_engine::{Error, ErrorKind};
+use nuthatch_link::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -182,7 +182,7 @@ impl IntoResponse for Problem {
 
 #[cfg(test)]
 mod tests {
-    use nuthatch_engine::What;
+    use nuthatch_link::What;
 
     use super::*;
 

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nuthatch_engine::{Database, Error, Result as EngineResult};
+use nuthatch_link::{Database, Error, Result as EngineResult};
 use nuthatch_resp::{Gate, Grant, Pass, Refused, Scopes, Server, Settings, Stream, Tenant, Turn, Wrap};
 use parking_lot::Mutex;
 use rustls::{ServerConnection, StreamOwned};

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use nuthatch_engine::{Database, Error, ErrorKind, Options, Result};
+use nuthatch_link::{Database, Error, ErrorKind, Options, Result};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use nuthatch_engine::{Database, Result as EngineResult};
+use nuthatch_link::{Database, Result as EngineResult};
 use nuthatch_mcp::Streams;
 use nuthatch_resp::Counts;
 use tokio::sync::watch;

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io::IsTerminal;
 
-use nuthatch_engine::{Error, Result};
+use nuthatch_link::{Error, Result};
 use tokio::sync::{mpsc, oneshot};
 
 /// Told to stop, and how.

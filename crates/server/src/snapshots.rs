@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use nuthatch_engine::{Error, ErrorKind, Result as EngineResult, Snapshot};
+use nuthatch_link::{Error, ErrorKind, Result as EngineResult, Snapshot};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::access::{hex, random};

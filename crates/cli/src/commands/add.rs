@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use nuthatch_engine::{AddOptions, AddReport, Error, ProcessMemory, WalkOptions};
+use nuthatch_link::{AddOptions, AddReport, Error, ProcessMemory, WalkOptions};
 use serde_json::json;
 
 use crate::args::{COLLECTION_DEFAULT, Globals};

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use nuthatch_engine::{BackupCheck, BackupInfo, BackupOptions, BackupReport, Backups, BackupsDeleted};
+use nuthatch_link::{BackupCheck, BackupInfo, BackupOptions, BackupReport, Backups, BackupsDeleted};
 use serde_json::{Value, json};
 
 use crate::acts::Act;

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use nuthatch_engine::Error;
+use nuthatch_link::Error;
 use nuthatch_server::Config;
 use nuthatch_server::config::SETTINGS;
 use serde_json::json;

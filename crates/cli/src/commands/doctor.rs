@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
-use nuthatch_engine::{Damage, Database, Error, ErrorKind, Finding, RepairOutcome};
+use nuthatch_link::{Damage, Database, Error, ErrorKind, Finding, RepairOutcome};
 use serde_json::{Value, json};
 
 use crate::args::Globals;
@@ -88,16 +88,16 @@ impl Doctor {
 }
 
 /// A folder that damage keeps closed is a finding like any other; other errors are errors.
-fn unopenable(root: &Path, error: Error) -> Result<nuthatch_engine::Doctor, Error> {
+fn unopenable(root: &Path, error: Error) -> Result<nuthatch_link::Doctor, Error> {
     let ErrorKind::Corrupt { path } = &error.kind else {
         return Err(error);
     };
     let path = path.strip_prefix(root).unwrap_or(path).to_path_buf();
     let finding = Finding { path, what: error.message, remedy: OPEN_REMEDY.into() };
-    Ok(nuthatch_engine::Doctor { findings: vec![finding], ..Default::default() })
+    Ok(nuthatch_link::Doctor { findings: vec![finding], ..Default::default() })
 }
 
-fn show(out: &mut Out, root: &Path, doctor: &nuthatch_engine::Doctor) -> Result<(), Failure> {
+fn show(out: &mut Out, root: &Path, doctor: &nuthatch_link::Doctor) -> Result<(), Failure> {
     for finding in &doctor.findings {
         writeln!(out, "{BAD}damaged{BAD:#}  {BOLD}{}{BOLD:#}", plain(&finding.path.to_string_lossy()))?;
         writeln!(out, "         {}", plain(&finding.what))?;
@@ -145,7 +145,7 @@ fn show_repair(out: &mut Out, outcome: &RepairOutcome) -> Result<(), Failure> {
     Ok(())
 }
 
-fn as_json(root: &Path, doctor: &nuthatch_engine::Doctor, repaired: Option<&RepairOutcome>) -> Value {
+fn as_json(root: &Path, doctor: &nuthatch_link::Doctor, repaired: Option<&RepairOutcome>) -> Value {
     let findings =
         doctor.findings.iter().map(|f| json!({"path": f.path.to_string_lossy(), "what": f.what, "remedy": f.remedy}));
     json!({

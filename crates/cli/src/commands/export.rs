@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
-use nuthatch_engine::{Error, ExportOptions};
+use nuthatch_link::{Error, ExportOptions};
 use serde_json::json;
 
 use crate::args::Globals;

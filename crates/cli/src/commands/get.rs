@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use nuthatch_engine::{Collection, NamedVectors, Result as EngineResult, StoredRecord, payload_to_json};
+use nuthatch_link::{Collection, NamedVectors, Result as EngineResult, StoredRecord, payload_to_json};
 use serde::Serialize;
 
 use crate::args::{COLLECTION_DEFAULT, Globals};

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Write};
 
 use clap::{Args, Subcommand};
-use nuthatch_engine::{
+use nuthatch_link::{
     Edge, EdgeDirection, EdgeId, Error, Graph as EngineGraph, ListNodes, Neighbors, Node, NodeOrEdge,
     Result as EngineResult, Traverse, WriteBatch,
 };

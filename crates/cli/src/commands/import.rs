@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::Args;
-use nuthatch_engine::ImportOptions;
+use nuthatch_link::ImportOptions;
 use serde_json::json;
 
 use crate::args::Globals;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
-use nuthatch_engine::{Error, Result as EngineResult};
+use nuthatch_link::{Error, Result as EngineResult};
 use nuthatch_server::config::parse_duration;
 use nuthatch_server::{Key, KeyFile, NewKey, PASSWORD_BYTES, Scope, Scopes, TENANT_DEFAULT, Token};
 use serde_json::{Value, json};

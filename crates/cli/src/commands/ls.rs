@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use nuthatch_engine::{CollectionInfo, Database, FileInfo, VectorFieldInfo, format_datetime};
+use nuthatch_link::{CollectionInfo, Database, FileInfo, VectorFieldInfo, format_datetime};
 use serde_json::json;
 
 use crate::args::{COLLECTION_DEFAULT, Globals};

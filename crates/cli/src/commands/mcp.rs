@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use nuthatch_engine::Error;
+use nuthatch_link::Error;
 use nuthatch_mcp::{Settings, serve_stdio};
 
 use crate::args::Globals;

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
-use nuthatch_engine::Error;
-use nuthatch_engine::embed::{DEFAULT_MODEL, MODEL_DIR_ENV, ModelManifest, default_embedder, default_model_dir};
+use nuthatch_link::Error;
+use nuthatch_link::embed::{DEFAULT_MODEL, MODEL_DIR_ENV, ModelManifest, default_embedder, default_model_dir};
 use serde_json::json;
 
 use crate::exit::{Failure, Outcome};

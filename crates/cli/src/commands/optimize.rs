@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use nuthatch_engine::{Collection, CollectionInfo};
+use nuthatch_link::{Collection, CollectionInfo};
 use serde_json::json;
 
 use crate::args::Globals;

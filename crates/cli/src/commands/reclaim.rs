@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use nuthatch_engine::Receipt;
+use nuthatch_link::Receipt;
 use serde_json::{Value, json};
 
 use crate::acts::Act;

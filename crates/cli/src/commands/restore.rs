@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::Args;
-use nuthatch_engine::{Backups, RestoreOptions};
+use nuthatch_link::{Backups, RestoreOptions};
 use serde_json::json;
 
 use crate::acts::Act;

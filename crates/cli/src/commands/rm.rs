@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
-use nuthatch_engine::{Collection, Error, Receipt, Result as EngineResult};
+use nuthatch_link::{Collection, Error, Receipt, Result as EngineResult};
 use serde::Serialize;
 
 use crate::acts::Act;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use nuthatch_dialect::{FUSIONS, MODES, accuracy};
-use nuthatch_engine::{
+use nuthatch_link::{
     Answer, Collection, ErrorKind, Fusion, Hit, Leg, Legs, Mode, Value, citation, payload_to_json, text_snippet,
 };
 use nuthatch_text::Analyzer;
@@ -88,7 +88,7 @@ impl Search {
     pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
         let query = self.query.join(" ");
         let query = Some(query.as_str()).filter(|_| !self.query.is_empty());
-        let mut search = nuthatch_engine::Search::default().limit(self.limit).offset(self.offset);
+        let mut search = nuthatch_link::Search::default().limit(self.limit).offset(self.offset);
         search.text = query.map(str::to_owned);
         search.time_limit = self.timeout;
         search.using = self.using.clone();
@@ -121,7 +121,7 @@ impl Search {
                 out,
                 query.unwrap_or_default(),
                 &answer,
-                &Analyzer::new(&collection.info()?.language).map_err(nuthatch_engine::Error::from)?,
+                &Analyzer::new(&collection.info()?.language).map_err(nuthatch_link::Error::from)?,
             )?,
         }
         out.flush()?;
@@ -236,7 +236,7 @@ struct AnswerJson<'a> {
     degraded: &'a [String],
     next_offset: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    explain: Option<&'a nuthatch_engine::Explain>,
+    explain: Option<&'a nuthatch_link::Explain>,
 }
 
 #[derive(Serialize)]

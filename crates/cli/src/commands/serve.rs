@@ -1,7 +1,7 @@
 //! `nuthatch serve`: answers for a data folder over HTTP.
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use nuthatch_engine::Error;
+use nuthatch_link::Error;
 use nuthatch_server::Config;
 use nuthatch_server::config::{Layers, SETTINGS};
 

@@ -44,7 +44,7 @@ impl Stats {
     }
 }
 
-fn show(out: &mut Out, stats: &nuthatch_engine::Stats) -> Result<(), Failure> {
+fn show(out: &mut Out, stats: &nuthatch_link::Stats) -> Result<(), Failure> {
     for info in &stats.collections {
         writeln!(out, "\n{BOLD}Collection {}{BOLD:#}", info.name)?;
         let dim =

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::{Args, Subcommand};
-use nuthatch_engine::{Error, TenantInfo, TenantLimits};
+use nuthatch_link::{Error, TenantInfo, TenantLimits};
 use nuthatch_server::KeyFile;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Which data folder a command works on, and who may have it open.
 
-use nuthatch_engine::{Database, Options};
+use nuthatch_link::{Database, Options};
 
 use crate::support::{Place, Ran};
 

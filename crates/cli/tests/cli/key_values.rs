@@ -182,9 +182,9 @@ fn several_values_are_not_run_together() {
 #[test]
 fn a_closed_pipe_ends_a_scan_quietly() {
     let place = Place::new();
-    let database = nuthatch_engine::Database::open(place.data(), Default::default()).unwrap();
+    let database = nuthatch_link::Database::open(place.data(), Default::default()).unwrap();
     let entry =
-        |n: u32| nuthatch_engine::KvOp::Put { key: n.to_be_bytes().to_vec(), value: vec![7; 100], expires_in: None };
+        |n: u32| nuthatch_link::KvOp::Put { key: n.to_be_bytes().to_vec(), value: vec![7; 100], expires_in: None };
     database.kv("default").unwrap().multi_put((0..3000).map(entry).collect()).unwrap();
     database.close().unwrap();
     for command in [&["kv", "scan"][..], &["kv", "scan", "--json"], &["kv", "get", "-e", r"\x00\x00\x00\x01"]] {

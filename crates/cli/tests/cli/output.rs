@@ -107,7 +107,7 @@ fn completions_know_the_commands() {
 fn version_names_the_format() {
     let place = Place::new();
     let out = place.run(&["--version"]).succeeds().out;
-    assert!(out.contains(&format!("data folder format {}", nuthatch_engine::FORMAT_VERSION)), "{out}");
+    assert!(out.contains(&format!("data folder format {}", nuthatch_link::FORMAT_VERSION)), "{out}");
     assert_eq!(place.run(&["-V"]).succeeds().out.trim(), format!("nuthatch {}", env!("CARGO_PKG_VERSION")));
 }
 

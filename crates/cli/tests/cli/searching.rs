@@ -1,6 +1,6 @@
 //! `search` and `get`.
 
-use nuthatch_engine::{CollectionOptions, Database, EmbedderChoice, Metric, Options, Record, VectorFieldOptions};
+use nuthatch_link::{CollectionOptions, Database, EmbedderChoice, Metric, Options, Record, VectorFieldOptions};
 use serde_json::json;
 
 use crate::support::Place;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use nuthatch_engine::{CollectionOptions, Database, Element, EmbedderChoice, Metric, Options, Record};
+use nuthatch_link::{CollectionOptions, Database, Element, EmbedderChoice, Metric, Options, Record};
 use serde_json::Value;
 
 /// A folder with documents in it, and the data folder `.nuthatch` that `add` makes there.

@@ -134,7 +134,7 @@ impl Database {
 }
 
 /// A place inside the data folder would be backed up into itself, and be lost with it.
-pub(crate) fn check_place(place: &std::path::Path, root: &std::path::Path) -> Result<()> {
+pub fn check_place(place: &std::path::Path, root: &std::path::Path) -> Result<()> {
     let absolute = |path: &std::path::Path| {
         path.ancestors().find_map(|known| Some((known, known.canonicalize().ok()?))).map_or_else(
             || path.to_path_buf(),
@@ -159,7 +159,7 @@ pub(crate) fn is_cancelled(cancel: Option<&AtomicBool>) -> bool {
     cancel.is_some_and(|cancel| cancel.load(Ordering::SeqCst))
 }
 
-pub(crate) fn refuse_when_cancelled(cancel: Option<&AtomicBool>) -> Result<()> {
+pub fn refuse_when_cancelled(cancel: Option<&AtomicBool>) -> Result<()> {
     match is_cancelled(cancel) {
         true => Err(Error::new(
             ErrorKind::Unavailable,

@@ -7,7 +7,7 @@ use crate::collection::meta::EmbedderMeta;
 
 /// [`EmbedderChoice`] without the embedder itself, which stays with the caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Choice {
+pub enum Choice {
     Auto,
     None,
     BuiltIn,

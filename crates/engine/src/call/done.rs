@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a write did, as far as its answer tells. What one request does in several batches adds up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Done {
+pub struct Done {
     pub inserted: u64,
     pub replaced: u64,
     pub deleted: u64,
@@ -30,7 +30,7 @@ impl Done {
 }
 
 /// What such a change of a key says, as [`Done::said`] keeps it.
-pub(crate) trait Said: Copy {
+pub trait Said: Copy {
     fn said(self) -> i64;
 }
 

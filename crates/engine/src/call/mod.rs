@@ -16,22 +16,22 @@ use std::sync::atomic::AtomicBool;
 use nuthatch_store::Batch;
 use parking_lot::Mutex;
 
-pub(crate) use choice::Choice;
-pub(crate) use done::{Done, Said};
-pub(crate) use receipt::Receipt;
-pub(crate) use waits::Waits;
+pub use choice::Choice;
+pub use done::{Done, Said};
+pub use receipt::Receipt;
+pub use waits::Waits;
 
 use crate::EmbedderChoice;
 
 /// The default: the engine's own call, with the embedders that are kept here. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct Call {
+pub struct Call {
     asked: Option<Arc<Asked>>,
 }
 
 /// What somebody else has asked for.
 #[derive(Default)]
-pub(crate) struct Asked {
+pub struct Asked {
     /// `Auto`: the one that the collection has here.
     pub embedder: EmbedderChoice,
     /// The lane that asks, and the number of its request; absent for one that needs no idempotency record.

@@ -24,7 +24,7 @@ const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The last write of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Receipt {
+pub struct Receipt {
     pub number: u64,
     pub done: Done,
     at_unix_seconds: i64,
@@ -82,4 +82,28 @@ fn key(lane: &str) -> Vec<u8> {
 
 fn now() -> i64 {
     Clock::system().now().as_second()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use crate::database::Database;
+
+    #[test]
+    fn receipts_are_kept_until_their_lane_says_goodbye() {
+        let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
+        let store = db.inner.shared.store().unwrap();
+        let write = |lane: &str| {
+            let mut batch = nuthatch_store::Batch::new();
+            Receipt::put(&mut batch, lane, 1, Done::default());
+            store.write(batch).unwrap();
+        };
+        write("one");
+        write("two");
+        Receipt::forget(&*store, "one").unwrap();
+        Receipt::forget_old(&*store).unwrap();
+        assert!(Receipt::read(&*store, "one").unwrap().is_none());
+        assert!(Receipt::read(&*store, "two").unwrap().is_some());
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 #[derive(Clone, Default)]
-pub(crate) struct Waits {
+pub struct Waits {
     pub deadline: Option<Instant>,
     pub cancel: Option<Arc<AtomicBool>>,
 }

@@ -40,7 +40,7 @@ pub(crate) struct Meta {
 
 /// The embedder that made a collection's vectors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct EmbedderMeta {
+pub struct EmbedderMeta {
     pub name: String,
     pub dim: usize,
     pub fingerprint: String,
@@ -142,7 +142,7 @@ impl Counters {
     }
 }
 
-pub(crate) const COUNTERS: &[u8] = b"counters";
+pub const COUNTERS: &[u8] = b"counters";
 pub(crate) const SCHEMA: &[u8] = b"schema";
 
 /// The last collection id given out among a tenant's: ids are never used again, not even after a drop.

@@ -17,7 +17,7 @@ mod fusion;
 mod info;
 pub(crate) mod known;
 pub(crate) mod manifest;
-pub(crate) mod meta;
+pub mod meta;
 pub(crate) mod open;
 pub(crate) mod pace;
 mod place;
@@ -31,7 +31,7 @@ pub(crate) mod state;
 mod swap;
 mod through;
 mod vector_leg;
-pub(crate) mod visit;
+pub mod visit;
 mod write;
 mod written;
 
@@ -59,8 +59,8 @@ pub use read::{Page, Scan};
 pub use request::{Answer, Hit, Include, Leg, Legs, Mode, Search};
 pub(crate) use search::at_once;
 pub use visit::{Passing, PassingVector, Visitor, Wanted};
-pub(crate) use write::{BATCH_BYTES_MAX, WriteSet, record_bytes};
-pub use write::{Deleted, Upserted};
+pub(crate) use write::{BATCH_BYTES_MAX, record_bytes};
+pub use write::{Deleted, Upserted, WriteSet};
 pub use written::Written;
 
 use crate::call::Call;
@@ -201,8 +201,23 @@ pub struct VectorFieldInfo {
 
 impl Collection {
     /// The same collection, on behalf of somebody.
-    pub(crate) fn on_behalf_of(&self, call: &Call) -> Self {
+    pub fn on_behalf_of(&self, call: &Call) -> Self {
         Self { call: call.clone(), ..self.clone() }
+    }
+
+    /// Tells it from one of the same name that is made after it was dropped.
+    pub fn id(&self) -> u32 {
+        self.core.shard.collection
+    }
+
+    pub fn is_dropped(&self) -> bool {
+        self.core.is_dropped()
+    }
+
+    /// # Errors
+    /// `Closed` or `NotFound`.
+    pub fn check_open(&self) -> Result<()> {
+        self.core.check_open()
     }
 
     /// The same collection, written with another durability.

@@ -153,7 +153,7 @@ impl Core {
 }
 
 /// Shows records that were read whole.
-pub(crate) fn show(mut records: Vec<StoredRecord>, wanted: &Wanted, visitor: &mut dyn Visitor) -> Result<()> {
+pub fn show(mut records: Vec<StoredRecord>, wanted: &Wanted, visitor: &mut dyn Visitor) -> Result<()> {
     for StoredRecord { id, text, context, payload, .. } in &mut records {
         let payload = std::mem::take(payload);
         visitor.record(Passing { id, text: text.as_deref(), context: context.as_deref(), payload })?;

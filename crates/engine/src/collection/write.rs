@@ -42,7 +42,7 @@ pub struct Deleted {
 
 /// Everything that one call changes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct WriteSet {
+pub struct WriteSet {
     pub upserts: Vec<Record>,
     /// Ids; unknown ones are passed over. Applied before the upserts.
     pub deletes: Vec<String>,

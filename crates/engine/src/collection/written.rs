@@ -25,7 +25,7 @@ pub struct Written {
 
 impl Written {
     /// One that another process has made durable.
-    pub(crate) fn durable(upserted: Upserted) -> Self {
+    pub fn durable(upserted: Upserted) -> Self {
         Self { upserted, sync: None }
     }
 
@@ -43,7 +43,7 @@ impl Written {
 
 impl Collection {
     /// As [`upsert`](Self::upsert), but for waiting until it is durable.
-    pub(crate) fn begin_upsert(&self, records: Vec<Record>) -> Result<Written> {
+    pub fn begin_upsert(&self, records: Vec<Record>) -> Result<Written> {
         let (position, (upserted, _)) = self.core.begin(WriteSet::of(records)?, &self.call)?;
         let sync = position.map(|position| (self.core.shared.clone(), position, self.durability));
         Ok(Written { upserted, sync })

@@ -1,11 +1,13 @@
 //! The database: one folder, its collections, what they share.
 
 mod answers;
+mod at_hand;
 mod borrowed;
 mod collections;
 mod doctor;
 mod hurry;
 mod idle;
+mod lanes;
 mod maintenance;
 mod memory;
 mod migrate;
@@ -23,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use nuthatch_embed::Embedder;
 use nuthatch_store::Store;
 use parking_lot::Mutex;
 
@@ -74,7 +77,7 @@ impl Database {
     }
 
     /// Opens a data folder whose lock the caller has taken.
-    pub(crate) fn open_locked(folder: &Path, options: Options, lock: FolderLock) -> Result<Self> {
+    pub fn open_locked(folder: &Path, options: Options, lock: FolderLock) -> Result<Self> {
         Self::start(folder.to_path_buf(), options, None, Some(lock), None)
     }
 
@@ -117,7 +120,7 @@ impl Database {
     }
 
     /// The same database, on behalf of somebody.
-    pub(crate) fn on_behalf_of(&self, call: &Call) -> Self {
+    pub fn on_behalf_of(&self, call: &Call) -> Self {
         Self { call: call.clone(), ..self.clone() }
     }
 
@@ -144,6 +147,16 @@ impl Database {
     /// Everything that was written before, with whatever durability, is on the disk when this returns.
     pub fn sync(&self) -> Result<()> {
         Ok(self.inner.shared.store()?.sync_all()?)
+    }
+
+    /// Says in the lock file where the folder is served, or why it is not.
+    pub fn announce(&self, socket: std::result::Result<&str, String>) -> Result<()> {
+        self.inner.shared.announce(socket)
+    }
+
+    /// Remembers an embedder that a caller gave, so that other handles of its collections find it.
+    pub fn remember_embedder(&self, embedder: &Arc<dyn Embedder>) {
+        self.inner.shared.remember_embedder(embedder);
     }
 
     /// Finishes background work, writes what is buffered and lets the folder go. Calling it again does nothing. Every other

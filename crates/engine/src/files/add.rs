@@ -82,8 +82,16 @@ struct Pending {
     bytes: u64,
 }
 
+/// A collection that files are added to, wherever it is held.
+pub trait Shelved {
+    fn name(&self) -> &str;
+
+    /// Hands over what adding files asks of the collection.
+    fn with_shelf<T>(&self, work: impl FnOnce(&dyn Shelf) -> Result<T>) -> Result<T>;
+}
+
 /// What adding asks of the collection, in this process or in another.
-pub(crate) trait Shelf {
+pub trait Shelf {
     /// The data folder, which may lie below what is added.
     fn own_folder(&self) -> PathBuf;
     /// Of the embedder for texts without vectors; from here on it is the collection's.
@@ -132,7 +140,7 @@ impl Shelf for Collection {
     }
 }
 
-pub(crate) struct Add<'c, 'o> {
+pub struct Add<'c, 'o> {
     shelf: &'c dyn Shelf,
     options: AddOptions<'o>,
     report: AddReport,

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 const FILE_VERSION: u8 = 1;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct FileEntry {
+pub struct FileEntry {
     pub bytes: u64,
     pub mtime_ns: i64,
     /// BLAKE3 of the content.
@@ -71,7 +71,7 @@ impl FileEntry {
     }
 }
 
-pub(crate) fn passage_id(path: &str, number: usize) -> String {
+pub fn passage_id(path: &str, number: usize) -> String {
     format!("{path}#{number}")
 }
 
@@ -93,7 +93,7 @@ impl Collection {
 }
 
 impl Core {
-    pub(crate) fn files(&self, reader: &dyn Reader, prefix: &str) -> Result<Vec<FileInfo>> {
+    pub fn files(&self, reader: &dyn Reader, prefix: &str) -> Result<Vec<FileInfo>> {
         let files = self.file_entries(reader, prefix)?;
         let info = files.into_iter().map(|(path, entry)| FileInfo {
             path,
@@ -106,13 +106,13 @@ impl Core {
         Ok(info.collect())
     }
 
-    pub(crate) fn file_entry(&self, path: &str) -> Result<Option<FileEntry>> {
+    pub fn file_entry(&self, path: &str) -> Result<Option<FileEntry>> {
         let stored = self.shared.store()?.get(Table::Files, &self.shard.key(path.as_bytes()))?;
         stored.as_deref().map(FileEntry::decode).transpose()
     }
 
     /// Entries of the file `path` or of everything below it as a folder.
-    pub(crate) fn file_entries(&self, reader: &dyn Reader, path: &str) -> Result<Vec<(String, FileEntry)>> {
+    pub fn file_entries(&self, reader: &dyn Reader, path: &str) -> Result<Vec<(String, FileEntry)>> {
         let below = match path {
             "" => String::new(),
             path => format!("{}/", path.trim_end_matches('/')),

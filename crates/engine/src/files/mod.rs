@@ -9,10 +9,10 @@
 mod add;
 mod citation;
 mod entry;
-pub(crate) mod staged;
+pub mod staged;
 
-pub(crate) use add::{Add, Shelf};
+pub use add::{Add, Shelf, Shelved};
 pub use add::{AddOptions, AddReport, Progress, Skipped};
 pub use citation::citation;
-pub(crate) use entry::FileEntry;
+pub use entry::FileEntry;
 pub use entry::{FILE_ABSENT, FileInfo};

@@ -14,7 +14,7 @@ use crate::record::Record;
 use crate::{Error, ErrorKind, Result, What};
 
 /// Reads files, and says what writing them would change.
-pub(crate) fn add(shelf: &dyn Shelf, paths: &[PathBuf], options: AddOptions<'_>) -> Result<(AddReport, WriteSet)> {
+pub fn add(shelf: &dyn Shelf, paths: &[PathBuf], options: AddOptions<'_>) -> Result<(AddReport, WriteSet)> {
     let staging = Staging::on(shelf);
     let report = Add::new(&staging, options).run(paths)?;
     let set = if report.cancelled { WriteSet::default() } else { staging.set.into_inner() };
@@ -22,7 +22,7 @@ pub(crate) fn add(shelf: &dyn Shelf, paths: &[PathBuf], options: AddOptions<'_>)
 }
 
 /// The same for one document that the caller has. `revision`: of what is stored, where the caller depends on that.
-pub(crate) fn document(
+pub fn document(
     shelf: &dyn Shelf,
     path: &str,
     content: &[u8],
@@ -36,12 +36,7 @@ pub(crate) fn document(
 }
 
 /// What [`document`] would report, and the revision of what is stored. Nothing is embedded.
-pub(crate) fn preview(
-    shelf: &dyn Shelf,
-    path: &str,
-    content: &[u8],
-    options: AddOptions<'_>,
-) -> Result<(AddReport, String)> {
+pub fn preview(shelf: &dyn Shelf, path: &str, content: &[u8], options: AddOptions<'_>) -> Result<(AddReport, String)> {
     let staging = Staging { embeds: false, ..Staging::on(shelf) };
     let report = Add::new(&staging, options).document(path, content)?;
     let revision = FileEntry::revision(staging.seen.borrow().get(path));
@@ -49,7 +44,7 @@ pub(crate) fn preview(
 }
 
 /// What removing one file would change, if it is still of this revision.
-pub(crate) fn remove_one(shelf: &dyn Shelf, path: &str, revision: &str) -> Result<WriteSet> {
+pub fn remove_one(shelf: &dyn Shelf, path: &str, revision: &str) -> Result<WriteSet> {
     let staging = Staging::on(shelf);
     let entry = staging.entry(path)?;
     check_revision(path, entry.as_ref(), Some(revision))?;
@@ -68,7 +63,7 @@ fn check_revision(path: &str, stored: Option<&FileEntry>, revision: Option<&str>
 }
 
 /// The file is not as it was when the batch was made.
-pub(crate) fn changed_meanwhile(path: &str) -> Error {
+pub fn changed_meanwhile(path: &str) -> Error {
     Error::new(
         ErrorKind::Conflict,
         format!("{path} was added or removed by somebody else since this batch read it; make the batch again"),
@@ -77,7 +72,7 @@ pub(crate) fn changed_meanwhile(path: &str) -> Error {
 }
 
 /// What removing the file at `path`, or all files below it, would change.
-pub(crate) fn remove(shelf: &dyn Shelf, path: &str) -> Result<WriteSet> {
+pub fn remove(shelf: &dyn Shelf, path: &str) -> Result<WriteSet> {
     let staging = Staging::on(shelf);
     for (path, entry) in staging.entries(path)? {
         let deletes = entry.ids(&path).collect();
@@ -156,7 +151,7 @@ impl Shelf for Staging<'_> {
 }
 
 /// Refuses files that are in a batch already: of two readings of one file only the later would be complete.
-pub(crate) fn check_new(staged: &[(String, Option<Vec<u8>>)], more: &[(String, Option<Vec<u8>>)]) -> Result<()> {
+pub fn check_new(staged: &[(String, Option<Vec<u8>>)], more: &[(String, Option<Vec<u8>>)]) -> Result<()> {
     let again = more.iter().find(|(path, _)| staged.iter().any(|(other, _)| other == path));
     again.map_or(Ok(()), |(path, _)| {
         let path = Path::new(path).display();

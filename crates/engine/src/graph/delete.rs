@@ -12,10 +12,10 @@ use crate::graph::{Graph, NodesDeleted, key};
 use crate::kv::{KvOp, Live, Rows};
 
 /// Edges that are removed by one batch.
-pub(crate) const REMOVED_AT_ONCE: usize = 100_000;
+pub const REMOVED_AT_ONCE: usize = 100_000;
 
 /// Rows that go with some nodes.
-pub(crate) struct Removal {
+pub struct Removal {
     pub keys: BTreeSet<Vec<u8>>,
     pub gone: NodesDeleted,
     /// False: there are more edges, and the nodes themselves are not among the rows.
@@ -121,7 +121,7 @@ fn done(gone: NodesDeleted) -> Done {
 
 impl NodesDeleted {
     /// With what the same request had deleted before.
-    pub(crate) fn after(self, before: Done) -> Self {
+    pub fn after(self, before: Done) -> Self {
         Self { nodes: self.nodes + before.deleted, edges: self.edges + before.said as u64 }
     }
 }

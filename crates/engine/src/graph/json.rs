@@ -17,7 +17,7 @@ pub enum NodeOrEdge {
 /// A node has an `id`; an edge has `source` and `target`.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Line {
+pub struct Line {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -45,11 +45,11 @@ impl Place {
     }
 }
 
-pub(crate) fn node(id: &str) -> Vec<u8> {
+pub fn node(id: &str) -> Vec<u8> {
     [&[NODE], id.as_bytes()].concat()
 }
 
-pub(crate) fn edge(edge: &EdgeId) -> Vec<u8> {
+pub fn edge(edge: &EdgeId) -> Vec<u8> {
     three(EDGE, &edge.source, &edge.kind, &edge.target)
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn pointer(edge: &EdgeId) -> Vec<u8> {
 }
 
 /// What the keys of all nodes begin with whose ids begin with `prefix`.
-pub(crate) fn nodes(prefix: &str) -> Vec<u8> {
+pub fn nodes(prefix: &str) -> Vec<u8> {
     node(prefix)
 }
 

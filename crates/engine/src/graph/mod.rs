@@ -26,20 +26,22 @@ mod write;
 pub use ask::{EdgeDirection, GraphCounts, ListNodes, Neighbor, NeighborPage, Neighbors, NodePage, NodesDeleted};
 pub use changes::GraphWrites;
 pub(crate) use changes::{GraphChanges, Resolved};
-pub(crate) use delete::{REMOVED_AT_ONCE, Removal};
+pub use delete::{REMOVED_AT_ONCE, Removal};
 pub use edge::{Edge, EdgeId};
-pub(crate) use json::Line;
+pub use json::Line;
 pub use json::NodeOrEdge;
-pub(crate) use key::{Place, edge as key_of_edge, edges as keys_of_edges, node as key_of_node, nodes as keys_of_nodes};
+pub(crate) use key::{Place, edges as keys_of_edges};
+pub use key::{edge as key_of_edge, node as key_of_node, nodes as keys_of_nodes};
 pub(crate) use local::counts;
-pub(crate) use neighbors::{neighbors, prefixes};
+pub(crate) use neighbors::neighbors;
+pub use neighbors::prefixes;
 pub use node::{Node, PROPERTIES_BYTES_MAX, TYPE_BYTES_MAX};
 pub(crate) use read::{edge, nodes, nodes_listed};
 pub(crate) use repair::looks_like_one;
 pub(crate) use traverse::traverse;
 pub use traverse::{Traversal, Traverse, Visited};
 pub(crate) use value::{edge as decode_edge, node as decode_node};
-pub(crate) use write::{edge_keys, edge_ops, node_ops};
+pub use write::{edge_keys, edge_ops, node_ops};
 
 use crate::kv::Keyspace;
 

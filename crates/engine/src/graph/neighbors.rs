@@ -75,6 +75,6 @@ pub(crate) fn ranges(id: &str, direction: EdgeDirection, kinds: &[String]) -> Re
 }
 
 /// What the rows of the edges begin with that a page of them is of.
-pub(crate) fn prefixes(id: &str, ask: &Neighbors) -> Result<Vec<Vec<u8>>> {
+pub fn prefixes(id: &str, ask: &Neighbors) -> Result<Vec<Vec<u8>>> {
     Ok(ranges(id, ask.direction, &ask.kinds)?.into_iter().map(|range| range.prefix).collect())
 }

@@ -26,7 +26,7 @@ impl Graph {
 ///
 /// # Errors
 /// `Invalid` for one that cannot be stored.
-pub(crate) fn node_ops(nodes: &[Node]) -> Result<Vec<KvOp>> {
+pub fn node_ops(nodes: &[Node]) -> Result<Vec<KvOp>> {
     nodes.iter().try_for_each(Node::check)?;
     Ok(nodes.iter().map(|node| put(key::node(&node.id), value::of_node(node))).collect())
 }
@@ -35,7 +35,7 @@ pub(crate) fn node_ops(nodes: &[Node]) -> Result<Vec<KvOp>> {
 ///
 /// # Errors
 /// `Invalid` for one that cannot be stored.
-pub(crate) fn edge_ops(edges: &[Edge]) -> Result<Vec<KvOp>> {
+pub fn edge_ops(edges: &[Edge]) -> Result<Vec<KvOp>> {
     edges.iter().try_for_each(Edge::check)?;
     let rows = |edge: &Edge| {
         let id = edge.id();
@@ -48,7 +48,7 @@ pub(crate) fn edge_ops(edges: &[Edge]) -> Result<Vec<KvOp>> {
 ///
 /// # Errors
 /// `Invalid` for one that there cannot be.
-pub(crate) fn edge_keys(edges: &[EdgeId]) -> Result<Vec<Vec<u8>>> {
+pub fn edge_keys(edges: &[EdgeId]) -> Result<Vec<Vec<u8>>> {
     edges.iter().try_for_each(EdgeId::check)?;
     Ok(edges.iter().flat_map(|id| [key::edge(id), key::pointer(id)]).collect())
 }

@@ -56,13 +56,13 @@ impl Database {
     }
 
     /// The keyspace of that name and kind, made when there is none, unless it must exist.
-    pub(crate) fn keyspace(&self, name: &str, kind: Kind, must_exist: bool) -> Result<Keyspace> {
+    pub fn keyspace(&self, name: &str, kind: Kind, must_exist: bool) -> Result<Keyspace> {
         let space = self.inner.shared.space(&self.tenant, name, kind, !must_exist)?;
         Ok(Keyspace { space, durability: Durability::default(), call: self.call.clone() })
     }
 
     /// Names of all keyspaces of a kind, sorted.
-    pub(crate) fn names_of(&self, kind: Kind) -> Result<Vec<String>> {
+    pub fn names_of(&self, kind: Kind) -> Result<Vec<String>> {
         self.check_open()?;
         self.inner.shared.keyspace_names(self.tenant.number, kind)
     }
@@ -79,7 +79,7 @@ impl Database {
     ///
     /// # Errors
     /// `Invalid` for the name of one of another kind.
-    pub(crate) fn drop_kind(&self, name: &str, kind: Kind) -> Result<bool> {
+    pub fn drop_kind(&self, name: &str, kind: Kind) -> Result<bool> {
         let shared = &self.inner.shared;
         self.check_open()?;
         let tenant = &self.tenant;

@@ -7,7 +7,7 @@ use crate::{Error, Result, What};
 /// Kept in the catalog. An entry without one is plain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
+pub enum Kind {
     #[default]
     Plain,
     /// Its rows are nodes and edges, and are written by `graph/` alone.

@@ -28,12 +28,12 @@ use serde::{Deserialize, Serialize};
 pub(crate) use catalog::meta_key;
 pub(crate) use catalog::{Listed, keyspaces};
 pub(crate) use counting::Counted;
-pub(crate) use kind::Kind;
+pub use kind::Kind;
 pub(crate) use page::after_prefix;
 pub use page::{KeyPage, KeyScan};
 pub(crate) use read::COUNTED_KEYS;
 pub use read::LivingValue;
-pub(crate) use rows::{Live, Rows};
+pub use rows::{Live, Rows};
 pub(crate) use value::{inline_value, stored_inline};
 pub(crate) use write::Staged;
 pub use write::{Entry, KEY_BYTES_MAX, KvOp, VALUE_BYTES_MAX};
@@ -58,9 +58,9 @@ pub struct Keyspace {
 }
 
 /// What all handles of one keyspace share.
-pub(crate) struct Space {
-    pub shared: Arc<Shared>,
-    pub tenant: Arc<Tenant>,
+pub struct Space {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) tenant: Arc<Tenant>,
     pub shard: Shard,
     pub name: String,
     pub kind: Kind,
@@ -87,8 +87,17 @@ pub(crate) struct Counters {
 
 impl Keyspace {
     /// The same keyspace, on behalf of somebody.
-    pub(crate) fn on_behalf_of(&self, call: &Call) -> Self {
+    pub fn on_behalf_of(&self, call: &Call) -> Self {
         Self { call: call.clone(), ..self.clone() }
+    }
+
+    /// Tells it from one of the same name that is made after it was dropped.
+    pub fn id(&self) -> u32 {
+        self.space.shard.collection
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.space.kind
     }
 
     pub fn name(&self) -> &str {
@@ -103,7 +112,7 @@ impl Keyspace {
 
 impl Space {
     /// The keyspace with this id, whatever is stored of it.
-    pub fn open(shared: Arc<Shared>, tenant: Arc<Tenant>, id: u32, name: &str, kind: Kind) -> Result<Arc<Self>> {
+    pub(crate) fn open(shared: Arc<Shared>, tenant: Arc<Tenant>, id: u32, name: &str, kind: Kind) -> Result<Arc<Self>> {
         let shard = tenant.shard(id);
         let counters: Counters = meta::read(&*shared, &shard.key(COUNTERS))?.unwrap_or_default();
         let (expires, last_large) = {

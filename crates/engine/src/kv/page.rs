@@ -71,7 +71,7 @@ impl KeyScan {
     }
 
     /// The stored keys from and to (exclusive) which a scan goes; `None` when nothing lies between.
-    pub(crate) fn bounds(&self, shard: Shard) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+    pub fn bounds(&self, shard: Shard) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
         let mut from = shard.key(&self.prefix);
         let mut to = after_prefix(&from);
         let after = |key: &[u8]| [key, &[0]].concat();

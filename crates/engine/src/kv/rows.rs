@@ -11,7 +11,7 @@ use nuthatch_store::Reader;
 use crate::Result;
 use crate::kv::{COUNTED_KEYS, Entry, KeyPage, KeyScan, Keyspace, Space};
 
-pub(crate) trait Rows {
+pub trait Rows {
     /// The values of several keys with when they expire, in their order.
     fn entries(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Entry>>>;
 
@@ -51,7 +51,7 @@ pub(crate) trait Rows {
 }
 
 /// Those of a keyspace, as `reader` has them. No page waits for room: who deletes nodes holds the commit lock.
-pub(crate) struct Live<'r> {
+pub struct Live<'r> {
     pub space: &'r Space,
     pub reader: &'r dyn Reader,
 }
@@ -103,7 +103,7 @@ impl Rows for Keyspace {
 
 impl Keyspace {
     /// Reads several times as of one moment.
-    pub(crate) fn at_once<T>(&self, read: impl FnOnce(&dyn Rows) -> Result<T>) -> Result<T> {
+    pub fn at_once<T>(&self, read: impl FnOnce(&dyn Rows) -> Result<T>) -> Result<T> {
         let space = &*self.space;
         space.check_open()?;
         let store = space.shared.store()?;

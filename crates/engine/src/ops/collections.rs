@@ -12,14 +12,14 @@ use crate::{EmbedderChoice, Error, Result};
 
 /// The collection of that name, made when there is none, unless it must exist.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Open {
+pub struct Open {
     pub name: String,
     pub options: OptionsAsk,
     pub must_exist: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Opened {
+pub struct Opened {
     pub id: u32,
     pub metric: String,
     pub element: String,
@@ -47,7 +47,7 @@ impl Op for Open {
 
 /// A collection of an import, with exactly these options, unless there is one of that name.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Make(#[serde(with = "json")] pub CollectionEntry);
+pub struct Make(#[serde(with = "json")] pub CollectionEntry);
 
 impl Op for Make {
     type On = on::Everything;
@@ -61,7 +61,7 @@ impl Op for Make {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Names;
+pub struct Names;
 
 impl Op for Names {
     type On = on::Everything;
@@ -74,7 +74,7 @@ impl Op for Names {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Infos;
+pub struct Infos;
 
 impl Op for Infos {
     type On = on::Everything;
@@ -88,7 +88,7 @@ impl Op for Infos {
 
 /// Deletes a collection with everything in it. False when there is none.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Drop(pub String);
+pub struct Drop(pub String);
 
 impl Op for Drop {
     type On = on::Everything;
@@ -108,7 +108,7 @@ impl Op for Drop {
 
 /// [`CollectionOptions`] without the embedder itself, which stays with the caller.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct OptionsAsk {
+pub struct OptionsAsk {
     dim: Option<usize>,
     metric: Option<String>,
     element: Option<String>,

@@ -11,7 +11,7 @@ use crate::ops::{Op, Repeat, Scope, View, on};
 
 /// Files that were added at or below a path (all with ""), by path.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Files(pub String);
+pub struct Files(pub String);
 
 impl Op for Files {
     type On = on::Records;
@@ -25,7 +25,7 @@ impl Op for Files {
 
 /// Removes the file at a path, or all files below it, in as many batches as that takes. Says how many files.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct RemoveFiles(pub String);
+pub struct RemoveFiles(pub String);
 
 impl Op for RemoveFiles {
     type On = on::Records;
@@ -42,7 +42,7 @@ impl Op for RemoveFiles {
 
 /// Writes what adding files has made.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Apply(pub WriteSet);
+pub struct Apply(pub WriteSet);
 
 impl Op for Apply {
     type On = on::Records;
@@ -62,7 +62,7 @@ impl Op for Apply {
 
 /// The fingerprint of the embedder for texts without vectors; from here on it is the collection's.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct PassageEmbedder;
+pub struct PassageEmbedder;
 
 impl Op for PassageEmbedder {
     type On = on::Records;
@@ -77,7 +77,7 @@ impl Op for PassageEmbedder {
 
 /// The vectors of texts; `None` when the collection does not embed.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Embed(pub Vec<String>);
+pub struct Embed(pub Vec<String>);
 
 impl Op for Embed {
     type On = on::Records;
@@ -95,7 +95,7 @@ impl Op for Embed {
 
 /// The stored vectors of records.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct VectorsOf(pub Vec<String>);
+pub struct VectorsOf(pub Vec<String>);
 
 impl Op for VectorsOf {
     type On = on::Records;
@@ -109,7 +109,7 @@ impl Op for VectorsOf {
 
 /// What is stored of a file.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct EntryOf(pub String);
+pub struct EntryOf(pub String);
 
 impl Op for EntryOf {
     type On = on::Records;
@@ -123,7 +123,7 @@ impl Op for EntryOf {
 
 /// The same of the file at a path, or of all files below it.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct EntriesOf(pub String);
+pub struct EntriesOf(pub String);
 
 impl Op for EntriesOf {
     type On = on::Records;

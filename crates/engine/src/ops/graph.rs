@@ -13,7 +13,7 @@ use crate::ops::{Op, Repeat, Scope, View, on};
 
 /// Nodes by id, in the order of the ids; `None` for one that was never put.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct GetNodes(pub Vec<String>);
+pub struct GetNodes(pub Vec<String>);
 
 impl Op for GetNodes {
     type On = on::Nodes;
@@ -26,7 +26,7 @@ impl Op for GetNodes {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct GetEdge(pub EdgeId);
+pub struct GetEdge(pub EdgeId);
 
 impl Op for GetEdge {
     type On = on::Nodes;
@@ -40,7 +40,7 @@ impl Op for GetEdge {
 
 /// One page of a node's edges.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct NeighborsOf(pub String, pub Neighbors);
+pub struct NeighborsOf(pub String, pub Neighbors);
 
 impl Op for NeighborsOf {
     type On = on::Nodes;
@@ -74,7 +74,7 @@ impl Op for Traverse {
 
 /// How many nodes and edges there are, or about how many.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Counts;
+pub struct Counts;
 
 impl Op for Counts {
     type On = on::Nodes;
@@ -87,7 +87,7 @@ impl Op for Counts {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct PutNodes(pub Vec<Node>);
+pub struct PutNodes(pub Vec<Node>);
 
 impl Op for PutNodes {
     type On = on::Nodes;
@@ -106,7 +106,7 @@ impl Op for PutNodes {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct PutEdges(pub Vec<Edge>);
+pub struct PutEdges(pub Vec<Edge>);
 
 impl Op for PutEdges {
     type On = on::Nodes;
@@ -126,7 +126,7 @@ impl Op for PutEdges {
 
 /// Deletes nodes with all their edges, in as many batches as that takes.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct DeleteNodes(pub Vec<String>);
+pub struct DeleteNodes(pub Vec<String>);
 
 impl Op for DeleteNodes {
     type On = on::Nodes;
@@ -143,7 +143,7 @@ impl Op for DeleteNodes {
 
 /// Deletes edges; says how many were there.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct DeleteEdges(pub Vec<EdgeId>);
+pub struct DeleteEdges(pub Vec<EdgeId>);
 
 impl Op for DeleteEdges {
     type On = on::Nodes;

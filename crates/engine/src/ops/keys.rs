@@ -13,7 +13,7 @@ use crate::ops::{Op, Repeat, Scope, View, on};
 
 /// The value of a key; `None` when there is none, or it has expired.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Get(pub Bytes);
+pub struct Get(pub Bytes);
 
 impl Op for Get {
     type On = on::Keys;
@@ -28,7 +28,7 @@ impl Op for Get {
 
 /// The values of several keys, in their order, as of one moment.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct MultiGet(pub Vec<Bytes>);
+pub struct MultiGet(pub Vec<Bytes>);
 
 impl Op for MultiGet {
     type On = on::Keys;
@@ -43,7 +43,7 @@ impl Op for MultiGet {
 
 /// The values of several keys with when they expire, in their order, as of one moment.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Entries(pub Vec<Bytes>);
+pub struct Entries(pub Vec<Bytes>);
 
 impl Op for Entries {
     type On = on::Keys;
@@ -56,7 +56,7 @@ impl Op for Entries {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Contains(pub Bytes);
+pub struct Contains(pub Bytes);
 
 impl Op for Contains {
     type On = on::Keys;
@@ -70,7 +70,7 @@ impl Op for Contains {
 
 /// How long a key has to live: `None` when it is not there, `Some(None)` when it never expires.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct ExpiresIn(pub Bytes);
+pub struct ExpiresIn(pub Bytes);
 
 impl Op for ExpiresIn {
     type On = on::Keys;
@@ -94,7 +94,7 @@ impl Op for KeyScan {
 
 /// About how many keys begin so.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct CountEstimate(pub Bytes);
+pub struct CountEstimate(pub Bytes);
 
 impl Op for CountEstimate {
     type On = on::Keys;
@@ -107,7 +107,7 @@ impl Op for CountEstimate {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct MultiPut(pub Vec<KvOp>);
+pub struct MultiPut(pub Vec<KvOp>);
 
 impl Op for MultiPut {
     type On = on::Keys;
@@ -127,7 +127,7 @@ impl Op for MultiPut {
 
 /// Deletes keys; says how many were there.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Delete(pub Vec<Bytes>);
+pub struct Delete(pub Vec<Bytes>);
 
 impl Op for Delete {
     type On = on::Keys;
@@ -147,7 +147,7 @@ impl Op for Delete {
 
 /// Deletes all keys that begin so, in as many batches as that takes.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct DeletePrefix(pub Bytes);
+pub struct DeletePrefix(pub Bytes);
 
 impl Op for DeletePrefix {
     type On = on::Keys;
@@ -164,7 +164,7 @@ impl Op for DeletePrefix {
 
 /// Sets a key, or deletes it, if its value is the expected one.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct CompareAndSet {
+pub struct CompareAndSet {
     pub key: Bytes,
     pub expected: Option<Bytes>,
     pub new: Option<Bytes>,
@@ -190,7 +190,7 @@ impl Op for CompareAndSet {
 
 /// Writes the change of a key if value and expiry are the expected ones.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct WriteIf {
+pub struct WriteIf {
     pub expected: Option<Entry>,
     pub op: KvOp,
 }
@@ -213,7 +213,7 @@ impl Op for WriteIf {
 
 /// Adds to a whole number in decimal digits, and says the sum.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Increment {
+pub struct Increment {
     pub key: Bytes,
     pub by: i64,
 }
@@ -236,7 +236,7 @@ impl Op for Increment {
 
 /// Appends to a value, and says its length then.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Append {
+pub struct Append {
     pub key: Bytes,
     pub more: Bytes,
 }
@@ -259,7 +259,7 @@ impl Op for Append {
 
 /// Changes when a key expires.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Expire {
+pub struct Expire {
     pub key: Bytes,
     pub expires_in: Option<Duration>,
 }

@@ -11,7 +11,7 @@ use crate::transaction::WriteBatch;
 
 /// The id of the keyspace of that name and kind, made when there is none, unless it must exist.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Open {
+pub struct Open {
     pub name: String,
     pub kind: Kind,
     pub must_exist: bool,
@@ -30,7 +30,7 @@ impl Op for Open {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Names(pub Kind);
+pub struct Names(pub Kind);
 
 impl Op for Names {
     type On = on::Everything;
@@ -44,7 +44,7 @@ impl Op for Names {
 
 /// Deletes a keyspace of that kind with everything in it. False when there is none.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Drop {
+pub struct Drop {
     pub name: String,
     pub kind: Kind,
 }

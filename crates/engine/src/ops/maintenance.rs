@@ -7,7 +7,7 @@ use crate::database::{self, Erase, Receipt};
 use crate::ops::{Op, Scope, View, on};
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Stats;
+pub struct Stats;
 
 impl Op for Stats {
     type On = on::Everything;
@@ -21,7 +21,7 @@ impl Op for Stats {
 
 /// Reads every byte of the folder and checks it against its checksums.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Doctor;
+pub struct Doctor;
 
 impl Op for Doctor {
     type On = on::Everything;
@@ -36,7 +36,7 @@ impl Op for Doctor {
 
 /// Brings everything fresh into the indexes and merges what is worth merging.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Optimize;
+pub struct Optimize;
 
 impl Op for Optimize {
     type On = on::Everything;
@@ -51,7 +51,7 @@ impl Op for Optimize {
 
 /// Writes every file anew that may hold bytes of what was deleted, in one collection or in all.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Reclaim(pub Option<String>);
+pub struct Reclaim(pub Option<String>);
 
 impl Op for Reclaim {
     type On = on::Everything;
@@ -66,7 +66,7 @@ impl Op for Reclaim {
 
 /// Deletes in a collection and leaves nothing behind.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct EraseIn {
+pub struct EraseIn {
     pub collection: String,
     pub what: Erase,
 }
@@ -84,7 +84,7 @@ impl Op for EraseIn {
 
 /// Of all reclaims of this folder, oldest first.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Receipts;
+pub struct Receipts;
 
 impl Op for Receipts {
     type On = on::Everything;
@@ -99,7 +99,7 @@ impl Op for Receipts {
 
 /// Everything that was written before is on the disk when this is answered.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Sync;
+pub struct Sync;
 
 impl Op for Sync {
     type On = on::Everything;
@@ -114,7 +114,7 @@ impl Op for Sync {
 
 /// What migrating would do.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Migration;
+pub struct Migration;
 
 impl Op for Migration {
     type On = on::Everything;
@@ -129,7 +129,7 @@ impl Op for Migration {
 
 /// Brings the folder to this program's format.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Migrate;
+pub struct Migrate;
 
 impl Op for Migrate {
     type On = on::Everything;

@@ -10,31 +10,31 @@
 //!
 //! [RFC 0026](../../../../docs/rfcs/0026-operations.md) has what was weighed.
 
-pub(crate) mod collections;
-pub(crate) mod files;
-pub(crate) mod graph;
-pub(crate) mod keys;
-pub(crate) mod keyspaces;
-pub(crate) mod maintenance;
-pub(crate) mod moment;
-pub(crate) mod records;
+pub mod collections;
+pub mod files;
+pub mod graph;
+pub mod keys;
+pub mod keyspaces;
+pub mod maintenance;
+pub mod moment;
+pub mod records;
 mod registry;
-pub(crate) mod search;
-pub(crate) mod tenants;
+pub mod search;
+pub mod tenants;
 mod view;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub(crate) use registry::find;
-pub(crate) use view::{Keys, Records, View};
+pub use registry::find;
+pub use view::{Keys, Records, View};
 
 use crate::call::{Done, Waits};
 use crate::database::Database;
 use crate::{Error, Result};
 
 /// One question or command, with everything that it needs.
-pub(crate) trait Op: Serialize + DeserializeOwned {
+pub trait Op: Serialize + DeserializeOwned {
     /// What it is asked of: one of [`on`].
     type On;
     type Answer: Serialize + DeserializeOwned;
@@ -59,7 +59,7 @@ pub(crate) trait Op: Serialize + DeserializeOwned {
 }
 
 /// What an operation is asked of.
-pub(crate) mod on {
+pub mod on {
     /// A tenant's data as a whole.
     pub struct Everything;
     /// A snapshot as a whole.
@@ -74,7 +74,7 @@ pub(crate) mod on {
 
 /// What a key must be allowed to ask it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub enum Scope {
     Read,
     Write,
     /// Of the whole tenant, or of all tenants.
@@ -83,7 +83,7 @@ pub(crate) enum Scope {
 
 /// What becomes of an operation that is asked for again because its answer was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Repeat {
+pub enum Repeat {
     /// It is done again: nothing changes by it, or nothing more.
     Read,
     /// It is one batch, which holds the idempotency record. When that is there, [`Op::again`] answers.

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 /// Where the rows of a collection are.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct CollectionShard(pub String);
+pub struct CollectionShard(pub String);
 
 impl Op for CollectionShard {
     type On = on::Moment;
@@ -27,7 +27,7 @@ impl Op for CollectionShard {
 
 /// Where the keys of a keyspace are, unless there is none and none is to be made.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct KeyspaceShard {
+pub struct KeyspaceShard {
     pub name: String,
     pub kind: Kind,
     pub make: bool,
@@ -49,7 +49,7 @@ impl Op for KeyspaceShard {
 
 /// The end of a transaction that has written something.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Commit {
+pub struct Commit {
     pub reads: ReadsAsk,
     pub batch: WriteBatch,
 }
@@ -71,7 +71,7 @@ impl Op for Commit {
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct ShardAsk {
+pub struct ShardAsk {
     tenant: u32,
     collection: u32,
 }
@@ -90,7 +90,7 @@ impl From<ShardAsk> for Shard {
 
 /// What a transaction depends on. Tables go as their place among all tables.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct ReadsAsk {
+pub struct ReadsAsk {
     keys: Vec<(u8, Bytes)>,
     /// From and to, exclusive.
     ranges: Vec<(u8, Bytes, Bytes)>,

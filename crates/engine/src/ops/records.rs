@@ -13,7 +13,7 @@ use crate::record::{Record, StoredRecord};
 
 /// Records by id, in the order of the ids; `None` for those that are not there.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Get {
+pub struct Get {
     pub ids: Vec<String>,
     pub vectors: bool,
 }
@@ -30,7 +30,7 @@ impl Op for Get {
 
 /// How many records there are, or how many pass a condition.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Count(pub Option<String>);
+pub struct Count(pub Option<String>);
 
 impl Op for Count {
     type On = on::Records;
@@ -57,7 +57,7 @@ impl Op for Scan {
 
 /// What the collection is and holds, now.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Info;
+pub struct Info;
 
 impl Op for Info {
     type On = on::Records;
@@ -73,7 +73,7 @@ impl Op for Info {
 
 /// Inserts records, replacing those with the same id.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Upsert(pub Vec<Record>);
+pub struct Upsert(pub Vec<Record>);
 
 impl Op for Upsert {
     type On = on::Records;
@@ -92,7 +92,7 @@ impl Op for Upsert {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Delete(pub Vec<String>);
+pub struct Delete(pub Vec<String>);
 
 impl Op for Delete {
     type On = on::Records;
@@ -112,7 +112,7 @@ impl Op for Delete {
 
 /// Deletes the records that pass a condition, in as many batches as that takes.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct DeleteWhere(pub String);
+pub struct DeleteWhere(pub String);
 
 impl Op for DeleteWhere {
     type On = on::Records;
@@ -130,7 +130,7 @@ impl Op for DeleteWhere {
 
 /// Deletes the records whose ids begin so, in as many batches as that takes.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct DeletePrefix(pub String);
+pub struct DeletePrefix(pub String);
 
 impl Op for DeletePrefix {
     type On = on::Records;
@@ -148,7 +148,7 @@ impl Op for DeletePrefix {
 
 /// Merges segments, for as long as this at most. True when nothing is left to merge.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Optimize(pub Option<Duration>);
+pub struct Optimize(pub Option<Duration>);
 
 impl Op for Optimize {
     type On = on::Records;
@@ -163,7 +163,7 @@ impl Op for Optimize {
 
 /// Waits until everything is indexed, for as long as this at most. True when it is.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct WaitUntilIndexed(pub Option<Duration>);
+pub struct WaitUntilIndexed(pub Option<Duration>);
 
 impl Op for WaitUntilIndexed {
     type On = on::Records;

@@ -10,7 +10,7 @@ use crate::ops::{
 use crate::{Error, ErrorKind, Result};
 
 /// An operation whose type is known by its name alone. Operations and answers are encoded with postcard.
-pub(crate) struct Entry {
+pub struct Entry {
     pub name: &'static str,
     pub repeat: Repeat,
     pub run: fn(&View<'_>, &[u8]) -> Result<Vec<u8>>,
@@ -104,7 +104,7 @@ static ALL: &[Entry] = &[
 ///
 /// # Errors
 /// `Unavailable` for a name that another version has given.
-pub(crate) fn find(name: &str) -> Result<&'static Entry> {
+pub fn find(name: &str) -> Result<&'static Entry> {
     ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
         let message = format!("this process knows no operation {name:?}; use the same version in all processes");
         Error::new(ErrorKind::Unavailable, message)

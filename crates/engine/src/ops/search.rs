@@ -23,7 +23,7 @@ impl Op for Search {
 
 /// Several searches, on as many threads as there are CPUs; the answers in the order of the searches.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct SearchMany(pub Vec<Search>);
+pub struct SearchMany(pub Vec<Search>);
 
 impl Op for SearchMany {
     type On = on::Records;

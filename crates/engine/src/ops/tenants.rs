@@ -9,7 +9,7 @@ use crate::ops::{Op, Repeat, Scope, View, on};
 use crate::tenant::{TenantInfo, TenantLimits, TenantPlace, TenantUsage};
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Create(pub String);
+pub struct Create(pub String);
 
 impl Op for Create {
     type On = on::Everything;
@@ -28,7 +28,7 @@ impl Op for Create {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Find(pub String);
+pub struct Find(pub String);
 
 impl Op for Find {
     type On = on::Everything;
@@ -42,7 +42,7 @@ impl Op for Find {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Names;
+pub struct Names;
 
 impl Op for Names {
     type On = on::Everything;
@@ -56,7 +56,7 @@ impl Op for Names {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Infos;
+pub struct Infos;
 
 impl Op for Infos {
     type On = on::Everything;
@@ -70,7 +70,7 @@ impl Op for Infos {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Info(pub String);
+pub struct Info(pub String);
 
 impl Op for Info {
     type On = on::Everything;
@@ -84,7 +84,7 @@ impl Op for Info {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct SetLimits(pub String, pub TenantLimits);
+pub struct SetLimits(pub String, pub TenantLimits);
 
 impl Op for SetLimits {
     type On = on::Everything;
@@ -98,7 +98,7 @@ impl Op for SetLimits {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Drop(pub String);
+pub struct Drop(pub String);
 
 impl Op for Drop {
     type On = on::Everything;
@@ -118,7 +118,7 @@ impl Op for Drop {
 
 /// What the tenant that asks may have.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Limits;
+pub struct Limits;
 
 impl Op for Limits {
     type On = on::Everything;
@@ -132,7 +132,7 @@ impl Op for Limits {
 
 /// What the tenant that asks has stored.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Usage;
+pub struct Usage;
 
 impl Op for Usage {
     type On = on::Everything;

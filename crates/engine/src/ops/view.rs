@@ -11,7 +11,7 @@ use crate::kv::{Keyspace, Rows};
 use crate::snapshot::{Snapshot, SnapshotCollection};
 use crate::{Error, Result};
 
-pub(crate) enum View<'v> {
+pub enum View<'v> {
     Everything(&'v Database),
     Moment(&'v Snapshot),
     Records(Records<'v>),
@@ -20,14 +20,14 @@ pub(crate) enum View<'v> {
 
 /// The records of a collection.
 #[derive(Clone, Copy)]
-pub(crate) enum Records<'v> {
+pub enum Records<'v> {
     Live(&'v Collection),
     At(&'v SnapshotCollection),
 }
 
 /// The keys of a keyspace, or the rows of a graph.
 #[derive(Clone, Copy)]
-pub(crate) enum Keys<'v> {
+pub enum Keys<'v> {
     Live(&'v Keyspace),
     /// Of a snapshot, or of a transaction.
     At(&'v dyn Rows),
@@ -103,7 +103,7 @@ impl<'v> View<'v> {
 
 impl Records<'_> {
     /// Asks the indexes, and the rows as they are when each is read.
-    pub fn ask<T>(&self, ask: impl FnOnce(&Core, Place<'_>) -> Result<T>) -> Result<T> {
+    pub(crate) fn ask<T>(&self, ask: impl FnOnce(&Core, Place<'_>) -> Result<T>) -> Result<T> {
         match self {
             Self::Live(collection) => {
                 collection.core.check_open()?;
@@ -114,7 +114,7 @@ impl Records<'_> {
     }
 
     /// Reads rows as of one moment.
-    pub fn read<T>(&self, read: impl FnOnce(&Core, &dyn Reader) -> Result<T>) -> Result<T> {
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&Core, &dyn Reader) -> Result<T>) -> Result<T> {
         match self {
             Self::Live(collection) => {
                 let core = &collection.core;

@@ -33,7 +33,7 @@ impl SnapshotCollection {
         self.with(|core, place| core.search(place, search, &self.call))
     }
 
-    pub(crate) fn shard(&self) -> Result<Shard> {
+    pub fn shard(&self) -> Result<Shard> {
         self.with(|core, _| Ok(core.shard))
     }
 

@@ -15,6 +15,12 @@ pub struct SnapshotKeyspace {
     pub(crate) space: Option<Arc<Space>>,
 }
 
+impl SnapshotKeyspace {
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 impl Rows for SnapshotKeyspace {
     fn entries(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Entry>>> {
         self.view.with(|held| match &self.space {

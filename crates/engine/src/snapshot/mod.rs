@@ -79,13 +79,28 @@ impl Database {
 
 impl Snapshot {
     /// The same snapshot, on behalf of somebody.
-    pub(crate) fn on_behalf_of(&self, call: &Call) -> Self {
+    pub fn on_behalf_of(&self, call: &Call) -> Self {
         Self { view: self.view.clone(), call: call.clone() }
     }
 
     /// How long ago it was taken.
     pub fn age(&self) -> Duration {
         self.view.age()
+    }
+
+    /// What the time is, for whoever reads it.
+    pub fn now_ms(&self) -> u64 {
+        self.view.shared.options.clock.now_ms()
+    }
+
+    /// True when nothing can be read of it any more.
+    pub fn has_ended(&self) -> bool {
+        self.view.has_ended()
+    }
+
+    /// Lets go of what it holds; every later call gets this error.
+    pub fn end(&self, why: Error) {
+        self.view.end(why);
     }
 
     /// The collection of that name.
@@ -104,7 +119,7 @@ impl Snapshot {
     }
 
     /// The same, made for later when there was none, and where its keys are.
-    pub(crate) fn made_keyspace(&self, name: &str, kind: Kind) -> Result<(SnapshotKeyspace, Shard)> {
+    pub fn made_keyspace(&self, name: &str, kind: Kind) -> Result<(SnapshotKeyspace, Shard)> {
         let made = self.view.shared.space(&self.view.tenant, name, kind, true)?;
         let kept = self.keyspace(name, kind)?;
         let shard = kept.space.as_ref().map_or(made.shard, |space| space.shard);

@@ -100,7 +100,7 @@ impl Database {
     }
 
     /// The same, where nothing has to be waited for. Whoever is told nothing asks [`tenant`](Self::tenant), which says what is wrong, too.
-    pub(crate) fn tenant_at_hand(&self, name: &str) -> Result<Option<Self>> {
+    pub fn tenant_at_hand(&self, name: &str) -> Result<Option<Self>> {
         let shared = self.administrator("going to a tenant")?;
         let store = shared.store()?;
         let reader = AtHand::live(&*store);
@@ -108,8 +108,13 @@ impl Database {
         Ok(record.map(|record| self.scoped(shared.tenant_of(name, &record))))
     }
 
+    /// Which tenant's handle this is, for another process.
+    pub fn tenant_place(&self) -> TenantPlace {
+        self.tenant.place()
+    }
+
     /// The handle of the tenant that a handle in another process means.
-    pub(crate) fn tenant_at(&self, place: &TenantPlace) -> Result<Self> {
+    pub fn tenant_at(&self, place: &TenantPlace) -> Result<Self> {
         let shared = self.administrator("going to a tenant")?;
         if let Some(tenant) = shared.tenants.lock().get(&place.number).cloned() {
             tenant.check()?;

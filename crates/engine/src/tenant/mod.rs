@@ -25,7 +25,7 @@ pub(crate) use quota::Delta;
 use crate::{Error, Result, What};
 
 /// The tenant that every folder has. It has no name and no limits, and its handle is the administrator's.
-pub(crate) const DEFAULT: u32 = 0;
+pub const DEFAULT: u32 = 0;
 
 /// What all handles of one tenant share.
 pub(crate) struct Tenant {
@@ -40,7 +40,7 @@ pub(crate) struct Tenant {
 
 /// Which tenant, in another process: the number tells it from one of the same name that was made after it was dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TenantPlace {
+pub struct TenantPlace {
     pub name: String,
     pub number: u32,
 }

@@ -13,10 +13,9 @@ use crate::call::{Call, Done};
 use crate::collection::{Core, WriteSet};
 use crate::database::{Database, Shared};
 use crate::durability::Durability;
-use crate::files::{AddOptions, AddReport, FileEntry, staged};
+use crate::files::{AddOptions, AddReport, FileEntry, Shelved, staged};
 use crate::graph::{GraphChanges, GraphWrites, Resolved};
 use crate::kv::{Counted, Kind, KvOp, Live, Space};
-use crate::process::Collection;
 use crate::record::Record;
 use crate::snapshot::Snapshot;
 use crate::tenant::{Delta, Tenant};
@@ -85,15 +84,20 @@ impl WriteBatch {
     }
 
     /// Changes rows of a keyspace of that kind.
-    pub(crate) fn change(&mut self, keyspace: &str, kind: Kind, ops: Vec<KvOp>) {
+    pub fn change(&mut self, keyspace: &str, kind: Kind, ops: Vec<KvOp>) {
         match kind {
             Kind::Plain => drop(self.kv(keyspace, ops)),
             Kind::Graph => self.graphs.entry(keyspace.into()).or_default().extend(ops),
         }
     }
 
+    /// What is to be written for a record, if something is; `None` within: it is deleted.
+    pub fn changed_record(&self, collection: &str, id: &str) -> Option<&Option<Record>> {
+        self.records.get(collection)?.get(id)
+    }
+
     /// The last change of each row of a keyspace of that kind.
-    pub(crate) fn changed(&self, keyspace: &str, kind: Kind) -> Option<&BTreeMap<Vec<u8>, KvOp>> {
+    pub fn changed(&self, keyspace: &str, kind: Kind) -> Option<&BTreeMap<Vec<u8>, KvOp>> {
         match kind {
             Kind::Plain => self.keys.get(keyspace),
             Kind::Graph => self.graphs.get(keyspace).map(|changes| &changes.rows),
@@ -115,19 +119,19 @@ impl WriteBatch {
     }
 
     /// The records that are inserted or replaced, by collection.
-    pub(crate) fn records_mut(&mut self) -> impl Iterator<Item = (&str, impl Iterator<Item = &mut Record>)> {
+    pub fn records_mut(&mut self) -> impl Iterator<Item = (&str, impl Iterator<Item = &mut Record>)> {
         self.records.iter_mut().map(|(name, changes)| (name.as_str(), changes.upserts_mut()))
     }
 
-    /// Adds files and folders to a collection, as [`Collection::add`] does, but written with the batch: they are read and split now, by
+    /// Adds files and folders to a collection, as `Collection::add` does, but written with the batch: they are read and split now, by
     /// this process, and kept in memory. When adding is cancelled, nothing of it is in the batch.
     ///
     /// # Errors
-    /// As those of [`Collection::add`]; `Invalid` for a file that is in the batch already; `Exhausted` beyond 128 MiB. The batch is as
+    /// As those of `Collection::add`; `Invalid` for a file that is in the batch already; `Exhausted` beyond 128 MiB. The batch is as
     /// it was then. Writing it is a `Conflict` when somebody else has added or removed one of the files meanwhile.
     pub fn add_files(
         &mut self,
-        collection: &Collection,
+        collection: &impl Shelved,
         paths: &[PathBuf],
         options: AddOptions<'_>,
     ) -> Result<AddReport> {
@@ -136,14 +140,14 @@ impl WriteBatch {
         Ok(report)
     }
 
-    /// Adds one document whose content the caller has, as [`Collection::add_document`] does, but written with the batch. `revision` is
-    /// that of [`Collection::preview_document`] or [`crate::FileInfo`], where the caller depends on what was stored of it then.
+    /// Adds one document whose content the caller has, as `Collection::add_document` does, but written with the batch. `revision` is
+    /// that of `Collection::preview_document` or [`crate::FileInfo`], where the caller depends on what was stored of it then.
     ///
     /// # Errors
-    /// As those of [`Collection::add_document`] and [`add_files`](Self::add_files); `Conflict` for another revision.
+    /// As those of `Collection::add_document` and [`add_files`](Self::add_files); `Conflict` for another revision.
     pub fn add_document(
         &mut self,
-        collection: &Collection,
+        collection: &impl Shelved,
         path: &str,
         content: &[u8],
         options: AddOptions<'_>,
@@ -158,7 +162,7 @@ impl WriteBatch {
     ///
     /// # Errors
     /// `Conflict` when it is not; else as [`remove_files`](Self::remove_files).
-    pub fn remove_file(&mut self, collection: &Collection, path: &str, revision: &str) -> Result<()> {
+    pub fn remove_file(&mut self, collection: &impl Shelved, path: &str, revision: &str) -> Result<()> {
         let set = collection.with_shelf(|shelf| staged::remove_one(shelf, path, revision))?;
         self.records.entry(collection.name().into()).or_default().join(set)
     }
@@ -167,7 +171,7 @@ impl WriteBatch {
     ///
     /// # Errors
     /// `Invalid` for a file that is in the batch already.
-    pub fn remove_files(&mut self, collection: &Collection, path: &str) -> Result<u64> {
+    pub fn remove_files(&mut self, collection: &impl Shelved, path: &str) -> Result<u64> {
         let set = collection.with_shelf(|shelf| staged::remove(shelf, path))?;
         let files = set.files.len() as u64;
         self.records.entry(collection.name().into()).or_default().join(set)?;
@@ -231,7 +235,7 @@ impl Database {
     /// Writes a batch: all of it or nothing, in one place of the order of all writes, durable as the batch says.
     ///
     /// # Errors
-    /// As those of [`crate::Keyspace`] and [`crate::Collection::upsert`]; `NotFound` for a collection that there is not. Nothing
+    /// As those of a keyspace and of an upsert; `NotFound` for a collection that there is not. Nothing
     /// is changed then.
     pub fn write(&self, batch: WriteBatch) -> Result<()> {
         let shared = &self.inner.shared;
@@ -245,7 +249,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// `Conflict` when it is not: nothing was written. Otherwise as [`Database::write`].
-    pub(crate) fn commit(&self, reads: &Reads, batch: WriteBatch) -> Result<()> {
+    pub fn commit(&self, reads: &Reads, batch: WriteBatch) -> Result<()> {
         let shared = &self.view.shared;
         let durability = batch.durability;
         let prepared = Prepared::new(shared, &self.view.tenant, batch, &self.call)?;

@@ -13,7 +13,7 @@ const COMPARED_AT_ONCE: usize = 1024;
 
 /// Rows of the store that a transaction has read, or is about to write.
 #[derive(Default)]
-pub(crate) struct Reads {
+pub struct Reads {
     keys: BTreeSet<(Table, Vec<u8>)>,
     /// From and to, exclusive. Also what is not in them was read.
     ranges: Vec<(Table, Vec<u8>, Vec<u8>)>,
@@ -37,7 +37,7 @@ impl Reads {
     }
 
     /// Says `Conflict` when something is no longer as the snapshot has it. Nobody may write meanwhile.
-    pub fn check(&self, shared: &Shared, then: &OwnedSnapshot) -> Result<()> {
+    pub(crate) fn check(&self, shared: &Shared, then: &OwnedSnapshot) -> Result<()> {
         let now = shared.store()?;
         if now.latest() == then.latest() {
             return Ok(()); // nobody has written anything

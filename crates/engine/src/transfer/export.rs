@@ -53,7 +53,7 @@ pub struct ExportReport {
 }
 
 /// Where an export goes.
-pub(crate) trait Outlet {
+pub trait Outlet {
     /// Begins a file, named relative to the export.
     fn begin(&mut self, file: &str) -> Result<()>;
 
@@ -212,7 +212,7 @@ fn write_rows(
 }
 
 /// A file of lines on its way out.
-pub(super) struct Lines<'o> {
+pub struct Lines<'o> {
     outlet: &'o mut dyn Outlet,
     bytes: u64,
 }

@@ -13,7 +13,7 @@ use crate::transfer::{OnProgress, TransferProgress, inside, refuse_when_cancelle
 use crate::{Error, Result};
 
 /// The folder of an export, while it is written.
-pub(crate) struct ExportFolder<'o> {
+pub struct ExportFolder<'o> {
     folder: PathBuf,
     on_progress: OnProgress<'o>,
     cancel: Option<&'o AtomicBool>,

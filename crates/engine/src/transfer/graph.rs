@@ -1,21 +1,17 @@
 //! A graph as lines of JSON: its nodes, then its edges.
 
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use nuthatch_store::{Reader, Shard, Table};
 
 use crate::Result;
-use crate::durability::Durability;
-use crate::graph::{Line, NodeOrEdge, Place, decode_edge, decode_node, keys_of_edges, keys_of_nodes};
+use crate::graph::{Line, Place, decode_edge, decode_node, keys_of_edges, keys_of_nodes};
 use crate::kv::{Space, after_prefix};
-use crate::process::Database;
 use crate::transfer::export::Lines;
-use crate::transfer::import::{batches, tell};
 use crate::transfer::manifest::GraphEntry;
-use crate::transfer::{ExportReport, ImportOptions, ImportReport, Outlet, bad_line};
+use crate::transfer::{ExportReport, Outlet};
 
-pub(super) fn export_graph(
+pub fn export_graph(
     space: &Space,
     reader: &dyn Reader,
     outlet: &mut dyn Outlet,
@@ -57,30 +53,4 @@ pub(super) fn export_graph(
     report.bytes += lines.finish()?;
     (report.nodes, report.edges, report.graphs) = (report.nodes + nodes, report.edges + edges, report.graphs + 1);
     Ok(GraphEntry { name, file, nodes, edges })
-}
-
-pub(super) fn import_graph(
-    db: &Database,
-    path: &Path,
-    entry: &GraphEntry,
-    options: &mut ImportOptions<'_>,
-    report: &mut ImportReport,
-) -> Result<()> {
-    let graph = db.graph(&entry.name)?.with_durability(Durability::Os);
-    let mut done = 0;
-    batches(path, &mut |lines| {
-        let (mut nodes, mut edges) = (Vec::new(), Vec::new());
-        for (number, line) in lines {
-            let line: Line = serde_json::from_str(line).map_err(|error| bad_line(path, *number, error))?;
-            match line.into_either().map_err(|error| bad_line(path, *number, error))? {
-                NodeOrEdge::Node(node) => nodes.push(node),
-                NodeOrEdge::Edge(edge) => edges.push(edge),
-            }
-        }
-        (report.nodes, report.edges) = (report.nodes + nodes.len() as u64, report.edges + edges.len() as u64);
-        done += lines.len() as u64;
-        graph.put_nodes(nodes)?;
-        graph.put_edges(edges)?;
-        tell(options, &entry.name, done, entry.nodes + entry.edges)
-    })
 }

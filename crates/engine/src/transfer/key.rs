@@ -9,7 +9,7 @@ use crate::{Error, Result};
 
 /// Bytes that are UTF-8 stand as they are; others as base64 under the longer name.
 #[derive(Default, Serialize, Deserialize)]
-pub(crate) struct KeyLine {
+pub struct KeyLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ fn bytes(name: &str, text: Option<String>, base64: Option<String>) -> Result<Vec
 
 /// A file that was added: what is known of it, so that adding it again costs a stat.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct FileLine {
+pub struct FileLine {
     pub path: String,
     bytes: u64,
     mtime_ns: i64,

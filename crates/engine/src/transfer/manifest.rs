@@ -16,10 +16,10 @@ use crate::{Error, Result};
 
 const FILE: &str = "export.json";
 /// What this program writes and reads; the Python package knows Parquet as well.
-pub(crate) const JSONL: &str = "jsonl";
+pub const JSONL: &str = "jsonl";
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Manifest {
+pub struct Manifest {
     /// Version of the layout.
     pub nuthatch_export: u32,
     /// `jsonl` or `parquet`.
@@ -34,7 +34,7 @@ pub(crate) struct Manifest {
 
 /// A collection's options, as `Database::collection` takes them, and where its records are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct CollectionEntry {
+pub struct CollectionEntry {
     pub name: String,
     /// Relative, with `records.jsonl` and `files.jsonl` in it.
     pub folder: String,
@@ -55,7 +55,7 @@ pub(crate) struct CollectionEntry {
 
 /// A named vector field.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct FieldEntry {
+pub struct FieldEntry {
     pub name: String,
     pub dim: usize,
     pub metric: String,
@@ -64,7 +64,7 @@ pub(crate) struct FieldEntry {
 }
 
 impl FieldEntry {
-    pub fn of(field: &Field, counters: &Counters) -> Self {
+    pub(crate) fn of(field: &Field, counters: &Counters) -> Self {
         Self {
             name: field.name.clone(),
             dim: field.dim.unwrap_or(0),
@@ -84,7 +84,7 @@ impl FieldEntry {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct KeyspaceEntry {
+pub struct KeyspaceEntry {
     pub name: String,
     /// Relative.
     pub file: String,
@@ -92,7 +92,7 @@ pub(crate) struct KeyspaceEntry {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct GraphEntry {
+pub struct GraphEntry {
     pub name: String,
     /// Relative.
     pub file: String,

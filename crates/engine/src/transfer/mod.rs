@@ -9,18 +9,16 @@
 
 mod export;
 mod folder;
-mod graph;
-mod import;
-mod key;
-mod manifest;
-mod record;
+pub mod graph;
+pub mod key;
+mod make;
+pub mod manifest;
+pub mod record;
 
-pub(crate) use export::Outlet;
+pub use export::Outlet;
 pub use export::{ExportOptions, ExportReport};
-pub(crate) use folder::ExportFolder;
-pub(crate) use import::import;
-pub use import::{ImportOptions, ImportReport};
-pub(crate) use manifest::{CollectionEntry, Manifest};
+pub use folder::ExportFolder;
+pub use manifest::{CollectionEntry, Manifest};
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -49,9 +47,9 @@ pub struct TransferProgress {
 }
 
 /// Told after each batch.
-pub(crate) type OnProgress<'a> = Option<&'a mut (dyn FnMut(&TransferProgress) + Send)>;
+pub type OnProgress<'a> = Option<&'a mut (dyn FnMut(&TransferProgress) + Send)>;
 
-pub(crate) fn refuse_when_cancelled(cancel: Option<&AtomicBool>) -> Result<()> {
+pub fn refuse_when_cancelled(cancel: Option<&AtomicBool>) -> Result<()> {
     match is_cancelled(cancel) {
         true => Err(Error::new(ErrorKind::Unavailable, "cancelled")),
         false => Ok(()),
@@ -59,12 +57,12 @@ pub(crate) fn refuse_when_cancelled(cancel: Option<&AtomicBool>) -> Result<()> {
 }
 
 /// A line that is not what an export writes.
-fn bad_line(path: &Path, number: u64, what: impl std::fmt::Display) -> Error {
+pub fn bad_line(path: &Path, number: u64, what: impl std::fmt::Display) -> Error {
     Error::invalid(format!("{}, line {number}: {what}", path.display()))
 }
 
 /// A place in the export; one that leads out of it is refused.
-fn inside(folder: &Path, path: &str) -> Result<PathBuf> {
+pub fn inside(folder: &Path, path: &str) -> Result<PathBuf> {
     let relative = Path::new(path);
     match !path.is_empty() && relative.components().all(|part| matches!(part, Component::Normal(_))) {
         true => Ok(folder.join(relative)),

@@ -14,7 +14,7 @@ use crate::collection::NamedVectors;
 use crate::record::{Record, Row};
 
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Line<'l> {
+pub struct Line<'l> {
     #[serde(borrow)]
     pub id: Cow<'l, str>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub(crate) struct Line<'l> {
 }
 
 impl<'l> Line<'l> {
-    pub fn of(row: &'l Row, (vector, vectors): (Option<Vec<f32>>, NamedVectors)) -> Result<Self> {
+    pub(crate) fn of(row: &'l Row, (vector, vectors): (Option<Vec<f32>>, NamedVectors)) -> Result<Self> {
         let payload = row.payload()?;
         Ok(Self {
             id: Cow::Borrowed(&row.id),

@@ -3,7 +3,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use nuthatch_engine::{Error, Payload, Result, payload_with_datetimes};
+use nuthatch_link::{Error, Payload, Result, payload_with_datetimes};
 use serde_json::{Map, Value as Json};
 
 use crate::columns::PAYLOAD;

@@ -6,7 +6,7 @@ use arrow_array::builder::{
     BooleanBuilder, Float64Builder, Int64Builder, ListBuilder, StringBuilder, TimestampMicrosecondBuilder,
 };
 use arrow_array::{ArrayRef, Float32Array, RecordBatch, UInt64Array};
-use nuthatch_engine::{
+use nuthatch_link::{
     Error, Hit, Passing, PassingVector, Payload, Result, Value, Visitor, Wanted, datetimes_of, payload_to_json,
 };
 

@@ -8,7 +8,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
-use nuthatch_engine::{Error, Result, Value};
+use nuthatch_link::{Error, Result, Value};
 
 use crate::columns::strings::{Strings, is_whole};
 

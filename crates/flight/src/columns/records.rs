@@ -3,7 +3,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Schema};
-use nuthatch_engine::{CollectionInfo, Error, NamedVectors, Record, Result};
+use nuthatch_link::{CollectionInfo, Error, NamedVectors, Record, Result};
 
 use crate::columns::json::{self, JsonColumns};
 use crate::columns::mark::{self, Mark};
@@ -238,7 +238,7 @@ mod tests {
         TimestampMillisecondArray, TimestampNanosecondArray, UInt64Array,
     };
     use arrow_schema::Field;
-    use nuthatch_engine::{CollectionOptions, Database, EmbedderChoice, Options, Payload, Value, VectorFieldOptions};
+    use nuthatch_link::{CollectionOptions, Database, EmbedderChoice, Options, Payload, Value, VectorFieldOptions};
 
     use super::*;
 
@@ -261,7 +261,7 @@ mod tests {
     }
 
     fn floats(rows: &[Option<&[f32]>], dim: usize) -> ArrayRef {
-        vectors::of(nuthatch_engine::Element::F32, dim, rows)
+        vectors::of(nuthatch_link::Element::F32, dim, rows)
     }
 
     fn read(batch: &RecordBatch) -> Result<Vec<Record>> {

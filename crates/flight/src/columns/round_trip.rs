@@ -2,7 +2,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
-use nuthatch_engine::{
+use nuthatch_link::{
     CollectionOptions, Database, EmbedderChoice, Hit, Legs, NamedVectors, Options, Payload, Record, Result, Scan, Value,
 };
 

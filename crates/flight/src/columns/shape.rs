@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use nuthatch_engine::{CollectionInfo, Element, Error, Result};
 use nuthatch_filter::SCHEMA_FIELDS_MAX;
+use nuthatch_link::{CollectionInfo, Element, Error, Result};
 
 use crate::columns::mark::{self, Mark};
 use crate::columns::{CODE, CONTEXT, DATETIMES, ID, OF_PAYLOAD, PAYLOAD, QUERY, SCORE, TEXT, VECTOR, vectors};

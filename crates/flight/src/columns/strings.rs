@@ -4,7 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, LargeStringArray, StringArray, StringViewArray};
 use arrow_schema::DataType;
-use nuthatch_engine::{Error, Result};
+use nuthatch_link::{Error, Result};
 
 /// A column of strings.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use arrow_array::types::{ArrowPrimitiveType, Float16Type, Float32Type, Int8Type,
 use arrow_array::{Array, ArrayRef, FixedSizeListArray, PrimitiveArray};
 use arrow_buffer::{Buffer, MutableBuffer, NullBuffer};
 use arrow_schema::{DataType, Field, FieldRef};
-use nuthatch_engine::{Element, Error, PassingVector, Result};
+use nuthatch_link::{Element, Error, PassingVector, Result};
 
 /// Room that a column of vectors begins with, at most.
 const ROOM_BYTES_MAX: usize = 4 << 20;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 
 pub const DIM_TEXT: usize = 384;
 

@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use nuthatch_engine::database::Database;
+use nuthatch_engine::snapshot::Snapshot;
+use nuthatch_engine::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
-
-use crate::database::Database;
-use crate::snapshot::Snapshot;
-use crate::{Error, ErrorKind, Result};
 
 /// Most snapshots and transactions of other processes at a time: each keeps what is replaced after it.
 const KEPT_MAX: usize = 128;
@@ -33,7 +32,7 @@ impl Kept {
         let mut ended = Vec::new(); // dropped without the lock
         let mut snapshots = self.snapshots.lock();
         if snapshots.len() >= KEPT_MAX {
-            ended.extend(snapshots.extract_if(|_, kept| kept.view.has_ended()));
+            ended.extend(snapshots.extract_if(|_, kept| kept.has_ended()));
         }
         if snapshots.len() >= KEPT_MAX {
             return Err(Error::new(
@@ -84,7 +83,7 @@ impl Drop for Tethered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Options;
+    use nuthatch_engine::Options;
 
     #[test]
     fn as_many_are_kept_as_can_be_afforded_and_each_goes_with_its_connection() {
@@ -103,7 +102,7 @@ mod tests {
         two.take(1000, &db).unwrap();
         drop(one);
         assert!(kept.get(9).is_none() && kept.get(1000).is_some());
-        kept.get(1000).unwrap().view.end(Error::closed());
+        kept.get(1000).unwrap().end(Error::closed());
         for id in 2000..2011 {
             two.take(id, &db).unwrap();
         }

@@ -18,21 +18,22 @@ use parking_lot::Mutex;
 pub(crate) use keep::{Kept, Tethered};
 pub(crate) use tether::Tether;
 
-use crate::call::Waits;
-use crate::kv::Kind;
-use crate::ops::Op;
-use crate::ops::moment::{CollectionShard, Commit, KeyspaceShard, ReadsAsk, ShardAsk};
-use crate::process::client::Client;
-use crate::process::graph::Nodes;
-use crate::process::keyspace::Keys;
-use crate::process::meanwhile::Meanwhile;
-use crate::process::records::{self, Records};
-use crate::process::request::{self, Ask, Of};
-use crate::process::route::Route;
-use crate::process::rows;
-use crate::snapshot::Snapshot as LocalSnapshot;
-use crate::transaction::{Reads, WriteBatch};
-use crate::{EmbedderChoice, Error, ErrorKind, Result};
+use nuthatch_engine::call::Waits;
+use nuthatch_engine::kv::Kind;
+use nuthatch_engine::ops::Op;
+use nuthatch_engine::ops::moment::{CollectionShard, Commit, KeyspaceShard, ReadsAsk, ShardAsk};
+use nuthatch_engine::snapshot::Snapshot as LocalSnapshot;
+use nuthatch_engine::transaction::{Reads, WriteBatch};
+use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, Result};
+
+use crate::client::Client;
+use crate::graph::Nodes;
+use crate::keyspace::Keys;
+use crate::meanwhile::Meanwhile;
+use crate::records::{self, Records};
+use crate::request::{self, Ask, Of};
+use crate::route::Route;
+use crate::rows;
 
 /// A consistent view of the whole database. Cheap to take and to clone; ends with its last clone, with the database, when it
 /// is older than [`crate::Options::snapshot_age_max`], or when the process that held the folder as it was taken has gone.
@@ -99,7 +100,7 @@ impl Snapshot {
     /// What the time is, where it is kept.
     pub(crate) fn now_ms(&self) -> u64 {
         match &self.at {
-            At::Here(local) => local.view.shared.options.clock.now_ms(),
+            At::Here(local) => local.now_ms(),
             At::There(remote) => remote.link.now_ms(),
         }
     }
@@ -190,7 +191,7 @@ impl Snapshot {
     /// Lets go of what it holds; every later call gets this error.
     pub(crate) fn end(&self, why: Error) {
         match &self.at {
-            At::Here(local) => local.view.end(why),
+            At::Here(local) => local.end(why),
             At::There(remote) => {
                 remote.ended.set(why).ok(); // the first reason stays
                 remote.tether.lock().take();
@@ -201,7 +202,7 @@ impl Snapshot {
     /// True when nothing can be read of it any more. One that another process keeps may have ended there without a word.
     pub fn has_ended(&self) -> bool {
         match &self.at {
-            At::Here(local) => local.view.has_ended(),
+            At::Here(local) => local.has_ended(),
             At::There(remote) => remote.ended.get().is_some() || self.is_lost(),
         }
     }

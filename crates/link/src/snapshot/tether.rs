@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use crate::process::client::Client;
+use crate::client::Client;
 
 /// Keeps the connection that took a snapshot for that snapshot alone. The holder lets the snapshot go when the tether is
 /// dropped, or when the connection ends with the client or its process.

@@ -2,12 +2,12 @@
 
 use std::ops::Deref;
 
+use nuthatch_engine::Result;
+use nuthatch_engine::record::Record;
 use nuthatch_store::Table;
 
-use crate::Result;
-use crate::process::{Records, records};
-use crate::record::Record;
 use crate::transaction::Transaction;
+use crate::{Records, records};
 
 /// A collection as the transaction sees it. Reads are those of [`Records`].
 pub struct TransactionCollection<'t> {

@@ -3,14 +3,15 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::Result;
-use crate::graph::{
+use nuthatch_engine::Result;
+use nuthatch_engine::graph::{
     self, Edge, EdgeId, ListNodes, Neighbors, Node, NodesDeleted, REMOVED_AT_ONCE, Removal, edge_keys, edge_ops,
     node_ops,
 };
-use crate::kv::{KeyScan, KvOp};
-use crate::process::{Nodes, rows};
+use nuthatch_engine::kv::{KeyScan, KvOp};
+
 use crate::transaction::TransactionRows;
+use crate::{Nodes, rows};
 
 /// A graph as the transaction sees it: as it was when that began, and what it has written itself. Reads are those of [`Nodes`].
 /// What it lists is noted with what is not in it: a node's neighbours have changed when an edge was put there.

@@ -5,12 +5,12 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use nuthatch_engine::Result;
+use nuthatch_engine::kv::{Entry, KeyPage, KeyScan, Kind, KvOp, Rows};
 use nuthatch_store::{Shard, Table};
 
-use crate::Result;
-use crate::kv::{Entry, KeyPage, KeyScan, Kind, KvOp, Rows};
-use crate::process::{Keys, rows};
 use crate::transaction::{Transaction, Work};
+use crate::{Keys, rows};
 
 /// A keyspace as the transaction sees it: as it was when that began, and what it has written itself. Reads are those of [`Keys`].
 pub struct TransactionKeyspace<'t> {

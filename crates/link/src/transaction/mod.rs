@@ -1,7 +1,7 @@
 //! Transactions: reads and writes that happen as if nobody else had been there.
 //!
 //! **Useful for** moving things between keys, keyspaces and collections by what was read before.
-//! **Not for** single writes: each of those is atomic by itself, and a [`WriteBatch`] is when nothing was read.
+//! **Not for** single writes: each of those is atomic by itself, and a [`WriteBatch`](crate::WriteBatch) is when nothing was read.
 //!
 //! **Invariant:** a transaction that commits is serialisable: everything that it read, or wrote, is unchanged at the moment of its
 //! commit, so it might as well have run whole at that moment.
@@ -10,25 +10,23 @@
 //! (H. T. Kung and J. T. Robinson, "On Optimistic Methods for Concurrency Control", 1981, backward validation, by value). Values
 //! are compared in the store itself, so it makes no difference whether what others committed has been flushed, or how long ago.
 
-mod batch;
 mod collection;
 mod graph;
 mod keyspace;
-mod reads;
 
 use parking_lot::Mutex;
 
-pub use batch::WriteBatch;
 pub use collection::TransactionCollection;
 pub use graph::TransactionGraph;
 pub use keyspace::TransactionKeyspace;
 pub(crate) use keyspace::TransactionRows;
-pub(crate) use reads::Reads;
 
-use crate::durability::Durability;
-use crate::kv::Kind;
-use crate::process::Snapshot;
-use crate::{Error, ErrorKind, Result};
+use nuthatch_engine::durability::Durability;
+use nuthatch_engine::kv::Kind;
+use nuthatch_engine::transaction::{Reads, WriteBatch};
+use nuthatch_engine::{Error, ErrorKind, Result};
+
+use crate::Snapshot;
 
 /// Reads and writes that are to happen as one. Dropping it without [`commit`](Self::commit) undoes everything.
 ///

@@ -6,22 +6,17 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use nuthatch_store::{Batch, Table};
+use nuthatch_engine::collection::{CollectionOptions, WriteSet};
+use nuthatch_engine::durability::Durability;
+use nuthatch_engine::graph::{Line as GraphLine, NodeOrEdge};
+use nuthatch_engine::kv::KvOp;
+use nuthatch_engine::transfer::key::{FileLine, KeyLine};
+use nuthatch_engine::transfer::manifest::{CollectionEntry, GraphEntry, KeyspaceEntry, Manifest};
+use nuthatch_engine::transfer::record::Line;
+use nuthatch_engine::transfer::{OnProgress, TransferProgress, bad_line, inside, refuse_when_cancelled};
+use nuthatch_engine::{Error, Result, What};
 
-use crate::collection::field_options::{Wanted, new_fields};
-use crate::collection::meta::{self, Meta, meta_key};
-use crate::collection::{CollectionOptions, WriteSet};
-use crate::database::{Database as LocalDatabase, check_name};
-use crate::durability::Durability;
-use crate::folder::FORMAT_OF_FIELDS;
-use crate::kv::KvOp;
-use crate::process::{Collection, Database};
-use crate::transfer::graph::import_graph;
-use crate::transfer::key::{FileLine, KeyLine};
-use crate::transfer::manifest::{CollectionEntry, KeyspaceEntry, Manifest};
-use crate::transfer::record::Line;
-use crate::transfer::{OnProgress, TransferProgress, bad_line, inside, refuse_when_cancelled};
-use crate::{Error, Result, What};
+use crate::{Collection, Database};
 
 /// Lines of one batch, and bytes of them after which it ends, however few.
 const BATCH_LINES: usize = 1000;
@@ -111,55 +106,10 @@ fn collection_for(db: &Database, entry: &CollectionEntry) -> Result<Collection> 
         metric: Some(entry.metric.parse()?),
         element: Some(entry.elements.parse()?),
         language: Some(entry.language.clone()),
-        vectors: fields_of(entry)?,
+        vectors: entry.fields()?,
         ..CollectionOptions::default()
     };
     Ok(db.collection(&entry.name, options)?.with_durability(Durability::Os))
-}
-
-fn fields_of(entry: &CollectionEntry) -> Result<Wanted> {
-    entry.vector_fields.iter().map(|field| Ok((field.name.clone(), field.options()?))).collect()
-}
-
-impl LocalDatabase {
-    /// Stores a collection with exactly the options of an entry, when there is none of that name.
-    pub(crate) fn make_collection(&self, entry: &CollectionEntry) -> Result<()> {
-        let shared = &self.inner.shared;
-        shared.check_open()?;
-        check_name("collection", &entry.name)?;
-        let tenant = &self.tenant;
-        let _catalog = shared.catalog.lock();
-        tenant.check()?;
-        let store = shared.store()?;
-        if meta::read::<Meta>(&*store, &meta_key(tenant.number, &entry.name))?.is_some() {
-            return Ok(());
-        }
-        let meta = Meta {
-            id: meta::last_id(&*store, tenant.number)? + 1,
-            name: entry.name.clone(),
-            dim: entry.dim,
-            metric: entry.metric.clone(),
-            element: entry.elements.clone(),
-            language: entry.language.clone(),
-            embeds: entry.embeds,
-            embedder: entry.embedder.clone(),
-            created: shared.options.clock.stamp(),
-            fields: new_fields(&entry.name, &[], &fields_of(entry)?)?,
-            more: Default::default(),
-        };
-        // Words that no collection can have are refused before they are stored.
-        meta.metric()?;
-        meta.element()?;
-        nuthatch_text::Analyzer::new(&meta.language)?;
-        if !meta.fields.is_empty() {
-            shared.folder.raise_format(FORMAT_OF_FIELDS)?;
-        }
-        let mut batch = Batch::new();
-        batch.put(Table::Catalog, meta_key(tenant.number, &meta.name), meta::encode(&meta));
-        meta::put_last_id(&mut batch, tenant.number, meta.id);
-        let position = shared.write(batch)?;
-        shared.make_durable(position, Durability::Commit)
-    }
 }
 
 fn import_keys(db: &Database, path: &Path, entry: &KeyspaceEntry, options: &mut ImportOptions<'_>) -> Result<u64> {
@@ -265,4 +215,30 @@ pub(super) fn tell(options: &mut ImportOptions<'_>, name: &str, done: u64, total
         tell(&TransferProgress { name: name.to_string(), done, total });
     }
     Ok(())
+}
+
+fn import_graph(
+    db: &Database,
+    path: &Path,
+    entry: &GraphEntry,
+    options: &mut ImportOptions<'_>,
+    report: &mut ImportReport,
+) -> Result<()> {
+    let graph = db.graph(&entry.name)?.with_durability(Durability::Os);
+    let mut done = 0;
+    batches(path, &mut |lines| {
+        let (mut nodes, mut edges) = (Vec::new(), Vec::new());
+        for (number, line) in lines {
+            let line: GraphLine = serde_json::from_str(line).map_err(|error| bad_line(path, *number, error))?;
+            match line.into_either().map_err(|error| bad_line(path, *number, error))? {
+                NodeOrEdge::Node(node) => nodes.push(node),
+                NodeOrEdge::Edge(edge) => edges.push(edge),
+            }
+        }
+        (report.nodes, report.edges) = (report.nodes + nodes.len() as u64, report.edges + edges.len() as u64);
+        done += lines.len() as u64;
+        graph.put_nodes(nodes)?;
+        graph.put_edges(edges)?;
+        tell(options, &entry.name, done, entry.nodes + entry.edges)
+    })
 }

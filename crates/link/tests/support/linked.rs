@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 
 use super::Model;
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 
 pub const DIM: usize = 12;
 pub const WORDS: [&str; 24] = [

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use nuthatch_engine::*;
+use nuthatch_link::*;
 
 #[path = "linked.rs"]
 mod linked;

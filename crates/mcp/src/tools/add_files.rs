@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use nuthatch_engine::{AddOptions, AddReport, Error, Result as EngineResult};
+use nuthatch_link::{AddOptions, AddReport, Error, Result as EngineResult};
 use rmcp::model::Tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ pub async fn call<A: Access>(
             arguments.paths.iter().map(|path| allowed(path, &settings.folders)).collect::<EngineResult<_>>()?;
         let name = arguments.collection.as_deref().unwrap_or(COLLECTION_DEFAULT);
         let collection = place::existing_or_new(database, name, &settings.embedder)?;
-        let mut on_progress = |progress: &nuthatch_engine::Progress| {
+        let mut on_progress = |progress: &nuthatch_link::Progress| {
             let message = format!("{} of {} files", progress.files_done, progress.files_total);
             tell.send_replace(Some(Step { done: progress.bytes_done, total: progress.bytes_total, message }));
         };

@@ -4,7 +4,7 @@
 //! How much an answer may have is not among them.
 
 use blake3::Hasher;
-use nuthatch_engine::{Error, Result};
+use nuthatch_link::{Error, Result};
 
 /// Hexadecimal digits of the arguments' hash: enough to notice a mistake, which is all that it is for.
 const HASH_DIGITS: usize = 8;

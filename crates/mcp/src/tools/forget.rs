@@ -1,6 +1,6 @@
 //! `forget`: notes by id, whatever passes a condition, or files.
 
-use nuthatch_engine::{Collection, Error, Result as EngineResult};
+use nuthatch_link::{Collection, Error, Result as EngineResult};
 use rmcp::model::Tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use nuthatch_engine::{Collection, Error, Result as EngineResult, StoredRecord, Value, What};
+use nuthatch_link::{Collection, Error, Result as EngineResult, StoredRecord, Value, What};
 use rmcp::model::Tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

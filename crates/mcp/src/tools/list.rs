@@ -1,6 +1,6 @@
 //! `list`: what there is: collections with their fields, the files of one, or its records.
 
-use nuthatch_engine::{Collection, CollectionInfo, Error, FileInfo, Result as EngineResult, Scan, format_datetime};
+use nuthatch_link::{Collection, CollectionInfo, Error, FileInfo, Result as EngineResult, Scan, format_datetime};
 use rmcp::model::Tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

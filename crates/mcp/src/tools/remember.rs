@@ -1,6 +1,6 @@
 //! `remember`: a note under an id, new or in place of what was there.
 
-use nuthatch_engine::{Error, Payload, Record, Result as EngineResult, StoredRecord, Value, payload_from_json};
+use nuthatch_link::{Error, Payload, Record, Result as EngineResult, StoredRecord, Value, payload_from_json};
 use rmcp::model::Tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

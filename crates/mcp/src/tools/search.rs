@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use nuthatch_engine::{
+use nuthatch_link::{
     Answer as Hits, Collection, Database, EmbedderChoice, Error, ErrorKind, Hit, Mode, Result as EngineResult, Search,
     text_snippet,
 };

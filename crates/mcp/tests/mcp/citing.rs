@@ -1,6 +1,6 @@
 //! What is cited as a file was added from that file.
 
-use nuthatch_engine::{CollectionOptions, EmbedderChoice, Record, payload_from_json};
+use nuthatch_link::{CollectionOptions, EmbedderChoice, Record, payload_from_json};
 use serde_json::json;
 
 use crate::host::Host;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::thread::JoinHandle;
 
-use nuthatch_engine::{CollectionOptions, Database, EmbedderChoice, Options, Record};
+use nuthatch_link::{CollectionOptions, Database, EmbedderChoice, Options, Record};
 use nuthatch_mcp::{Access, Handler, Local, Settings, serve};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
@@ -15,7 +15,7 @@ pub struct Host {
     runtime: Runtime,
     input: WriteHalf<DuplexStream>,
     output: Lines<BufReader<ReadHalf<DuplexStream>>>,
-    serving: JoinHandle<nuthatch_engine::Result<()>>,
+    serving: JoinHandle<nuthatch_link::Result<()>>,
     asked: u64,
     /// What came unasked: progress.
     pub notifications: Vec<Value>,

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use nuthatch_engine::Database;
+use nuthatch_link::Database;
 use nuthatch_mcp::{Access, Refusal};
 use serde_json::json;
 
@@ -56,7 +56,7 @@ impl Drop for Waiting {
 impl Access for Gate {
     async fn run<T: Send + 'static>(
         &self,
-        call: impl FnOnce(&Database) -> nuthatch_engine::Result<T> + Send + 'static,
+        call: impl FnOnce(&Database) -> nuthatch_link::Result<T> + Send + 'static,
     ) -> Result<T, Refusal> {
         let Self { database, entered, passes, ended, left } = self.clone();
         let _waiting = Waiting(left);

@@ -1,6 +1,6 @@
 //! How the server is set, and its clock: CONFIG, TIME.
 
-use nuthatch_engine::Durability;
+use nuthatch_link::Durability;
 
 use crate::failure::{Failure, Outcome};
 use crate::pattern;

@@ -1,6 +1,6 @@
 //! Keys, whatever they hold.
 
-use nuthatch_engine::KeyScan;
+use nuthatch_link::KeyScan;
 
 use crate::commands::Call;
 use crate::failure::Outcome;

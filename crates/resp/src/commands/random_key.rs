@@ -7,7 +7,7 @@
 
 use std::ops::Bound;
 
-use nuthatch_engine::KeyScan;
+use nuthatch_link::KeyScan;
 
 use crate::commands::Call;
 use crate::failure::Outcome;

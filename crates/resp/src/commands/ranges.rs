@@ -1,6 +1,6 @@
 //! Parts of strings.
 
-use nuthatch_engine::VALUE_BYTES_MAX;
+use nuthatch_link::VALUE_BYTES_MAX;
 
 use crate::commands::Call;
 use crate::failure::{Failure, Outcome};

@@ -1,6 +1,6 @@
 //! SCAN: pages of keys, in their order.
 
-use nuthatch_engine::KeyScan;
+use nuthatch_link::KeyScan;
 
 use crate::commands::Call;
 use crate::failure::{Failure, Outcome};

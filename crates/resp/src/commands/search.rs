@@ -1,6 +1,6 @@
 //! `NH.` commands: collections that other faces made, and what Redis has no word for.
 
-use nuthatch_engine::{Include, Mode, Search, payload_to_json};
+use nuthatch_link::{Include, Mode, Search, payload_to_json};
 
 use crate::commands::Call;
 use crate::failure::{Failure, Outcome};

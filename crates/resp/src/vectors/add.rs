@@ -1,6 +1,6 @@
 //! VADD: elements and their vectors.
 
-use nuthatch_engine::Record;
+use nuthatch_link::Record;
 
 use crate::commands::Call;
 use crate::failure::{Failure, Outcome};

@@ -1,6 +1,6 @@
 //! Attributes of elements: JSON, kept as it was given, and read into the payload as far as filters can use it.
 
-use nuthatch_engine::{Payload, Record, Value};
+use nuthatch_link::{Payload, Record, Value};
 use serde_json::Value as Json;
 
 use crate::commands::Call;

@@ -1,6 +1,6 @@
 //! Elements of a vector set as ids of records: text as it is, other bytes in hexadecimal behind a mark.
 
-use nuthatch_engine::ID_BYTES_MAX;
+use nuthatch_link::ID_BYTES_MAX;
 
 use crate::failure::{Failure, Outcome};
 

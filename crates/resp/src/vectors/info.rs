@@ -1,6 +1,6 @@
 //! What a vector set is, and who is next to whom.
 
-use nuthatch_engine::{Collection, Include, Scan, Search};
+use nuthatch_link::{Collection, Include, Scan, Search};
 
 use crate::commands::Call;
 use crate::failure::{Failure, Outcome};

@@ -21,7 +21,7 @@ mod sample;
 mod similar;
 mod vector;
 
-use nuthatch_engine::{Record, Scan, StoredRecord};
+use nuthatch_link::{Record, Scan, StoredRecord};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use add::vadd;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use nuthatch_engine::Scan;
+use nuthatch_link::Scan;
 
 use crate::commands::Call;
 use crate::failure::{Failure, Outcome};

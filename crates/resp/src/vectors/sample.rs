@@ -1,6 +1,6 @@
 //! VRANDMEMBER: some elements, by chance.
 
-use nuthatch_engine::{Collection, Scan};
+use nuthatch_link::{Collection, Scan};
 
 use crate::commands::Call;
 use crate::commands::scan::signed_count;

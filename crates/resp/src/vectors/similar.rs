@@ -1,6 +1,6 @@
 //! VSIM: the elements nearest to a vector.
 
-use nuthatch_engine::{Accuracy, Collection, Include, Scan, Search};
+use nuthatch_link::{Accuracy, Collection, Include, Scan, Search};
 
 use crate::commands::Call;
 use crate::failure::{Failure, Outcome};

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use nuthatch_engine::{Database, Options};
+use nuthatch_link::{Database, Options};
 use nuthatch_resp::{Open, Server, Settings, Tenant};
 
 /// A server, and the database behind it.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use nuthatch_engine::{Database, Error, Receipt, Result, What};
+use nuthatch_link::{Database, Error, Receipt, Result, What};
 use serde::{Deserialize, Serialize};
 
 use super::key::{Key, NewKey, Token};
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn dropping_a_tenant_makes_no_file_of_keys() {
         let folder = tempfile::tempdir().unwrap();
-        let database = Database::open(folder.path(), nuthatch_engine::Options::default()).unwrap();
+        let database = Database::open(folder.path(), nuthatch_link::Options::default()).unwrap();
         database.create_tenant("amber").unwrap();
         let file = KeyFile::of(folder.path());
         let (_, ended) = file.drop_tenant(&database, "amber", Timestamp::now()).unwrap();

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use argon2::{Argon2, PasswordHasher, PasswordVerifier};
-use nuthatch_engine::{Error, Result};
+use nuthatch_link::{Error, Result};
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 

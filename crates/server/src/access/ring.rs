@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use nuthatch_engine::Result;
+use nuthatch_link::Result;
 use parking_lot::RwLock;
 
 use super::file::KeyFile;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use nuthatch_engine::{Error, Result};
+use nuthatch_link::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// One permission.

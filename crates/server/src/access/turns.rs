@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use nuthatch_engine::TenantLimits;
+use nuthatch_link::TenantLimits;
 use parking_lot::Mutex;
 
 use crate::problem::Problem;

@@ -1,6 +1,6 @@
 //! How much one answer may hold: what is read for it is in memory until it is sent.
 
-use nuthatch_engine::{Error, ErrorKind, Page, Records, Result, Scan, StoredRecord};
+use nuthatch_link::{Error, ErrorKind, Page, Records, Result, Scan, StoredRecord};
 
 /// Bytes of texts, payloads and vectors after which an answer is large enough.
 const ANSWER_BYTES: usize = 64 << 20;
@@ -39,7 +39,7 @@ pub fn get(collection: &Records<'_>, ids: &[String], vectors: bool) -> Result<Ve
 /// A page, which ends early when it comes to too much.
 ///
 /// # Errors
-/// Those of [`nuthatch_engine::Collection::scan`].
+/// Those of [`nuthatch_link::Collection::scan`].
 pub fn scan(collection: &Records<'_>, scan: Scan) -> Result<Page> {
     let limit = scan.limit;
     if !(1..=PAGE_MAX).contains(&limit) {
@@ -67,8 +67,8 @@ fn size(record: &StoredRecord) -> usize {
     texts + payload + vectors
 }
 
-fn value_size(value: &nuthatch_engine::Value) -> usize {
-    use nuthatch_engine::Value;
+fn value_size(value: &nuthatch_link::Value) -> usize {
+    use nuthatch_link::Value;
     match value {
         Value::Text(text) => text.len(),
         Value::Array(values) => values.iter().map(value_size).sum(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use nuthatch_engine::{
+use nuthatch_link::{
     BackedUpCollection, BackedUpTenant as EngineTenant, BackupCheck, BackupInfo, BackupOptions, Backups as Place,
     Error, ErrorKind,
 };

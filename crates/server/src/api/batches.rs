@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use nuthatch_engine::{Database, Error, Result as EngineResult, Transaction, WriteBatch};
+use nuthatch_link::{Database, Error, Result as EngineResult, Transaction, WriteBatch};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;

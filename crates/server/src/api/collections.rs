@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use nuthatch_engine::{
+use nuthatch_link::{
     BuildProgress, CollectionInfo, CollectionOptions, Element, EmbedderChoice, Error, Metric, VectorFieldInfo,
     VectorFieldOptions, What,
 };

@@ -1,6 +1,6 @@
 //! How durable a write is when it is answered.
 
-use nuthatch_engine::Durability;
+use nuthatch_link::Durability;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 

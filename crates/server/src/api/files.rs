@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use nuthatch_engine::{
-    AddOptions, AddReport, Error, FileInfo, PassageOptions, Result as EngineResult, format_datetime,
-};
+use nuthatch_link::{AddOptions, AddReport, Error, FileInfo, PassageOptions, Result as EngineResult, format_datetime};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use nuthatch_engine::{EdgeDirection, Error, ListNodes, Neighbors, Result as EngineResult, Traverse, What};
+use nuthatch_link::{EdgeDirection, Error, ListNodes, Neighbors, Result as EngineResult, Traverse, What};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -468,6 +468,6 @@ async fn traverse(
     let ask = Traverse { start, direction: direction.into(), kinds: types, max_depth, limit };
     let found =
         caller.run(move |database| moment.read_graph(database, &name, with, |graph| graph.traverse(&ask))).await?;
-    let visited = |it: nuthatch_engine::Visited| Visited { id: it.id, depth: it.depth, via: it.via.map(Into::into) };
+    let visited = |it: nuthatch_link::Visited| Visited { id: it.id, depth: it.depth, via: it.via.map(Into::into) };
     Ok(reply::json(&Traversal { nodes: found.nodes.into_iter().map(visited).collect(), truncated: found.truncated }))
 }

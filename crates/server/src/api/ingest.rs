@@ -12,7 +12,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use nuthatch_engine::{Durability, Record as EngineRecord};
+use nuthatch_link::{Durability, Record as EngineRecord};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio::time::timeout;

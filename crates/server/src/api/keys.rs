@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::Response;
-use nuthatch_engine::{Durability, Error, Keyspace, KvOp, LivingValue, Result as EngineResult, What};
+use nuthatch_link::{Durability, Error, Keyspace, KvOp, LivingValue, Result as EngineResult, What};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use nuthatch_engine::{Error, KeyScan, What};
+use nuthatch_link::{Error, KeyScan, What};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;

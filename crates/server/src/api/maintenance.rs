@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::Response;
-use nuthatch_engine::{Erase, Receipt};
+use nuthatch_link::{Erase, Receipt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;

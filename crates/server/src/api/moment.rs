@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use nuthatch_engine::{
+use nuthatch_link::{
     Database, Error, Keys, LivingValue, Nodes, Records, Result as EngineResult, Snapshot, StoredRecord, Transaction,
 };
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! Nodes and edges of graphs, as JSON has them.
 
-use nuthatch_engine::{
+use nuthatch_link::{
     Edge as EngineEdge, EdgeId as EngineEdgeId, Error, Node as EngineNode, Payload, Result as EngineResult,
     datetimes_of, payload_to_json, payload_with_datetimes,
 };

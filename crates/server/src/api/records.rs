@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use nuthatch_dialect::{Record, StoredRecord, VectorFormat};
-use nuthatch_engine::{Error, Result as EngineResult, Scan, StoredRecord as EngineStored, What};
+use nuthatch_link::{Error, Result as EngineResult, Scan, StoredRecord as EngineStored, What};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -139,7 +139,7 @@ fn page_default() -> usize {
 }
 
 /// All of them, or the first error.
-pub fn into_engine(records: Vec<Record>) -> EngineResult<Vec<nuthatch_engine::Record>> {
+pub fn into_engine(records: Vec<Record>) -> EngineResult<Vec<nuthatch_link::Record>> {
     records.into_iter().map(Record::into_engine).collect()
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::response::Response;
 use nuthatch_dialect::{Answer, Search as Asked, Shown};
-use nuthatch_engine::{Error, Result as EngineResult, Search};
+use nuthatch_link::{Error, Result as EngineResult, Search};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::timeout;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use nuthatch_engine::{DiskStats, MemoryStats, Stats as EngineStats};
+use nuthatch_link::{DiskStats, MemoryStats, Stats as EngineStats};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;

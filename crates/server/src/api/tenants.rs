@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use nuthatch_engine::{TenantInfo, TenantLimits, TenantUsage};
+use nuthatch_link::{TenantInfo, TenantLimits, TenantUsage};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;

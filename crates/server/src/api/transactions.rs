@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use nuthatch_engine::{KeyScan, KvOp, Result as EngineResult, Transaction};
+use nuthatch_link::{KeyScan, KvOp, Result as EngineResult, Transaction};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use nuthatch_engine::{Error, ErrorKind, Result};
+use nuthatch_link::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 use tracing::{error, info};
 

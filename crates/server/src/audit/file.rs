@@ -7,7 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use nuthatch_engine::{Error, Result};
+use nuthatch_link::{Error, Result};
 
 use super::entry::Entry;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use nuthatch_engine::{Error, Result};
+use nuthatch_link::{Error, Result};
 use toml::{Spanned, Value};
 
 use super::settings::{SETTINGS, Setting};

@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nuthatch_engine::{Durability, ERASURE_GRACE_MAX, Error, Options, Result as EngineResult};
+use nuthatch_link::{Durability, ERASURE_GRACE_MAX, Error, Options, Result as EngineResult};
 
 pub use layers::{Layers, Origin, Said};
 pub use settings::{SETTINGS, Setting};

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use nuthatch_engine::{Error, Result};
+use nuthatch_link::{Error, Result};
 use parking_lot::RwLock;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;

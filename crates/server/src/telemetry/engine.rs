@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use nuthatch_engine::{CollectionInfo, Stats};
+use nuthatch_link::{CollectionInfo, Stats};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use nuthatch_engine::{Database, Options};
+use nuthatch_link::{Database, Options};
 use serde_json::json;
 
 use crate::place::Place;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use jiff::Timestamp;
-use nuthatch_engine::{Database, Options, Result};
+use nuthatch_link::{Database, Options, Result};
 use nuthatch_server::{Config, KeyFile, NewKey, Scope, Scopes, Server, TENANT_DEFAULT};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;

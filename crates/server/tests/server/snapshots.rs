@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nuthatch_engine::{Database, Options};
+use nuthatch_link::{Database, Options};
 use nuthatch_server::{AuditFile, Scope};
 use serde_json::{Value, json};
 

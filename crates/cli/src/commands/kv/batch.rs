@@ -5,7 +5,7 @@ use std::io::{BufRead, Write};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
-use nuthatch_engine::{Error, KvOp, Result as EngineResult, WriteBatch};
+use nuthatch_link::{Error, KvOp, Result as EngineResult, WriteBatch};
 use serde::Deserialize;
 use serde_json::json;
 

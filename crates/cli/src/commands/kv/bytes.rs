@@ -7,7 +7,7 @@ use std::io::Read;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use nuthatch_engine::{Error, Result, VALUE_BYTES_MAX};
+use nuthatch_link::{Error, Result, VALUE_BYTES_MAX};
 use serde_json::{Map, Value};
 
 /// The bytes of an argument.

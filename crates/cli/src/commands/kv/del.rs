@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
-use nuthatch_engine::Error;
+use nuthatch_link::Error;
 use serde_json::json;
 
 use crate::args::Globals;

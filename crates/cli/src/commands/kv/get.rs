@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 
 use clap::Args;
-use nuthatch_engine::Error;
+use nuthatch_link::Error;
 
 use crate::args::Globals;
 use crate::commands::kv::{Common, bytes};

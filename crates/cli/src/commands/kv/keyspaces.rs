@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use nuthatch_engine::Error;
+use nuthatch_link::Error;
 use serde_json::json;
 
 use crate::acts::Act;

@@ -14,7 +14,7 @@ mod ttl;
 use std::ffi::OsStr;
 
 use clap::{Args, Subcommand};
-use nuthatch_engine::{Database, Keyspace, Result as EngineResult};
+use nuthatch_link::{Database, Keyspace, Result as EngineResult};
 
 use crate::args::Globals;
 use crate::exit::{Failure, Outcome};

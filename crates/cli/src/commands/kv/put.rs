@@ -5,7 +5,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::Args;
-use nuthatch_engine::KvOp;
+use nuthatch_link::KvOp;
 use serde_json::Value;
 
 use crate::args::Globals;

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::ops::Bound;
 
 use clap::Args;
-use nuthatch_engine::{KeyScan, Result as EngineResult};
+use nuthatch_link::{KeyScan, Result as EngineResult};
 
 use crate::args::Globals;
 use crate::commands::kv::{Common, bytes};
