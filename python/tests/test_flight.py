@@ -422,7 +422,7 @@ def test_a_scan_shows_one_moment_and_only_what_was_asked_for(client):
         ({"where": "year >"}, "where|condition|expected"),
         ({"batch_rows": 0}, "batch_rows"),
         ({"unknown": 1}, "unknown"),
-        ({"columns": ["m.a"]}, 'inside of "m"'),
+        ({"columns": ["m.a"]}, 'is inside "m"'),
     ]:
         with pytest.raises(pyarrow.ArrowInvalid, match=why):
             get(client, **wrong)

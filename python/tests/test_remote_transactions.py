@@ -117,7 +117,7 @@ def test_too_many_snapshots_are_refused_with_what_to_do(tmp_path):
                 urllib.request.urlopen(urllib.request.Request(f"{url}/v1/snapshots", method="POST"), timeout=60)
             assert refused.value.code == 429 and refused.value.headers["retry-after"]
             problem = json.load(refused.value)
-            assert "2 snapshots and transactions of this tenant" in problem["detail"]
+            assert "this tenant has 2 snapshots and transactions open" in problem["detail"]
             assert "GET /v1/snapshots" in problem["remedy"]
         with db.snapshot():
             pass

@@ -151,7 +151,7 @@ fn whole(text: &str) -> Option<i64> {
 fn rounded(is_negative: bool, magnitude: BigUint, exponent: i64, has_more: bool) -> Option<LongDouble> {
     let bits = magnitude.bits() as i64;
     let size = bits.saturating_add(exponent);
-    if size > TOO_LARGE_LOG2 || size < EXPONENT_MIN {
+    if !(EXPONENT_MIN..=TOO_LARGE_LOG2).contains(&size) {
         // Less than half of the smallest number there is.
         return (size < EXPONENT_MIN).then_some(LongDouble::Finite { is_negative, significand: 0, exponent: 0 });
     }

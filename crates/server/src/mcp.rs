@@ -128,7 +128,7 @@ impl Access for Asker {
 
 impl From<Problem> for Refusal {
     fn from(problem: Problem) -> Self {
-        let subject = problem.subject.map(|subject| (subject.what, subject.name));
+        let subject = problem.subject.map(|subject| (subject.what.clone(), subject.name.clone()));
         Self { kind: problem.kind, subject, message: problem.detail, remedy: problem.remedy }
     }
 }

@@ -26,7 +26,7 @@ pub struct Problem {
     /// The thing that it is about, when it has a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    pub subject: Option<Subject>,
+    pub subject: Option<Box<Subject>>,
     /// What to do.
     pub remedy: String,
     /// Nothing was done, and trying again in a moment makes sense: the answer says so in its head.
@@ -155,7 +155,8 @@ impl From<Error> for Problem {
             ),
             ErrorKind::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "see the server's log"),
         };
-        let subject = error.subject.map(|subject| Subject { what: subject.what.name().into(), name: subject.name });
+        let boxed = |subject: nuthatch_link::Subject| Subject { what: subject.what.name().into(), name: subject.name };
+        let subject = error.subject.map(|subject| Box::new(boxed(subject)));
         Self { subject, ..Self::new(status, error.kind.name(), error.message, remedy) }
     }
 }

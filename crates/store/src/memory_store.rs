@@ -36,6 +36,8 @@ pub struct MemoryStore {
 }
 
 type Rows = RedBlackTreeMapSync<Box<[u8]>, Box<[u8]>>;
+/// One of them.
+type StoredRow<'s> = (&'s Box<[u8]>, &'s Box<[u8]>);
 
 /// Everything as of one write.
 #[derive(Clone, Default)]
@@ -206,7 +208,7 @@ impl State {
         table: Table,
         from: &'s [u8],
         to: &'s [u8],
-    ) -> Option<impl DoubleEndedIterator<Item = (&'s Box<[u8]>, &'s Box<[u8]>)>> {
+    ) -> Option<impl DoubleEndedIterator<Item = StoredRow<'s>>> {
         let end = match to {
             [] => Bound::Unbounded,
             to if from >= to => return None,

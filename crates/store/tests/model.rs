@@ -14,9 +14,10 @@ const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, write_buffer_
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 type Tables = BTreeMap<Table, Rows>;
+type Named = (&'static str, Arc<dyn Store>);
 
 /// The implementations, each empty. The folder goes last.
-fn stores() -> (Vec<(&'static str, Arc<dyn Store>)>, tempfile::TempDir) {
+fn stores() -> (Vec<Named>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let rocks = Arc::new(RocksStore::open(folder.path(), OPTIONS).unwrap());
     (vec![("rocks", rocks), ("memory", Arc::new(MemoryStore::new()))], folder)

@@ -243,7 +243,7 @@ impl Collection {
     }
 
     /// Records in the collection.
-    pub fn len(&self) -> Result<u64> {
+    pub fn row_count(&self) -> Result<u64> {
         self.core.check_open()?;
         Ok(self.core.writer.lock().counters.rows)
     }

@@ -193,6 +193,6 @@ mod tests {
             (woken, most)
         });
         assert!(woken <= most, "{woken} times, {most} at most");
-        assert_eq!(notes.len().unwrap(), 10);
+        assert_eq!(notes.row_count().unwrap(), 10);
     }
 }

@@ -306,14 +306,14 @@ impl Database {
     /// Deletes and leaves nothing behind: one of the ways of deleting, and [`reclaim`](Self::reclaim) of the collection.
     pub fn erase(&self, collection: &str, what: &Erase) -> Result<Receipt> {
         let records = self.existing_collection(collection)?;
-        let before = records.len()?;
+        let before = records.row_count()?;
         match what {
             Erase::Ids(ids) => drop(records.delete(ids)?),
             Erase::Where(filter) => drop(records.delete_where(filter)?),
             Erase::Prefix(prefix) => drop(records.delete_prefix(prefix)?),
             Erase::Files(path) => drop(records.remove_files(path)?),
         }
-        self.reclaim_after(Some(collection), Some(before.saturating_sub(records.len()?)))
+        self.reclaim_after(Some(collection), Some(before.saturating_sub(records.row_count()?)))
     }
 
     /// Removes index folders of collections that the catalog does not know: left when a process ended while it dropped one.

@@ -96,7 +96,7 @@ mod tests {
         shared.residents_over_bytes.store(2 * cache, Ordering::Relaxed);
         shared.fit_cache();
         assert_eq!(shared.cache.capacity_bytes(), cache / 4, "it keeps a quarter");
-        assert_eq!(held.len().unwrap(), 20);
-        assert_eq!(db.existing_collection("a").unwrap().len().unwrap(), 20);
+        assert_eq!(held.row_count().unwrap(), 20);
+        assert_eq!(db.existing_collection("a").unwrap().row_count().unwrap(), 20);
     }
 }

@@ -195,7 +195,7 @@ mod tests {
             let options = CollectionOptions {
                 dim: Some(2),
                 embedder: EmbedderChoice::None,
-                vectors: BTreeMap::from([("title".to_string(), field.clone())]),
+                vectors: BTreeMap::from([("title".to_string(), field)]),
                 ..CollectionOptions::default()
             };
             let notes = db.collection(name, options).unwrap();
