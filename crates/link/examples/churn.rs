@@ -5,7 +5,7 @@
 //! read. Durability `commit`. Budget: the default 64 MiB. Both folders are measured when nothing changes any more.
 //!
 //! ```text
-//! cargo run --release -p nuthatch-engine --example churn -- FOLDER [ROWS]
+//! cargo run --release -p nuthatch-link --example churn -- FOLDER [ROWS]
 //! ```
 
 #[allow(clippy::duplicate_mod)]

@@ -5,9 +5,9 @@
 //! memory is its own:
 //!
 //! ```text
-//! cargo run --release -p nuthatch-engine --example scale -- load FOLDER [--given-vectors]
-//! cargo run --release -p nuthatch-engine --example scale -- ask FOLDER
-//! cargo run --release -p nuthatch-engine --example scale -- recall FOLDER
+//! cargo run --release -p nuthatch-link --example scale -- load FOLDER [--given-vectors]
+//! cargo run --release -p nuthatch-link --example scale -- ask FOLDER
+//! cargo run --release -p nuthatch-link --example scale -- recall FOLDER
 //! ```
 //!
 //! `NUTHATCH_MEMORY_BUDGET_MIB` sets another budget. Recall is against brute force over the vectors that are stored.

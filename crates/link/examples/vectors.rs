@@ -7,10 +7,10 @@
 //! Each step is a process of its own, so that its memory is its own:
 //!
 //! ```text
-//! cargo run --release -p nuthatch-engine --example vectors -- load FOLDER ROWS.npy cosine|dot|l2 [ROWS_MAX]
-//! cargo run --release -p nuthatch-engine --example vectors -- ask FOLDER QUERIES.npy TRUE_IDS.npy [RECALL]
-//! cargo run --release -p nuthatch-engine --example vectors -- filter FOLDER QUERIES.npy [RECALL]
-//! cargo run --release -p nuthatch-engine --example vectors -- live FOLDER QUERIES.npy SECONDS [RECALL]
+//! cargo run --release -p nuthatch-link --example vectors -- load FOLDER ROWS.npy cosine|dot|l2 [ROWS_MAX]
+//! cargo run --release -p nuthatch-link --example vectors -- ask FOLDER QUERIES.npy TRUE_IDS.npy [RECALL]
+//! cargo run --release -p nuthatch-link --example vectors -- filter FOLDER QUERIES.npy [RECALL]
+//! cargo run --release -p nuthatch-link --example vectors -- live FOLDER QUERIES.npy SECONDS [RECALL]
 //! ```
 //!
 //! `filter` compares with an exact search of the same collection; `live` searches with 2 threads, first alone, then while
