@@ -175,7 +175,7 @@ impl From<StoreError> for Error {
             StoreError::Stopped(_) => ErrorKind::Closed,
             StoreError::Closed => return Self::closed(),
             StoreError::Io { .. } => ErrorKind::Internal,
-            StoreError::NotAtHand | StoreError::Fenced { .. } => ErrorKind::Unavailable,
+            StoreError::NotCached | StoreError::Fenced { .. } => ErrorKind::Unavailable,
             StoreError::Held(_) => ErrorKind::Conflict,
         };
         Self::new(kind, error.to_string())

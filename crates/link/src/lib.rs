@@ -30,7 +30,7 @@ mod adding;
 #[cfg(not(unix))]
 mod alone;
 mod answer;
-mod at_hand;
+mod cached;
 #[cfg(unix)]
 mod client;
 mod collection;

@@ -254,7 +254,7 @@ impl Caller {
             TENANT_DEFAULT => Some(self.database.clone()),
             tenant => self
                 .database
-                .tenant_at_hand(tenant)?
+                .cached_tenant(tenant)?
                 .filter(|found| self.key.as_ref().is_none_or(|key| key.opens(found))),
         };
         let Some(database) = database else { return Ok(Ok(Looked::Unknown)) };

@@ -25,7 +25,7 @@ pub enum StoreError {
     Fenced { epoch: u64 },
     /// It is not in memory, and whoever asked does not wait for the disk.
     #[error("what was asked for is not in memory")]
-    NotAtHand,
+    NotCached,
     /// Its owner has closed it.
     #[error("the store is closed")]
     Closed,
@@ -58,7 +58,7 @@ impl StoreError {
         }
         match error.kind() {
             rocksdb::ErrorKind::Corruption => Self::Corrupt { path, what },
-            rocksdb::ErrorKind::Incomplete => Self::NotAtHand,
+            rocksdb::ErrorKind::Incomplete => Self::NotCached,
             _ => Self::Io { path, what },
         }
     }

@@ -10,8 +10,8 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
 
-mod at_hand;
 mod batch;
+mod cached;
 mod checkpoint;
 mod commit_queue;
 mod error;
@@ -34,8 +34,8 @@ mod verify;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-pub use at_hand::AtHand;
 pub use batch::{Batch, Op};
+pub use cached::CachedOnly;
 pub use error::{Result, StoreError};
 pub use faulty_store::{Access, Fault, FaultyStore};
 pub use key::{Extent, Shard, Table};
@@ -117,7 +117,7 @@ pub trait Store: Reader + Send + Sync {
     /// [`Reader::get`] where that waits for nothing.
     ///
     /// # Errors
-    /// [`StoreError::NotAtHand`] where it would wait for a disk or a network.
+    /// [`StoreError::NotCached`] where it would wait for a disk or a network.
     fn get_cached(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>>;
 
     /// [`Reader::scan`] where that waits for nothing; rows before the first one to wait for have been visited.
@@ -133,7 +133,7 @@ pub trait Store: Reader + Send + Sync {
         visit: &mut Visit<'_>,
     ) -> Result<()>;
 
-    /// A [`snapshot`](Self::snapshot) whose reads answer [`StoreError::NotAtHand`] where they would wait.
+    /// A [`snapshot`](Self::snapshot) whose reads answer [`StoreError::NotCached`] where they would wait.
     fn cached_snapshot(&self) -> Box<dyn Reader + '_>;
 
     /// The care that the store's files and memory need from outside; `None` where it looks after itself.

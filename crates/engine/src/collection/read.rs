@@ -1,7 +1,7 @@
 //! Reading records by id, and listing them.
 
 use nuthatch_filter::Filter;
-use nuthatch_store::{AtHand, Reader, Table};
+use nuthatch_store::{CachedOnly, Reader, Table};
 
 use crate::Result;
 use crate::collection::field::{Field, FieldVectors, Fields};
@@ -80,14 +80,14 @@ impl Core {
     }
 
     /// The same where it is in memory; `None` where it is not.
-    pub(crate) fn get_at_hand<I: AsRef<str>>(
+    pub(crate) fn get_cached<I: AsRef<str>>(
         &self,
         ids: &[I],
         vectors: bool,
     ) -> Result<Option<Vec<Option<StoredRecord>>>> {
         self.check_open()?;
         let store = self.shared.store()?;
-        let reader = AtHand::as_of_now(&*store);
+        let reader = CachedOnly::as_of_now(&*store);
         reader.unless_missed(self.get_with(&reader, ids, vectors, self.shared.room_at_once()))
     }
 

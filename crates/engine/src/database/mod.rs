@@ -1,8 +1,8 @@
 //! The database: one folder, its collections, what they share.
 
 mod answers;
-mod at_hand;
 mod borrowed;
+mod cached;
 mod collections;
 mod doctor;
 mod hurry;

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use nuthatch_store::{AtHand, Direction, Reader, Table};
+use nuthatch_store::{CachedOnly, Direction, Reader, Table};
 
 use crate::database::{Room, in_memory, in_the_end};
 use crate::kv::page::{KeyPage, KeyScan};
@@ -114,10 +114,10 @@ impl Space {
     }
 
     /// What is stored for a key, if that is in memory; `None` where it is not.
-    pub(crate) fn at_hand(&self, key: &[u8]) -> Result<Option<Option<LivingValue>>> {
+    pub(crate) fn get_cached(&self, key: &[u8]) -> Result<Option<Option<LivingValue>>> {
         self.check_open()?;
         let store = self.shared.store()?;
-        let (reader, now_ms) = (AtHand::live(&*store), self.now_ms());
+        let (reader, now_ms) = (CachedOnly::live(&*store), self.now_ms());
         Ok(match reader.unless_missed(self.stored(&reader, key, now_ms))? {
             Some(None) => Some(None),
             Some(Some(Stored { body: Body::Inline(value), expires_at_ms })) => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nuthatch_store::{AtHand, Batch, Reader, Table};
+use nuthatch_store::{Batch, CachedOnly, Reader, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::call::Done;
@@ -100,10 +100,10 @@ impl Database {
     }
 
     /// The same, where nothing has to be waited for. Whoever is told nothing asks [`tenant`](Self::tenant), which says what is wrong, too.
-    pub fn tenant_at_hand(&self, name: &str) -> Result<Option<Self>> {
+    pub fn cached_tenant(&self, name: &str) -> Result<Option<Self>> {
         let shared = self.administrator("going to a tenant")?;
         let store = shared.store()?;
-        let reader = AtHand::live(&*store);
+        let reader = CachedOnly::live(&*store);
         let record = reader.unless_missed(record_in(&reader, name))?.flatten();
         Ok(record.map(|record| self.scoped(shared.tenant_of(name, &record))))
     }

@@ -229,7 +229,7 @@ async fn get_one(
     let found = caller.look(
         (moment, name, key),
         |(moment, name, key), database| {
-            let found = moment.value_at_hand(database, name, key)?;
+            let found = moment.cached_value(database, name, key)?;
             found.map(|found| found.ok_or_else(|| missing(name, key))).transpose()
         },
         |(moment, name, key), database| {
@@ -301,7 +301,7 @@ async fn get(
         (moment, name, keys),
         |(moment, name, keys), database| {
             let [key] = keys.as_slice() else { return Ok(None) };
-            let found = moment.value_at_hand(database, name, key)?;
+            let found = moment.cached_value(database, name, key)?;
             Ok(found.map(|found| vec![found.map(|found| found.value)]))
         },
         |(moment, name, keys), database| moment.keys(database, &name)?.multi_get(&keys),

@@ -88,27 +88,27 @@ impl Moment {
         }
     }
 
-    /// See [`Database::value_at_hand`]; nothing of a snapshot is known without waiting.
+    /// See [`Database::cached_value`]; nothing of a snapshot is known without waiting.
     ///
     /// # Errors
     /// Its own.
-    pub fn value_at_hand(
+    pub fn cached_value(
         &self,
         database: &Database,
         keyspace: &str,
         key: &[u8],
     ) -> EngineResult<Option<Option<LivingValue>>> {
         match self {
-            Self::Now => database.value_at_hand(keyspace, key),
+            Self::Now => database.cached_value(keyspace, key),
             Self::Then(_) => Ok(None),
         }
     }
 
-    /// See [`Database::records_at_hand`]; as of [`value_at_hand`](Self::value_at_hand).
+    /// See [`Database::cached_records`]; as of [`cached_value`](Self::cached_value).
     ///
     /// # Errors
     /// Its own.
-    pub fn records_at_hand<I: AsRef<str>>(
+    pub fn cached_records<I: AsRef<str>>(
         &self,
         database: &Database,
         collection: &str,
@@ -116,7 +116,7 @@ impl Moment {
         vectors: bool,
     ) -> EngineResult<Option<Vec<Option<StoredRecord>>>> {
         match self {
-            Self::Now => database.records_at_hand(collection, ids, vectors),
+            Self::Now => database.cached_records(collection, ids, vectors),
             Self::Then(_) => Ok(None),
         }
     }

@@ -197,7 +197,7 @@ async fn get_one(
     let found = caller.look(
         (moment, name, id),
         move |(moment, name, id), database| {
-            let found = moment.records_at_hand(database, name, &[id], with.vectors)?;
+            let found = moment.cached_records(database, name, &[id], with.vectors)?;
             found.map(|found| only(found, name, id)).transpose()
         },
         move |(moment, name, id), database| {
@@ -244,7 +244,7 @@ async fn get(
     let records = caller.look(
         (moment, name, value),
         |(moment, name, Get { ids, vectors, .. }), database| match answer_size::are_few(ids) {
-            true => moment.records_at_hand(database, name, ids, *vectors),
+            true => moment.cached_records(database, name, ids, *vectors),
             false => Ok(None),
         },
         |(moment, name, value), database| {

@@ -4,14 +4,14 @@
 //! reads the store itself.
 //!
 //! **Invariant:** an answer is what the store itself would answer; whatever would take a read of the disk is
-//! [`StoreError::NotAtHand`], and is remembered for [`AtHand::unless_missed`].
+//! [`StoreError::NotCached`], and is remembered for [`CachedOnly::unless_missed`].
 
 use std::cell::Cell;
 
 use crate::{Direction, Reader, Result, Store, StoreError, Table, Visit};
 
 /// The store, as far as it is in memory.
-pub struct AtHand<'t> {
+pub struct CachedOnly<'t> {
     reads: Reads<'t>,
     has_missed: Cell<bool>,
 }
@@ -21,7 +21,7 @@ enum Reads<'t> {
     Moment(Box<dyn Reader + 't>),
 }
 
-impl<'t> AtHand<'t> {
+impl<'t> CachedOnly<'t> {
     /// What is in memory of the live state.
     pub fn live(store: &'t dyn Store) -> Self {
         Self { reads: Reads::Live(store), has_missed: Cell::new(false) }
@@ -41,14 +41,14 @@ impl<'t> AtHand<'t> {
     }
 
     fn noticed<T>(&self, read: Result<T>) -> Result<T> {
-        if matches!(read, Err(StoreError::NotAtHand)) {
+        if matches!(read, Err(StoreError::NotCached)) {
             self.has_missed.set(true);
         }
         read
     }
 }
 
-impl Reader for AtHand<'_> {
+impl Reader for CachedOnly<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.noticed(match &self.reads {
             Reads::Live(store) => store.get_cached(table, key),
@@ -88,13 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_just_written_is_at_hand_and_what_is_not_there_is_known_not_to_be() {
+    fn what_was_just_written_is_cached_and_what_is_not_there_is_known_not_to_be() {
         let folder = tempfile::tempdir().unwrap();
         let store = written(folder.path());
-        let at_hand = AtHand::live(&store);
-        assert_eq!(at_hand.get(Table::Kv, &[7]).unwrap(), Some(vec![7; 100]));
-        assert_eq!(at_hand.get(Table::Kv, &[200]).unwrap(), None);
-        assert!(!at_hand.has_missed.get());
+        let cached = CachedOnly::live(&store);
+        assert_eq!(cached.get(Table::Kv, &[7]).unwrap(), Some(vec![7; 100]));
+        assert_eq!(cached.get(Table::Kv, &[200]).unwrap(), None);
+        assert!(!cached.has_missed.get());
     }
 
     #[test]
@@ -103,21 +103,21 @@ mod tests {
         let store = written(folder.path());
         store.flush().unwrap();
         store.release_cache();
-        let reads: [fn(&AtHand<'_>) -> Result<()>; 3] = [
-            |at_hand| at_hand.get(Table::Kv, &[7]).map(drop),
-            |at_hand| at_hand.multi_get(Table::Kv, &[vec![7], vec![8]]).map(drop),
-            |at_hand| at_hand.scan(Table::Kv, &[7], &[9], Direction::Forward, &mut |_, _| ControlFlow::Continue(())),
+        let reads: [fn(&CachedOnly<'_>) -> Result<()>; 3] = [
+            |cached| cached.get(Table::Kv, &[7]).map(drop),
+            |cached| cached.multi_get(Table::Kv, &[vec![7], vec![8]]).map(drop),
+            |cached| cached.scan(Table::Kv, &[7], &[9], Direction::Forward, &mut |_, _| ControlFlow::Continue(())),
         ];
         for read in reads {
-            let at_hand = AtHand::live(&store);
-            assert!(matches!(read(&at_hand), Err(StoreError::NotAtHand)));
-            assert!(at_hand.has_missed.get());
+            let cached = CachedOnly::live(&store);
+            assert!(matches!(read(&cached), Err(StoreError::NotCached)));
+            assert!(cached.has_missed.get());
         }
         assert_eq!(store.get(Table::Kv, &[7]).unwrap(), Some(vec![7; 100]));
         for read in reads {
-            let at_hand = AtHand::live(&store);
-            read(&at_hand).unwrap();
-            assert!(!at_hand.has_missed.get());
+            let cached = CachedOnly::live(&store);
+            read(&cached).unwrap();
+            assert!(!cached.has_missed.get());
         }
     }
 
@@ -125,7 +125,7 @@ mod tests {
     fn reads_as_of_one_moment_do_not_see_what_comes_later() {
         let folder = tempfile::tempdir().unwrap();
         let store = written(folder.path());
-        let (moment, live) = (AtHand::as_of_now(&store), AtHand::live(&store));
+        let (moment, live) = (CachedOnly::as_of_now(&store), CachedOnly::live(&store));
         let mut batch = Batch::new();
         batch.put(Table::Kv, vec![7], vec![1]);
         store.write(batch).unwrap();

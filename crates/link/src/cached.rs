@@ -19,8 +19,8 @@ impl Database {
     ///
     /// # Errors
     /// `Invalid` for a tenant's handle.
-    pub fn tenant_at_hand(&self, name: &str) -> Result<Option<Self>> {
-        let found = self.held_at_hand(|db| db.tenant_at_hand(name))?;
+    pub fn cached_tenant(&self, name: &str) -> Result<Option<Self>> {
+        let found = self.if_held_and_cached(|db| db.cached_tenant(name))?;
         Ok(found.map(|tenant| self.along(self.route().to(tenant.tenant_place()))))
     }
 
@@ -29,8 +29,8 @@ impl Database {
     ///
     /// # Errors
     /// Those of the call; not that there is no such keyspace.
-    pub fn value_at_hand(&self, keyspace: &str, key: &[u8]) -> Result<Option<Option<LivingValue>>> {
-        self.held_at_hand(|db| db.value_at_hand(keyspace, key))
+    pub fn cached_value(&self, keyspace: &str, key: &[u8]) -> Result<Option<Option<LivingValue>>> {
+        self.if_held_and_cached(|db| db.cached_value(keyspace, key))
     }
 
     /// Records by id, as [`Collection::get`](crate::Collection::get) gives them; `None` where they are not known without waiting. For
@@ -38,17 +38,17 @@ impl Database {
     ///
     /// # Errors
     /// Those of the call; not that there is no such collection.
-    pub fn records_at_hand<I: AsRef<str>>(
+    pub fn cached_records<I: AsRef<str>>(
         &self,
         collection: &str,
         ids: &[I],
         vectors: bool,
     ) -> Result<Option<Vec<Option<StoredRecord>>>> {
-        self.held_at_hand(|db| db.records_at_hand(collection, ids, vectors))
+        self.if_held_and_cached(|db| db.cached_records(collection, ids, vectors))
     }
 
     /// Asks the database in this process, if it is here.
-    fn held_at_hand<T>(&self, ask: impl FnOnce(&LocalDatabase) -> Result<Option<T>>) -> Result<Option<T>> {
+    fn if_held_and_cached<T>(&self, ask: impl FnOnce(&LocalDatabase) -> Result<Option<T>>) -> Result<Option<T>> {
         match self.route().here()?.role()? {
             Role::Holds(held) => ask(held.db()),
             Role::IsServed(_) | Role::Closed => Ok(None),
@@ -64,7 +64,7 @@ mod tests {
     use nuthatch_engine::{KvOp, Options};
 
     fn value(db: &Database, key: &[u8]) -> Option<Option<Vec<u8>>> {
-        db.value_at_hand("k", key).unwrap().map(|found| found.map(|found| found.value))
+        db.cached_value("k", key).unwrap().map(|found| found.map(|found| found.value))
     }
 
     #[test]
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(value(&db, b"a"), Some(Some(b"1".to_vec())));
         assert_eq!(value(&db, b"never"), Some(None));
         assert_eq!(value(&db, b"large"), None);
-        let living = db.value_at_hand("k", b"b").unwrap().flatten().unwrap();
+        let living = db.cached_value("k", b"b").unwrap().flatten().unwrap();
         assert!(living.expires_in.is_some_and(|left| left <= Duration::from_secs(3600)));
         keys.multi_put(vec![KvOp::Put {
             key: b"b".to_vec(),
@@ -91,7 +91,7 @@ mod tests {
         }
         assert_eq!(value(&db, b"b"), Some(None), "it has expired");
         db.graph("g").unwrap();
-        assert!(db.value_at_hand("g", b"a").unwrap().is_none(), "rows of a graph are not keys");
+        assert!(db.cached_value("g", b"a").unwrap().is_none(), "rows of a graph are not keys");
     }
 
     #[test]
@@ -101,20 +101,20 @@ mod tests {
         for (tenant, text) in [("one", "1"), ("two", "2")] {
             db.create_tenant(tenant).unwrap().kv("k").unwrap().put("a", text).unwrap();
         }
-        let of = |tenant: &str| db.tenant_at_hand(tenant).unwrap().map(|scoped| value(&scoped, b"a"));
+        let of = |tenant: &str| db.cached_tenant(tenant).unwrap().map(|scoped| value(&scoped, b"a"));
         assert_eq!(of("one"), Some(Some(Some(b"1".to_vec()))));
         assert_eq!(of("two"), Some(Some(Some(b"2".to_vec()))));
         assert_eq!(of("three"), None);
         assert_eq!(value(&db, b"a"), None);
         let scoped = db.tenant("two").unwrap();
-        assert_eq!(scoped.tenant_at_hand("one").err().unwrap().kind, nuthatch_engine::ErrorKind::Invalid);
+        assert_eq!(scoped.cached_tenant("one").err().unwrap().kind, nuthatch_engine::ErrorKind::Invalid);
         db.drop_tenant("one").unwrap();
         assert_eq!(of("one"), None);
         #[cfg(unix)]
         {
             let other = Database::open(folder.path(), Options::default()).unwrap();
             assert_eq!(other.tenant("two").unwrap().kv("k").unwrap().get("a").unwrap(), Some(b"2".to_vec()));
-            assert!(other.tenant_at_hand("two").unwrap().is_none());
+            assert!(other.cached_tenant("two").unwrap().is_none());
         }
     }
 }

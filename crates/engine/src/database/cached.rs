@@ -10,20 +10,20 @@ use crate::record::StoredRecord;
 
 impl Database {
     /// The value of a key and how long it has to live; `None` where that is not known without waiting.
-    pub fn value_at_hand(&self, keyspace: &str, key: &[u8]) -> Result<Option<Option<LivingValue>>> {
+    pub fn cached_value(&self, keyspace: &str, key: &[u8]) -> Result<Option<Option<LivingValue>>> {
         let open = self.inner.shared.spaces.lock().get(self.tenant.number, keyspace).cloned();
-        open.filter(|space| space.kind == Kind::Plain).map_or(Ok(None), |space| space.at_hand(key))
+        open.filter(|space| space.kind == Kind::Plain).map_or(Ok(None), |space| space.get_cached(key))
     }
 
     /// Records by id; `None` where they are not known without waiting. For few of them.
-    pub fn records_at_hand<I: AsRef<str>>(
+    pub fn cached_records<I: AsRef<str>>(
         &self,
         collection: &str,
         ids: &[I],
         vectors: bool,
     ) -> Result<Option<Vec<Option<StoredRecord>>>> {
         let open = self.inner.shared.collections.lock().get(self.tenant.number, collection).cloned();
-        open.map_or(Ok(None), |core| core.get_at_hand(ids, vectors))
+        open.map_or(Ok(None), |core| core.get_cached(ids, vectors))
     }
 }
 
@@ -40,7 +40,7 @@ mod tests {
     fn what_was_flushed_is_missed_until_somebody_reads_it() {
         let folder = tempfile::tempdir().unwrap();
         let open = || Database::open(folder.path(), Options::default()).unwrap();
-        let value = |db: &Database| db.value_at_hand("k", b"a").unwrap().map(|found| found.map(|found| found.value));
+        let value = |db: &Database| db.cached_value("k", b"a").unwrap().map(|found| found.map(|found| found.value));
         let db = open();
         let put = crate::KvOp::Put { key: b"a".to_vec(), value: b"1".to_vec(), expires_in: None };
         db.kv("k").unwrap().multi_put(vec![put]).unwrap();
@@ -50,12 +50,12 @@ mod tests {
         let (keys, records) = (db.kv("k").unwrap(), db.existing_collection("c").unwrap());
         db.inner.shared.store().unwrap().upkeep().unwrap().release_cache();
         assert_eq!(value(&db), None);
-        assert!(db.records_at_hand("c", &["r"], true).unwrap().is_none());
+        assert!(db.cached_records("c", &["r"], true).unwrap().is_none());
         assert_eq!(keys.get("a").unwrap(), Some(b"1".to_vec()));
         let store = records.core.shared.store().unwrap();
         let found = records.core.get(&*store, &["r", "never"], true).unwrap();
         assert_eq!(value(&db), Some(Some(b"1".to_vec())));
-        assert_eq!(db.records_at_hand("c", &["r", "never"], true).unwrap(), Some(found));
+        assert_eq!(db.cached_records("c", &["r", "never"], true).unwrap(), Some(found));
     }
 
     #[test]
@@ -63,7 +63,7 @@ mod tests {
         let db = Database::in_memory(Options::default()).unwrap();
         let records = db.collection("c", options()).unwrap();
         records.upsert(vec![Record::new("r").vector(vec![1.0, 2.0])]).unwrap();
-        let there = || db.records_at_hand("c", &["r"], false).unwrap().is_some();
+        let there = || db.cached_records("c", &["r"], false).unwrap().is_some();
         assert!(there());
         let _writing = records.core.writer.lock();
         assert!(there());
