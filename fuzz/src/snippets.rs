@@ -1,7 +1,7 @@
 //! Questions and passages: words, scores, snippets.
 
 use nuthatch_segment::BlockCache;
-use nuthatch_text::{Analyzer, RowFilter, Tail, TextIndex, scan, snippet};
+use nuthatch_text::{Analyzer, RowFilter, TextIndex, TextMemtable, scan, snippet};
 
 use crate::Run;
 
@@ -14,11 +14,11 @@ pub fn start() -> Run {
         let _alive = &folder;
         let text = String::from_utf8_lossy(bytes);
         let (question, passages) = text.split_once('\n').unwrap_or((&text, ""));
-        let mut tail = Tail::new();
+        let mut memtable = TextMemtable::new();
         let mut rows = Vec::new();
         for (row, passage) in (1..).zip(passages.lines()) {
             let code = row % 2 == 0;
-            tail.insert(row, passage, code, &analyzer);
+            memtable.insert(row, passage, code, &analyzer);
             rows.push((row, passage.to_owned(), code));
             for token in analyzer.tokens(passage, code) {
                 assert!(passage.get(token.start..token.end).is_some(), "a word lies in its text");
@@ -29,7 +29,7 @@ pub fn start() -> Run {
         }
         let scanned =
             scan(&analyzer, question, &mut rows.into_iter().map(Ok), 10, RowFilter::All).expect("rows of our own");
-        let searched = empty.search(question, 10, RowFilter::All, Some(&tail)).expect("a healthy index");
+        let searched = empty.search(question, 10, RowFilter::All, Some(&memtable)).expect("a healthy index");
         assert_eq!(scanned, searched, "with and without an index");
     })
 }

@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use nuthatch_segment::BlockCache;
-use nuthatch_text::{Analyzer, RowFilter, Tail, TextHit, TextIndex, TextRow, scan};
+use nuthatch_text::{Analyzer, RowFilter, TextHit, TextIndex, TextMemtable, TextRow, scan};
 use roaring::RoaringTreemap;
 
 #[path = "../tests/support/mod.rs"]
@@ -29,14 +29,14 @@ fn main() {
     for rows in [1_000, 20_000] {
         let before = rss_kib();
         let inserting = Instant::now();
-        let mut tail = Tail::new();
+        let mut memtable = TextMemtable::new();
         for (text, row_id) in passages.iter().zip(0..rows) {
-            tail.insert(row_id, text, false, &analyzer);
+            memtable.insert(row_id, text, false, &analyzer);
         }
-        report("tail insert, rows", rows as f64, inserting);
+        report("memtable insert, rows", rows as f64, inserting);
         println!(
-            "tail of {rows} rows: {} KiB by its own account, RSS grew by {} KiB",
-            tail.bytes() >> 10,
+            "memtable of {rows} rows: {} KiB by its own account, RSS grew by {} KiB",
+            memtable.bytes() >> 10,
             rss_kib() - before
         );
     }
@@ -85,11 +85,11 @@ fn main() {
         println!("commit of {} rows: {:.0} ms", to - from, committing.elapsed().as_secs_f64() * 1e3);
     }
 
-    let everything = |tail: Option<&Tail>, filter: RowFilter<'_>| {
+    let everything = |memtable: Option<&TextMemtable>, filter: RowFilter<'_>| {
         let mut micros: Vec<f64> = Vec::new();
         for query in &queries {
             let searching = cpu_micros();
-            std::hint::black_box(index.search(query, 10, filter, tail).unwrap());
+            std::hint::black_box(index.search(query, 10, filter, memtable).unwrap());
             micros.push(cpu_micros() - searching);
         }
         micros.sort_by(f64::total_cmp);
@@ -103,11 +103,11 @@ fn main() {
     println!("  except one in ten: {}", everything(None, RowFilter::Except(&tenth)));
     println!("  only one in ten: {}", everything(None, RowFilter::Only { allowed: &tenth }));
     println!("  only one in 500: {}", everything(None, RowFilter::Only { allowed: &few }));
-    let mut tail = Tail::new();
+    let mut memtable = TextMemtable::new();
     for (text, row_id) in passages[49_000..].iter().zip(49_000..) {
-        tail.insert(row_id, text, false, &analyzer);
+        memtable.insert(row_id, text, false, &analyzer);
     }
-    println!("  with a tail of 1,000 rows: {}", everything(Some(&tail), RowFilter::All));
+    println!("  with a memtable of 1,000 rows: {}", everything(Some(&memtable), RowFilter::All));
 
     let removing: Vec<u64> = (0..49_000).step_by(7).collect();
     let committing = Instant::now();

@@ -40,7 +40,7 @@ pub struct Token {
     pub end: usize,
 }
 
-/// Turns text into words. The index, its tail, [`scan`](crate::scan) and queries all use the same one.
+/// Turns text into words. The index, its memtable, [`scan`](crate::scan) and queries all use the same one.
 #[derive(Clone)]
 pub struct Analyzer {
     language: String,

@@ -1,6 +1,6 @@
 //! BM25 (Robertson & Zaragoza 2009, "The Probabilistic Relevance Framework", Lucene's variant; k1 = 1.2, b = 0.75) for a bag of words.
 //!
-//! Everything that scores a row, whether it lies in the index, in the tail or nowhere, does so with these weights
+//! Everything that scores a row, whether it lies in the index, in the memtable or nowhere, does so with these weights
 //! in this order of summation: that is why a row's score does not change when it moves.
 
 use std::collections::HashMap;

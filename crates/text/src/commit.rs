@@ -28,7 +28,7 @@ pub struct TextRow {
 }
 
 /// A commit that is durable, but not yet what searches see. Publishing is a pointer swap: do it together with removing
-/// the rows from the [`Tail`](crate::Tail), and no search sees them in both or in neither. Dropping publishes too.
+/// the rows from the [`TextMemtable`](crate::TextMemtable), and no search sees them in both or in neither. Dropping publishes too.
 pub struct Unpublished<'a> {
     index: &'a TextIndex,
     snapshot: Arc<Snapshot>,

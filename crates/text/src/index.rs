@@ -15,7 +15,7 @@ use crate::hits::{RowFilter, TextHit};
 use crate::schema::{Fields, schema, settings, stored_analyzer};
 use crate::snapshot::Snapshot;
 use crate::verify::lost_manifest;
-use crate::{Analyzer, Result, Tail, TextError};
+use crate::{Analyzer, Result, TextError, TextMemtable};
 
 pub(crate) const META: &str = "meta.json";
 /// BM25 over the rows of one collection. Share it between threads; commits are serialised, searches never wait for them.
@@ -86,13 +86,19 @@ impl TextIndex {
         self.snapshot().rows
     }
 
-    /// The best `limit` rows of index and `tail` together: descending score, ties by row id ascending. A row in both is returned
+    /// The best `limit` rows of index and `memtable` together: descending score, ties by row id ascending. A row in both is returned
     /// once. The query is a bag of words; one without any (empty, stop words only) finds nothing.
     ///
     /// Scores are those of [`scan`](crate::scan) over the same rows, bit for bit, wherever a row lies. A row removed from the
     /// store but not yet from the index is kept out by `rows` and still counts in the statistics until the next commit.
-    pub fn search(&self, query: &str, limit: usize, rows: RowFilter<'_>, tail: Option<&Tail>) -> Result<Vec<TextHit>> {
-        self.search_in(&self.snapshot(), query, limit, rows, tail)
+    pub fn search(
+        &self,
+        query: &str,
+        limit: usize,
+        rows: RowFilter<'_>,
+        memtable: Option<&TextMemtable>,
+    ) -> Result<Vec<TextHit>> {
+        self.search_in(&self.snapshot(), query, limit, rows, memtable)
     }
 
     /// The index as it is now, whatever is committed later.
@@ -106,14 +112,14 @@ impl TextIndex {
         query: &str,
         limit: usize,
         rows: RowFilter<'_>,
-        tail: Option<&Tail>,
+        memtable: Option<&TextMemtable>,
     ) -> Result<Vec<TextHit>> {
         let bag = Bag::new(&self.analyzer, query);
         if bag.words.is_empty() || limit == 0 {
             return Ok(Vec::new());
         }
         guarded(&self.folder, || {
-            crate::search::search(snapshot, self.fields.text, &bag, limit, rows, tail)
+            crate::search::search(snapshot, self.fields.text, &bag, limit, rows, memtable)
                 .map_err(|error| TextError::from_tantivy(&self.folder, error))
         })
     }
@@ -158,8 +164,14 @@ pub struct TextView {
 
 impl TextView {
     /// See [`TextIndex::search`].
-    pub fn search(&self, query: &str, limit: usize, rows: RowFilter<'_>, tail: Option<&Tail>) -> Result<Vec<TextHit>> {
-        self.index.search_in(&self.snapshot, query, limit, rows, tail)
+    pub fn search(
+        &self,
+        query: &str,
+        limit: usize,
+        rows: RowFilter<'_>,
+        memtable: Option<&TextMemtable>,
+    ) -> Result<Vec<TextHit>> {
+        self.index.search_in(&self.snapshot, query, limit, rows, memtable)
     }
 
     /// Rows in the index, without those removed.

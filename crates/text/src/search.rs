@@ -7,7 +7,7 @@ use tantivy::query::{
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, DocSet, Score, TERMINATED, Term};
 
-use crate::Tail;
+use crate::TextMemtable;
 use crate::bm25::{Bag, Weights};
 use crate::candidates::Candidates;
 use crate::hits::{RowFilter, TextHit, best};
@@ -22,15 +22,15 @@ pub(crate) fn search(
     bag: &Bag,
     limit: usize,
     filter: RowFilter<'_>,
-    tail: Option<&Tail>,
+    memtable: Option<&TextMemtable>,
 ) -> tantivy::Result<Vec<TextHit>> {
     let mut found = snapshot.look_up(text, bag)?;
-    if let Some(tail) = tail {
-        found.statistics.add(&tail.statistics(bag));
+    if let Some(memtable) = memtable {
+        found.statistics.add(&memtable.statistics(bag));
     }
     let weights = found.statistics.weights(bag);
-    let mut hits = tail.map_or_else(Vec::new, |tail| tail.score(bag, &weights, filter));
-    let search = SnapshotSearch { snapshot, text, bag, found: &found, weights: &weights, filter, tail };
+    let mut hits = memtable.map_or_else(Vec::new, |memtable| memtable.score(bag, &weights, filter));
+    let search = SnapshotSearch { snapshot, text, bag, found: &found, weights: &weights, filter, memtable };
     let candidates = match filter {
         RowFilter::Only { allowed } if allowed.len() <= snapshot.rows / SMALL_SET_DIVISOR => search.allowed_rows(),
         _ => search.best_candidates(limit, &hits)?,
@@ -52,19 +52,19 @@ struct SnapshotSearch<'a> {
     found: &'a Found,
     weights: &'a Weights,
     filter: RowFilter<'a>,
-    tail: Option<&'a Tail>,
+    memtable: Option<&'a TextMemtable>,
 }
 
 impl SnapshotSearch<'_> {
-    /// Live, allowed, and not (any more) in the tail, whose copy wins.
+    /// Live, allowed, and not (any more) in the memtable, whose copy wins.
     fn returns(&self, row_id: u64) -> bool {
-        self.filter.allows(row_id) && !self.tail.is_some_and(|tail| tail.contains(row_id))
+        self.filter.allows(row_id) && !self.memtable.is_some_and(|memtable| memtable.contains(row_id))
     }
 
     /// Per segment, documents among which are surely all that belong to the best `limit`.
-    fn best_candidates(&self, limit: usize, tail_hits: &[TextHit]) -> tantivy::Result<Vec<Vec<DocId>>> {
+    fn best_candidates(&self, limit: usize, memtable_hits: &[TextHit]) -> tantivy::Result<Vec<Vec<DocId>>> {
         let mut candidates = Candidates::new(limit, self.bag.words.len());
-        for hit in tail_hits {
+        for hit in memtable_hits {
             candidates.note(hit.score);
         }
         let statistics = &self.found.statistics;
@@ -222,7 +222,7 @@ impl SnapshotSearch<'_> {
     }
 }
 
-/// Index and tail together, as tantivy asks for them.
+/// Index and memtable together, as tantivy asks for them.
 impl Bm25StatisticsProvider for Found {
     fn total_num_tokens(&self, _field: Field) -> tantivy::Result<u64> {
         Ok(self.statistics.words)

@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use nuthatch_segment::BlockCache;
-use nuthatch_text::{Analyzer, RowFilter, Tail, TextHit, TextIndex, TextRow, scan};
+use nuthatch_text::{Analyzer, RowFilter, TextHit, TextIndex, TextMemtable, TextRow, scan};
 use proptest::prelude::*;
 use roaring::RoaringTreemap;
 use support::{passage, row};
@@ -33,11 +33,11 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A collection as the engine would keep it: store, tail, index.
+/// A collection as the engine would keep it: store, memtable, index.
 struct Collection {
     store: BTreeMap<u64, (String, bool)>,
-    tail: Tail,
-    /// Rows in the tail, and rows of the index removed since its last commit.
+    memtable: TextMemtable,
+    /// Rows in the memtable, and rows of the index removed since its last commit.
     fresh: Vec<u64>,
     removed: Vec<u64>,
     index: TextIndex,
@@ -53,7 +53,7 @@ impl Collection {
         let cache = BlockCache::new(4 << 20);
         Self {
             store: BTreeMap::new(),
-            tail: Tail::new(),
+            memtable: TextMemtable::new(),
             fresh: Vec::new(),
             removed: Vec::new(),
             index: TextIndex::open_or_create(folder.path(), &cache, "english").unwrap(),
@@ -69,7 +69,7 @@ impl Collection {
         match step {
             Step::Insert { words, code } => {
                 let text = passage(words);
-                self.tail.insert(self.next, &text, *code, &self.analyzer);
+                self.memtable.insert(self.next, &text, *code, &self.analyzer);
                 self.fresh.push(self.next);
                 self.store.insert(self.next, (text, *code));
                 self.next += 1;
@@ -79,7 +79,7 @@ impl Collection {
                     return;
                 };
                 self.store.remove(&row_id);
-                if self.tail.remove(row_id) {
+                if self.memtable.remove(row_id) {
                     self.fresh.retain(|fresh| *fresh != row_id);
                 } else {
                     self.removed.push(row_id);
@@ -104,7 +104,7 @@ impl Collection {
         });
         let commit = self.index.commit_unpublished(&mut adds, &self.removed, self.changes, BUDGET).unwrap();
         for row_id in &fresh {
-            assert!(self.tail.remove(*row_id));
+            assert!(self.memtable.remove(*row_id));
         }
         commit.publish();
         self.removed.clear();
@@ -125,7 +125,7 @@ impl Collection {
             RowFilter::Only { allowed: &every_third },
             RowFilter::Only { allowed: &RoaringTreemap::from_iter([1, 5, 9999]) },
         ] {
-            let found = self.index.search(query, limit, filter, Some(&self.tail)).unwrap();
+            let found = self.index.search(query, limit, filter, Some(&self.memtable)).unwrap();
             let expected = self.scan(query, limit, filter);
             assert_eq!(found, expected, "{query:?} limit {limit} {filter:?}");
         }
@@ -223,7 +223,7 @@ fn any_text_is_a_query_and_words_without_meaning_find_nothing() {
     collection.apply(&Step::Insert { words: vec![1, 2], code: false });
     collection.apply(&Step::Commit);
     for query in ["", "  ", "the of and", "\"", "AND OR (", "\0\u{1F980}", "a:b*~^[", "___"] {
-        let hits = collection.index.search(query, 5, RowFilter::All, Some(&collection.tail));
+        let hits = collection.index.search(query, 5, RowFilter::All, Some(&collection.memtable));
         assert!(hits.unwrap().is_empty(), "{query:?}");
     }
     let endless = "alpha beta ".repeat(20_000) + &(0..5_000).map(|n| format!("w{n} ")).collect::<String>();
@@ -234,13 +234,13 @@ fn any_text_is_a_query_and_words_without_meaning_find_nothing() {
 }
 
 #[test]
-fn a_row_in_index_and_tail_is_returned_once() {
+fn a_row_in_index_and_memtable_is_returned_once() {
     let mut collection = Collection::new();
     collection.apply(&Step::Insert { words: vec![1, 2], code: false });
     collection.apply(&Step::Commit);
-    let mut tail = Tail::new();
-    tail.insert(1, &passage(&[1, 2]), false, &collection.analyzer);
-    let hits = collection.index.search("alpha beta", 5, RowFilter::All, Some(&tail));
+    let mut memtable = TextMemtable::new();
+    memtable.insert(1, &passage(&[1, 2]), false, &collection.analyzer);
+    let hits = collection.index.search("alpha beta", 5, RowFilter::All, Some(&memtable));
     assert_eq!(hits.unwrap().len(), 1);
 }
 

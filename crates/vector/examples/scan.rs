@@ -98,22 +98,22 @@ fn measure(
         let us_search = (cpu::thread_seconds() - started) * 1e6 / queries.len() as f64;
         println!("  filter 1 in {share}: {us_search:.1} us/query, {:.1} ns/match", us_search * 1e3 / only.len() as f64);
     }
-    let mut delta = Delta::new(rows.dim, metric)?;
+    let mut memtable = VectorMemtable::new(rows.dim, metric)?;
     let fresh = rows.len().min(8192);
     let started = cpu::thread_seconds();
     for row in 0..fresh {
-        delta.push(row as u64, rows.row(row))?;
+        memtable.push(row as u64, rows.row(row))?;
     }
     let us_per_row = (cpu::thread_seconds() - started) * 1e6 / fresh as f64;
     let started = cpu::thread_seconds();
     let mut found = 0;
     for query in queries.rows() {
-        found += delta.search(query, |_| true, LIMIT)?.len();
+        found += memtable.search(query, |_| true, LIMIT)?.len();
     }
     let us_search = (cpu::thread_seconds() - started) * 1e6 / queries.len() as f64;
     println!(
-        "  delta of {fresh}: {} bytes, {us_per_row:.2} us/row to push, {us_search:.1} us/query, {:.1} candidates (mean)",
-        delta.bytes(),
+        "  memtable of {fresh}: {} bytes, {us_per_row:.2} us/row to push, {us_search:.1} us/query, {:.1} candidates (mean)",
+        memtable.bytes(),
         found as f64 / queries.len() as f64
     );
     Ok(())

@@ -1,7 +1,7 @@
 //! Which candidates must be compared exactly.
 
 /// Keeps every candidate that can be among the `limit` best: those whose upper bound reaches the `limit`-th best lower
-/// bound. `bounds` gives (lower, upper). The rule of [`Delta::search`](crate::Delta::search) and
+/// bound. `bounds` gives (lower, upper). The rule of [`VectorMemtable::search`](crate::VectorMemtable::search) and
 /// [`Codes::search`](crate::Codes::search), to be applied once more to the candidates of a whole collection, so that
 /// one good segment spares the others' comparisons.
 pub fn retain_reaching<T>(candidates: &mut Vec<T>, limit: usize, bounds: impl Fn(&T) -> (f32, f32)) {

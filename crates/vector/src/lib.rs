@@ -1,14 +1,14 @@
-//! Vector search within one segment: quantisers, code files, the graph, stored vectors, and the delta of rows that are not in a
+//! Vector search within one segment: quantisers, code files, the graph, stored vectors, and the memtable of rows that are not in a
 //! segment yet.
 //!
 //! **Useful for** finding, among millions of rows and without holding them in memory, the nearest few: [`IndexWriter`] writes the
-//! files of a segment, [`Index`] searches them by the cheapest plan and compares exactly, [`Delta`] searches fresh rows,
+//! files of a segment, [`Index`] searches them by the cheapest plan and compares exactly, [`VectorMemtable`] searches fresh rows,
 //! [`retain_reaching`] says which of the candidates of all of them must be compared.
 //! **Not for** row ids, tombstones and filters' meaning (a caller passes the slots that count), choosing what to merge, or a
 //! manifest.
 //!
 //! **Invariants:** the bytes written depend only on (seed, centroid, rows in order), and a search's answer only on the files
-//! and the query, on any CPU. A delta's bounds always contain the exact similarity. Bytes read are never trusted further than
+//! and the query, on any CPU. A memtable's bounds always contain the exact similarity. Bytes read are never trusted further than
 //! their checksums: a header that contradicts its file is [`SegmentError::Corrupt`](nuthatch_segment::SegmentError::Corrupt),
 //! never a panic.
 //!
@@ -21,7 +21,6 @@ mod best;
 mod bounds;
 mod centroid;
 mod codes;
-mod delta;
 mod element;
 mod error;
 mod gather;
@@ -29,6 +28,7 @@ mod graph;
 mod index;
 mod layout;
 mod members;
+mod memtable;
 mod metric;
 mod pages;
 mod prepared;
@@ -45,7 +45,6 @@ mod writer;
 pub use bounds::retain_reaching;
 pub use centroid::Centroid;
 pub use codes::Codes;
-pub use delta::{Delta, DeltaCandidate, DeltaSearch};
 pub use element::{Element, Exact};
 pub use error::{Result, VectorError};
 pub use graph::build::{BuildCodes, BuildParameters, Edges, GraphBuilder, Progress};
@@ -55,6 +54,7 @@ pub use index::{
     RECALL_MAX, RECALL_MIN, graph_rows_at_leisure, graph_rows_min,
 };
 pub use layout::{CODES_FORMAT_OLDEST_READABLE, CODES_FORMAT_VERSION};
+pub use memtable::{MemtableCandidate, MemtableSearch, VectorMemtable};
 pub use metric::Metric;
 pub use rotation::Rotation;
 pub use rows::Rows;

@@ -9,7 +9,7 @@ use nuthatch_store::{Batch, trim_changes};
 use roaring::RoaringTreemap;
 
 use crate::collection::segment::{Build, FLAT_ROWS_MAX, Segment, build_bytes, remove_checkpoints, rows_max};
-use crate::collection::state::{Frozen, SegmentView};
+use crate::collection::state::{ImmutableMemtable, SegmentView};
 use crate::collection::{Building, Core};
 use crate::database::Breather;
 use crate::index::SEGMENTS;
@@ -38,35 +38,35 @@ impl Core {
     }
 
     /// Seals the fresh rows into a segment; drops them when the segments are broken, since a rebuild finds them in the store.
-    pub(crate) fn seal_fresh(&self) -> Result<()> {
-        let frozen = {
+    pub(crate) fn seal_memtable(&self) -> Result<()> {
+        let immutable = {
             let mut state = self.state.write();
-            if state.frozen.is_none() {
-                let rows = std::mem::take(&mut state.active);
-                state.frozen = Some(Arc::new(Frozen { rows, upto: state.sequence }));
-                state.removed_while_sealing = Some(Arc::default());
+            if state.immutable.is_none() {
+                let rows = std::mem::take(&mut state.mutable);
+                state.immutable = Some(Arc::new(ImmutableMemtable { rows, upto: state.sequence }));
+                state.tombstones_while_sealing = Some(Arc::default());
             }
             // Otherwise one was left by a flush that failed: that one goes first.
-            state.frozen.clone().expect("frozen just now")
+            state.immutable.clone().expect("frozen just now")
         };
         let sound = self.is_sound(SEGMENTS);
-        let segment = match frozen.rows.is_empty() || !sound {
+        let segment = match immutable.rows.is_empty() || !sound {
             true => None,
             false => {
                 let id = self.take_segment_id();
-                Some(self.build(id, &frozen.rows.rows(), None, false)?)
+                Some(self.build(id, &immutable.rows.rows(), None, false)?)
             }
         };
         self.shared.crash_point("seal");
         let swapped = self.swap_segments(|state| {
-            let removed = state.removed_while_sealing.take().unwrap_or_default();
+            let removed = state.tombstones_while_sealing.take().unwrap_or_default();
             if let Some(segment) = segment
                 && !segment.rows().is_empty()
             {
                 state.segments.push(SegmentView::new(segment, &removed));
             }
-            state.frozen = None;
-            sound.then_some(frozen.upto)
+            state.immutable = None;
+            sound.then_some(immutable.upto)
         });
         // Writers have room from here on; texts, and tidying up, are nothing to wait for.
         self.shared.relieved.notify_all();
@@ -170,7 +170,7 @@ impl Core {
             let range = choose_merge(&state.segments, rows_max, eagerness)
                 .or_else(|| choose_graphless(&state.segments, memory_bytes).filter(|_| at_leisure));
             let Some(range) = range else { return Ok(false) };
-            state.removed_while_merging = Some(RoaringTreemap::new());
+            state.tombstones_while_merging = Some(RoaringTreemap::new());
             let views = state.segments[range].to_vec();
             let rows = views.iter().fold(RoaringTreemap::new(), |all, view| {
                 let dead = view.segment.rows_of(&view.dead);
@@ -187,12 +187,12 @@ impl Core {
                 let at_leisure = (at_leisure || largest.is_some_and(Segment::has_graph))
                     && build_bytes(self.fields().dim_max(), rows.len()) <= memory_bytes;
                 let built = self.build(id, &rows, largest, at_leisure);
-                Some(built.inspect_err(|_| self.state.write().removed_while_merging = None)?)
+                Some(built.inspect_err(|_| self.state.write().tombstones_while_merging = None)?)
             }
         };
         self.shared.crash_point("merge");
         let swapped = self.swap_segments(|state| {
-            let removed = state.removed_while_merging.take().unwrap_or_default();
+            let removed = state.tombstones_while_merging.take().unwrap_or_default();
             // Sealing adds segments behind the chosen ones; damage noticed meanwhile is for a rebuild to mend.
             let first = chosen.first().map_or(0, |view| view.segment.id);
             let at = state.segments.iter().position(|view| view.segment.id == first);

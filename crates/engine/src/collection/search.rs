@@ -224,7 +224,7 @@ impl Core {
         // From here on rows are looked at as they are now, whatever becomes of them.
         let view = state.view();
         let degraded = state.degraded();
-        // Texts are another matter: what is searched of them must be of the same moment, and their tail changes in place.
+        // Texts are another matter: what is searched of them must be of the same moment, and their text memtable changes in place.
         let texts = text.map(|text| (text, state));
         explain.sequence = view.sequence;
         let matching = match (&search.filter, view.segments_are_sound) {
@@ -245,12 +245,13 @@ impl Core {
                         None if state.gone.is_empty() => RowFilter::All,
                         None => RowFilter::Except(&state.gone),
                     };
-                    let hits = index.search(text, leg_depth, rows, Some(&state.tail)).map_err(Trouble::text)?;
+                    let hits =
+                        index.search(text, leg_depth, rows, Some(&state.text_memtable)).map_err(Trouble::text)?;
                     text_found = hits;
                     explain.text = Some(TextPlan {
                         plan: "bm25 index".into(),
                         index_rows: index.rows(),
-                        fresh_rows: state.tail.len() as u64,
+                        fresh_rows: state.text_memtable.len() as u64,
                         candidates: text_found.len(),
                     });
                 }

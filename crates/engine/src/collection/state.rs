@@ -1,16 +1,16 @@
-//! What a search looks at: segments, fresh rows, the text index and its tail, and which rows are gone.
+//! What a search looks at: segments, fresh rows, the text index and its text memtable, and which rows are gone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use nuthatch_filter::Filter;
-use nuthatch_text::{RowWords, Tail, TextIndex, TextView};
-use nuthatch_vector::DeltaSearch;
+use nuthatch_text::{RowWords, TextIndex, TextMemtable, TextView};
+use nuthatch_vector::MemtableSearch;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use crate::Result;
 use crate::collection::field::FieldId;
-use crate::collection::fresh::Fresh;
+use crate::collection::memtable::Memtable;
 use crate::collection::open::words_of;
 use crate::collection::segment::Segment;
 use crate::index::{IndexId, SEGMENTS, TEXT};
@@ -44,8 +44,8 @@ impl SegmentView {
 }
 
 /// Rows on their way into a segment, and the last change among them.
-pub(crate) struct Frozen {
-    pub rows: Arc<Fresh>,
+pub(crate) struct ImmutableMemtable {
+    pub rows: Arc<Memtable>,
     pub upto: u64,
 }
 
@@ -56,39 +56,39 @@ pub(crate) struct View {
     pub segments: Vec<SegmentView>,
     /// False: they are passed by.
     pub segments_are_sound: bool,
-    active: Arc<Fresh>,
-    frozen: Option<Arc<Frozen>>,
-    removed_while_sealing: Option<Arc<RoaringTreemap>>,
+    mutable: Arc<Memtable>,
+    immutable: Option<Arc<ImmutableMemtable>>,
+    tombstones_while_sealing: Option<Arc<RoaringTreemap>>,
 }
 
 impl View {
     /// Rows that no segment holds.
     pub fn fresh_rows(&self) -> usize {
-        self.active.len() + self.frozen.as_ref().map_or(0, |frozen| frozen.rows.len())
+        self.mutable.len() + self.immutable.as_ref().map_or(0, |immutable| immutable.rows.len())
     }
 
     /// Adds the fresh rows that can be among the best by their vectors of a field, of those passing `keep`.
-    pub fn search_fresh(&self, field: FieldId, search: &mut DeltaSearch, keep: impl Fn(u64) -> bool) {
-        self.active.search(field, search, &keep);
-        if let Some(frozen) = &self.frozen {
-            frozen.rows.search(field, search, |row| !self.removed_from_frozen(row) && keep(row));
+    pub fn search_memtables(&self, field: FieldId, search: &mut MemtableSearch, keep: impl Fn(u64) -> bool) {
+        self.mutable.search(field, search, &keep);
+        if let Some(immutable) = &self.immutable {
+            immutable.rows.search(field, search, |row| !self.removed_from_immutable(row) && keep(row));
         }
     }
 
     /// The rows whose payload passes the filter, by where they are. Only while the segments are sound.
     pub fn matching(&self, filter: &Filter) -> Result<Matching> {
         let segments = self.segments.iter().map(|view| view.matching(filter)).collect::<Result<_>>()?;
-        let mut fresh = self.active.matching(filter)?;
-        if let Some(frozen) = &self.frozen {
-            let frozen = frozen.rows.matching(filter)?;
-            fresh.extend(frozen.into_iter().filter(|row| !self.removed_from_frozen(*row)));
+        let mut fresh = self.mutable.matching(filter)?;
+        if let Some(immutable) = &self.immutable {
+            let immutable = immutable.rows.matching(filter)?;
+            fresh.extend(immutable.into_iter().filter(|row| !self.removed_from_immutable(*row)));
         }
         Ok(Matching { segments, fresh })
     }
 
-    /// True when a frozen row has been removed since.
-    fn removed_from_frozen(&self, row: u64) -> bool {
-        self.removed_while_sealing.as_ref().is_some_and(|removed| removed.contains(row))
+    /// True when a row of the immutable memtable has been removed since.
+    fn removed_from_immutable(&self, row: u64) -> bool {
+        self.tombstones_while_sealing.as_ref().is_some_and(|removed| removed.contains(row))
     }
 }
 
@@ -104,19 +104,19 @@ pub(crate) struct State {
     pub segments_applied: u64,
     pub next_segment: u64,
     /// Takes new rows.
-    pub active: Arc<Fresh>,
+    pub mutable: Arc<Memtable>,
     /// Being sealed.
-    pub frozen: Option<Arc<Frozen>>,
-    /// Rows removed while the frozen ones are being sealed, or everything is rebuilt: dead in the new segments from the start.
-    pub removed_while_sealing: Option<Arc<RoaringTreemap>>,
+    pub immutable: Option<Arc<ImmutableMemtable>>,
+    /// Rows removed while the immutable ones are being sealed, or everything is rebuilt: dead in the new segments from the start.
+    pub tombstones_while_sealing: Option<Arc<RoaringTreemap>>,
     /// The same for a merge, which takes long and is no reason not to seal meanwhile.
-    pub removed_while_merging: Option<RoaringTreemap>,
+    pub tombstones_while_merging: Option<RoaringTreemap>,
     pub text: Option<Arc<TextIndex>>,
     /// Of a snapshot: the text index as it was.
     pub pinned_text: Option<TextView>,
     /// Texts that the text index does not hold yet.
-    pub tail: Arc<Tail>,
-    pub tail_rows: RoaringTreemap,
+    pub text_memtable: Arc<TextMemtable>,
+    pub text_memtable_rows: RoaringTreemap,
     /// Rows up to this one are being committed to the text index.
     pub committing_upto: u64,
     /// Removed rows that the text index holds, or is about to.
@@ -131,13 +131,13 @@ impl State {
 
     /// Forgets a row everywhere.
     pub fn remove(&mut self, row: u64) {
-        if let Some(removed) = &mut self.removed_while_sealing {
+        if let Some(removed) = &mut self.tombstones_while_sealing {
             Arc::make_mut(removed).insert(row);
         }
-        if let Some(removed) = &mut self.removed_while_merging {
+        if let Some(removed) = &mut self.tombstones_while_merging {
             removed.insert(row);
         }
-        if !(self.active.contains(row) && Arc::make_mut(&mut self.active).remove(row)) {
+        if !(self.mutable.contains(row) && Arc::make_mut(&mut self.mutable).remove(row)) {
             // Segments are in row order and do not overlap.
             let at = self.segments.partition_point(|view| view.segment.rows().max().is_some_and(|last| last < row));
             if let Some(view) = self.segments.get_mut(at)
@@ -146,17 +146,17 @@ impl State {
                 Arc::make_mut(&mut view.dead).insert(ordinal);
             }
         }
-        let in_tail = self.tail.contains(row) && Arc::make_mut(&mut self.tail).remove(row);
-        self.tail_rows.remove(row);
-        if !in_tail || row <= self.committing_upto {
+        let in_text_memtable = self.text_memtable.contains(row) && Arc::make_mut(&mut self.text_memtable).remove(row);
+        self.text_memtable_rows.remove(row);
+        if !in_text_memtable || row <= self.committing_upto {
             self.gone.insert(row);
         }
     }
 
     /// A row whose text the index does not hold yet.
     pub fn insert_text(&mut self, row: u64, words: RowWords) {
-        Arc::make_mut(&mut self.tail).insert_words(row, words);
-        self.tail_rows.insert(row);
+        Arc::make_mut(&mut self.text_memtable).insert_words(row, words);
+        self.text_memtable_rows.insert(row);
     }
 
     /// The same, if it has one and there is an index.
@@ -167,13 +167,13 @@ impl State {
     }
 
     /// The text index has these rows now, and is without those that are gone.
-    pub fn forget_tail(&mut self, rows: RoaringTreemap, gone: RoaringTreemap) {
+    pub fn forget_in_text_memtable(&mut self, rows: RoaringTreemap, gone: RoaringTreemap) {
         for row in &rows {
-            Arc::make_mut(&mut self.tail).remove(row);
+            Arc::make_mut(&mut self.text_memtable).remove(row);
         }
-        self.tail_rows -= rows;
-        if self.tail.is_empty() {
-            self.tail = Arc::new(Tail::new()); // its holes would count as fresh bytes
+        self.text_memtable_rows -= rows;
+        if self.text_memtable.is_empty() {
+            self.text_memtable = Arc::new(TextMemtable::new()); // its holes would count as fresh bytes
         }
         self.gone -= gone;
     }
@@ -235,15 +235,15 @@ impl State {
             sequence: self.sequence,
             segments: self.segments.clone(),
             segments_are_sound: self.is_sound(SEGMENTS),
-            active: self.active.clone(),
-            frozen: self.frozen.clone(),
-            removed_while_sealing: self.removed_while_sealing.clone(),
+            mutable: self.mutable.clone(),
+            immutable: self.immutable.clone(),
+            tombstones_while_sealing: self.tombstones_while_sealing.clone(),
         }
     }
 
     /// Rows that wait outside the indexes.
     pub fn fresh_rows(&self) -> usize {
-        (self.active.len() + self.frozen.as_ref().map_or(0, |f| f.rows.len())).max(self.tail.len())
+        (self.mutable.len() + self.immutable.as_ref().map_or(0, |f| f.rows.len())).max(self.text_memtable.len())
     }
 
     /// Rows that the indexes and what waits outside of them show at most.
@@ -262,13 +262,13 @@ impl State {
     /// Bytes of memory that stay with the open segments and with the removed rows, whatever is asked.
     pub fn segment_bytes(&self) -> u64 {
         let of_view = |view: &SegmentView| view.segment.resident_bytes() + view.dead.serialized_size() as u64;
-        let sets = self.gone.serialized_size() + self.tail_rows.serialized_size();
+        let sets = self.gone.serialized_size() + self.text_memtable_rows.serialized_size();
         self.segments.iter().map(of_view).sum::<u64>() + sets as u64
     }
 
     /// Bytes of memory that the fresh rows take.
     pub fn fresh_bytes(&self) -> u64 {
-        self.active.bytes() + self.frozen.as_ref().map_or(0, |f| f.rows.bytes()) + self.tail.bytes() as u64
+        self.mutable.bytes() + self.immutable.as_ref().map_or(0, |f| f.rows.bytes()) + self.text_memtable.bytes() as u64
     }
 }
 

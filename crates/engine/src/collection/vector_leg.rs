@@ -1,7 +1,7 @@
 //! The vector leg of a search: candidates from every segment and the fresh rows, compared exactly.
 
 use nuthatch_store::Reader;
-use nuthatch_vector::{Accuracy, DeltaCandidate, DeltaSearch, Plan, Rows, retain_reaching};
+use nuthatch_vector::{Accuracy, MemtableCandidate, MemtableSearch, Plan, Rows, retain_reaching};
 
 use crate::Result;
 use crate::collection::Core;
@@ -23,7 +23,7 @@ struct Bounded {
 
 #[derive(Clone, Copy)]
 enum Place {
-    Fresh {
+    Memtable {
         row: u64,
     },
     /// A view's place and the row's slot in its index.
@@ -44,15 +44,15 @@ pub(crate) struct Ask<'a> {
 
 impl Core {
     /// The fresh rows that may be among the best. Always right, whatever accuracy is asked for.
-    fn fresh_candidates(view: &View, ask: &Ask<'_>, matching: &Filtered) -> Result<Vec<Bounded>> {
+    fn memtable_candidates(view: &View, ask: &Ask<'_>, matching: &Filtered) -> Result<Vec<Bounded>> {
         let Some(dim) = ask.field.dim.filter(|_| view.fresh_rows() > 0) else { return Ok(Vec::new()) };
-        let mut search = DeltaSearch::new(ask.query, dim, ask.field.metric, ask.depth)?;
-        view.search_fresh(ask.field.id, &mut search, |row| match matching {
+        let mut search = MemtableSearch::new(ask.query, dim, ask.field.metric, ask.depth)?;
+        view.search_memtables(ask.field.id, &mut search, |row| match matching {
             Filtered::Indexed(matching) => matching.fresh.contains(row),
             _ => true,
         });
-        let bounded = |found: DeltaCandidate| {
-            let (place, lower, upper) = (Place::Fresh { row: found.row_id }, found.lower, found.upper);
+        let bounded = |found: MemtableCandidate| {
+            let (place, lower, upper) = (Place::Memtable { row: found.row_id }, found.lower, found.upper);
             Bounded { place, lower, upper }
         };
         Ok(search.finish().into_iter().map(bounded).collect())
@@ -68,7 +68,7 @@ impl Core {
         matching: &Filtered,
         explain: &mut VectorPlan,
     ) -> std::result::Result<(Vec<Found>, bool), Trouble> {
-        let mut candidates = Self::fresh_candidates(view, ask, matching)?;
+        let mut candidates = Self::memtable_candidates(view, ask, matching)?;
         let views = &view.segments[..];
         let mut plans: Vec<&'static str> = Vec::new();
         for (at, view) in views.iter().enumerate() {
@@ -121,7 +121,7 @@ impl Core {
         let (mut fresh, mut sealed) = (Vec::new(), vec![Vec::new(); views.len()]);
         for candidate in candidates {
             match candidate.place {
-                Place::Fresh { row } => fresh.push(row),
+                Place::Memtable { row } => fresh.push(row),
                 Place::Segment { at, slot } if candidate.lower == candidate.upper => {
                     found.extend(found_in(&views[at], ask.field, slot, candidate.lower));
                 }
@@ -136,7 +136,7 @@ impl Core {
             let ranked = slots.iter().zip(similarities);
             found.extend(ranked.filter_map(|(slot, similarity)| found_in(view, ask.field, *slot, similarity)));
         }
-        // A row that is just being sealed is in the frozen rows alone; the active ones are others. Still, once is enough.
+        // A row that is just being sealed is in the immutable memtable alone; the rows of the mutable one are others. Still, once is enough.
         fresh.sort_unstable();
         fresh.dedup();
         explain.reranked += fresh.len();

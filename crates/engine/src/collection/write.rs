@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::call::{Call, Done};
 use crate::collection::change::Change;
 use crate::collection::field::{Field, FieldVectors, Fields};
-use crate::collection::fresh::Fresh;
 use crate::collection::known::Known;
+use crate::collection::memtable::Memtable;
 use crate::collection::meta::{self, COUNTERS, Counters, EmbedderMeta, Meta, SCHEMA, meta_key};
 use crate::collection::open::words_of;
 use crate::collection::{Collection, Core, EmbedderChoice, Writer};
@@ -71,7 +71,7 @@ impl WriteSet {
 pub(crate) struct Planned {
     change: Change,
     /// With their codes: whoever makes them takes long, and searches would wait.
-    fresh: Fresh,
+    memtable: Memtable,
     texts: Vec<(u64, RowWords)>,
     counters: Counters,
     /// If it is another by then.
@@ -232,7 +232,7 @@ impl Core {
             schema_changed |= schema.observe(&record.payload);
             rows.push(record);
         }
-        let mut fresh = Fresh::default();
+        let mut memtable = Memtable::default();
         let mut texts = Vec::new();
         let index = self.state.read().text.clone();
         for record in rows {
@@ -267,7 +267,7 @@ impl Core {
                 // What is searched is what is stored: components that were rounded are rounded here, too.
                 vectors.push((field.id, field.as_stored(vector)?));
             }
-            fresh.insert(row, &stored.payload, &vectors, &fields)?;
+            memtable.insert(row, &stored.payload, &vectors, &fields)?;
             texts.extend(words_of(&stored, index.as_deref()).map(|words| (row, words)));
         }
         let files = set.files.iter().filter(|(_, value)| value.is_none()).count() as u64;
@@ -289,7 +289,7 @@ impl Core {
         }
         let outcome = (upserted, deleted);
         if batch.len() == before {
-            return Ok(Planned { change, fresh, texts, counters, known: None, outcome });
+            return Ok(Planned { change, memtable, texts, counters, known: None, outcome });
         }
         let Upserted { inserted, replaced } = upserted;
         call.sign(batch, Done { inserted, replaced, deleted: deleted.deleted, files, ..Done::default() });
@@ -309,12 +309,12 @@ impl Core {
             (None, false) => None,
             (settled, _) => Some(Known { schema, ..settled.unwrap_or_else(|| Known::clone(&known)) }),
         };
-        Ok(Planned { change, fresh, texts, counters, known, outcome })
+        Ok(Planned { change, memtable, texts, counters, known, outcome })
     }
 
     /// Makes searches see what has been written.
     pub(crate) fn show(&self, writer: &mut Writer, planned: Planned) -> Result<(Upserted, Deleted)> {
-        let Planned { change, fresh, texts, counters, known, outcome } = planned;
+        let Planned { change, memtable, texts, counters, known, outcome } = planned;
         let sequence = counters.sequence;
         // Written: from here on nothing may fail before the state shows it.
         writer.counters = counters;
@@ -325,7 +325,7 @@ impl Core {
         for row in change.removed {
             state.remove(row);
         }
-        Arc::make_mut(&mut state.active).append(fresh);
+        Arc::make_mut(&mut state.mutable).append(memtable);
         for (row, words) in texts {
             state.insert_text(row, words);
         }

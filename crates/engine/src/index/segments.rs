@@ -39,11 +39,11 @@ impl DerivedIndex for Segments {
     }
 
     fn replay(&self, state: &mut State, row: &Replayed<'_>) -> Result<()> {
-        Arc::make_mut(&mut state.active).insert(row.row, &row.stored.payload, row.vectors, row.fields)
+        Arc::make_mut(&mut state.mutable).insert(row.row, &row.stored.payload, row.vectors, row.fields)
     }
 
     fn seal(&self, core: &Core) -> Result<()> {
-        core.seal_fresh()
+        core.seal_memtable()
     }
 
     fn rebuild(&self, core: &Core, why: &str) -> Result<()> {
@@ -62,9 +62,9 @@ impl DerivedIndex for Segments {
             let rows = core.all_rows()?;
             let mut state = core.state.write();
             state.segments.clear();
-            state.active = Arc::default();
-            state.frozen = None;
-            state.removed_while_sealing = Some(Arc::default());
+            state.mutable = Arc::default();
+            state.immutable = None;
+            state.tombstones_while_sealing = Some(Arc::default());
             (rows, writer.counters.sequence)
         };
         let mut built = Vec::new();
@@ -85,7 +85,7 @@ impl DerivedIndex for Segments {
         }
         // They are broken until then, so that searches go by them when the manifest is written.
         core.swap_segments(|state| {
-            let removed = state.removed_while_sealing.take().unwrap_or_default();
+            let removed = state.tombstones_while_sealing.take().unwrap_or_default();
             state.segments = built.into_iter().map(|segment| SegmentView::new(segment, &removed)).collect();
             Some(upto)
         })?;

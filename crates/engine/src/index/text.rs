@@ -46,13 +46,13 @@ impl DerivedIndex for Text {
         Ok(())
     }
 
-    /// Commits the tail, and takes removed rows out of the index.
+    /// Commits the text memtable, and takes removed rows out of the index.
     fn seal(&self, core: &Core) -> Result<()> {
         let (text, rows, gone, upto) = {
             let mut state = core.state.write();
             let Some(text) = state.text.clone() else { return Ok(()) };
-            state.committing_upto = state.tail_rows.max().unwrap_or(state.committing_upto);
-            (text, state.tail_rows.clone(), state.gone.clone(), state.sequence)
+            state.committing_upto = state.text_memtable_rows.max().unwrap_or(state.committing_upto);
+            (text, state.text_memtable_rows.clone(), state.gone.clone(), state.sequence)
         };
         if rows.is_empty() && gone.is_empty() && text.applied() == upto {
             return Ok(());
@@ -71,9 +71,9 @@ impl DerivedIndex for Text {
                 unpublished.publish();
             }
             Err(error) => {
-                // The disk may refuse after the commit has landed: then its rows are in the index, and must leave the tail.
+                // The disk may refuse after the commit has landed: then its rows are in the index, and must leave the text memtable.
                 if text.applied() == upto {
-                    state.forget_tail(rows, gone);
+                    state.forget_in_text_memtable(rows, gone);
                 }
                 let error = Error::from(error);
                 drop(state);
@@ -84,7 +84,7 @@ impl DerivedIndex for Text {
                 return Err(error);
             }
         }
-        state.forget_tail(rows, gone);
+        state.forget_in_text_memtable(rows, gone);
         drop(state);
         let _working = core.shared.working.lock();
         text.merge().map(drop).or_else(|error| {
@@ -112,11 +112,11 @@ impl DerivedIndex for Text {
             let writer = core.writer.lock();
             let rows = core.all_rows()?;
             let mut state = core.state.write();
-            for row in std::mem::take(&mut state.tail_rows) {
-                Arc::make_mut(&mut state.tail).remove(row);
+            for row in std::mem::take(&mut state.text_memtable_rows) {
+                Arc::make_mut(&mut state.text_memtable).remove(row);
             }
             state.gone.clear();
-            // From here on new texts go to the tail, and removed rows to `gone`; the index stays broken, so searches scan.
+            // From here on new texts go to the text memtable, and removed rows to `gone`; the index stays broken, so searches scan.
             state.committing_upto = u64::MAX;
             (rows, writer.counters.sequence)
         };
@@ -132,7 +132,7 @@ impl DerivedIndex for Text {
             std::fs::remove_dir_all(&folder).ok();
             return Err(error.into());
         }
-        // Texts written meanwhile are in the store and in the log, but in no tail: there was no index to analyse them for.
+        // Texts written meanwhile are in the store and in the log, but in no text memtable: there was no index to analyse them for.
         let _writer = core.writer.lock();
         let later = core.rows_added_after(upto)?;
         let mut state = core.state.write();

@@ -1,4 +1,4 @@
-//! Rows that no segment holds yet: their vectors' codes and their payloads, in memory.
+//! The memtable, rows that no segment holds yet: their vectors' codes and their payloads, in memory.
 //!
 //! They lie in parts of some tens of kilobytes, each shared with the searches that look at it: a write copies the part that it changes,
 //! if somebody looks at it just then, so that neither waits for the other. A row that is removed leaves its part's codes as they are.
@@ -12,7 +12,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use nuthatch_filter::Filter;
-use nuthatch_vector::{Delta, DeltaSearch};
+use nuthatch_vector::{MemtableSearch, VectorMemtable};
 use roaring::RoaringTreemap;
 
 use crate::Result;
@@ -25,7 +25,7 @@ const PART_BYTES_MAX: u64 = 32 << 10;
 const ROW_OVERHEAD_BYTES: u64 = 48;
 
 #[derive(Clone, Default)]
-pub(crate) struct Fresh {
+pub(crate) struct Memtable {
     parts: Vec<Part>,
     len: usize,
     bytes: u64,
@@ -44,18 +44,18 @@ struct Part {
 struct Rows {
     ids: Vec<u64>,
     payloads: Vec<Arc<[u8]>>,
-    vectors: BTreeMap<FieldId, Delta>,
+    vectors: BTreeMap<FieldId, VectorMemtable>,
 }
 
-impl Fresh {
+impl Memtable {
     /// Adds a row behind all others.
     pub fn insert(&mut self, row: u64, payload: &[u8], vectors: &FieldVectors, fields: &Fields) -> Result<()> {
         let mut rows = Rows::default();
         for (id, vector) in vectors {
             let Some(field) = fields.get(*id) else { continue };
-            let mut delta = Delta::new(vector.len(), field.metric)?;
-            delta.push(row, vector)?;
-            rows.vectors.insert(*id, delta);
+            let mut memtable = VectorMemtable::new(vector.len(), field.metric)?;
+            memtable.push(row, vector)?;
+            rows.vectors.insert(*id, memtable);
         }
         rows.ids.push(row);
         rows.payloads.push(payload.into());
@@ -64,7 +64,7 @@ impl Fresh {
     }
 
     /// Adds rows that all lie behind those that are here: what took long was making them.
-    pub fn append(&mut self, later: Fresh) {
+    pub fn append(&mut self, later: Memtable) {
         later.parts.into_iter().for_each(|part| self.add(part));
     }
 
@@ -123,14 +123,14 @@ impl Fresh {
     }
 
     /// Adds the rows that can be among the best by their vectors of a field, of those passing `keep`.
-    pub fn search(&self, field: FieldId, search: &mut DeltaSearch, keep: impl Fn(u64) -> bool) {
+    pub fn search(&self, field: FieldId, search: &mut MemtableSearch, keep: impl Fn(u64) -> bool) {
         for part in &self.parts {
-            let Some(delta) = part.rows.vectors.get(&field) else { continue };
+            let Some(memtable) = part.rows.vectors.get(&field) else { continue };
             match part.live == part.rows.ids.len() {
-                true => search.look_at(delta, &keep),
+                true => search.look_at(memtable, &keep),
                 false => {
                     let mut places = part.rows.ids.iter().zip(0..);
-                    search.look_at(delta, |row| {
+                    search.look_at(memtable, |row| {
                         // Both sides ascend.
                         let place = places.find(|(id, _)| **id == row).map(|(_, place)| place);
                         place.is_some_and(|place| !part.is_removed(place)) && keep(row)
@@ -197,10 +197,10 @@ impl Part {
         let rows = Arc::make_mut(&mut self.rows);
         rows.ids.extend(&other.rows.ids);
         rows.payloads.extend(other.rows.payloads.iter().cloned());
-        for (field, delta) in &other.rows.vectors {
+        for (field, memtable) in &other.rows.vectors {
             match rows.vectors.entry(*field) {
-                Entry::Occupied(mut entry) => entry.get_mut().append(delta),
-                Entry::Vacant(none) => drop(none.insert(delta.clone())),
+                Entry::Occupied(mut entry) => entry.get_mut().append(memtable),
+                Entry::Vacant(none) => drop(none.insert(memtable.clone())),
             }
         }
         self.live += other.live;
@@ -211,14 +211,14 @@ impl Part {
         let (ids, payloads): (Vec<u64>, Vec<Arc<[u8]>>) =
             self.live().map(|(row, payload)| (row, payload.clone())).unzip();
         let mut vectors = self.rows.vectors.clone();
-        vectors.values_mut().for_each(|delta| delta.retain(|row| ids.binary_search(&row).is_ok()));
+        vectors.values_mut().for_each(|memtable| memtable.retain(|row| ids.binary_search(&row).is_ok()));
         *self = Self::of(Rows { ids, payloads, vectors });
     }
 }
 
 impl Rows {
     fn code_bytes(&self) -> u64 {
-        self.vectors.values().map(Delta::bytes).sum()
+        self.vectors.values().map(VectorMemtable::bytes).sum()
     }
 }
 
@@ -249,17 +249,17 @@ mod tests {
         nuthatch_filter::encode(&[("n".to_string(), nuthatch_filter::Value::Int(row as i64))].into())
     }
 
-    /// Everything that can be asked of `fresh` is as the rows say that there are.
-    fn assert_holds(fresh: &Fresh, rows: &[u64]) {
-        assert_eq!(fresh.rows().iter().collect::<Vec<_>>(), rows);
-        assert_eq!(fresh.len(), rows.len());
-        assert_eq!(fresh.bytes(), fresh.parts.iter().map(Part::bytes).sum::<u64>());
+    /// Everything that can be asked of `memtable` is as the rows say that there are.
+    fn assert_holds(memtable: &Memtable, rows: &[u64]) {
+        assert_eq!(memtable.rows().iter().collect::<Vec<_>>(), rows);
+        assert_eq!(memtable.len(), rows.len());
+        assert_eq!(memtable.bytes(), memtable.parts.iter().map(Part::bytes).sum::<u64>());
         let odd = |row: &&u64| **row % 3 == 1;
         let filter = nuthatch_filter::parse("n >= 40").unwrap();
-        assert!(fresh.matching(&filter).unwrap().iter().eq(rows.iter().copied().filter(|row| *row >= 40)));
+        assert!(memtable.matching(&filter).unwrap().iter().eq(rows.iter().copied().filter(|row| *row >= 40)));
         let query = vectors(7).remove(0).1;
-        let mut search = DeltaSearch::new(&query, DIM, Metric::L2, rows.len().max(1)).unwrap();
-        fresh.search(UNNAMED, &mut search, |row| odd(&&row));
+        let mut search = MemtableSearch::new(&query, DIM, Metric::L2, rows.len().max(1)).unwrap();
+        memtable.search(UNNAMED, &mut search, |row| odd(&&row));
         let mut found: Vec<u64> = search.finish().into_iter().map(|found| found.row_id).collect();
         found.sort_unstable();
         assert!(found.iter().eq(rows.iter().filter(odd).filter(|row| **row % 5 != 0)));
@@ -269,49 +269,49 @@ mod tests {
     fn rows_come_and_go_and_whoever_looks_sees_one_moment() {
         let fields = fields();
         let mut dice = fastrand::Rng::with_seed(7);
-        let (mut fresh, mut rows, mut next) = (Fresh::default(), Vec::new(), 0u64);
-        let mut seen: Vec<(Fresh, Vec<u64>)> = Vec::new();
+        let (mut memtable, mut rows, mut next) = (Memtable::default(), Vec::new(), 0u64);
+        let mut seen: Vec<(Memtable, Vec<u64>)> = Vec::new();
         for step in 0..1500 {
             match dice.u8(..8) {
                 0..3 => {
-                    let mut later = Fresh::default();
+                    let mut later = Memtable::default();
                     for _ in 0..dice.u64(1..80) {
                         later.insert(next, &payload(next), &vectors(next), &fields).unwrap();
                         rows.push(next);
                         next += dice.u64(1..3);
                     }
-                    fresh.append(later);
+                    memtable.append(later);
                 }
                 3 => {
-                    fresh.insert(next, &payload(next), &vectors(next), &fields).unwrap();
+                    memtable.insert(next, &payload(next), &vectors(next), &fields).unwrap();
                     rows.push(next);
                     next += 1;
                 }
                 _ => {
                     for _ in 0..dice.usize(..40).min(rows.len()) {
                         let row = rows.remove(dice.usize(..rows.len()));
-                        assert!(fresh.contains(row) && fresh.remove(row));
-                        assert!(!fresh.contains(row) && !fresh.remove(row));
+                        assert!(memtable.contains(row) && memtable.remove(row));
+                        assert!(!memtable.contains(row) && !memtable.remove(row));
                     }
                 }
             }
             if step % 100 == 0 {
-                seen.push((fresh.clone(), rows.clone()));
-                seen.iter().for_each(|(fresh, rows)| assert_holds(fresh, rows));
+                seen.push((memtable.clone(), rows.clone()));
+                seen.iter().for_each(|(memtable, rows)| assert_holds(memtable, rows));
             }
         }
-        assert!(fresh.parts.len() > 3, "several parts: {}", fresh.parts.len());
-        assert!(!fresh.remove(next));
+        assert!(memtable.parts.len() > 3, "several parts: {}", memtable.parts.len());
+        assert!(!memtable.remove(next));
     }
 
     #[test]
     fn parts_stay_small_whatever_their_rows_are() {
         let fields = fields();
-        let mut fresh = Fresh::default();
+        let mut memtable = Memtable::default();
         for row in 0..2000 {
-            fresh.insert(row, &payload(row), &vectors(row), &fields).unwrap();
+            memtable.insert(row, &payload(row), &vectors(row), &fields).unwrap();
         }
-        assert!(fresh.parts.iter().all(|part| part.rows.ids.len() <= PART_ROWS_MAX));
-        assert!(fresh.parts.len() <= 2000 / PART_ROWS_MAX + 1, "and are filled: {}", fresh.parts.len());
+        assert!(memtable.parts.iter().all(|part| part.rows.ids.len() <= PART_ROWS_MAX));
+        assert!(memtable.parts.len() <= 2000 / PART_ROWS_MAX + 1, "and are filled: {}", memtable.parts.len());
     }
 }

@@ -14,10 +14,10 @@ use crate::{Metric, Result, validate};
 
 /// Fresh rows of a collection. About `dim + 21` bytes a row; the full vectors live in the store.
 #[derive(Clone)]
-pub struct Delta {
+pub struct VectorMemtable {
     dim: usize,
     metric: Metric,
-    /// Ascending; removed rows stay until [`Delta::remove`] compacts.
+    /// Ascending; removed rows stay until [`VectorMemtable::remove`] compacts.
     row_ids: Vec<u64>,
     rows: Vec<Row>,
     codes: Vec<i8>,
@@ -37,13 +37,13 @@ struct Row {
 
 /// A row that may be among the best: its exact similarity lies within the bounds.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct DeltaCandidate {
+pub struct MemtableCandidate {
     pub row_id: u64,
     pub lower: f32,
     pub upper: f32,
 }
 
-impl Delta {
+impl VectorMemtable {
     pub fn new(dim: usize, metric: Metric) -> Result<Self> {
         validate_dim(dim)?;
         Ok(Self { dim, metric, row_ids: Vec::new(), rows: Vec::new(), codes: Vec::new(), removed: 0 })
@@ -70,8 +70,8 @@ impl Delta {
         Ok(())
     }
 
-    /// Adds the live rows of another delta of the same field, whose ids all lie behind those that are here.
-    pub fn append(&mut self, other: &Delta) {
+    /// Adds the live rows of another memtable of the same field, whose ids all lie behind those that are here.
+    pub fn append(&mut self, other: &VectorMemtable) {
         let rows = other.row_ids.iter().zip(&other.rows).zip(other.codes.chunks_exact(other.dim));
         for ((row_id, row), codes) in rows.filter(|((_, row), _)| row.live) {
             self.row_ids.push(*row_id);
@@ -126,8 +126,8 @@ impl Delta {
 
     /// Every row passing `keep` whose upper bound reaches the `limit`-th best lower bound, highest upper bound first (then the
     /// lowest id): the exact `limit` best are among them. All that pass when they are no more than `limit`.
-    pub fn search(&self, query: &[f32], keep: impl Fn(u64) -> bool, limit: usize) -> Result<Vec<DeltaCandidate>> {
-        let mut search = DeltaSearch::new(query, self.dim, self.metric, limit)?;
+    pub fn search(&self, query: &[f32], keep: impl Fn(u64) -> bool, limit: usize) -> Result<Vec<MemtableCandidate>> {
+        let mut search = MemtableSearch::new(query, self.dim, self.metric, limit)?;
         search.look_at(self, keep);
         Ok(search.finish())
     }
@@ -160,15 +160,15 @@ impl Delta {
     }
 }
 
-/// One search of several deltas of the same field, as if they were one: see [`Delta::search`].
-pub struct DeltaSearch {
+/// One search of several memtables of the same field, as if they were one: see [`VectorMemtable::search`].
+pub struct MemtableSearch {
     query: Query,
     limit: usize,
     lowers: Best,
-    candidates: Vec<DeltaCandidate>,
+    candidates: Vec<MemtableCandidate>,
 }
 
-impl DeltaSearch {
+impl MemtableSearch {
     pub fn new(query: &[f32], dim: usize, metric: Metric, limit: usize) -> Result<Self> {
         validate(query, dim, metric)?;
         let query = Query::new(query, metric);
@@ -176,25 +176,25 @@ impl DeltaSearch {
     }
 
     /// Takes what can be among the best so far of the rows passing `keep`, which is asked in their order.
-    pub fn look_at(&mut self, delta: &Delta, mut keep: impl FnMut(u64) -> bool) {
+    pub fn look_at(&mut self, memtable: &VectorMemtable, mut keep: impl FnMut(u64) -> bool) {
         if self.limit == 0 {
             return;
         }
-        let rows = delta.row_ids.iter().zip(&delta.rows).zip(delta.codes.chunks_exact(delta.dim));
+        let rows = memtable.row_ids.iter().zip(&memtable.rows).zip(memtable.codes.chunks_exact(memtable.dim));
         for ((row_id, row), codes) in rows {
             if row.live && keep(*row_id) {
                 let (lower, upper) = self.query.bounds(row, codes);
                 if upper >= self.lowers.threshold() {
                     // Which row it is does not matter here: the bar is what is wanted.
                     self.lowers.push(0, lower);
-                    self.candidates.push(DeltaCandidate { row_id: *row_id, lower, upper });
+                    self.candidates.push(MemtableCandidate { row_id: *row_id, lower, upper });
                 }
             }
         }
     }
 
-    /// As [`Delta::search`].
-    pub fn finish(self) -> Vec<DeltaCandidate> {
+    /// As [`VectorMemtable::search`].
+    pub fn finish(self) -> Vec<MemtableCandidate> {
         let mut candidates = self.candidates;
         retain_reaching(&mut candidates, self.limit, |candidate| (candidate.lower, candidate.upper));
         candidates.sort_unstable_by(|a, b| b.upper.total_cmp(&a.upper).then(a.row_id.cmp(&b.row_id)));

@@ -8,10 +8,10 @@ use crate::hits::{RowFilter, TextHit};
 
 /// The fresh rows of a collection. Memory: about 12 bytes per distinct word of a row, plus the dictionary of their words.
 #[derive(Clone, Default)]
-pub struct Tail {
+pub struct TextMemtable {
     rows: HashMap<u64, u32>,
     /// By slot; a removed row leaves a hole until the next [`compact`](Self::compact).
-    slots: Vec<Option<TailRow>>,
+    slots: Vec<Option<MemtableRow>>,
     words: HashMap<Box<str>, u32>,
     postings: Vec<Postings>,
     total_words: u64,
@@ -20,7 +20,7 @@ pub struct Tail {
 }
 
 #[derive(Clone)]
-struct TailRow {
+struct MemtableRow {
     row_id: u64,
     row_words: u32,
     /// Its distinct words, by number.
@@ -55,7 +55,7 @@ impl RowWords {
     }
 }
 
-impl Tail {
+impl TextMemtable {
     pub fn new() -> Self {
         Self::default()
     }
@@ -89,7 +89,7 @@ impl Tail {
         }
         self.total_words += u64::from(row_words);
         self.rows.insert(row_id, slot);
-        self.slots.push(Some(TailRow { row_id, row_words, words: words.into() }));
+        self.slots.push(Some(MemtableRow { row_id, row_words, words: words.into() }));
     }
 
     /// Forgets a row: deleted, or in the index by now. False when it was not here.
@@ -114,7 +114,7 @@ impl Tail {
         self.rows.contains_key(&row_id)
     }
 
-    /// Rows in the tail.
+    /// Rows in the memtable.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -129,7 +129,7 @@ impl Tail {
         // Hash tables hold one control byte per bucket and 8/7 of their capacity in buckets.
         let rows = self.rows.capacity() * 8 / 7 * (16 + 1);
         let words = self.words.capacity() * 8 / 7 * (24 + 1) + self.word_bytes;
-        let slots = self.slots.capacity() * size_of::<Option<TailRow>>();
+        let slots = self.slots.capacity() * size_of::<Option<MemtableRow>>();
         // Vectors double: on average a quarter of their capacity is spare, and the smallest holds four.
         let lists = self.posting_count.max(self.postings.len() * 3) * 8 * 4 / 3;
         let forward = self.posting_count * 4;
