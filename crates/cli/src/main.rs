@@ -8,8 +8,8 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
 
-mod acts;
 mod args;
+mod audit;
 mod commands;
 mod durability;
 mod embedder;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_flight::{FlightData, PutResult};
 use arrow_schema::SchemaRef;
 use futures_util::stream::try_unfold;
-use nuthatch_link::{Durability, Upserted, Written};
+use nuthatch_link::{Durability, PendingWrite, Upserted};
 use serde::Serialize;
 use tokio::task::{JoinError, JoinHandle};
 use tokio_stream::Stream;
@@ -111,14 +111,14 @@ impl<C: Caller> Put<C> {
             self.has_ended = true;
             return Ok(None);
         };
-        let Some((rows, written)) = self.store(message).await? else { return Ok(None) };
+        let Some((rows, pending)) = self.store(message).await? else { return Ok(None) };
         self.begun += 1;
         let (caller, sequence) = (self.caller.clone(), self.begun);
         Ok(Some(tokio::spawn(async move {
-            let Upserted { inserted, replaced } = match written {
+            let Upserted { inserted, replaced } = match pending {
                 None => Upserted::default(),
-                Some(written) => {
-                    caller.step(move || written.wait()).await.map_err(|status| after(status, sequence - 1))?
+                Some(pending) => {
+                    caller.step(move || pending.wait()).await.map_err(|status| after(status, sequence - 1))?
                 }
             };
             let stored = Stored { sequence, rows, inserted, replaced };
@@ -128,7 +128,7 @@ impl<C: Caller> Put<C> {
     }
 
     /// `None` for a message without a batch; nothing written for a batch without rows.
-    async fn store(&self, message: FlightData) -> Result<Option<(u64, Option<Written>)>, Status> {
+    async fn store(&self, message: FlightData) -> Result<Option<(u64, Option<PendingWrite>)>, Status> {
         let (name, durability) = (self.collection.clone(), self.durability);
         let (schema, layout) = (self.schema.clone(), self.layout.clone());
         let done = self.caller.run(move |database| {
@@ -141,7 +141,7 @@ impl<C: Caller> Put<C> {
             let records = layout.records(&batch)?;
             drop(batch);
             let collection = database.existing_collection(&name)?.with_durability(durability);
-            collection.begin_upsert(records).map(|written| Some((rows, Some(written))))
+            collection.begin_upsert(records).map(|pending| Some((rows, Some(pending))))
         });
         done.await.map_err(|status| after(status, self.begun))
     }

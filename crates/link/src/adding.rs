@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use nuthatch_engine::collection::WriteSet;
-use nuthatch_engine::files::{FileEntry, Shelf};
+use nuthatch_engine::files::{FileEntry, PassageSink};
 use nuthatch_engine::ops::files;
 use nuthatch_engine::record::Record;
 use nuthatch_engine::{EmbedderChoice, Error, Result};
@@ -18,7 +18,7 @@ pub(crate) struct Elsewhere<'a> {
     pub link: &'a Route,
 }
 
-impl Shelf for Elsewhere<'_> {
+impl PassageSink for Elsewhere<'_> {
     fn own_folder(&self) -> PathBuf {
         self.link.root().to_path_buf()
     }

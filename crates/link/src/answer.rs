@@ -101,7 +101,7 @@ impl Answering<'_> {
             Of::Snapshot { id, of } => {
                 let snapshot = self.snapshot(id)?.on_behalf_of(&call);
                 match of {
-                    Kept::Everything => run(View::Moment(&snapshot)),
+                    Kept::Everything => run(View::ReadPoint(&snapshot)),
                     Kept::Records(name) => run(View::Records(ops::Records::At(&snapshot.collection(&name)?))),
                     Kept::Keys(name, kind) => run(View::Keys(ops::Keys::At(&snapshot.keyspace(&name, kind)?))),
                 }
@@ -215,7 +215,7 @@ mod tests {
     use nuthatch_engine::collection::{CollectionOptions, Deleted, Upserted};
     use nuthatch_engine::durability::Durability;
     use nuthatch_engine::kv::Kind;
-    use nuthatch_engine::ops::moment::{Commit, ReadsAsk};
+    use nuthatch_engine::ops::read_point::{Commit, ReadsAsk};
     use nuthatch_engine::ops::{Op, collections, keys, keyspaces, records};
     use nuthatch_engine::record::Record;
     use nuthatch_engine::transaction::{Reads, WriteBatch};

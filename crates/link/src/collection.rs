@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nuthatch_engine::collection::{
-    Collection as LocalCollection, CollectionInfo, Deleted, Upserted, WriteSet, Written,
+    Collection as LocalCollection, CollectionInfo, Deleted, PendingWrite, Upserted, WriteSet,
 };
 use nuthatch_engine::durability::Durability;
-use nuthatch_engine::files::{Add, AddOptions, AddReport, Shelf, Shelved, staged};
+use nuthatch_engine::files::{Add, AddOptions, AddReport, PassageSink, Shelved, staged};
 use nuthatch_engine::ops::collections::Opened;
 use nuthatch_engine::ops::{Op, files, on, records};
 use nuthatch_engine::record::Record;
@@ -95,15 +95,15 @@ impl Collection {
         self.ask(records::Upsert(records))
     }
 
-    /// As [`upsert`](Self::upsert), but for waiting until it is durable: searches see it, and [`Written::wait`] says that it is stored.
+    /// As [`upsert`](Self::upsert), but for waiting until it is durable: searches see it, and [`PendingWrite::wait`] says that it is stored.
     /// For streams, which lay out the next batch meanwhile. A process that does not hold the folder waits here already.
     ///
     /// # Errors
     /// As [`upsert`](Self::upsert).
-    pub fn begin_upsert(&self, records: Vec<Record>) -> Result<Written> {
+    pub fn begin_upsert(&self, records: Vec<Record>) -> Result<PendingWrite> {
         match self.side()? {
             Side::Here(local) => local.begin_upsert(records),
-            Side::There(_) => self.upsert(records).map(Written::durable),
+            Side::There(_) => self.upsert(records).map(PendingWrite::durable),
         }
     }
 
@@ -148,7 +148,7 @@ impl Collection {
     /// `NotFound` for a path that does not exist; `Unavailable` without an embedder; errors of the store. What was committed
     /// before stays, and running it again finishes the rest.
     pub fn add(&self, paths: &[PathBuf], options: AddOptions<'_>) -> Result<AddReport> {
-        self.with_shelf(|shelf| Add::new(shelf, options).run(paths))
+        self.with_passage_sink(|sink| Add::new(sink, options).run(paths))
     }
 
     /// Adds one document whose content the caller has, under a relative path of the caller's choice, whose ending says what it is. Of a
@@ -158,7 +158,7 @@ impl Collection {
     /// # Errors
     /// `Invalid` for a path that is absolute or has empty parts; else as those of [`add`](Self::add).
     pub fn add_document(&self, path: &str, content: &[u8], options: AddOptions<'_>) -> Result<AddReport> {
-        self.with_shelf(|shelf| Add::new(shelf, options).document(path, content))
+        self.with_passage_sink(|sink| Add::new(sink, options).document(path, content))
     }
 
     /// What [`add_document`](Self::add_document) would report, without writing anything, and the revision of what is stored under that path
@@ -167,7 +167,7 @@ impl Collection {
     /// # Errors
     /// As those of [`add_document`](Self::add_document).
     pub fn preview_document(&self, path: &str, content: &[u8], options: AddOptions<'_>) -> Result<(AddReport, String)> {
-        self.with_shelf(|shelf| staged::preview(shelf, path, content, options))
+        self.with_passage_sink(|sink| staged::preview(sink, path, content, options))
     }
 
     /// Removes the file at `path`, or all files below it, with their passages. Returns how many files.
@@ -177,7 +177,7 @@ impl Collection {
 
     /// Everything that one call of an import changes.
     pub(crate) fn apply(&self, set: WriteSet) -> Result<()> {
-        self.with_shelf(|shelf| shelf.apply(set))
+        self.with_passage_sink(|sink| sink.apply(set))
     }
 
     pub(crate) fn embedder(&self) -> &EmbedderChoice {
@@ -220,7 +220,7 @@ impl Shelved for Collection {
         self.records.name()
     }
 
-    fn with_shelf<T>(&self, work: impl FnOnce(&dyn Shelf) -> Result<T>) -> Result<T> {
+    fn with_passage_sink<T>(&self, work: impl FnOnce(&dyn PassageSink) -> Result<T>) -> Result<T> {
         match self.side()? {
             Side::Here(local) => {
                 local.check_open()?;

@@ -79,12 +79,12 @@ pub use nuthatch_engine::{
     Include, KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, Leg, Legs, ListNodes, LivingValue, MEMORY_BUDGET_DEFAULT_BYTES,
     MEMORY_BUDGET_MIN_BYTES, MemoryStats, Metric, Migration, MigrationStep, Mode, NamedVectors, Neighbor, NeighborPage,
     Neighbors, Node, NodeOrEdge, NodePage, NodesDeleted, Options, PROPERTIES_BYTES_MAX, Page, PassageOptions, Passing,
-    PassingVector, Payload, ProcessMemory, Progress, Receipt, Record, RemovedFile, RepairOutcome, RestoreOptions,
-    RestoreReport, Result, Scan, Search, Skipped, Stats, StoredRecord, Subject, TEXT_BYTES_MAX, TYPE_BYTES_MAX,
-    TenantInfo, TenantLimits, TenantUsage, TransferProgress, Traversal, Traverse, Upserted, VALUE_BYTES_MAX, Value,
-    VectorFieldInfo, VectorFieldOptions, Visited, Visitor, WalkOptions, Wanted, What, WriteBatch, Written, WrittenFile,
-    citation, datetimes_of, embed, format_datetime, parse_datetime, payload_from_json, payload_to_json,
-    payload_with_datetimes, text_snippet, walk,
+    PassingVector, Payload, PendingWrite, ProcessMemory, Progress, Receipt, Record, RemovedFile, RepairOutcome,
+    RestoreOptions, RestoreReport, Result, Scan, Search, Skipped, Stats, StoredRecord, Subject, TEXT_BYTES_MAX,
+    TYPE_BYTES_MAX, TenantInfo, TenantLimits, TenantUsage, TransferProgress, Traversal, Traverse, Upserted,
+    VALUE_BYTES_MAX, Value, VectorFieldInfo, VectorFieldOptions, Visited, Visitor, WalkOptions, Wanted, What,
+    WriteBatch, WrittenFile, citation, datetimes_of, embed, format_datetime, parse_datetime, payload_from_json,
+    payload_to_json, payload_with_datetimes, text_snippet, walk,
 };
 pub use records::Records;
 pub use snapshot::Snapshot;

@@ -13,7 +13,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
 
 use crate::access::{Access, Settings};
-use crate::asked::Asked;
+use crate::call_context::CallContext;
 use crate::refusal::Refusal;
 use crate::{prompts, resources, subscriptions, tools};
 
@@ -77,11 +77,11 @@ impl<A: Access> ServerHandler for Handler<A> {
             let message = format!("no tool {:?} here; there are: {}", request.name, names.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         }
-        let asked = Asked::new(&context);
+        let call_context = CallContext::new(&context);
         let arguments = request.arguments.unwrap_or_default();
         tokio::select! {
-            result = tools::call(&request.name, arguments, &self.access, &self.settings, &asked) => Ok(result.into()),
-            // Nobody reads this: dropping `asked` is what ends the engine's work.
+            result = tools::call(&request.name, arguments, &self.access, &self.settings, &call_context) => Ok(result.into()),
+            // Nobody reads this: dropping `call_context` is what ends the engine's work.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
         }
     }

@@ -11,10 +11,10 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
 
 mod access;
-mod asked;
 mod budget;
-mod found;
+mod call_context;
 mod handler;
+mod hit_view;
 mod place;
 mod prompts;
 mod refusal;

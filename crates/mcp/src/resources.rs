@@ -6,7 +6,7 @@ use rmcp::model::{ListResourcesResult, Resource, ResourceContents, ResourceTempl
 use serde_json::json;
 
 use crate::budget::beginning;
-use crate::found::Found;
+use crate::hit_view::HitView;
 use crate::sources::Sources;
 use crate::tools::passages;
 use crate::uri::{Inside, Named};
@@ -164,7 +164,7 @@ fn file_text(collection: &Collection, path: &str) -> Result<String> {
     let file = collection.files(path)?.into_iter().find(|file| file.path == path).ok_or_else(not_there)?;
     let mut text = String::new();
     for passage in passages(collection, path, 0..file.passages) {
-        let Found { id, source, text: passage, .. } = passage?;
+        let HitView { id, source, text: passage, .. } = passage?;
         let passage = format!("[{}]\n{}\n\n", source.unwrap_or(id), passage.trim_end());
         let room = TEXT_BYTES_MAX.saturating_sub(text.len());
         let fitting = beginning(&passage, room);
@@ -182,7 +182,7 @@ fn record_text(collection: &Collection, id: &str) -> Result<String> {
     let record = found.ok_or_else(|| {
         Error::not_found(format!("no record {id:?} in collection {:?}", collection.name())).about(What::Record, id)
     })?;
-    let found = Found::record(collection, record, &mut Sources::default())?;
+    let found = HitView::record(collection, record, &mut Sources::default())?;
     let shown = serde_json::to_value(found.beginning(TEXT_BYTES_MAX));
     Ok(format!("{:#}", shown.expect("answers are plain JSON")))
 }

@@ -31,10 +31,10 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
 
-mod after;
 mod clients;
 mod commands;
 mod connection;
+mod context;
 mod counts;
 mod cursors;
 mod failure;
@@ -44,6 +44,7 @@ mod long_double;
 mod number;
 mod pattern;
 mod pipeline;
+mod post_commit;
 mod prepared;
 pub mod protocol;
 mod replies;
@@ -52,7 +53,6 @@ mod session;
 mod settings;
 mod tenant;
 mod transaction;
-mod unit;
 mod value;
 mod vectors;
 mod words;

@@ -5,9 +5,9 @@
 //! is run by itself and has its own answer.
 
 use crate::commands::{Call, Run, Spec};
+use crate::context::CommandContext;
 use crate::protocol::{Command, Reply};
 use crate::session::Session;
-use crate::unit::Unit;
 
 /// Bytes of arguments that wait to be written.
 const WAITING_BYTES: usize = 1 << 20;
@@ -43,9 +43,9 @@ impl Session {
         if space.has_sets() {
             return false;
         }
-        let mut unit = Unit::live(&tenant, &space, self.write_durability(), self.now_ms());
-        let replied = run(&mut Call::new(&mut unit, arguments, self));
-        match (replied, unit.into_blind_writes()) {
+        let mut context = CommandContext::live(&tenant, &space, self.write_durability(), self.now_ms());
+        let replied = run(&mut Call::new(&mut context, arguments, self));
+        match (replied, context.into_blind_writes()) {
             (Ok(Reply::Simple("OK")), Some(writes)) => {
                 let is_answered = self.replies.are_written();
                 self.deferred.commands.push(Waiting { spec, arguments: arguments.clone(), is_answered });

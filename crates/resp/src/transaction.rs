@@ -6,12 +6,12 @@ use std::sync::Arc;
 use nuthatch_link::{Entry, Transaction};
 
 use crate::commands::{Call, Data, Run, Spec};
+use crate::context::{CommandContext, Finish};
 use crate::failure::{Failure, Outcome};
 use crate::prepared::Prepared;
 use crate::protocol::{Command, Reply};
 use crate::session::{Queue, Session};
 use crate::tenant::{Space, Tenant};
-use crate::unit::{Finish, Unit};
 
 /// Times that a transaction is tried beside other writers; then it has the tenant's writes to itself.
 const OPTIMISTIC_TRIES: u32 = 4;
@@ -44,23 +44,25 @@ impl Session {
         let durability = self.write_durability();
         for _ in 0..TRIES_MAX {
             let now_ms = self.now_ms();
-            let (outcome, after) = {
+            let (outcome, post_commit) = {
                 let _turn = spec.scope.writes().then(|| tenant.turn.read());
                 let _sets = spec.writes_elements.then(|| tenant.sets.read());
-                let mut unit = Unit::live(&tenant, &space, durability, now_ms);
-                let mut call = Call::new(&mut unit, arguments, self);
-                let outcome = run(&mut call).and_then(|reply| Ok((reply, unit.finish()?)));
+                let mut context = CommandContext::live(&tenant, &space, durability, now_ms);
+                let mut call = Call::new(&mut context, arguments, self);
+                let outcome = run(&mut call).and_then(|reply| Ok((reply, context.finish()?)));
                 if !matches!(&outcome, Ok((_, Finish::Done { .. }))) {
-                    unit.undo()?;
+                    context.undo()?;
                 }
-                (outcome, unit.take_after())
+                (outcome, context.take_post_commit())
             };
             match outcome {
                 Ok((reply, Finish::Done { wrote })) => {
-                    if wrote || !after.is_empty() {
+                    if wrote || !post_commit.is_empty() {
                         self.note_write();
                     }
-                    after.into_iter().try_for_each(|after| after.run(&tenant, &space, durability, now_ms))?;
+                    post_commit
+                        .into_iter()
+                        .try_for_each(|post_commit| post_commit.run(&tenant, &space, durability, now_ms))?;
                     return Ok(reply);
                 }
                 Ok((_, Finish::Changed)) => {}
@@ -133,13 +135,13 @@ impl Session {
         let durability = self.write_durability();
         match outcome? {
             None => Ok(None),
-            Some(Together { replies, afters, emptied }) => {
+            Some(Together { replies, post_commits, emptied }) => {
                 self.note_write();
                 for number in emptied {
                     self.account("redis.flushdb", &number.to_string(), None);
                 }
-                for (space, after) in afters {
-                    after.run(&tenant, &space, durability, self.now_ms())?;
+                for (space, post_commit) in post_commits {
+                    post_commit.run(&tenant, &space, durability, self.now_ms())?;
                 }
                 Ok(Some(replies))
             }
@@ -161,7 +163,7 @@ impl Session {
                 return Ok(None);
             }
         }
-        let (mut replies, mut afters) = (Vec::with_capacity(commands.len()), Vec::new());
+        let (mut replies, mut post_commits) = (Vec::with_capacity(commands.len()), Vec::new());
         let mut emptied = Vec::new();
         for (spec, arguments) in commands {
             let outcome = match spec.run {
@@ -171,7 +173,7 @@ impl Session {
                     self.within = false;
                     outcome
                 }
-                Run::Data(run) => self.run_within(tenant, run, arguments, &transaction, prepared, &mut afters),
+                Run::Data(run) => self.run_within(tenant, run, arguments, &transaction, prepared, &mut post_commits),
             };
             match outcome {
                 Err(failure) if failure.is_conflict() => return Err(failure),
@@ -184,7 +186,7 @@ impl Session {
             }
         }
         transaction.commit(self.write_durability())?;
-        Ok(Some(Together { replies, afters, emptied }))
+        Ok(Some(Together { replies, post_commits, emptied }))
     }
 
     fn run_within(
@@ -194,13 +196,13 @@ impl Session {
         arguments: &[Vec<u8>],
         transaction: &Transaction,
         prepared: &RefCell<Prepared>,
-        afters: &mut Vec<(Arc<Space>, crate::after::After)>,
+        post_commits: &mut Vec<(Arc<Space>, crate::post_commit::PostCommit)>,
     ) -> Outcome<Reply> {
         let space = self.space()?;
-        let mut unit = Unit::within(tenant, &space, transaction, prepared, self.now_ms());
-        let reply = run(&mut Call::new(&mut unit, arguments, self))?;
-        unit.stage()?;
-        afters.extend(unit.take_after().into_iter().map(|after| (space.clone(), after)));
+        let mut context = CommandContext::within(tenant, &space, transaction, prepared, self.now_ms());
+        let reply = run(&mut Call::new(&mut context, arguments, self))?;
+        context.stage()?;
+        post_commits.extend(context.take_post_commit().into_iter().map(|post_commit| (space.clone(), post_commit)));
         Ok(reply)
     }
 }
@@ -208,7 +210,7 @@ impl Session {
 /// What the commands of a transaction answered, and what follows its commit.
 struct Together {
     replies: Vec<Outcome<Reply>>,
-    afters: Vec<(Arc<Space>, crate::after::After)>,
+    post_commits: Vec<(Arc<Space>, crate::post_commit::PostCommit)>,
     /// The numbers of the databases that FLUSHDB has emptied.
     emptied: Vec<usize>,
 }

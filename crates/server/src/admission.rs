@@ -14,8 +14,8 @@ use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout};
 
-use crate::behind::Behind;
 use crate::config::Config;
+use crate::low_priority::LowPriorityPool;
 use crate::problem::Problem;
 
 /// Calls that may take minutes (checks, backups, reclaiming) and run beside the others, so that these never wait for them.
@@ -32,7 +32,7 @@ pub struct Admission {
     body_bytes_max: u64,
     body_timeout: Duration,
     workers: Arc<Semaphore>,
-    behind: Behind,
+    low_priority: LowPriorityPool,
     long_workers: Arc<Semaphore>,
 }
 
@@ -55,7 +55,7 @@ impl Admission {
             body_bytes_max: config.body_max_bytes,
             body_timeout: config.body_timeout,
             workers: Arc::new(Semaphore::new(config.workers)),
-            behind: Behind::new(config.workers),
+            low_priority: LowPriorityPool::new(config.workers),
             long_workers: Arc::new(Semaphore::new(LONG_CALLS)),
         }
     }
@@ -157,7 +157,7 @@ impl Admission {
         &self,
         call: impl FnOnce() -> EngineResult<T> + Send + 'static,
     ) -> EngineResult<T> {
-        run(&self.workers, call, |call| self.behind.run(call)).await
+        run(&self.workers, call, |call| self.low_priority.run(call)).await
     }
 
     /// The same for a call that may take minutes.

@@ -14,10 +14,10 @@ use tracing::error;
 
 use crate::access::{Key, Place, Scope, TENANT_DEFAULT, Turn as Counted, Verdict, Work};
 use crate::audit::{Entry, Outcome, Who};
-use crate::behind::GivingWay;
 use crate::caller::database_of;
 use crate::clock;
 use crate::listener::Tls;
+use crate::low_priority::LowPriority;
 use crate::shared::Shared;
 
 /// The user of a client that gives a password alone.
@@ -159,7 +159,7 @@ struct KeyPass {
 
 /// A command under way: counted, and in its tenant's share.
 struct UnderWay {
-    _giving_way: Option<GivingWay>,
+    _low_priority: Option<LowPriority>,
     _counted: Option<Counted>,
     _place: Place,
 }
@@ -187,8 +187,8 @@ impl Pass for KeyPass {
         let work = if writes { Work::Write } else { Work::Read };
         let entered = self.shared.shares.enter(&self.tenant, work, Instant::now()).map_err(|problem| problem.detail)?;
         let place = entered.wait_blocking();
-        let giving_way = place.gives_way().then(GivingWay::begin).flatten();
-        Ok(Some(Box::new(UnderWay { _giving_way: giving_way, _counted: counted, _place: place })))
+        let low_priority = place.gives_way().then(LowPriority::begin).flatten();
+        Ok(Some(Box::new(UnderWay { _low_priority: low_priority, _counted: counted, _place: place })))
     }
 
     fn note(&self, action: &str, target: &str, failed: Option<&str>) {

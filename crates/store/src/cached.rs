@@ -18,7 +18,7 @@ pub struct CachedOnly<'t> {
 
 enum Reads<'t> {
     Live(&'t dyn Store),
-    Moment(Box<dyn Reader + 't>),
+    ReadPoint(Box<dyn Reader + 't>),
 }
 
 impl<'t> CachedOnly<'t> {
@@ -29,7 +29,7 @@ impl<'t> CachedOnly<'t> {
 
     /// The same as of one moment, for several reads that belong together.
     pub fn as_of_now(store: &'t dyn Store) -> Self {
-        Self { reads: Reads::Moment(store.cached_snapshot()), has_missed: Cell::new(false) }
+        Self { reads: Reads::ReadPoint(store.cached_snapshot()), has_missed: Cell::new(false) }
     }
 
     /// What a call has made of its reads; `None` where it failed because something was not in memory.
@@ -52,7 +52,7 @@ impl Reader for CachedOnly<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.noticed(match &self.reads {
             Reads::Live(store) => store.get_cached(table, key),
-            Reads::Moment(moment) => moment.get(table, key),
+            Reads::ReadPoint(read_point) => read_point.get(table, key),
         })
     }
 
@@ -63,7 +63,7 @@ impl Reader for CachedOnly<'_> {
     fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()> {
         self.noticed(match &self.reads {
             Reads::Live(store) => store.scan_cached(table, from, to, direction, visit),
-            Reads::Moment(moment) => moment.scan(table, from, to, direction, visit),
+            Reads::ReadPoint(read_point) => read_point.scan(table, from, to, direction, visit),
         })
     }
 }
@@ -125,11 +125,11 @@ mod tests {
     fn reads_as_of_one_moment_do_not_see_what_comes_later() {
         let folder = tempfile::tempdir().unwrap();
         let store = written(folder.path());
-        let (moment, live) = (CachedOnly::as_of_now(&store), CachedOnly::live(&store));
+        let (read_point, live) = (CachedOnly::as_of_now(&store), CachedOnly::live(&store));
         let mut batch = Batch::new();
         batch.put(Table::Kv, vec![7], vec![1]);
         store.write(batch).unwrap();
-        assert_eq!(moment.get(Table::Kv, &[7]).unwrap(), Some(vec![7; 100]));
+        assert_eq!(read_point.get(Table::Kv, &[7]).unwrap(), Some(vec![7; 100]));
         assert_eq!(live.get(Table::Kv, &[7]).unwrap(), Some(vec![1]));
     }
 }

@@ -61,11 +61,11 @@ impl MemoryStore {
         self.state.read().clone()
     }
 
-    fn moment(&self) -> Moment {
+    fn read_point(&self) -> ReadPoint {
         // Counted under the lock: whoever writes next, and then looks for older snapshots, finds this one.
         let state = self.state.read();
         *self.open.lock().entry(state.sequence).or_default() += 1;
-        Moment { state: state.clone(), open: self.open.clone() }
+        ReadPoint { state: state.clone(), open: self.open.clone() }
     }
 }
 
@@ -100,13 +100,13 @@ impl Store for MemoryStore {
     }
 
     fn snapshot(&self) -> Box<dyn Reader + '_> {
-        Box::new(self.moment())
+        Box::new(self.read_point())
     }
 
     fn owned_snapshot(self: Arc<Self>) -> OwnedSnapshot {
-        let moment = self.moment();
-        let latest = moment.state.sequence;
-        OwnedSnapshot::new(Box::new(moment), latest)
+        let read_point = self.read_point();
+        let latest = read_point.state.sequence;
+        OwnedSnapshot::new(Box::new(read_point), latest)
     }
 
     fn get_cached(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
@@ -223,12 +223,12 @@ fn row_bytes(key: &[u8], value: &[u8]) -> u64 {
 }
 
 /// A snapshot.
-struct Moment {
+struct ReadPoint {
     state: Arc<State>,
     open: Arc<Open>,
 }
 
-impl Drop for Moment {
+impl Drop for ReadPoint {
     fn drop(&mut self) {
         let mut open = self.open.lock();
         if let Some(count) = open.get_mut(&self.state.sequence) {
@@ -240,7 +240,7 @@ impl Drop for Moment {
     }
 }
 
-impl Reader for Moment {
+impl Reader for ReadPoint {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         Ok(self.state.get(table, key))
     }

@@ -7,8 +7,8 @@ use clap::Args;
 use nuthatch_link::{BackupCheck, BackupInfo, BackupOptions, BackupReport, Backups, BackupsDeleted};
 use serde_json::{Value, json};
 
-use crate::acts::Act;
 use crate::args::Globals;
+use crate::audit::AuditedAction;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, BAD, BOLD, DIM, GOOD, Out, plain};
 use crate::progress::Meter;
@@ -107,8 +107,8 @@ impl Backup {
         Ok(Outcome::Done)
     }
 
-    fn act(&self, globals: &Globals, folder: &Path, action: &'static str) -> Act {
-        Act::new(globals, folder, action, "").detail("place", self.place.to_string_lossy())
+    fn act(&self, globals: &Globals, folder: &Path, action: &'static str) -> AuditedAction {
+        AuditedAction::new(globals, folder, action, "").detail("place", self.place.to_string_lossy())
     }
 
     fn check(&self, backups: &Backups, out: &mut Out) -> Result<Outcome, Failure> {

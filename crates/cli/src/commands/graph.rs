@@ -9,8 +9,8 @@ use nuthatch_link::{
 };
 use serde_json::{Value, json};
 
-use crate::acts::Act;
 use crate::args::Globals;
+use crate::audit::AuditedAction;
 use crate::durability::DurabilityArgs;
 use crate::exit::{Failure, Outcome};
 use crate::folder;
@@ -334,7 +334,7 @@ impl Graph {
         }
         let database = folder::open_to_write(globals)?;
         database.existing_graph(name)?;
-        let act = Act::new(globals, database.folder(), "graph.drop", name);
+        let act = AuditedAction::new(globals, database.folder(), "graph.drop", name);
         let dropped = act.end(database.drop_graph(name), |dropped| vec![("dropped", json!(dropped))])?;
         database.close()?;
         match self.json {

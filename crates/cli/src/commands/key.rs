@@ -11,8 +11,8 @@ use nuthatch_server::config::parse_duration;
 use nuthatch_server::{Key, KeyFile, NewKey, PASSWORD_BYTES, Scope, Scopes, TENANT_DEFAULT, Token};
 use serde_json::{Value, json};
 
-use crate::acts::Act;
 use crate::args::Globals;
+use crate::audit::AuditedAction;
 use crate::exit::{Failure, Outcome};
 use crate::folder;
 use crate::output::{self, BOLD, DIM, Out, name};
@@ -105,7 +105,7 @@ impl KeyCommand {
                 let folder = folder::made(globals)?;
                 let new = NewKey::new(create.name.as_str(), Scopes::new(create.scopes.clone()));
                 let new = create.of_tenant(NewKey { expires_in: create.expires_in, ..new }, globals)?;
-                let act = Act::new(globals, &folder, "key.create", &create.name)
+                let act = AuditedAction::new(globals, &folder, "key.create", &create.name)
                     .detail("for", create.tenant.as_str())
                     .detail("scopes", new.scopes.to_string())
                     .detail("password", create.password);
@@ -124,7 +124,7 @@ impl KeyCommand {
             }
             What::Revoke(revoke) => {
                 let folder = folder::existing(globals)?;
-                let act = Act::new(globals, &folder, "key.revoke", &revoke.id);
+                let act = AuditedAction::new(globals, &folder, "key.revoke", &revoke.id);
                 let key = act.ended(KeyFile::of(&folder).revoke(&revoke.id, now))?;
                 output::note(&format!(
                     "Key {} of {} is revoked; a running server refuses it from now on.",
@@ -134,14 +134,14 @@ impl KeyCommand {
             }
             What::Rotate(rotate) => {
                 let folder = folder::existing(globals)?;
-                let act = Act::new(globals, &folder, "key.rotate", &rotate.id);
+                let act = AuditedAction::new(globals, &folder, "key.rotate", &rotate.id);
                 let made = KeyFile::of(&folder).rotate(&rotate.id, rotate.overlap, rotate.expires_in, now);
                 let made = act.end(made, |(key, _)| id_and_end(key))?;
                 show_new(out, &made, rotate.json)
             }
             What::Password(change) => {
                 let folder = folder::existing(globals)?;
-                let act = Act::new(globals, &folder, "key.password", &change.id);
+                let act = AuditedAction::new(globals, &folder, "key.password", &change.id);
                 let file = KeyFile::of(&folder);
                 let key = act.ended(password().and_then(|password| file.set_password(&change.id, &password, now)))?;
                 output::note(&format!("The user {} has another password from now on.", key.name));

@@ -6,8 +6,8 @@ use clap::Args;
 use nuthatch_link::Receipt;
 use serde_json::{Value, json};
 
-use crate::acts::Act;
 use crate::args::Globals;
+use crate::audit::AuditedAction;
 use crate::exit::{Failure, Outcome};
 use crate::folder;
 use crate::output::{self, BOLD, DIM, Out};
@@ -39,7 +39,8 @@ impl Reclaim {
             return Ok(if receipts.is_empty() { Outcome::NothingFound } else { Outcome::Done });
         }
         let database = folder::open_to_write(globals)?;
-        let act = Act::new(globals, database.folder(), "reclaim", self.collection.as_deref().unwrap_or_default());
+        let act =
+            AuditedAction::new(globals, database.folder(), "reclaim", self.collection.as_deref().unwrap_or_default());
         let receipt = act.end(database.reclaim(self.collection.as_deref()), noted)?;
         match self.json {
             true => output::json(out, &receipt)?,

@@ -8,8 +8,8 @@ use clap::Args;
 use nuthatch_link::{Backups, RestoreOptions};
 use serde_json::json;
 
-use crate::acts::Act;
 use crate::args::Globals;
+use crate::audit::AuditedAction;
 use crate::commands::backup::info_json;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, BOLD, GOOD, Out};
@@ -66,8 +66,9 @@ impl Restore {
         }
         // Where nothing was restored there is no folder with a log.
         let report = restored?;
-        let act = Act::new(globals, &report.folder, "restore", self.collection.as_deref().unwrap_or_default())
-            .detail("place", self.place.to_string_lossy());
+        let act =
+            AuditedAction::new(globals, &report.folder, "restore", self.collection.as_deref().unwrap_or_default())
+                .detail("place", self.place.to_string_lossy());
         let report = act.end(Ok(report), |report| vec![("backup", json!(report.backup.id))])?;
         match self.json {
             true => output::json(

@@ -7,8 +7,8 @@ use clap::Args;
 use nuthatch_link::{Collection, Error, Receipt, Result as EngineResult};
 use serde::Serialize;
 
-use crate::acts::Act;
 use crate::args::{COLLECTION_DEFAULT, Globals};
+use crate::audit::AuditedAction;
 use crate::commands::{get, reclaim};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Out, plain};
@@ -72,7 +72,7 @@ impl Rm {
         if self.all {
             removed.files = collection.files("")?.len() as u64;
             removed.records = before;
-            let act = Act::new(globals, database.folder(), "collection.drop", &self.collection);
+            let act = AuditedAction::new(globals, database.folder(), "collection.drop", &self.collection);
             act.ended(database.drop_collection(&self.collection))?;
             removed.collection = Some(self.collection.clone());
         } else {
@@ -91,7 +91,7 @@ impl Rm {
                 (false, None, Some(_)) => "prefix",
                 (false, None, None) => "names",
             };
-            let act = Act::new(globals, database.folder(), "collection.erase", &self.collection)
+            let act = AuditedAction::new(globals, database.folder(), "collection.erase", &self.collection)
                 .detail("by", by)
                 .detail("records", removed.records);
             let receipt = database.reclaim((!self.all).then_some(&self.collection));

@@ -7,8 +7,8 @@ use nuthatch_link::{Error, TenantInfo, TenantLimits};
 use nuthatch_server::KeyFile;
 use serde_json::{Value, json};
 
-use crate::acts::Act;
 use crate::args::Globals;
+use crate::audit::AuditedAction;
 use crate::commands::reclaim;
 use crate::exit::{Failure, Outcome};
 use crate::folder;
@@ -97,7 +97,8 @@ impl Tenant {
     fn create(&self, args: &Create, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
         let database = folder::create_whole(globals)?;
         let limits = args.given.over(TenantLimits::default());
-        let act = Act::new(globals, database.folder(), "tenant.create", &args.name).detail("limits", json!(limits));
+        let act =
+            AuditedAction::new(globals, database.folder(), "tenant.create", &args.name).detail("limits", json!(limits));
         act.ended(database.create_tenant(&args.name).and_then(|_| match limits != TenantLimits::default() {
             true => database.set_tenant_limits(&args.name, limits),
             false => Ok(()),
@@ -132,7 +133,8 @@ impl Tenant {
         let before = database.tenant_info(&args.name)?.limits;
         let limits = args.given.over(if args.no_others { TenantLimits::default() } else { before });
         if limits != before {
-            let act = Act::new(globals, database.folder(), "tenant.limit", &args.name).detail("limits", json!(limits));
+            let act = AuditedAction::new(globals, database.folder(), "tenant.limit", &args.name)
+                .detail("limits", json!(limits));
             act.ended(database.set_tenant_limits(&args.name, limits))?;
         }
         let info = database.tenant_info(&args.name)?;
@@ -153,7 +155,7 @@ impl Tenant {
             .into());
         }
         let database = folder::open_whole(globals)?;
-        let act = Act::new(globals, database.folder(), "tenant.drop", &args.name);
+        let act = AuditedAction::new(globals, database.folder(), "tenant.drop", &args.name);
         let dropped = KeyFile::of(database.folder()).drop_tenant(&database, &args.name, nuthatch_server::now());
         let (receipt, _) = act.end(dropped, |(receipt, ended_keys)| {
             [reclaim::noted(receipt), vec![("ended_keys", json!(ended_keys))]].concat()

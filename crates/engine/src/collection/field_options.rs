@@ -37,22 +37,22 @@ impl Core {
         }
         let writer = self.writer.lock();
         self.check_open()?; // a dropped collection must not write itself back
-        let known = self.known();
-        let new = new_fields(&self.name, &known.meta.fields, wanted)?;
+        let descriptor = self.descriptor();
+        let new = new_fields(&self.name, &descriptor.meta.fields, wanted)?;
         if new.is_empty() {
             return Ok(());
         }
-        let mut meta = known.meta.clone();
+        let mut meta = descriptor.meta.clone();
         meta.fields.extend(new);
-        let known = known.with_meta(meta.clone())?;
+        let descriptor = descriptor.with_meta(meta.clone())?;
         self.shared.folder.raise_format(FORMAT_OF_FIELDS)?;
-        self.settle(writer, known)?;
+        self.settle(writer, descriptor)?;
         meta.write_copy(&self.index_folder())
     }
 
     /// Refuses what contradicts the fields that there are, and fields that cannot be made.
     pub(crate) fn check_fields(&self, wanted: &Wanted) -> Result<()> {
-        new_fields(&self.name, &self.known().meta.fields, wanted).map(drop)
+        new_fields(&self.name, &self.descriptor().meta.fields, wanted).map(drop)
     }
 }
 

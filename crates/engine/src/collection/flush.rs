@@ -11,7 +11,7 @@ use roaring::RoaringTreemap;
 use crate::collection::segment::{Build, FLAT_ROWS_MAX, Segment, build_bytes, remove_checkpoints, rows_max};
 use crate::collection::state::{ImmutableMemtable, SegmentView};
 use crate::collection::{Building, Core};
-use crate::database::Breather;
+use crate::database::Throttle;
 use crate::index::SEGMENTS;
 use crate::{Error, Result};
 
@@ -90,10 +90,10 @@ impl Core {
         let fields = self.fields();
         let store = self.shared.store()?;
         let mut told = false;
-        let mut breather = Breather::default();
+        let mut throttle = Throttle::default();
         let progress = &mut |progress| {
             told = true;
-            breather.breathe(&self.shared, &|| self.is_waited_for());
+            throttle.rest(&self.shared, &|| self.is_waited_for());
             self.building.lock().get_or_insert_with(|| Building::begin(progress)).update(progress);
             // A merge of what a rebuild is going to throw away is in its way.
             let unwanted =
@@ -140,9 +140,9 @@ impl Core {
     /// searches of a cold graph scan codes instead of waiting for the disk.
     pub(crate) fn read_graphs_ahead(&self) -> Result<()> {
         let view = self.state.read().view();
-        let mut breather = Breather::default();
+        let mut throttle = Throttle::default();
         let go_on = &mut || {
-            breather.breathe(&self.shared, &|| false);
+            throttle.rest(&self.shared, &|| false);
             !self.shared.is_stopping() && !self.is_dropped() && !self.optimize_wanted.load(Ordering::SeqCst)
         };
         match view.segments.iter().try_for_each(|view| view.segment.read_ahead(go_on)) {

@@ -11,8 +11,8 @@ use nuthatch_filter::Schema;
 use nuthatch_store::{Reader, Shard, Table};
 
 use crate::Result;
+use crate::collection::descriptor::Descriptor;
 use crate::collection::field::Field;
-use crate::collection::known::Known;
 use crate::collection::manifest::Manifest;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta};
 use crate::collection::open::{each_change, is_damage, oldest_change};
@@ -30,9 +30,9 @@ impl Collection {
 
 impl Core {
     pub(crate) fn info(&self) -> CollectionInfo {
-        let (known, counters) = {
+        let (descriptor, counters) = {
             let writer = self.writer.lock();
-            (self.known(), writer.counters.clone())
+            (self.descriptor(), writer.counters.clone())
         };
         let state = self.state.read();
         let indexes = Indexes {
@@ -42,7 +42,7 @@ impl Core {
             building: self.building.lock().as_ref().map(Building::progress),
             degraded: state.degraded(),
         };
-        indexes.described(&known, &counters)
+        indexes.described(&descriptor, &counters)
     }
 }
 
@@ -60,7 +60,7 @@ impl CollectionInfo {
             Err(error) if is_damage(&error) => Indexes::broken(error.to_string()),
             Err(error) => return Err(error),
         };
-        Ok(indexes.described(&Known::of(meta, schema)?, &counters))
+        Ok(indexes.described(&Descriptor::of(meta, schema)?, &counters))
     }
 }
 
@@ -109,8 +109,8 @@ impl Indexes {
         Self { fresh_rows: 0, segments: 0, graphs: 0, building: None, degraded: state.degraded() }
     }
 
-    fn described(self, known: &Known, counters: &Counters) -> CollectionInfo {
-        let Known { meta, fields, schema } = known;
+    fn described(self, descriptor: &Descriptor, counters: &Counters) -> CollectionInfo {
+        let Descriptor { meta, fields, schema } = descriptor;
         let kinds = schema
             .fields()
             .map(|(field, kinds)| (field.to_string(), kinds.iter().map(|kind| kind.name().to_string()).collect()));

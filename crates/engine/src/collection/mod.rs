@@ -5,8 +5,10 @@
 //!
 //! **Invariant:** what a search sees is the store as of some change, never half of a batch; indexes only make it faster.
 
+pub(crate) mod batch_sizing;
 mod building;
 pub(crate) mod change;
+pub(crate) mod descriptor;
 mod exact;
 mod explain;
 pub(crate) mod field;
@@ -14,12 +16,11 @@ pub(crate) mod field_options;
 pub(crate) mod flush;
 mod fusion;
 mod info;
-pub(crate) mod known;
 pub(crate) mod manifest;
 mod memtable;
 pub mod meta;
 pub(crate) mod open;
-pub(crate) mod pace;
+mod pending_write;
 mod place;
 mod read;
 mod rebuild;
@@ -28,12 +29,11 @@ mod request;
 mod search;
 pub(crate) mod segment;
 pub(crate) mod state;
-mod swap;
-mod through;
+mod uncached_reader;
 mod vector_leg;
+mod version_edit;
 pub mod visit;
 mod write;
-mod written;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,6 +54,7 @@ pub use field::NamedVectors;
 pub use field_options::VectorFieldOptions;
 pub(crate) use flush::Eagerness;
 pub use fusion::Fusion;
+pub use pending_write::PendingWrite;
 pub(crate) use place::Place;
 pub use read::{Page, Scan};
 pub use request::{Answer, Hit, Include, Leg, Legs, Mode, Search};
@@ -61,10 +62,9 @@ pub(crate) use search::at_once;
 pub use visit::{Passing, PassingVector, Visitor, Wanted};
 pub(crate) use write::{BATCH_BYTES_MAX, record_bytes};
 pub use write::{Deleted, Upserted, WriteSet};
-pub use written::Written;
 
 use crate::call::Call;
-use crate::collection::known::Known;
+use crate::collection::descriptor::Descriptor;
 use crate::collection::meta::{Counters, Meta};
 use crate::collection::segment::Segment;
 use crate::collection::state::State;
@@ -124,7 +124,7 @@ pub(crate) struct Core {
     /// One writer at a time decides row ids and order.
     pub writer: Mutex<Writer>,
     /// Changed while holding the writer.
-    pub known: RwLock<Arc<Known>>,
+    pub descriptor: RwLock<Arc<Descriptor>>,
     pub state: RwLock<State>,
     pub indexes: Vec<Arc<dyn DerivedIndex>>,
     /// One seal or rebuild at a time.
@@ -336,7 +336,7 @@ impl Core {
         !self.shared.options.background
             || self.flush_wanted.load(Ordering::SeqCst)
             || self.optimize_wanted.load(Ordering::SeqCst)
-            || self.shared.hurry.is_wanted()
+            || self.shared.sealer_priority.is_wanted()
             || self.shared.fresh_bytes() * 2 > self.shared.budget.fresh_bytes
     }
 
@@ -383,8 +383,8 @@ impl Core {
         }
         let writer = self.writer.lock();
         self.check_open()?; // a dropped collection must not write itself back
-        let known = self.known();
-        self.settle(writer, known.with_meta(Meta { dim: Some(dim), ..known.meta.clone() })?)
+        let descriptor = self.descriptor();
+        self.settle(writer, descriptor.with_meta(Meta { dim: Some(dim), ..descriptor.meta.clone() })?)
     }
 
     pub(crate) fn index_folder(&self) -> std::path::PathBuf {

@@ -9,10 +9,10 @@ use nuthatch_store::{Direction, Reader, Shard, Table, changes_after};
 use nuthatch_text::{RowWords, TextIndex};
 use parking_lot::{Mutex, RwLock};
 
+use crate::collection::batch_sizing::BatchSizing;
 use crate::collection::change::Change;
-use crate::collection::known::Known;
+use crate::collection::descriptor::Descriptor;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, SCHEMA};
-use crate::collection::pace::Pace;
 use crate::collection::state::State;
 use crate::collection::{Core, EmbedderChoice, Writer};
 use crate::database::{RowLength, Shared};
@@ -50,7 +50,7 @@ impl Core {
             name: meta.name.clone(),
             language: meta.language.clone(),
             writer: Mutex::new(Writer { counters: counters.clone() }),
-            known: RwLock::new(Arc::new(Known::of(meta, schema)?)),
+            descriptor: RwLock::new(Arc::new(Descriptor::of(meta, schema)?)),
             state: RwLock::new(State::default()),
             indexes: index::all(&shared.options.more_indexes),
             work: Mutex::new(()),
@@ -106,16 +106,16 @@ impl Core {
         })?;
         let added: Vec<(u64, u64)> = added.into_iter().collect();
         let fields = self.fields();
-        let (mut pace, mut rest) = (Pace::default(), &added[..]);
+        let (mut batch_sizing, mut rest) = (BatchSizing::default(), &added[..]);
         while !rest.is_empty() {
-            let (chunk, after) = rest.split_at(pace.rows().min(rest.len()));
+            let (chunk, after) = rest.split_at(batch_sizing.rows().min(rest.len()));
             rest = after;
             let row_ids: Vec<u64> = chunk.iter().map(|(row, _)| *row).collect();
             let keys: Vec<Vec<u8>> = row_ids.iter().map(|row| self.shard.number_key(*row)).collect();
             let rows = self.shared.store()?.multi_get(Table::Records, &keys)?;
             let vectors = fields.vectors_of(&*self.shared.store()?, self.shard, &row_ids)?;
             let components: usize = vectors.iter().flatten().map(|(_, vector)| vector.len()).sum();
-            pace.learn(rows.iter().flatten().map(Vec::len).sum::<usize>() + components * size_of::<f32>());
+            batch_sizing.learn(rows.iter().flatten().map(Vec::len).sum::<usize>() + components * size_of::<f32>());
             for (((row, sequence), stored), vectors) in chunk.iter().zip(rows).zip(vectors) {
                 let Some(stored) = stored else { continue };
                 let stored = Row::decode(&stored)?;

@@ -30,7 +30,7 @@ impl Core {
 
     /// Refuses a filter on a field that the collection has never had.
     pub(crate) fn check_filter(&self, filter: &Filter) -> crate::Result<()> {
-        Ok(filter.check(&self.known().schema)?)
+        Ok(filter.check(&self.descriptor().schema)?)
     }
 
     /// From now on searches pass the damaged index by; maintenance rebuilds it.

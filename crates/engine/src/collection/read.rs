@@ -4,9 +4,9 @@ use nuthatch_filter::Filter;
 use nuthatch_store::{CachedOnly, Reader, Table};
 
 use crate::Result;
+use crate::collection::batch_sizing::BatchSizing;
 use crate::collection::field::{Field, FieldVectors, Fields};
 use crate::collection::meta::{self, COUNTERS, Counters};
-use crate::collection::pace::Pace;
 use crate::collection::visit::{Passing, PassingVector, Visitor, Wanted};
 use crate::collection::write::row_from;
 use crate::collection::{Collection, Core, NamedVectors, Place};
@@ -41,13 +41,13 @@ impl Collection {
         let store = self.core.shared.store()?;
         let rows: Vec<u64> = self.core.rows_matching(self.core.live(), &filter)?.iter().take(most).collect();
         let mut found = Vec::with_capacity(rows.len());
-        let (mut pace, mut rest) = (Pace::default(), &rows[..]);
+        let (mut batch_sizing, mut rest) = (BatchSizing::default(), &rows[..]);
         while !rest.is_empty() {
-            let (rows, after) = rest.split_at(pace.rows().min(rest.len()));
+            let (rows, after) = rest.split_at(batch_sizing.rows().min(rest.len()));
             rest = after;
             let keys: Vec<Vec<u8>> = rows.iter().map(|row| self.core.shard.number_key(*row)).collect();
             let records = store.multi_get(Table::Records, &keys)?;
-            pace.learn(records.iter().flatten().map(Vec::len).sum());
+            batch_sizing.learn(records.iter().flatten().map(Vec::len).sum());
             for (row, stored) in rows.iter().zip(records) {
                 if let Some(stored) = stored {
                     found.push((Row::decode(&stored)?.id, *row));
@@ -166,13 +166,13 @@ impl Core {
     ) -> Result<()> {
         let fields = self.fields();
         let vector_bytes = if vectors { fields.components_bytes() } else { 0 };
-        let (mut pace, mut at, mut held) = (Pace::default(), 0, 0);
+        let (mut batch_sizing, mut at, mut held) = (BatchSizing::default(), 0, 0);
         while at < rows.len() {
-            let some = &rows[at..rows.len().min(at + pace.rows())];
+            let some = &rows[at..rows.len().min(at + batch_sizing.rows())];
             let keys: Vec<Vec<u8>> = some.iter().map(|row| self.shard.number_key(*row)).collect();
             let stored = reader.multi_get(Table::Records, &keys)?;
             let bytes: usize = stored.iter().flatten().map(Vec::len).sum();
-            pace.learn(bytes + some.len() * vector_bytes);
+            batch_sizing.learn(bytes + some.len() * vector_bytes);
             self.row_length.learn(some.len(), bytes as u64);
             held += in_memory(some.len(), bytes as u64) + (some.len() * vector_bytes) as u64;
             room.holds(held, in_the_end(rows.len(), at + some.len(), held))?;

@@ -78,14 +78,14 @@ impl Core {
         let deadline = search.time_limit.and_then(|limit| Instant::now().checked_add(limit));
         self.check_open_for(place)?;
         search.check()?;
-        let known = self.known();
+        let descriptor = self.descriptor();
         if let Some(filter) = &search.filter {
-            filter.check(&known.schema)?;
+            filter.check(&descriptor.schema)?;
         }
         if search.is_over(deadline) {
             return Err(VectorError::Stopped.into()); // before a text is embedded for nothing
         }
-        let query = self.query(place, search, &known.fields, call)?;
+        let query = self.query(place, search, &descriptor.fields, call)?;
         let is_over = || search.is_over(deadline);
         let mut room = self.shared.room_for(self.reckon(place, search, &query), &is_over)?;
         let mut retries = 0;
@@ -169,14 +169,14 @@ impl Core {
 
     /// True when a text query can have a vector leg: there are vectors to compare with, and someone to embed.
     fn embeds_queries(&self, call: &Call) -> bool {
-        let known = self.known();
-        if !known.meta.embeds || known.meta.dim.is_none() {
+        let descriptor = self.descriptor();
+        if !descriptor.meta.embeds || descriptor.meta.dim.is_none() {
             return false;
         }
         let choice = call.embedder().unwrap_or_else(|| self.embedder.read().clone());
         let given = !matches!(choice, EmbedderChoice::None);
         // Vectors that callers brought are only compared with embedded texts if the caller has said by whom.
-        given && known.meta.embedder.is_some()
+        given && descriptor.meta.embedder.is_some()
     }
 
     fn embed_query(&self, text: &str, call: &Call) -> Result<Option<Vec<f32>>> {

@@ -21,8 +21,8 @@ use nuthatch_vector::{
 use parking_lot::{Mutex, MutexGuard};
 use roaring::{RoaringBitmap, RoaringTreemap};
 
+use crate::collection::batch_sizing::BatchSizing;
 use crate::collection::field::{Field, FieldId, Fields, UNNAMED};
-use crate::collection::pace::Pace;
 use crate::record::Row;
 use crate::{Error, Result};
 
@@ -335,7 +335,7 @@ fn sample(rows: &RoaringTreemap, field: &Field, dim: usize, build: &Build<'_>) -
     let sample: Vec<u64> = rows.iter().step_by(step).collect();
     let mut centroid = Centroid::new(dim, field.metric)?;
     let mut found = 0;
-    for rows in sample.chunks(Pace::default().rows()) {
+    for rows in sample.chunks(BatchSizing::default().rows()) {
         for bytes in field.stored(build.store, build.shard, rows)?.into_iter().flatten() {
             centroid.add(&field.element.decode(&bytes, dim))?;
             found += 1;
@@ -398,11 +398,11 @@ type ForRow<'v> = dyn FnMut(u64, &[u8]) -> Result<()> + 'v;
 /// Visits the rows of which something is stored.
 fn for_rows(rows: &RoaringTreemap, stored: &Stored<'_>, visit: &mut ForRow<'_>) -> Result<()> {
     let mut rows = rows.iter().peekable();
-    let mut pace = Pace::default();
+    let mut batch_sizing = BatchSizing::default();
     while rows.peek().is_some() {
-        let chunk: Vec<u64> = rows.by_ref().take(pace.rows()).collect();
+        let chunk: Vec<u64> = rows.by_ref().take(batch_sizing.rows()).collect();
         let stored = stored(&chunk)?;
-        pace.learn(stored.iter().flatten().map(Vec::len).sum());
+        batch_sizing.learn(stored.iter().flatten().map(Vec::len).sum());
         for (row, stored) in chunk.into_iter().zip(stored) {
             if let Some(stored) = stored {
                 visit(row, &stored)?;

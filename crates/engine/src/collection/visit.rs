@@ -12,7 +12,7 @@ use nuthatch_store::{Direction, Reader, Table};
 
 use crate::collection::exact::row_of;
 use crate::collection::field::{Field, Fields};
-use crate::collection::through::Through;
+use crate::collection::uncached_reader::UncachedReader;
 use crate::collection::{Core, Scan};
 use crate::database::{in_memory, in_the_end};
 use crate::record::{RowParts, StoredRecord};
@@ -96,7 +96,7 @@ impl Core {
             wanted.vectors.iter().map(|name| fields.by_name(name)).collect::<Result<_>>()?;
         let vector_bytes: usize = vector_fields.iter().map(|field| field.row_bytes()).sum();
         let reads_payload = wanted.payload || scan.filter.is_some();
-        let through = Through(snapshot);
+        let through = UncachedReader(snapshot);
         let is_large = scan.limit >= LARGE_PAGE_ROWS && self.is_larger_than_the_cache(vector_bytes);
         let snapshot: &dyn Reader = if is_large { &through } else { snapshot };
         let (mut rows, mut page_bytes, mut failed) = (Vec::new(), 0, None);

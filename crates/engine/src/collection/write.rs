@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::{Call, Done};
 use crate::collection::change::Change;
+use crate::collection::descriptor::Descriptor;
 use crate::collection::field::{Field, FieldVectors, Fields};
-use crate::collection::known::Known;
 use crate::collection::memtable::Memtable;
 use crate::collection::meta::{self, COUNTERS, Counters, EmbedderMeta, Meta, SCHEMA, meta_key};
 use crate::collection::open::words_of;
@@ -75,7 +75,7 @@ pub(crate) struct Planned {
     texts: Vec<(u64, RowWords)>,
     counters: Counters,
     /// If it is another by then.
-    known: Option<Known>,
+    descriptor: Option<Descriptor>,
     outcome: (Upserted, Deleted),
 }
 
@@ -166,18 +166,18 @@ impl Core {
     /// writer is let go.
     pub(crate) fn plan(&self, writer: &Writer, set: WriteSet, batch: &mut Batch, call: &Call) -> Result<Planned> {
         let before = batch.len();
-        let known = self.known();
-        let mut schema = known.schema.clone();
+        let descriptor = self.descriptor();
+        let mut schema = descriptor.schema.clone();
         let mut counters = writer.counters.clone();
-        let mut dim = known.meta.dim;
+        let mut dim = descriptor.meta.dim;
         for record in &set.upserts {
-            check_vectors(record, &known.fields, &mut dim)?;
+            check_vectors(record, &descriptor.fields, &mut dim)?;
         }
-        let settled = match dim == known.meta.dim {
+        let settled = match dim == descriptor.meta.dim {
             true => None,
-            false => Some(known.with_meta(Meta { dim, ..known.meta.clone() })?),
+            false => Some(descriptor.with_meta(Meta { dim, ..descriptor.meta.clone() })?),
         };
-        let fields = settled.as_ref().map_or(&known.fields, |settled| &settled.fields).clone();
+        let fields = settled.as_ref().map_or(&descriptor.fields, |settled| &settled.fields).clone();
         self.check_files(&set)?;
         let old = self.rows_of_ids(&set)?;
         let mut change = Change::default();
@@ -289,7 +289,7 @@ impl Core {
         }
         let outcome = (upserted, deleted);
         if batch.len() == before {
-            return Ok(Planned { change, memtable, texts, counters, known: None, outcome });
+            return Ok(Planned { change, memtable, texts, counters, descriptor: None, outcome });
         }
         let Upserted { inserted, replaced } = upserted;
         call.sign(batch, Done { inserted, replaced, deleted: deleted.deleted, files, ..Done::default() });
@@ -305,21 +305,21 @@ impl Core {
         if let Some(settled) = &settled {
             batch.put(Table::Catalog, meta_key(self.shard.tenant, &self.name), meta::encode(&settled.meta));
         }
-        let known = match (settled, schema_changed) {
+        let descriptor = match (settled, schema_changed) {
             (None, false) => None,
-            (settled, _) => Some(Known { schema, ..settled.unwrap_or_else(|| Known::clone(&known)) }),
+            (settled, _) => Some(Descriptor { schema, ..settled.unwrap_or_else(|| Descriptor::clone(&descriptor)) }),
         };
-        Ok(Planned { change, memtable, texts, counters, known, outcome })
+        Ok(Planned { change, memtable, texts, counters, descriptor, outcome })
     }
 
     /// Makes searches see what has been written.
     pub(crate) fn show(&self, writer: &mut Writer, planned: Planned) -> Result<(Upserted, Deleted)> {
-        let Planned { change, memtable, texts, counters, known, outcome } = planned;
+        let Planned { change, memtable, texts, counters, descriptor, outcome } = planned;
         let sequence = counters.sequence;
         // Written: from here on nothing may fail before the state shows it.
         writer.counters = counters;
-        if let Some(known) = known {
-            self.learn(writer, known);
+        if let Some(descriptor) = descriptor {
+            self.learn(writer, descriptor);
         }
         let mut state = self.state.write();
         for row in change.removed {
@@ -390,9 +390,9 @@ impl Core {
 
     /// The collection's embedder, or the one it would have; `None` when it does not embed.
     pub(crate) fn embedder(&self, call: &Call) -> Result<Option<Arc<dyn Embedder>>> {
-        let known = self.known();
-        let (stored, dim) = (known.meta.embedder.as_ref(), known.meta.dim);
-        if !known.meta.embeds {
+        let descriptor = self.descriptor();
+        let (stored, dim) = (descriptor.meta.embedder.as_ref(), descriptor.meta.dim);
+        if !descriptor.meta.embeds {
             return Ok(None);
         }
         let choice = call.embedder().unwrap_or_else(|| self.embedder.read().clone());
@@ -422,12 +422,12 @@ impl Core {
         };
         let writer = self.writer.lock();
         self.check_open()?; // a dropped collection must not write itself back
-        let known = self.known();
-        match &known.meta.embedder {
+        let descriptor = self.descriptor();
+        match &descriptor.meta.embedder {
             Some(stored) if *stored == given => Ok(()),
             Some(stored) => Err(embedder_mismatch(&self.name, stored, &given)),
             None => {
-                if let Some(dim) = known.meta.dim.filter(|dim| *dim != given.dim) {
+                if let Some(dim) = descriptor.meta.dim.filter(|dim| *dim != given.dim) {
                     return Err(Error::invalid(format!(
                         "collection {:?} has {dim} dimensions, the embedder {:?} gives {}; pass one of {dim} dimensions",
                         self.name, given.name, given.dim
@@ -439,10 +439,10 @@ impl Core {
                         given.name, given.dim
                     )));
                 }
-                let mut meta = known.meta.clone();
+                let mut meta = descriptor.meta.clone();
                 meta.embedder = Some(given.clone());
                 meta.dim = meta.dim.or(Some(given.dim));
-                self.settle(writer, known.with_meta(meta)?)
+                self.settle(writer, descriptor.with_meta(meta)?)
             }
         }
     }

@@ -92,7 +92,7 @@ impl Core {
     /// Nothing is in memory alone that opening it would not bring back soon. An embedder is found again by its fingerprint; that a
     /// collection which embeds should not do so for now is remembered nowhere else.
     fn may_be_closed(&self) -> bool {
-        let is_muted = matches!(*self.embedder.read(), EmbedderChoice::None) && self.known().meta.embeds;
+        let is_muted = matches!(*self.embedder.read(), EmbedderChoice::None) && self.descriptor().meta.embeds;
         let is_wanted = self.flush_wanted.load(Ordering::SeqCst) || self.optimize_wanted.load(Ordering::SeqCst);
         let state = self.state.read();
         !is_wanted && !is_muted && state.degraded().is_empty() && state.fresh_rows() < CLOSE_FLUSH_ROWS

@@ -225,8 +225,8 @@ fn create(shared: &Arc<Shared>, tenant: u32, name: &str, options: &CollectionOpt
 
 /// Refuses options that contradict what is stored, naming both.
 fn agree(core: &Core, options: &CollectionOptions, call: &Call) -> Result<()> {
-    let known = core.known();
-    let (stored, embeds) = (known.fields.unnamed(), known.meta.embeds);
+    let descriptor = core.descriptor();
+    let (stored, embeds) = (descriptor.fields.unnamed(), descriptor.meta.embeds);
     let differs = |what: &str, stored: String, given: String| {
         Error::invalid(format!(
             "collection {:?} has {what} {stored}, but {given} was given; leave it out, or make a new collection",

@@ -154,7 +154,7 @@ fn rebuild_if_damaged(core: &Core) -> Result<bool> {
     for (index, error) in index_damage(core)? {
         match index {
             Some(index) if error.is_corrupt() => core.note_damage(&error, index),
-            None if error.is_corrupt() => core.known().meta.write_copy(&core.index_folder())?,
+            None if error.is_corrupt() => core.descriptor().meta.write_copy(&core.index_folder())?,
             _ => {}
         }
     }

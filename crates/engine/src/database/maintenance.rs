@@ -49,7 +49,7 @@ const MERGE: Job = Job { name: "nuthatch-merge", work: merge, sweeps: false, err
 fn run(shared: &Arc<Shared>, job: &Job) {
     yield_to_others();
     if job.sweeps {
-        shared.hurry.seal_here();
+        shared.sealer_priority.seal_here();
     }
     let (mut failed, mut seen) = (false, 0);
     // Keys that expired while the folder was closed.

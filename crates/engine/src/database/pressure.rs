@@ -105,19 +105,19 @@ impl Gauge {
 }
 
 /// Lets background work pause between its pieces.
-pub(crate) struct Breather {
+pub(crate) struct Throttle {
     since: Instant,
 }
 
-impl Default for Breather {
+impl Default for Throttle {
     fn default() -> Self {
         Self { since: Instant::now() }
     }
 }
 
-impl Breather {
+impl Throttle {
     /// To be called often; rests when the machine is pressed, unless somebody waits for the work.
-    pub fn breathe(&mut self, shared: &Shared, is_waited_for: &dyn Fn() -> bool) {
+    pub fn rest(&mut self, shared: &Shared, is_waited_for: &dyn Fn() -> bool) {
         let worked = self.since.elapsed();
         if worked < PIECE {
             return;

@@ -9,8 +9,8 @@ use nuthatch_vector::{Element, Metric};
 
 use crate::clock::Clock;
 use crate::collection::change::Change;
+use crate::collection::descriptor::Descriptor;
 use crate::collection::field::{Field, UNNAMED};
-use crate::collection::known::Known;
 use crate::collection::meta::{self, COUNTERS, Counters, FieldMeta, Meta, SCHEMA, meta_key};
 use crate::collection::{Core, row_of};
 use crate::database::Database;
@@ -180,10 +180,10 @@ fn mend_collection(core: &Core) -> Result<u64> {
     // The row of each id, and what its tenant's limit counts for it.
     let mut newest: HashMap<String, (u64, u64)> = HashMap::new();
     let mut without_their_vector = HashSet::new();
-    let known = core.known();
-    let mut schema = known.schema.clone();
+    let descriptor = core.descriptor();
+    let mut schema = descriptor.schema.clone();
     let mut batch = Batch::new();
-    let fields = &known.fields;
+    let fields = &descriptor.fields;
     let mut counted = Counters { next_row: writer.counters.next_row, ..Counters::default() };
     core.each_row(&*core.shared.store()?, Table::Records, &mut |row, bytes| {
         counted.next_row = counted.next_row.max(row + 1);
@@ -246,7 +246,7 @@ fn mend_collection(core: &Core) -> Result<u64> {
     batch.put(Table::Catalog, shard.key(SCHEMA), schema.to_bytes());
     let position = store.write(batch)?;
     store.sync(position)?;
-    core.learn(&mut writer, Known { schema, ..Known::clone(&known) });
+    core.learn(&mut writer, Descriptor { schema, ..Descriptor::clone(&descriptor) });
     core.state.write().sequence = counters.sequence;
     let lost = before.saturating_sub(counters.rows);
     writer.counters = counters;

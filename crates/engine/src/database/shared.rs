@@ -14,9 +14,9 @@ use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard
 use crate::collection::Core;
 use crate::collection::meta::EmbedderMeta;
 use crate::database::Answers;
-use crate::database::hurry::Hurry;
 use crate::database::opened::Opened;
 use crate::database::pressure::Gauge;
+use crate::database::priority::PriorityInheritance;
 use crate::database::stores;
 use crate::database::syncer::Syncer;
 use crate::folder::Folder;
@@ -64,7 +64,7 @@ pub(crate) struct Shared {
     /// Much was deleted at once: the store is worth tidying.
     pub shrunk: AtomicBool,
     pub gauge: Gauge,
-    pub hurry: Hurry,
+    pub sealer_priority: PriorityInheritance,
     pub signal: Mutex<Signal>,
     pub woken: Condvar,
     /// Told after every round of maintenance.
@@ -77,7 +77,7 @@ pub(crate) struct Shared {
     pub working: Mutex<()>,
     pub answers: Answers,
     /// By how much open indexes are over their share.
-    pub residents_over_bytes: AtomicU64,
+    pub index_memory_over_bytes: AtomicU64,
     /// One backup at a time.
     pub backing_up: Mutex<()>,
     /// While above 0, no change is trimmed from any log: a backup needs those that its copies of the indexes lack.
@@ -162,7 +162,7 @@ impl Shared {
             used: AtomicBool::new(false),
             shrunk: AtomicBool::new(false),
             gauge: Gauge::default(),
-            hurry: Hurry::default(),
+            sealer_priority: PriorityInheritance::default(),
             signal: Mutex::default(),
             woken: Condvar::new(),
             relieved: Condvar::new(),
@@ -171,7 +171,7 @@ impl Shared {
             lock: Mutex::new(Some(lock)),
             working: Mutex::new(()),
             answers: Answers::new(budget.answer_bytes()),
-            residents_over_bytes: AtomicU64::new(0),
+            index_memory_over_bytes: AtomicU64::new(0),
             backing_up: Mutex::new(()),
             log_pins: AtomicUsize::new(0),
         })
@@ -307,7 +307,7 @@ impl Shared {
             return self.open_collections().iter().try_for_each(|core| core.flush());
         }
         let deadline = Instant::now() + ROOM_WAIT_MAX;
-        let _waiting = self.hurry.wait();
+        let _waiting = self.sealer_priority.wait();
         let mut signal = self.signal.lock();
         let mut wakes = true;
         loop {

@@ -87,11 +87,11 @@ pub trait Shelved {
     fn name(&self) -> &str;
 
     /// Hands over what adding files asks of the collection.
-    fn with_shelf<T>(&self, work: impl FnOnce(&dyn Shelf) -> Result<T>) -> Result<T>;
+    fn with_passage_sink<T>(&self, work: impl FnOnce(&dyn PassageSink) -> Result<T>) -> Result<T>;
 }
 
 /// What adding asks of the collection, in this process or in another.
-pub trait Shelf {
+pub trait PassageSink {
     /// The data folder, which may lie below what is added.
     fn own_folder(&self) -> PathBuf;
     /// Of the embedder for texts without vectors; from here on it is the collection's.
@@ -107,7 +107,7 @@ pub trait Shelf {
     fn apply(&self, set: WriteSet) -> Result<()>;
 }
 
-impl Shelf for Collection {
+impl PassageSink for Collection {
     fn own_folder(&self) -> PathBuf {
         self.core.shared.folder.root().to_path_buf()
     }
@@ -141,7 +141,7 @@ impl Shelf for Collection {
 }
 
 pub struct Add<'c, 'o> {
-    shelf: &'c dyn Shelf,
+    sink: &'c dyn PassageSink,
     options: AddOptions<'o>,
     report: AddReport,
     progress: Progress,
@@ -149,9 +149,9 @@ pub struct Add<'c, 'o> {
 }
 
 impl<'c, 'o> Add<'c, 'o> {
-    pub fn new(shelf: &'c dyn Shelf, options: AddOptions<'o>) -> Self {
+    pub fn new(sink: &'c dyn PassageSink, options: AddOptions<'o>) -> Self {
         let (report, progress) = (AddReport::default(), Progress::default());
-        Self { shelf, options, report, progress, started: Instant::now() }
+        Self { sink, options, report, progress, started: Instant::now() }
     }
 
     pub fn run(mut self, paths: &[PathBuf]) -> Result<AddReport> {
@@ -210,7 +210,7 @@ impl<'c, 'o> Add<'c, 'o> {
     pub fn document(mut self, path: &str, content: &[u8]) -> Result<AddReport> {
         check_document_path(path)?;
         let (made_by, mut pending) = (self.made_by()?, Pending::default());
-        let old = self.shelf.entry(path)?;
+        let old = self.sink.entry(path)?;
         let now_ns = i64::try_from(Clock::system().now().as_nanosecond()).unwrap_or(i64::MAX);
         self.content(path, content, old, now_ns, &made_by, &mut pending)?;
         self.commit(&mut pending)?;
@@ -220,13 +220,13 @@ impl<'c, 'o> Add<'c, 'o> {
 
     /// The data folder itself may lie below what is added.
     fn own_folder(&self) -> PathBuf {
-        let root = self.shelf.own_folder();
+        let root = self.sink.own_folder();
         root.canonicalize().unwrap_or(root)
     }
 
     /// Changes when the same file would give other passages or other vectors.
     fn made_by(&self) -> Result<String> {
-        let fingerprint = self.shelf.embedder_fingerprint()?.unwrap_or_else(|| "none".into());
+        let fingerprint = self.sink.embedder_fingerprint()?.unwrap_or_else(|| "none".into());
         Ok(format!("{}/{}/{fingerprint}", nuthatch_extract::VERSION, self.options.passages.target_chars))
     }
 
@@ -239,7 +239,7 @@ impl<'c, 'o> Add<'c, 'o> {
             });
             return Ok(());
         };
-        let old = self.shelf.entry(&name)?;
+        let old = self.sink.entry(&name)?;
         if old.as_ref().is_some_and(|old| old.bytes == bytes && old.mtime_ns == mtime_ns && old.made_by == made_by) {
             self.report.files_unchanged += 1;
             return Ok(());
@@ -304,7 +304,7 @@ impl<'c, 'o> Add<'c, 'o> {
                 if self.options.cancel.is_some_and(|cancel| cancel.load(Ordering::SeqCst)) {
                     return Ok(()); // as if it had not been looked at; the walk ends before the next file
                 }
-                self.shelf.embed_missing(slice)?;
+                self.sink.embed_missing(slice)?;
                 self.progress.passages += slice.len() as u64;
                 self.tell();
             }
@@ -346,7 +346,7 @@ impl<'c, 'o> Add<'c, 'o> {
             return Ok(0);
         }
         let mut kept = 0;
-        for (record, vector) in wanting.into_iter().zip(self.shelf.vectors(ids)?) {
+        for (record, vector) in wanting.into_iter().zip(self.sink.vectors(ids)?) {
             kept += u64::from(vector.is_some());
             record.vector = vector;
         }
@@ -356,7 +356,7 @@ impl<'c, 'o> Add<'c, 'o> {
     fn commit(&mut self, pending: &mut Pending) -> Result<()> {
         let done = std::mem::take(pending);
         if !(done.set.upserts.is_empty() && done.set.deletes.is_empty() && done.set.files.is_empty()) {
-            self.shelf.apply(done.set)?;
+            self.sink.apply(done.set)?;
         }
         self.progress.files_done += done.files;
         self.progress.bytes_done += done.bytes;
@@ -370,13 +370,13 @@ impl<'c, 'o> Add<'c, 'o> {
             let is_gone =
                 |path: &Path| !present.contains(path) && !unread.iter().any(|unread| path.starts_with(unread));
             let gone: Vec<(String, FileEntry)> =
-                self.shelf.entries(root)?.into_iter().filter(|(path, _)| is_gone(Path::new(path))).collect();
+                self.sink.entries(root)?.into_iter().filter(|(path, _)| is_gone(Path::new(path))).collect();
             for (path, entry) in gone {
                 self.report.files_pruned += 1;
                 self.report.passages_removed += entry.passages.len() as u64;
                 let deletes = entry.ids(&path).collect();
                 let set = WriteSet { deletes, files: vec![(path, None)], ..WriteSet::default() };
-                self.shelf.apply(set)?;
+                self.sink.apply(set)?;
             }
         }
         Ok(())

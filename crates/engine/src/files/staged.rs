@@ -9,13 +9,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::collection::{BATCH_BYTES_MAX, WriteSet, record_bytes};
-use crate::files::{Add, AddOptions, AddReport, FileEntry, Shelf};
+use crate::files::{Add, AddOptions, AddReport, FileEntry, PassageSink};
 use crate::record::Record;
 use crate::{Error, ErrorKind, Result, What};
 
 /// Reads files, and says what writing them would change.
-pub fn add(shelf: &dyn Shelf, paths: &[PathBuf], options: AddOptions<'_>) -> Result<(AddReport, WriteSet)> {
-    let staging = Staging::on(shelf);
+pub fn add(sink: &dyn PassageSink, paths: &[PathBuf], options: AddOptions<'_>) -> Result<(AddReport, WriteSet)> {
+    let staging = Staging::on(sink);
     let report = Add::new(&staging, options).run(paths)?;
     let set = if report.cancelled { WriteSet::default() } else { staging.set.into_inner() };
     Ok((report, set))
@@ -23,29 +23,34 @@ pub fn add(shelf: &dyn Shelf, paths: &[PathBuf], options: AddOptions<'_>) -> Res
 
 /// The same for one document that the caller has. `revision`: of what is stored, where the caller depends on that.
 pub fn document(
-    shelf: &dyn Shelf,
+    sink: &dyn PassageSink,
     path: &str,
     content: &[u8],
     options: AddOptions<'_>,
     revision: Option<&str>,
 ) -> Result<(AddReport, WriteSet)> {
-    let staging = Staging::on(shelf);
+    let staging = Staging::on(sink);
     let report = Add::new(&staging, options).document(path, content)?;
     check_revision(path, staging.seen.borrow().get(path), revision)?;
     Ok((report, staging.set.into_inner()))
 }
 
 /// What [`document`] would report, and the revision of what is stored. Nothing is embedded.
-pub fn preview(shelf: &dyn Shelf, path: &str, content: &[u8], options: AddOptions<'_>) -> Result<(AddReport, String)> {
-    let staging = Staging { embeds: false, ..Staging::on(shelf) };
+pub fn preview(
+    sink: &dyn PassageSink,
+    path: &str,
+    content: &[u8],
+    options: AddOptions<'_>,
+) -> Result<(AddReport, String)> {
+    let staging = Staging { embeds: false, ..Staging::on(sink) };
     let report = Add::new(&staging, options).document(path, content)?;
     let revision = FileEntry::revision(staging.seen.borrow().get(path));
     Ok((report, revision))
 }
 
 /// What removing one file would change, if it is still of this revision.
-pub fn remove_one(shelf: &dyn Shelf, path: &str, revision: &str) -> Result<WriteSet> {
-    let staging = Staging::on(shelf);
+pub fn remove_one(sink: &dyn PassageSink, path: &str, revision: &str) -> Result<WriteSet> {
+    let staging = Staging::on(sink);
     let entry = staging.entry(path)?;
     check_revision(path, entry.as_ref(), Some(revision))?;
     if let Some(entry) = entry {
@@ -72,8 +77,8 @@ pub fn changed_meanwhile(path: &str) -> Error {
 }
 
 /// What removing the file at `path`, or all files below it, would change.
-pub fn remove(shelf: &dyn Shelf, path: &str) -> Result<WriteSet> {
-    let staging = Staging::on(shelf);
+pub fn remove(sink: &dyn PassageSink, path: &str) -> Result<WriteSet> {
+    let staging = Staging::on(sink);
     for (path, entry) in staging.entries(path)? {
         let deletes = entry.ids(&path).collect();
         staging.apply(WriteSet { deletes, files: vec![(path, None)], ..WriteSet::default() })?;
@@ -81,9 +86,9 @@ pub fn remove(shelf: &dyn Shelf, path: &str) -> Result<WriteSet> {
     Ok(staging.set.into_inner())
 }
 
-/// A shelf that keeps what is to be put on another.
+/// A sink that keeps what is to go into another.
 struct Staging<'s> {
-    shelf: &'s dyn Shelf,
+    sink: &'s dyn PassageSink,
     /// What was stored of each file when it was looked up.
     seen: RefCell<HashMap<String, FileEntry>>,
     set: RefCell<WriteSet>,
@@ -93,39 +98,39 @@ struct Staging<'s> {
 }
 
 impl<'s> Staging<'s> {
-    fn on(shelf: &'s dyn Shelf) -> Self {
+    fn on(sink: &'s dyn PassageSink) -> Self {
         let set = WriteSet { files_if: Some(Vec::new()), ..WriteSet::default() };
-        Self { shelf, seen: RefCell::default(), set: RefCell::new(set), bytes: RefCell::default(), embeds: true }
+        Self { sink, seen: RefCell::default(), set: RefCell::new(set), bytes: RefCell::default(), embeds: true }
     }
 }
 
-impl Shelf for Staging<'_> {
+impl PassageSink for Staging<'_> {
     fn own_folder(&self) -> PathBuf {
-        self.shelf.own_folder()
+        self.sink.own_folder()
     }
 
     fn embedder_fingerprint(&self) -> Result<Option<String>> {
-        self.shelf.embedder_fingerprint()
+        self.sink.embedder_fingerprint()
     }
 
     fn entry(&self, path: &str) -> Result<Option<FileEntry>> {
-        let entry = self.shelf.entry(path)?;
+        let entry = self.sink.entry(path)?;
         self.seen.borrow_mut().extend(entry.clone().map(|entry| (path.to_string(), entry)));
         Ok(entry)
     }
 
     fn entries(&self, path: &str) -> Result<Vec<(String, FileEntry)>> {
-        let entries = self.shelf.entries(path)?;
+        let entries = self.sink.entries(path)?;
         self.seen.borrow_mut().extend(entries.iter().cloned());
         Ok(entries)
     }
 
     fn vectors(&self, ids: Vec<String>) -> Result<Vec<Option<Vec<f32>>>> {
-        self.shelf.vectors(ids)
+        self.sink.vectors(ids)
     }
 
     fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
-        if self.embeds { self.shelf.embed_missing(records) } else { Ok(()) }
+        if self.embeds { self.sink.embed_missing(records) } else { Ok(()) }
     }
 
     fn apply(&self, set: WriteSet) -> Result<()> {

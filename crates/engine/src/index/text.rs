@@ -9,10 +9,10 @@ use nuthatch_text::{TextIndex, TextRow};
 use roaring::RoaringTreemap;
 
 use crate::collection::Core;
+use crate::collection::batch_sizing::BatchSizing;
 use crate::collection::open::is_damage;
-use crate::collection::pace::Pace;
 use crate::collection::state::State;
-use crate::database::Breather;
+use crate::database::Throttle;
 use crate::index::{DerivedIndex, IndexId, Reach, Replayed, TEXT};
 use crate::record::Row;
 use crate::snapshot::Ending;
@@ -199,8 +199,8 @@ fn text_rows(
 ) -> impl Iterator<Item = std::result::Result<TextRow, nuthatch_text::RowsError>> + '_ {
     let mut rows = rows.into_iter();
     let mut page: std::vec::IntoIter<TextRow> = Vec::new().into_iter();
-    let mut pace = Pace::default();
-    let mut breather = Breather::default();
+    let mut batch_sizing = BatchSizing::default();
+    let mut throttle = Throttle::default();
     let synced = std::iter::once_with(|| core.shared.store()?.sync_all().map_err(Error::from));
     let failed = synced.filter_map(|synced| Some(Err(synced.err()?.into())));
     let rows = std::iter::from_fn(move || {
@@ -208,14 +208,14 @@ fn text_rows(
             if let Some(row) = page.next() {
                 return Some(Ok(row));
             }
-            breather.breathe(&core.shared, &|| core.is_waited_for());
-            let chunk: Vec<u64> = rows.by_ref().take(pace.rows()).collect();
+            throttle.rest(&core.shared, &|| core.is_waited_for());
+            let chunk: Vec<u64> = rows.by_ref().take(batch_sizing.rows()).collect();
             if chunk.is_empty() {
                 return None;
             }
             match text_page(core, &chunk) {
                 Ok(texts) => {
-                    pace.learn(texts.iter().map(|row| row.text.len()).sum());
+                    batch_sizing.learn(texts.iter().map(|row| row.text.len()).sum());
                     page = texts.into_iter();
                 }
                 Err(error) => return Some(Err(error.into())),

@@ -6,7 +6,7 @@ use crate::Result;
 use crate::call::Done;
 use crate::collection::WriteSet;
 use crate::database::Database;
-use crate::files::{FileEntry, FileInfo, Shelf};
+use crate::files::{FileEntry, FileInfo, PassageSink};
 use crate::ops::{Op, Repeat, Scope, View, on};
 
 /// Files that were added at or below a path (all with ""), by path.
@@ -52,7 +52,7 @@ impl Op for Apply {
     const REPEAT: Repeat = Repeat::Once;
 
     fn run(self, view: &View<'_>) -> Result<()> {
-        Shelf::apply(view.collection()?, self.0)
+        PassageSink::apply(view.collection()?, self.0)
     }
 
     fn again(self, _: &Database, _: Done) -> Result<()> {
@@ -103,7 +103,7 @@ impl Op for VectorsOf {
     const NAME: &'static str = "files.vectors_of";
 
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
-        Shelf::vectors(view.collection()?, self.0)
+        PassageSink::vectors(view.collection()?, self.0)
     }
 }
 
@@ -117,7 +117,7 @@ impl Op for EntryOf {
     const NAME: &'static str = "files.entry";
 
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
-        Shelf::entry(view.collection()?, &self.0)
+        PassageSink::entry(view.collection()?, &self.0)
     }
 }
 
@@ -131,6 +131,6 @@ impl Op for EntriesOf {
     const NAME: &'static str = "files.entries";
 
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
-        Shelf::entries(view.collection()?, &self.0)
+        PassageSink::entries(view.collection()?, &self.0)
     }
 }

@@ -16,7 +16,7 @@ pub mod graph;
 pub mod keys;
 pub mod keyspaces;
 pub mod maintenance;
-pub mod moment;
+pub mod read_point;
 pub mod records;
 mod registry;
 pub mod search;
@@ -63,7 +63,7 @@ pub mod on {
     /// A tenant's data as a whole.
     pub struct Everything;
     /// A snapshot as a whole.
-    pub struct Moment;
+    pub struct ReadPoint;
     /// The records of a collection.
     pub struct Records;
     /// The keys of a keyspace.

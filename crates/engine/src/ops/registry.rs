@@ -5,7 +5,8 @@ use serde::de::DeserializeOwned;
 use crate::call::Done;
 use crate::database::Database;
 use crate::ops::{
-    Op, Repeat, Scope, View, collections, files, graph, keys, keyspaces, maintenance, moment, records, search, tenants,
+    Op, Repeat, Scope, View, collections, files, graph, keys, keyspaces, maintenance, read_point, records, search,
+    tenants,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -95,9 +96,9 @@ static ALL: &[Entry] = &[
     entry::<tenants::Limits>(),
     entry::<tenants::Usage>(),
     // Of a snapshot.
-    entry::<moment::CollectionShard>(),
-    entry::<moment::KeyspaceShard>(),
-    entry::<moment::Commit>(),
+    entry::<read_point::CollectionShard>(),
+    entry::<read_point::KeyspaceShard>(),
+    entry::<read_point::Commit>(),
 ];
 
 /// The operation of that name.

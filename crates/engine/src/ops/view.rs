@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 pub enum View<'v> {
     Everything(&'v Database),
-    Moment(&'v Snapshot),
+    ReadPoint(&'v Snapshot),
     Records(Records<'v>),
     Keys(Keys<'v>),
 }
@@ -43,7 +43,7 @@ impl<'v> View<'v> {
 
     pub fn snapshot(&self) -> Result<&'v Snapshot> {
         match self {
-            Self::Moment(snapshot) => Ok(snapshot),
+            Self::ReadPoint(snapshot) => Ok(snapshot),
             _ => Err(misplaced("a snapshot")),
         }
     }

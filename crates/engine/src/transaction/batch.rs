@@ -135,7 +135,7 @@ impl WriteBatch {
         paths: &[PathBuf],
         options: AddOptions<'_>,
     ) -> Result<AddReport> {
-        let (report, set) = collection.with_shelf(|shelf| staged::add(shelf, paths, options))?;
+        let (report, set) = collection.with_passage_sink(|sink| staged::add(sink, paths, options))?;
         self.records.entry(collection.name().into()).or_default().join(set)?;
         Ok(report)
     }
@@ -153,7 +153,8 @@ impl WriteBatch {
         options: AddOptions<'_>,
         revision: Option<&str>,
     ) -> Result<AddReport> {
-        let (report, set) = collection.with_shelf(|shelf| staged::document(shelf, path, content, options, revision))?;
+        let (report, set) =
+            collection.with_passage_sink(|sink| staged::document(sink, path, content, options, revision))?;
         self.records.entry(collection.name().into()).or_default().join(set)?;
         Ok(report)
     }
@@ -163,7 +164,7 @@ impl WriteBatch {
     /// # Errors
     /// `Conflict` when it is not; else as [`remove_files`](Self::remove_files).
     pub fn remove_file(&mut self, collection: &impl Shelved, path: &str, revision: &str) -> Result<()> {
-        let set = collection.with_shelf(|shelf| staged::remove_one(shelf, path, revision))?;
+        let set = collection.with_passage_sink(|sink| staged::remove_one(sink, path, revision))?;
         self.records.entry(collection.name().into()).or_default().join(set)
     }
 
@@ -172,7 +173,7 @@ impl WriteBatch {
     /// # Errors
     /// `Invalid` for a file that is in the batch already.
     pub fn remove_files(&mut self, collection: &impl Shelved, path: &str) -> Result<u64> {
-        let set = collection.with_shelf(|shelf| staged::remove(shelf, path))?;
+        let set = collection.with_passage_sink(|sink| staged::remove(sink, path))?;
         let files = set.files.len() as u64;
         self.records.entry(collection.name().into()).or_default().join(set)?;
         Ok(files)

@@ -21,7 +21,7 @@ pub(crate) use tether::Tether;
 use nuthatch_engine::call::Waits;
 use nuthatch_engine::kv::Kind;
 use nuthatch_engine::ops::Op;
-use nuthatch_engine::ops::moment::{CollectionShard, Commit, KeyspaceShard, ReadsAsk, ShardAsk};
+use nuthatch_engine::ops::read_point::{CollectionShard, Commit, KeyspaceShard, ReadsAsk, ShardAsk};
 use nuthatch_engine::snapshot::Snapshot as LocalSnapshot;
 use nuthatch_engine::transaction::{Reads, WriteBatch};
 use nuthatch_engine::{EmbedderChoice, Error, ErrorKind, Result};

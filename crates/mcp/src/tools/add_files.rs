@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::access::{Access, Settings};
-use crate::asked::{Asked, Step};
+use crate::call_context::{CallContext, Step};
 use crate::place;
 use crate::refusal::Refusal;
 use crate::tools::{Answer, Does, Parsed};
@@ -57,13 +57,13 @@ pub async fn call<A: Access>(
     arguments: Parsed<Adding>,
     access: &A,
     settings: &Settings,
-    asked: &Asked,
+    call_context: &CallContext,
 ) -> Result<Added, Refusal> {
     let arguments = arguments?;
     if arguments.paths.is_empty() {
         return Err(Refusal::invalid("no paths"));
     }
-    let (settings, cancel) = (settings.clone(), asked.cancel.clone());
+    let (settings, cancel) = (settings.clone(), call_context.cancel.clone());
     let (tell, told) = watch::channel(None);
     let access = access.writing()?;
     let work = access.run(move |database| {
@@ -79,7 +79,7 @@ pub async fn call<A: Access>(
             AddOptions { on_progress: Some(&mut on_progress), cancel: Some(&cancel), ..AddOptions::default() };
         Ok(Added::new(name, collection.add(&paths, options)?))
     });
-    asked.follow(work, told).await
+    call_context.follow(work, told).await
 }
 
 /// The real path, if it is at or below a folder that may be read. Links do not lead out of it.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::{Access, Settings};
 use crate::budget::{Budget, TOKENS_MAX, TOKENS_MIN};
-use crate::found::Found;
+use crate::hit_view::HitView;
 use crate::place;
 use crate::refusal::Refusal;
 use crate::sources::Sources;
@@ -43,7 +43,7 @@ pub struct Getting {
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct GetAnswer {
-    records: Vec<Found>,
+    records: Vec<HitView>,
     /// There is more: give it to go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
@@ -120,7 +120,7 @@ fn of_ids(collections: &[Collection], start: Start, arguments: &Getting, cursors
         .into_iter()
         .flatten()
         .skip(start.record)
-        .map(move |(collection, record)| Found::record(collection, record, &mut sources));
+        .map(move |(collection, record)| HitView::record(collection, record, &mut sources));
     let mut answer = page(found, start, arguments.max_tokens, cursors)?;
     answer.missing = missing;
     Ok(answer)
@@ -155,10 +155,10 @@ pub fn passages(
     collection: &Collection,
     path: &str,
     numbers: Range<usize>,
-) -> impl Iterator<Item = EngineResult<Found>> {
+) -> impl Iterator<Item = EngineResult<HitView>> {
     let mut sources = Sources::default();
     read(collection, path, numbers)
-        .map(move |record| record.and_then(|record| Found::record(collection, record, &mut sources)))
+        .map(move |record| record.and_then(|record| HitView::record(collection, record, &mut sources)))
 }
 
 fn read(
@@ -196,7 +196,7 @@ fn passage_at(collection: &Collection, path: &str, passages: usize, line: u32) -
 
 /// As many of the records, which begin with the start's, as fit.
 fn page(
-    records: impl Iterator<Item = EngineResult<Found>>,
+    records: impl Iterator<Item = EngineResult<HitView>>,
     start: Start,
     max_tokens: Option<usize>,
     cursors: &Cursors,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::{Access, Settings};
 use crate::budget::{Budget, TOKENS_MAX, TOKENS_MIN};
-use crate::found::Found;
+use crate::hit_view::HitView;
 use crate::place;
 use crate::refusal::Refusal;
 use crate::sources::Sources;
@@ -54,7 +54,7 @@ pub struct ListAnswer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<File>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    records: Vec<Found>,
+    records: Vec<HitView>,
     /// There is more: give it to go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,
@@ -189,8 +189,9 @@ fn records(collection: &Collection, arguments: &Listing) -> EngineResult<ListAns
     let mut scan = Scan { cursor, limit: RECORDS_AT_ONCE, filter, vectors: false };
     loop {
         let page = collection.scan(&scan)?;
-        let found = page.records.into_iter().map(|record| Found::record(collection, record, &mut sources));
-        let found: Vec<Found> = found.map(|found| Ok(found?.beginning(TEXT_BYTES_MAX))).collect::<EngineResult<_>>()?;
+        let found = page.records.into_iter().map(|record| HitView::record(collection, record, &mut sources));
+        let found: Vec<HitView> =
+            found.map(|found| Ok(found?.beginning(TEXT_BYTES_MAX))).collect::<EngineResult<_>>()?;
         let fits = found.iter().take_while(|found| budget.take(found)).count();
         let fits = if answer.records.is_empty() { fits.max(1) } else { fits };
         let is_whole = fits >= found.len();

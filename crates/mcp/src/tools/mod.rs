@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::access::{Access, Settings};
-use crate::asked::Asked;
+use crate::call_context::CallContext;
 use crate::refusal::Refusal;
 use crate::schema;
 
@@ -67,15 +67,15 @@ pub async fn call<A: Access>(
     arguments: JsonObject,
     access: &A,
     settings: &Arc<Settings>,
-    asked: &Asked,
+    call_context: &CallContext,
 ) -> CallToolResult {
     let done = match name {
-        search::NAME => answer(search::call(parsed(arguments), access, settings, asked).await),
+        search::NAME => answer(search::call(parsed(arguments), access, settings, call_context).await),
         get::NAME => answer(get::call(parsed(arguments), access, settings).await),
         list::NAME => answer(list::call(parsed(arguments), access, settings).await),
         remember::NAME => answer(remember::call(parsed(arguments), access, settings).await),
         forget::NAME => answer(forget::call(parsed(arguments), access, settings).await),
-        add_files::NAME => answer(add_files::call(parsed(arguments), access, settings, asked).await),
+        add_files::NAME => answer(add_files::call(parsed(arguments), access, settings, call_context).await),
         other => Err(Refusal::not_found(format!("no tool {other:?}"))),
     };
     done.unwrap_or_else(Refusal::into_result)

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
 use crate::access::{Access, Settings};
-use crate::asked::{Asked, Step};
 use crate::budget::{Budget, TOKENS_MAX, TOKENS_MIN};
-use crate::found::Found;
+use crate::call_context::{CallContext, Step};
+use crate::hit_view::HitView;
 use crate::place;
 use crate::refusal::Refusal;
 use crate::sources::Sources;
@@ -66,7 +66,7 @@ pub enum ModeName {
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct SearchAnswer {
     /// Best first. Cite `source`; what has none is a note, not a file: say so, with its `id`.
-    pub hits: Vec<Found>,
+    pub hits: Vec<HitView>,
     /// There is more: give it to go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
@@ -89,16 +89,16 @@ pub async fn call<A: Access>(
     arguments: Parsed<Searching>,
     access: &A,
     settings: &Settings,
-    asked: &Asked,
+    call_context: &CallContext,
 ) -> Result<SearchAnswer, Refusal> {
-    let (arguments, cancel) = (arguments?, asked.cancel.clone());
+    let (arguments, cancel) = (arguments?, call_context.cancel.clone());
     let (embedder, timeout) = (settings.embedder.clone(), settings.search_timeout);
     let (tell, told) = watch::channel(None);
     let work = access.run(move |database| {
         let tell = |step| drop(tell.send_replace(Some(step)));
         search(database, &arguments, &embedder, Asking { timeout, cancel, tell: &tell })
     });
-    asked.follow(work, told).await
+    call_context.follow(work, told).await
 }
 
 /// How long a search may take, whether it is still wanted, and who is told how far it is.
@@ -148,7 +148,7 @@ pub fn search(
     let (share, mut shown, mut sources) = (budget.bytes_left() / SHARE, 0, Sources::default());
     for (collection, hit) in ranked.by_ref().take(limit) {
         let window = |text: &str, bytes: usize| window(collection, text, &arguments.query, bytes);
-        let mut found = Found::hit(collection, hit, &mut sources)?;
+        let mut found = HitView::hit(collection, hit, &mut sources)?;
         if !found.take_room(&mut budget, share, window) {
             if shown == 0 {
                 let message = "the first hit does not fit into max_tokens; ask for more";

@@ -28,10 +28,10 @@ pub(crate) fn decrby(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 
 pub(crate) fn incrbyfloat(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let [key, by] = call.arguments else { return Err(Failure::syntax()) };
-    let (value, expires_at_ms) = call.unit.string(key)?.unwrap_or_else(|| (b"0".to_vec(), None));
+    let (value, expires_at_ms) = call.context.string(key)?.unwrap_or_else(|| (b"0".to_vec(), None));
     let value = LongDouble::parse(&value).ok_or_else(Failure::not_float)?;
     let sum = sum(value, LongDouble::parse(by).ok_or_else(Failure::not_float)?)?;
-    call.unit.put(key, Value::String(sum.clone()), expires_at_ms)?;
+    call.context.put(key, Value::String(sum.clone()), expires_at_ms)?;
     Ok(Reply::Bulk(sum))
 }
 
@@ -43,9 +43,9 @@ pub(crate) fn sum(value: LongDouble, by: LongDouble) -> Outcome<Vec<u8>> {
 
 fn add(call: &mut Call<'_, '_>, by: i64) -> Outcome<Reply> {
     let key = &call.arguments[0];
-    let (value, expires_at_ms) = call.unit.string(key)?.unwrap_or_else(|| (b"0".to_vec(), None));
+    let (value, expires_at_ms) = call.context.string(key)?.unwrap_or_else(|| (b"0".to_vec(), None));
     let sum = number::integer(&value)?.checked_add(by);
     let sum = sum.ok_or_else(|| Failure::error("increment or decrement would overflow"))?;
-    call.unit.put(key, Value::String(sum.to_string().into_bytes()), expires_at_ms)?;
+    call.context.put(key, Value::String(sum.to_string().into_bytes()), expires_at_ms)?;
     Ok(Reply::Int(sum))
 }

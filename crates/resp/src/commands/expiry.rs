@@ -24,12 +24,12 @@ pub(crate) fn pexpireat(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 }
 
 pub(crate) fn ttl(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    let now = call.unit.now_ms;
+    let now = call.context.now_ms;
     tell(call, |at| (at.saturating_sub(now) + 500) / 1000)
 }
 
 pub(crate) fn pttl(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    let now = call.unit.now_ms;
+    let now = call.context.now_ms;
     tell(call, |at| at.saturating_sub(now))
 }
 
@@ -43,9 +43,9 @@ pub(crate) fn pexpiretime(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 
 pub(crate) fn persist(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let key = &call.arguments[0];
-    match call.unit.value(key)? {
+    match call.context.value(key)? {
         Some((value, Some(_))) => {
-            call.unit.put(key, value, None)?;
+            call.context.put(key, value, None)?;
             Ok(Reply::Int(1))
         }
         _ => Ok(Reply::Int(0)),
@@ -74,10 +74,10 @@ fn change(call: &mut Call<'_, '_>, unit: fn(i64) -> Expiry, command: &str) -> Ou
     if greater && less {
         return Err(Failure::error("GT and LT options at the same time are not compatible"));
     }
-    let moment = given.moment_ms(call.unit.now_ms);
+    let moment = given.moment_ms(call.context.now_ms);
     let moment = moment.ok_or_else(|| Failure::error(format!("invalid expire time in '{command}' command")))?;
     let moment = u64::try_from(moment).unwrap_or(0);
-    let Some((value, expires_at_ms)) = call.unit.value(key)? else { return Ok(Reply::Int(0)) };
+    let Some((value, expires_at_ms)) = call.context.value(key)? else { return Ok(Reply::Int(0)) };
     let refused = match expires_at_ms {
         // A key that never expires lives longer than any other.
         None => old || greater,
@@ -86,16 +86,16 @@ fn change(call: &mut Call<'_, '_>, unit: fn(i64) -> Expiry, command: &str) -> Ou
     if refused {
         return Ok(Reply::Int(0));
     }
-    match moment <= call.unit.now_ms {
-        true => call.unit.delete(key)?,
-        false => call.unit.put(key, value, Some(moment))?,
+    match moment <= call.context.now_ms {
+        true => call.context.delete(key)?,
+        false => call.context.put(key, value, Some(moment))?,
     }
     Ok(Reply::Int(1))
 }
 
 /// -2 when there is no key, -1 when it never expires.
 fn tell(call: &mut Call<'_, '_>, show: impl FnOnce(u64) -> u64) -> Outcome<Reply> {
-    Ok(Reply::Int(match call.unit.exists(&call.arguments[0])? {
+    Ok(Reply::Int(match call.context.exists(&call.arguments[0])? {
         None => -2,
         Some((_, None)) => -1,
         Some((_, Some(at))) => show(at) as i64,

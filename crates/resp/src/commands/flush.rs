@@ -13,12 +13,12 @@ const KEYS_AT_ONCE: usize = 10_000;
 /// FLUSHDB [ASYNC | SYNC]
 pub(crate) fn flushdb(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     check_option(call.arguments)?;
-    if !call.unit.flush()? {
+    if !call.context.flush()? {
         // Within a transaction: key by key, so that it is part of it.
         let mut scan = KeyScan { keys_only: true, limit: KEYS_AT_ONCE, ..KeyScan::default() };
         loop {
-            let page = call.unit.scan(&scan)?;
-            page.entries.iter().try_for_each(|(key, _)| call.unit.delete(key))?;
+            let page = call.context.scan(&scan)?;
+            page.entries.iter().try_for_each(|(key, _)| call.context.delete(key))?;
             match page.cursor {
                 Some(cursor) => scan.cursor = Some(cursor),
                 None => break,

@@ -16,7 +16,7 @@ const WHOLE_FIELDS: usize = 512;
 pub(crate) fn hscan(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let from = cursor(&call.arguments[1])?;
     let page = Page::parse(&mut Words::new(&call.arguments[2..]))?;
-    let (hash, _) = call.unit.hash(&call.arguments[0])?.unwrap_or_default();
+    let (hash, _) = call.context.hash(&call.arguments[0])?.unwrap_or_default();
     let mut fields: Vec<_> = hash.fields.into_iter().map(|(field, value)| (place(&field), field, value)).collect();
     let mut taken = fields.len();
     if from > 0 || fields.len() > WHOLE_FIELDS {

@@ -25,11 +25,11 @@ mod table;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use crate::context::CommandContext;
 use crate::failure::Outcome;
 use crate::gate::Scopes;
 use crate::protocol::{Protocol, Reply};
 use crate::session::Session;
-use crate::unit::Unit;
 
 pub(crate) use table::TABLE;
 
@@ -77,14 +77,14 @@ pub(crate) type Data = fn(&mut Call<'_, '_>) -> Outcome<Reply>;
 
 /// A command about data: what it is about, and its arguments without the name.
 pub(crate) struct Call<'c, 'u> {
-    pub unit: &'c mut Unit<'u>,
+    pub context: &'c mut CommandContext<'u>,
     pub arguments: &'c [Vec<u8>],
     pub protocol: Protocol,
 }
 
 impl<'c, 'u> Call<'c, 'u> {
-    pub fn new(unit: &'c mut Unit<'u>, arguments: &'c [Vec<u8>], session: &Session) -> Self {
-        Self { unit, arguments, protocol: session.protocol }
+    pub fn new(context: &'c mut CommandContext<'u>, arguments: &'c [Vec<u8>], session: &Session) -> Self {
+        Self { context, arguments, protocol: session.protocol }
     }
 }
 

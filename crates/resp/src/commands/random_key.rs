@@ -26,7 +26,7 @@ type Key = Vec<u8>;
 
 pub(crate) fn randomkey(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let mut keys = |scan: &KeyScan| {
-        let page = call.unit.scan(scan)?;
+        let page = call.context.scan(scan)?;
         Ok((page.entries.into_iter().map(|(key, _)| key).collect(), page.cursor.is_some()))
     };
     Ok(Reply::optional(drawn(&mut keys, &mut fastrand::Rng::new())?))

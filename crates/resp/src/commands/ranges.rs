@@ -12,7 +12,7 @@ use crate::value::Value;
 pub(crate) fn getrange(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let [key, start, end] = call.arguments else { return Err(Failure::syntax()) };
     let (start, end) = (number::integer(start)?, number::integer(end)?);
-    let (value, _) = call.unit.string(key)?.unwrap_or_default();
+    let (value, _) = call.context.string(key)?.unwrap_or_default();
     let length = value.len() as i64;
     let place = |at: i64| if at < 0 { at.saturating_add(length).max(0) } else { at };
     if start < 0 && end < 0 && start > end {
@@ -29,7 +29,7 @@ pub(crate) fn getrange(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 pub(crate) fn setrange(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let [key, offset, part] = call.arguments else { return Err(Failure::syntax()) };
     let offset = usize::try_from(number::integer(offset)?).map_err(|_| Failure::error("offset is out of range"))?;
-    let found = call.unit.string(key)?;
+    let found = call.context.string(key)?;
     if part.is_empty() {
         return Ok(Reply::count(found.map_or(0, |(value, _)| value.len())));
     }
@@ -41,6 +41,6 @@ pub(crate) fn setrange(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     }
     value[offset..end].copy_from_slice(part);
     let length = value.len();
-    call.unit.put(key, Value::String(value), expires_at_ms)?;
+    call.context.put(key, Value::String(value), expires_at_ms)?;
     Ok(Reply::count(length))
 }

@@ -9,22 +9,22 @@ use crate::words::Words;
 
 pub(crate) fn rename(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let [key, target] = call.arguments else { return Err(Failure::syntax()) };
-    let (value, expires_at_ms) = call.unit.value(key)?.ok_or_else(Failure::no_such_key)?;
+    let (value, expires_at_ms) = call.context.value(key)?.ok_or_else(Failure::no_such_key)?;
     if key != target {
-        call.unit.put(target, value, expires_at_ms)?;
-        call.unit.leave(key);
+        call.context.put(target, value, expires_at_ms)?;
+        call.context.leave(key);
     }
     Ok(Reply::OK)
 }
 
 pub(crate) fn renamenx(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let [key, target] = call.arguments else { return Err(Failure::syntax()) };
-    let (value, expires_at_ms) = call.unit.value(key)?.ok_or_else(Failure::no_such_key)?;
-    if call.unit.exists(target)?.is_some() {
+    let (value, expires_at_ms) = call.context.value(key)?.ok_or_else(Failure::no_such_key)?;
+    if call.context.exists(target)?.is_some() {
         return Ok(Reply::Int(0));
     }
-    call.unit.put(target, value, expires_at_ms)?;
-    call.unit.leave(key);
+    call.context.put(target, value, expires_at_ms)?;
+    call.context.leave(key);
     Ok(Reply::Int(1))
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn copy(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     while !words.is_empty() {
         match words.option()?.as_str() {
             "REPLACE" => replace = true,
-            "DB" if words.integer()? == call.unit.space.number as i64 => {}
+            "DB" if words.integer()? == call.context.space.number as i64 => {}
             "DB" => return Err(Failure::error("COPY works within one database; read the key and write it there")),
             _ => return Err(Failure::syntax()),
         }
@@ -44,14 +44,14 @@ pub(crate) fn copy(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     if key == target {
         return Err(Failure::error("source and destination objects are the same"));
     }
-    let Some((value, expires_at_ms)) = call.unit.value(key)? else { return Ok(Reply::Int(0)) };
-    if !replace && call.unit.exists(target)?.is_some() {
+    let Some((value, expires_at_ms)) = call.context.value(key)? else { return Ok(Reply::Int(0)) };
+    if !replace && call.context.exists(target)?.is_some() {
         return Ok(Reply::Int(0));
     }
     let value = match value {
-        Value::Set(set) => Value::Set(vectors::copied(call.unit, target, set)?),
+        Value::Set(set) => Value::Set(vectors::copied(call.context, target, set)?),
         value => value,
     };
-    call.unit.put(target, value, expires_at_ms)?;
+    call.context.put(target, value, expires_at_ms)?;
     Ok(Reply::Int(1))
 }

@@ -52,12 +52,12 @@ pub(crate) fn cursor(word: &[u8]) -> Outcome<u64> {
 
 /// SCAN cursor [MATCH pattern] [COUNT n] [TYPE t]
 pub(crate) fn scan(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    let database = call.unit.space.number;
+    let database = call.context.space.number;
     let after =
         match cursor(&call.arguments[0])? {
             0 => None,
             number => {
-                let place = call.unit.tenant.cursors.lock().place(database, number);
+                let place = call.context.tenant.cursors.lock().place(database, number);
                 Some(place.ok_or_else(|| {
                     Failure::error("invalid cursor: it is too old or from before a restart; begin at 0")
                 })?)
@@ -66,11 +66,11 @@ pub(crate) fn scan(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let page = Page::parse(&mut Words::new(&call.arguments[1..]))?;
     let prefix = page.pattern.as_deref().map(pattern::prefix).unwrap_or_default();
     let scan = KeyScan { limit: page.count, cursor: after, keys_only: page.kind.is_none(), ..KeyScan::prefix(prefix) };
-    let found = call.unit.scan(&scan)?;
+    let found = call.context.scan(&scan)?;
     let is_wanted = |value: &[u8]| page.kind.as_ref().is_none_or(|kind| kind == Type::of(value).name());
     let keys = found.entries.into_iter().filter(|(key, value)| page.fits(key) && is_wanted(value));
     let keys = Reply::bulks(keys.map(|(key, _)| key));
-    let next = found.cursor.map_or(0, |cursor| call.unit.tenant.cursors.lock().keep(database, cursor));
+    let next = found.cursor.map_or(0, |cursor| call.context.tenant.cursors.lock().keep(database, cursor));
     Ok(Reply::Array(vec![Reply::bulk(next.to_string()), keys]))
 }
 

@@ -56,8 +56,8 @@ pub(crate) fn search(call: &mut Call<'_, '_>) -> Outcome<Reply> {
             _ => return Err(Failure::syntax()),
         }
     }
-    let collection = call.unit.tenant.collection(&name)?;
-    let answer = call.unit.search(&collection, &search)?;
+    let collection = call.context.tenant.collection(&name)?;
+    let answer = call.context.search(&collection, &search)?;
     let hits = answer.hits.into_iter().map(|hit| {
         let payload = serde_json::Value::Object(payload_to_json(&hit.payload)).to_string();
         let facts = [

@@ -80,10 +80,10 @@ pub(crate) fn set(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     if (only_new && only_old) || (compared.is_some() && (only_new || only_old)) || (keep && expiry.is_some()) {
         return Err(Failure::syntax());
     }
-    let mut expires_at_ms = expiry.map(|expiry| expires_at(expiry, call.unit.now_ms, "set")).transpose()?;
+    let mut expires_at_ms = expiry.map(|expiry| expires_at(expiry, call.context.now_ms, "set")).transpose()?;
     let mut old = None;
     if get || compared.is_some() {
-        let found = call.unit.string(key)?;
+        let found = call.context.string(key)?;
         let is_wanted =
             compared.is_none_or(|(equal, other)| equal == found.as_ref().is_some_and(|(value, _)| *value == other));
         if !is_wanted || (only_new && found.is_some()) || (only_old && found.is_none()) {
@@ -94,7 +94,7 @@ pub(crate) fn set(call: &mut Call<'_, '_>) -> Outcome<Reply> {
         }
         old = found.map(|(value, _)| value);
     } else if only_new || only_old || keep {
-        let found = call.unit.exists(key)?;
+        let found = call.context.exists(key)?;
         if (only_new && found.is_some()) || (only_old && found.is_none()) {
             return Ok(Reply::Null);
         }
@@ -102,7 +102,7 @@ pub(crate) fn set(call: &mut Call<'_, '_>) -> Outcome<Reply> {
             expires_at_ms = found.and_then(|(_, at)| at);
         }
     }
-    call.unit.put(key, Value::String(value.clone()), expires_at_ms)?;
+    call.context.put(key, Value::String(value.clone()), expires_at_ms)?;
     Ok(if get { Reply::optional(old) } else { Reply::OK })
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn psetex(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 
 fn expiring(call: &mut Call<'_, '_>, unit: fn(i64) -> Expiry, command: &str) -> Outcome<Reply> {
     let [key, span, value] = call.arguments else { return Err(Failure::syntax()) };
-    let at = expires_at(unit(number::integer(span)?), call.unit.now_ms, command)?;
-    call.unit.put(key, Value::String(value.clone()), Some(at))?;
+    let at = expires_at(unit(number::integer(span)?), call.context.now_ms, command)?;
+    call.context.put(key, Value::String(value.clone()), Some(at))?;
     Ok(Reply::OK)
 }

@@ -8,13 +8,13 @@ use crate::value::Value;
 use crate::words::Words;
 
 pub(crate) fn get(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    Ok(Reply::optional(call.unit.string(&call.arguments[0])?.map(|(value, _)| value)))
+    Ok(Reply::optional(call.context.string(&call.arguments[0])?.map(|(value, _)| value)))
 }
 
 pub(crate) fn getdel(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let key = &call.arguments[0];
-    let Some((value, _)) = call.unit.string(key)? else { return Ok(Reply::Null) };
-    call.unit.delete(key)?;
+    let Some((value, _)) = call.context.string(key)? else { return Ok(Reply::Null) };
+    call.context.delete(key)?;
     Ok(Reply::Bulk(value))
 }
 
@@ -34,27 +34,27 @@ pub(crate) fn getex(call: &mut Call<'_, '_>) -> Outcome<Reply> {
         }
     }
     let wanted = match wanted {
-        Some(Some(expiry)) => Some(Some(expires_at(expiry, call.unit.now_ms, "getex")?)),
+        Some(Some(expiry)) => Some(Some(expires_at(expiry, call.context.now_ms, "getex")?)),
         Some(None) => Some(None),
         None => None,
     };
-    let Some((value, _)) = call.unit.string(key)? else { return Ok(Reply::Null) };
+    let Some((value, _)) = call.context.string(key)? else { return Ok(Reply::Null) };
     if let Some(expires_at_ms) = wanted {
-        call.unit.put(key, Value::String(value.clone()), expires_at_ms)?;
+        call.context.put(key, Value::String(value.clone()), expires_at_ms)?;
     }
     Ok(Reply::Bulk(value))
 }
 
 pub(crate) fn getset(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let [key, value] = call.arguments else { return Err(Failure::syntax()) };
-    let old = call.unit.string(key)?.map(|(value, _)| value);
-    call.unit.put(key, Value::String(value.clone()), None)?;
+    let old = call.context.string(key)?.map(|(value, _)| value);
+    call.context.put(key, Value::String(value.clone()), None)?;
     Ok(Reply::optional(old))
 }
 
 /// Keys that hold something else are as if they were not there.
 pub(crate) fn mget(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    let found = call.unit.entries(call.arguments)?.into_iter().map(|entry| {
+    let found = call.context.entries(call.arguments)?.into_iter().map(|entry| {
         let Some(entry) = entry else { return Ok(Reply::Null) };
         Ok(match Value::decode(entry.value)? {
             Value::String(bytes) => Reply::Bulk(bytes),
@@ -66,7 +66,7 @@ pub(crate) fn mget(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 
 pub(crate) fn mset(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     for (key, value) in pairs(call.arguments, "mset")? {
-        call.unit.put(key, Value::String(value.clone()), None)?;
+        call.context.put(key, Value::String(value.clone()), None)?;
     }
     Ok(Reply::OK)
 }
@@ -74,35 +74,35 @@ pub(crate) fn mset(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 pub(crate) fn msetnx(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let pairs = pairs(call.arguments, "msetnx")?;
     for (key, _) in &pairs {
-        if call.unit.exists(key)?.is_some() {
+        if call.context.exists(key)?.is_some() {
             return Ok(Reply::Int(0));
         }
     }
     for (key, value) in pairs {
-        call.unit.put(key, Value::String(value.clone()), None)?;
+        call.context.put(key, Value::String(value.clone()), None)?;
     }
     Ok(Reply::Int(1))
 }
 
 pub(crate) fn setnx(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let [key, value] = call.arguments else { return Err(Failure::syntax()) };
-    if call.unit.exists(key)?.is_some() {
+    if call.context.exists(key)?.is_some() {
         return Ok(Reply::Int(0));
     }
-    call.unit.put(key, Value::String(value.clone()), None)?;
+    call.context.put(key, Value::String(value.clone()), None)?;
     Ok(Reply::Int(1))
 }
 
 pub(crate) fn strlen(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    Ok(Reply::count(call.unit.string(&call.arguments[0])?.map_or(0, |(value, _)| value.len())))
+    Ok(Reply::count(call.context.string(&call.arguments[0])?.map_or(0, |(value, _)| value.len())))
 }
 
 pub(crate) fn append(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let [key, more] = call.arguments else { return Err(Failure::syntax()) };
-    let (mut value, expires_at_ms) = call.unit.string(key)?.unwrap_or_default();
+    let (mut value, expires_at_ms) = call.context.string(key)?.unwrap_or_default();
     value.extend_from_slice(more);
     let length = value.len();
-    call.unit.put(key, Value::String(value), expires_at_ms)?;
+    call.context.put(key, Value::String(value), expires_at_ms)?;
     Ok(Reply::count(length))
 }
 

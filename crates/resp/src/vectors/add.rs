@@ -3,9 +3,9 @@
 use nuthatch_link::Record;
 
 use crate::commands::Call;
+use crate::context::CommandContext;
 use crate::failure::{Failure, Outcome};
 use crate::protocol::Reply;
-use crate::unit::Unit;
 use crate::vectors::attributes::payload_of;
 use crate::vectors::element::id_of;
 use crate::vectors::vector::{as_stored, check_dim, parse, stored_dim};
@@ -27,21 +27,21 @@ pub(crate) fn vadd(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let key = &call.arguments[0];
     let asked = Asked::parse(&mut Words::new(&call.arguments[1..]))?;
     let id = id_of(&asked.element)?;
-    let (set, collection, vector) = match call.unit.set(key)? {
+    let (set, collection, vector) = match call.context.set(key)? {
         Some((set, collection)) => {
             asked.check(&set)?;
             let vector = as_stored(&set, asked.vector)?;
             (set, collection, vector)
         }
         None => {
-            let (set, vector) = create(call.unit, key, &asked)?;
-            let collection = call.unit.tenant.collection(&set.collection)?;
+            let (set, vector) = create(call.context, key, &asked)?;
+            let collection = call.context.tenant.collection(&set.collection)?;
             (set, collection, vector)
         }
     };
-    let tenant = call.unit.tenant;
+    let tenant = call.context.tenant;
     let _element = tenant.lock_element(&set.collection, &asked.element);
-    let old = call.unit.record(&collection, &id, false)?;
+    let old = call.context.record(&collection, &id, false)?;
     let is_new = old.is_none();
     let attributes = asked.attributes.or_else(|| old.and_then(|old| old.context)).filter(|text| !text.is_empty());
     let record = Record {
@@ -49,12 +49,12 @@ pub(crate) fn vadd(call: &mut Call<'_, '_>) -> Outcome<Reply> {
         context: attributes,
         ..Record::new(id).vector(vector)
     };
-    call.unit.upsert(&collection, vec![record])?;
+    call.context.upsert(&collection, vec![record])?;
     Ok(Reply::Bool(is_new))
 }
 
 /// A new set for this vector, and the vector as it is stored there.
-fn create(unit: &mut Unit<'_>, key: &[u8], asked: &Asked) -> Outcome<(Set, Vec<f32>)> {
+fn create(context: &mut CommandContext<'_>, key: &[u8], asked: &Asked) -> Outcome<(Set, Vec<f32>)> {
     let given = asked.vector.len();
     if asked.reduce.is_some_and(|reduce| reduce > given) {
         return Err(Failure::error("REDUCE asks for more dimensions than the vector has"));
@@ -72,8 +72,8 @@ fn create(unit: &mut Unit<'_>, key: &[u8], asked: &Asked) -> Outcome<(Set, Vec<f
         expires_at_ms: None,
     };
     let vector = as_stored(&set, asked.vector.clone())?;
-    let set = Set { collection: unit.create_collection(key, stored_dim(dim))?, ..set };
-    match unit.claim(key, &set)? {
+    let set = Set { collection: context.create_collection(key, stored_dim(dim))?, ..set };
+    match context.claim(key, &set)? {
         true => Ok((set, vector)),
         // Somebody else has made it meanwhile.
         false => Err(Failure::conflict()),

@@ -18,8 +18,8 @@ const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// VGETATTR key element
 pub(crate) fn vgetattr(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    let Some((_, collection)) = call.unit.set(&call.arguments[0])? else { return Ok(Reply::Null) };
-    let record = call.unit.record(&collection, &id_of(&call.arguments[1])?, false)?;
+    let Some((_, collection)) = call.context.set(&call.arguments[0])? else { return Ok(Reply::Null) };
+    let record = call.context.record(&collection, &id_of(&call.arguments[1])?, false)?;
     Ok(Reply::optional(record.and_then(|record| record.context).map(String::into_bytes)))
 }
 
@@ -28,14 +28,14 @@ pub(crate) fn vsetattr(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let [key, element, attributes] = call.arguments else { return Err(Failure::syntax()) };
     let attributes = String::from_utf8(attributes.clone());
     let attributes = attributes.map_err(|_| Failure::error("attributes are JSON, which is UTF-8"))?;
-    let Some((set, collection)) = call.unit.set(key)? else { return Ok(Reply::Bool(false)) };
-    let tenant = call.unit.tenant;
+    let Some((set, collection)) = call.context.set(key)? else { return Ok(Reply::Bool(false)) };
+    let tenant = call.context.tenant;
     let _element = tenant.lock_element(&set.collection, element);
-    let Some(old) = call.unit.record(&collection, &id_of(element)?, true)? else { return Ok(Reply::Bool(false)) };
+    let Some(old) = call.context.record(&collection, &id_of(element)?, true)? else { return Ok(Reply::Bool(false)) };
     let attributes = Some(attributes).filter(|text| !text.is_empty());
     let payload = attributes.as_deref().map(payload_of).unwrap_or_default();
     let record = Record { payload, context: attributes, ..as_given(old) };
-    call.unit.upsert(&collection, vec![record])?;
+    call.context.upsert(&collection, vec![record])?;
     Ok(Reply::Bool(true))
 }
 

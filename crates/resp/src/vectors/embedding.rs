@@ -13,8 +13,8 @@ pub(crate) fn vemb(call: &mut Call<'_, '_>) -> Outcome<Reply> {
         [option] if option.eq_ignore_ascii_case(b"RAW") => true,
         _ => return Err(Failure::syntax()),
     };
-    let Some((set, collection)) = call.unit.set(&call.arguments[0])? else { return Ok(Reply::Null) };
-    let record = call.unit.record(&collection, &id_of(&call.arguments[1])?, true)?;
+    let Some((set, collection)) = call.context.set(&call.arguments[0])? else { return Ok(Reply::Null) };
+    let record = call.context.record(&collection, &id_of(&call.arguments[1])?, true)?;
     let Some(mut vector) = record.and_then(|record| record.vector) else { return Ok(Reply::Null) };
     vector.truncate(set.dim);
     Ok(match (raw, set.quantization) {

@@ -3,9 +3,9 @@
 use nuthatch_link::{Collection, Include, Scan, Search};
 
 use crate::commands::Call;
+use crate::context::CommandContext;
 use crate::failure::{Failure, Outcome};
 use crate::protocol::{Protocol, Reply};
-use crate::unit::Unit;
 use crate::vectors::element::{element_of, id_of};
 use crate::vectors::{RECORDS_AT_ONCE, score_of};
 
@@ -14,8 +14,8 @@ const FIELDS_NAMED_MAX: usize = 64;
 
 /// VINFO key
 pub(crate) fn vinfo(call: &mut Call<'_, '_>) -> Outcome<Reply> {
-    let Some((set, collection)) = call.unit.set(&call.arguments[0])? else { return Ok(Reply::NullArray) };
-    let size = call.unit.count(&collection)? as i64;
+    let Some((set, collection)) = call.context.set(&call.arguments[0])? else { return Ok(Reply::NullArray) };
+    let size = call.context.count(&collection)? as i64;
     let info = collection.info()?;
     let facts = [
         ("quant-type", Reply::bulk(set.quantization.name())),
@@ -25,7 +25,7 @@ pub(crate) fn vinfo(call: &mut Call<'_, '_>) -> Outcome<Reply> {
         ("size", Reply::Int(size)),
         // A graph has no levels. Clients expect more than 0 where there are elements, as redis-py's own tests do.
         ("max-level", Reply::Int(1)),
-        ("attributes-count", Reply::Int(attributes_count(call.unit, &collection, &info.fields)? as i64)),
+        ("attributes-count", Reply::Int(attributes_count(call.context, &collection, &info.fields)? as i64)),
         ("vset-uid", Reply::Int(set.uid as i64)),
         ("hnsw-max-node-uid", Reply::Int(size)),
         ("collection", Reply::bulk(set.collection)),
@@ -36,7 +36,11 @@ pub(crate) fn vinfo(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 }
 
 /// Elements with an attribute that filters can read. `fields` are those that there have been.
-fn attributes_count(unit: &mut Unit<'_>, collection: &Collection, fields: &[(String, Vec<String>)]) -> Outcome<u64> {
+fn attributes_count(
+    context: &mut CommandContext<'_>,
+    collection: &Collection,
+    fields: &[(String, Vec<String>)],
+) -> Outcome<u64> {
     let is_plain = fields.iter().all(|(name, _)| !name.contains('"'));
     if fields.is_empty() {
         return Ok(0);
@@ -48,7 +52,7 @@ fn attributes_count(unit: &mut Unit<'_>, collection: &Collection, fields: &[(Str
     }
     let (mut count, mut scan) = (0, Scan { limit: RECORDS_AT_ONCE, ..Scan::default() });
     loop {
-        let page = unit.records(collection, &scan)?;
+        let page = context.records(collection, &scan)?;
         count += page.records.iter().filter(|record| !record.payload.is_empty()).count() as u64;
         match page.cursor {
             Some(cursor) => scan.cursor = Some(cursor),
@@ -64,13 +68,13 @@ pub(crate) fn vlinks(call: &mut Call<'_, '_>) -> Outcome<Reply> {
         [option] if option.eq_ignore_ascii_case(b"WITHSCORES") => true,
         _ => return Err(Failure::syntax()),
     };
-    let Some((set, collection)) = call.unit.set(&call.arguments[0])? else { return Ok(Reply::NullArray) };
+    let Some((set, collection)) = call.context.set(&call.arguments[0])? else { return Ok(Reply::NullArray) };
     let id = id_of(&call.arguments[1])?;
-    if call.unit.record(&collection, &id, false)?.is_none() {
+    if call.context.record(&collection, &id, false)?.is_none() {
         return Ok(Reply::NullArray);
     }
     let include = Include { text: false, payload: false, vector: false };
-    let near = call.unit.search(&collection, &Search { include, ..Search::like(id).limit(set.links) })?;
+    let near = call.context.search(&collection, &Search { include, ..Search::like(id).limit(set.links) })?;
     let near = near.hits.into_iter().map(|hit| (Reply::Bulk(element_of(&hit.id)), Reply::Double(score_of(hit.score))));
     let level = match (with_scores, call.protocol) {
         (false, _) => Reply::Array(near.map(|(element, _)| element).collect()),

@@ -34,8 +34,8 @@ pub(crate) use sample::vrandmember;
 pub(crate) use similar::vsim;
 pub(crate) use vector::parse as parse_vector;
 
+use crate::context::CommandContext;
 use crate::failure::{Failure, Outcome};
-use crate::unit::Unit;
 use crate::vectors::vector::stored_dim;
 use crate::words::Words;
 
@@ -93,14 +93,14 @@ fn asked_effort(words: &mut Words<'_>) -> Outcome<usize> {
 }
 
 /// A set of the same elements in a collection of its own.
-pub(crate) fn copied(unit: &mut Unit<'_>, target: &[u8], set: Set) -> Outcome<Set> {
-    let name = unit.create_collection(target, stored_dim(set.dim))?;
-    let (from, to) = (unit.tenant.collection(&set.collection)?, unit.tenant.collection(&name)?);
+pub(crate) fn copied(context: &mut CommandContext<'_>, target: &[u8], set: Set) -> Outcome<Set> {
+    let name = context.create_collection(target, stored_dim(set.dim))?;
+    let (from, to) = (context.tenant.collection(&set.collection)?, context.tenant.collection(&name)?);
     let mut scan = Scan { limit: RECORDS_AT_ONCE, vectors: true, ..Scan::default() };
     loop {
-        let page = unit.records(&from, &scan)?;
+        let page = context.records(&from, &scan)?;
         if !page.records.is_empty() {
-            unit.upsert(&to, page.records.into_iter().map(as_given).collect())?;
+            context.upsert(&to, page.records.into_iter().map(as_given).collect())?;
         }
         match page.cursor {
             Some(cursor) => scan.cursor = Some(cursor),

@@ -20,11 +20,11 @@ pub(crate) fn vrange(call: &mut Call<'_, '_>) -> Outcome<Reply> {
         [count] => usize::try_from(number::integer(count)?).ok(),
         _ => return Err(Failure::syntax()),
     };
-    let Some((_, collection)) = call.unit.set(&call.arguments[0])? else { return Ok(Reply::Array(Vec::new())) };
+    let Some((_, collection)) = call.context.set(&call.arguments[0])? else { return Ok(Reply::Array(Vec::new())) };
     let mut found = BTreeSet::new();
     let mut scan = Scan { limit: RECORDS_AT_ONCE, ..Scan::default() };
     loop {
-        let page = call.unit.records(&collection, &scan)?;
+        let page = call.context.records(&collection, &scan)?;
         for element in page.records.iter().map(|record| element_of(&record.id)) {
             if start.lets_after(&element) && end.lets_before(&element) {
                 found.insert(element);

@@ -3,9 +3,9 @@
 use nuthatch_link::{Accuracy, Collection, Include, Scan, Search};
 
 use crate::commands::Call;
+use crate::context::CommandContext;
 use crate::failure::{Failure, Outcome};
 use crate::protocol::{Protocol, Reply};
-use crate::unit::Unit;
 use crate::vectors::element::{element_of, id_of};
 use crate::vectors::filter::{Expression, Translation};
 use crate::vectors::vector::{as_compared, parse};
@@ -47,15 +47,15 @@ struct Found {
 /// [FILTER-EF n] [TRUTH] [NOTHREAD]
 pub(crate) fn vsim(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let asked = Asked::parse(&mut Words::new(&call.arguments[1..]))?;
-    let Some((set, collection)) = call.unit.set(&call.arguments[0])? else { return Ok(Reply::Array(Vec::new())) };
+    let Some((set, collection)) = call.context.set(&call.arguments[0])? else { return Ok(Reply::Array(Vec::new())) };
     let vector = match &asked.query {
         Query::Vector(vector) => as_compared(&set, vector.clone())?,
         Query::Element(element) => {
-            let record = call.unit.record(&collection, &id_of(element)?, true)?;
+            let record = call.context.record(&collection, &id_of(element)?, true)?;
             record.and_then(|record| record.vector).ok_or_else(|| Failure::error("element not found in set"))?
         }
     };
-    let mut found = asked.find(call.unit, &collection, &vector)?;
+    let mut found = asked.find(call.context, &collection, &vector)?;
     if let Some(epsilon) = asked.epsilon {
         found.retain(|found| 1.0 - score_of(found.cosine) <= epsilon);
     }
@@ -115,16 +115,16 @@ impl Asked {
         Ok(asked)
     }
 
-    fn find(&self, unit: &mut Unit<'_>, collection: &Collection, vector: &[f32]) -> Outcome<Vec<Found>> {
+    fn find(&self, context: &mut CommandContext<'_>, collection: &Collection, vector: &[f32]) -> Outcome<Vec<Found>> {
         let Some(filter) = &self.filter else {
             return match self.count {
-                count if count <= HITS_MAX => self.search(unit, collection, vector, count, None),
-                _ => self.look_at_all(unit, collection, vector, None),
+                count if count <= HITS_MAX => self.search(context, collection, vector, count, None),
+                _ => self.look_at_all(context, collection, vector, None),
             };
         };
         // So many of the nearest are looked at and no more.
         if let Some(effort) = self.filter_effort.filter(|effort| *effort <= HITS_MAX) {
-            let mut near = self.search(unit, collection, vector, effort, None)?;
+            let mut near = self.search(context, collection, vector, effort, None)?;
             near.retain(|found| filter.lets_pass(found.attributes.as_deref()));
             near.truncate(self.count);
             return Ok(near);
@@ -132,9 +132,9 @@ impl Asked {
         match filter.translated(&collection.info()?.fields) {
             Translation::Nothing => Ok(Vec::new()),
             Translation::Where(condition) if self.count <= HITS_MAX => {
-                self.search(unit, collection, vector, self.count, Some(&condition))
+                self.search(context, collection, vector, self.count, Some(&condition))
             }
-            _ => self.look_further(unit, collection, vector, filter),
+            _ => self.look_further(context, collection, vector, filter),
         }
     }
 
@@ -142,14 +142,14 @@ impl Asked {
     /// pass.
     fn look_further(
         &self,
-        unit: &mut Unit<'_>,
+        context: &mut CommandContext<'_>,
         collection: &Collection,
         vector: &[f32],
         filter: &Expression,
     ) -> Outcome<Vec<Found>> {
         let mut looked_at = self.count.saturating_mul(4).max(256);
         while looked_at <= HITS_MAX {
-            let mut near = self.search(unit, collection, vector, looked_at, None)?;
+            let mut near = self.search(context, collection, vector, looked_at, None)?;
             let were_all = near.len() < looked_at;
             near.retain(|found| filter.lets_pass(found.attributes.as_deref()));
             near.truncate(self.count);
@@ -158,12 +158,12 @@ impl Asked {
             }
             looked_at *= 8;
         }
-        self.look_at_all(unit, collection, vector, Some(filter))
+        self.look_at_all(context, collection, vector, Some(filter))
     }
 
     fn search(
         &self,
-        unit: &mut Unit<'_>,
+        context: &mut CommandContext<'_>,
         collection: &Collection,
         vector: &[f32],
         limit: usize,
@@ -176,14 +176,14 @@ impl Asked {
         if let Some(condition) = condition {
             search = search.filter(condition)?;
         }
-        let hits = unit.search(collection, &search)?.hits.into_iter();
+        let hits = context.search(collection, &search)?.hits.into_iter();
         Ok(hits.map(|hit| Found { element: element_of(&hit.id), cosine: hit.score, attributes: hit.context }).collect())
     }
 
     /// Every element is compared, a page of records at a time.
     fn look_at_all(
         &self,
-        unit: &mut Unit<'_>,
+        context: &mut CommandContext<'_>,
         collection: &Collection,
         vector: &[f32],
         filter: Option<&Expression>,
@@ -191,7 +191,7 @@ impl Asked {
         let mut found: Vec<Found> = Vec::new();
         let mut scan = Scan { limit: RECORDS_AT_ONCE, vectors: true, ..Scan::default() };
         loop {
-            let page = unit.records(collection, &scan)?;
+            let page = context.records(collection, &scan)?;
             for record in page.records {
                 let Some(stored) = record.vector else { continue };
                 if filter.is_none_or(|filter| filter.lets_pass(record.context.as_deref())) {

@@ -56,7 +56,7 @@ impl RecordFile {
             pread(self.file(), offset, &mut piece[..bytes])
                 .map_err(|source| self.failed(offset / self.record_bytes() as u64, source))?;
         }
-        self.pace.begin_anew();
+        self.miss_rate.begin_anew();
         Ok(ReadAhead::Done)
     }
 }
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(read(2 * bytes - 1, 100), (ReadAhead::NoRoom, 0));
         assert_eq!(read(2 * bytes, 2), (ReadAhead::Stopped, 3));
         assert_eq!(file.read_ahead_into(&|| None, &mut || true).unwrap(), ReadAhead::NoRoom, "nobody knows");
-        file.pace.observe(64, 64);
+        file.miss_rate.observe(64, 64);
         assert!(file.cold_share() > 0.5);
         assert_eq!(read(2 * bytes, 100), (ReadAhead::Done, bytes.div_ceil(PIECE_BYTES as u64) as usize));
         assert_eq!(file.cold_share(), 0.0);

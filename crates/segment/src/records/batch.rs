@@ -37,7 +37,7 @@ impl Batch<'_> {
                     self.read_timed()
                 }
             },
-            None if self.indices.len() > 1 && self.file.pace.is_cold() => self.read_by_threads(all),
+            None if self.indices.len() > 1 && self.file.miss_rate.is_cold() => self.read_by_threads(all),
             None => self.read_timed(),
         }
     }
@@ -136,7 +136,7 @@ mod tests {
             };
             file.reader().read(&[99, 0, 7, 7, 50], visit).unwrap();
             assert_eq!(seen, [99, 0, 7, 7, 50]);
-            file.pace.observe(64, 64);
+            file.miss_rate.observe(64, 64);
         }
         assert!(!file.tells_cached());
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::mapping::Mapping;
-use super::pace::Pace;
+use super::miss_rate::MissRate;
 use super::page_cache;
 use super::trailer::{TRAILER_BYTES, Trailer};
 use super::{Access, CHECKSUM_BYTES, RecordReader, checksum};
@@ -22,7 +22,7 @@ pub struct RecordFile {
     records: u64,
     meta: Box<[u8]>,
     /// Shared by all readers, so that a new one knows what the others met.
-    pub(super) pace: Pace,
+    pub(super) miss_rate: MissRate,
     /// Set once the system has said that it cannot tell what is cached.
     untold: AtomicBool,
 }
@@ -54,7 +54,7 @@ impl RecordFile {
             record_bytes,
             records,
             meta: meta.into_boxed_slice(),
-            pace: Pace::default(),
+            miss_rate: MissRate::default(),
             untold: AtomicBool::new(false),
         }))
     }
@@ -90,7 +90,7 @@ impl RecordFile {
 
     /// The share of the last records that had to come from the disk, 0 to 1.
     pub fn cold_share(&self) -> f64 {
-        self.pace.share()
+        self.miss_rate.share()
     }
 
     /// Whether the machine, or this process's container, could hold the whole file: if not, some of its records always come from the

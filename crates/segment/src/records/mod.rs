@@ -36,7 +36,7 @@ mod batch;
 mod buffer;
 mod file;
 mod mapping;
-mod pace;
+mod miss_rate;
 mod page_cache;
 mod reader;
 mod threads;

@@ -72,7 +72,7 @@ impl RecordReader {
     /// Whether more than an eighth of the last records, of all readers of the file, had to come from the disk: then a search
     /// that reads more records at once waits less. Never so for a mapped file.
     pub fn cold(&self) -> bool {
-        self.file.pace.is_cold()
+        self.file.miss_rate.is_cold()
     }
 
     pub fn stats(&self) -> ReadStats {
@@ -96,7 +96,7 @@ impl RecordReader {
         let record_bytes = self.file.record_bytes();
         let room = self.buffer.room(indices.len(), record_bytes);
         let cold = Batch { file: &self.file, indices, room: &mut *room }.read(self.forced)?;
-        self.file.pace.observe(indices.len(), cold);
+        self.file.miss_rate.observe(indices.len(), cold);
         self.stats.cold += cold as u64;
         for (place, (record, &index)) in room.chunks_exact(record_bytes).zip(indices).enumerate() {
             let bytes = self.file.verified(index, record)?;

@@ -167,7 +167,7 @@ impl Lanes {
 }
 
 impl Place {
-    /// Its tenant asks for more than its share while others ask too: it computes on a [thread behind](crate::behind) all others.
+    /// Its tenant asks for more than its share while others ask too: it computes on a [thread of low priority](crate::low_priority).
     pub fn gives_way(&self) -> bool {
         self.gives_way
     }

@@ -10,7 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::durable::Durable;
-use crate::api::moment::{AsOf, ReadingAt};
+use crate::api::read_point::{AsOf, ReadingAt};
 use crate::api::reply;
 use crate::caller::Writing;
 use crate::extract::{Parameters, Raw, Segments};
@@ -144,11 +144,11 @@ impl From<FileInfo> for File {
 #[utoipa::path(get, path = "/v1/collections/{collection}/files", tag = "files", security(("key" = ["read"])),
     params(("collection" = String, Path), Below, AsOf), responses((status = 200, description = "The files, by path", body = Files)))]
 async fn list(
-    ReadingAt { caller, moment }: ReadingAt,
+    ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,
     Parameters(below): Parameters<Below>,
 ) -> Result<Response, Problem> {
-    let files = caller.run(move |database| moment.records(database, &name)?.files(&below.path)).await?;
+    let files = caller.run(move |database| read_point.records(database, &name)?.files(&below.path)).await?;
     Ok(reply::json(&Files { files: files.into_iter().map(File::from).collect() }))
 }
 

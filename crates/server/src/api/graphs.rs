@@ -13,8 +13,8 @@ use utoipa_axum::routes;
 use crate::access::Scope;
 use crate::api::batches::Graph as GraphWrites;
 use crate::api::durable::Durably;
-use crate::api::moment::{AsOf, ReadingAt};
 use crate::api::nodes::{Edge, EdgeId, Node, edges_into_engine, ids_into_engine, nodes_into_engine};
+use crate::api::read_point::{AsOf, ReadingAt};
 use crate::api::reply;
 use crate::caller::{Caller, Reading, Writing};
 use crate::extract::{Json, Parameters, Segments};
@@ -348,12 +348,13 @@ async fn put_nodes(
 #[utoipa::path(post, path = "/v1/graphs/{graph}/nodes/get", tag = "graphs", security(("key" = ["read"])),
     params(("graph" = String, Path), AsOf), request_body = GetNodes, responses((status = 200, description = "The nodes, in the order of the ids", body = GotNodes)))]
 async fn get_nodes(
-    ReadingAt { caller, moment }: ReadingAt,
+    ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,
     Json { value: GetNodes { ids, with }, .. }: Json<GetNodes>,
 ) -> Result<Response, Problem> {
     let caller = may_draft(caller, &with)?;
-    let found = caller.run(move |database| moment.read_graph(database, &name, with, |graph| graph.nodes(&ids))).await?;
+    let found =
+        caller.run(move |database| read_point.read_graph(database, &name, with, |graph| graph.nodes(&ids))).await?;
     Ok(reply::json(&GotNodes { nodes: found.into_iter().map(|node| node.map(Into::into)).collect() }))
 }
 
@@ -362,13 +363,13 @@ async fn get_nodes(
 #[utoipa::path(post, path = "/v1/graphs/{graph}/nodes/list", tag = "graphs", security(("key" = ["read"])),
     params(("graph" = String, Path), AsOf), request_body = Listing, responses((status = 200, description = "A page of nodes", body = NodePage)))]
 async fn list_nodes(
-    ReadingAt { caller, moment }: ReadingAt,
+    ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,
     Json { mut value, .. }: Json<Listing>,
 ) -> Result<Response, Problem> {
     let with = std::mem::take(&mut value.with);
     let (caller, ask) = (may_draft(caller, &with)?, ListNodes::from(value));
-    let page = caller.run(move |database| moment.read_graph(database, &name, with, |graph| graph.list_nodes(&ask)));
+    let page = caller.run(move |database| read_point.read_graph(database, &name, with, |graph| graph.list_nodes(&ask)));
     let page = page.await?;
     Ok(reply::json(&NodePage { nodes: page.nodes.into_iter().map(Into::into).collect(), cursor: page.cursor }))
 }
@@ -411,13 +412,13 @@ async fn put_edges(
 #[utoipa::path(post, path = "/v1/graphs/{graph}/edges/get", tag = "graphs", security(("key" = ["read"])),
     params(("graph" = String, Path), AsOf), request_body = GetEdges, responses((status = 200, description = "The edges, in the order in which they were named", body = GotEdges)))]
 async fn get_edges(
-    ReadingAt { caller, moment }: ReadingAt,
+    ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,
     Json { value: GetEdges { edges, with }, .. }: Json<GetEdges>,
 ) -> Result<Response, Problem> {
     let (caller, ids) = (may_draft(caller, &with)?, ids_into_engine(edges));
     let found = caller.run(move |database| {
-        moment.read_graph(database, &name, with, |graph| {
+        read_point.read_graph(database, &name, with, |graph| {
             ids.iter().map(|id| graph.edge(id)).collect::<EngineResult<Vec<_>>>()
         })
     });
@@ -443,13 +444,14 @@ async fn delete_edges(
 #[utoipa::path(post, path = "/v1/graphs/{graph}/neighbors", tag = "graphs", security(("key" = ["read"])),
     params(("graph" = String, Path), AsOf), request_body = Around, responses((status = 200, description = "A page of neighbors", body = NeighborPage)))]
 async fn neighbors(
-    ReadingAt { caller, moment }: ReadingAt,
+    ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,
     Json { mut value, .. }: Json<Around>,
 ) -> Result<Response, Problem> {
     let (id, with) = (value.id.clone(), std::mem::take(&mut value.with));
     let (caller, ask) = (may_draft(caller, &with)?, Neighbors::from(value));
-    let page = caller.run(move |database| moment.read_graph(database, &name, with, |graph| graph.neighbors(&id, &ask)));
+    let page =
+        caller.run(move |database| read_point.read_graph(database, &name, with, |graph| graph.neighbors(&id, &ask)));
     let page = page.await?;
     let neighbors = page.neighbors.into_iter().map(|it| Neighbor { id: it.id, edge: it.edge.into() });
     Ok(reply::json(&NeighborPage { neighbors: neighbors.collect(), cursor: page.cursor }))
@@ -459,7 +461,7 @@ async fn neighbors(
 #[utoipa::path(post, path = "/v1/graphs/{graph}/traverse", tag = "graphs", security(("key" = ["read"])),
     params(("graph" = String, Path), AsOf), request_body = Walk, responses((status = 200, description = "The nodes that the traversal reached", body = Traversal)))]
 async fn traverse(
-    ReadingAt { caller, moment }: ReadingAt,
+    ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,
     Json { value, .. }: Json<Walk>,
 ) -> Result<Response, Problem> {
@@ -467,7 +469,7 @@ async fn traverse(
     let caller = may_draft(caller, &with)?;
     let ask = Traverse { start, direction: direction.into(), kinds: types, max_depth, limit };
     let found =
-        caller.run(move |database| moment.read_graph(database, &name, with, |graph| graph.traverse(&ask))).await?;
+        caller.run(move |database| read_point.read_graph(database, &name, with, |graph| graph.traverse(&ask))).await?;
     let visited = |it: nuthatch_link::Visited| Visited { id: it.id, depth: it.depth, via: it.via.map(Into::into) };
     Ok(reply::json(&Traversal { nodes: found.nodes.into_iter().map(visited).collect(), truncated: found.truncated }))
 }

@@ -26,7 +26,7 @@ use crate::caller::{Caller, Writing};
 use crate::extract::{Parameters, Segments, media_type, parse, refuse_compressed};
 use crate::problem::Problem;
 use crate::shared::Shared;
-use crate::unread::Streaming;
+use crate::undrained_body::Streaming;
 use nuthatch_dialect::Record;
 
 const NDJSON: &str = "application/x-ndjson";

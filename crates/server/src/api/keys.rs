@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::api::bytes::Bytes;
 use crate::api::durable::{Durable, Durably};
-use crate::api::moment::{AsOf, ReadingAt};
+use crate::api::read_point::{AsOf, ReadingAt};
 use crate::api::reply;
 use crate::caller::{Caller, Reading, Writing};
 use crate::extract::{Json, KeyPlace, Parameters, Raw, Segments};
@@ -223,20 +223,20 @@ async fn change<T: Send + 'static>(
     responses((status = 200, description = "The value", body = Vec<u8>, content_type = "application/octet-stream",
         headers(("x-expires-in-ms" = u64, description = "How long the key has to live; absent when it never expires, and of a snapshot")))))]
 async fn get_one(
-    ReadingAt { caller, moment }: ReadingAt,
+    ReadingAt { caller, read_point }: ReadingAt,
     KeyPlace { keyspace: name, key }: KeyPlace,
 ) -> Result<Response, Problem> {
     let found = caller.look(
-        (moment, name, key),
-        |(moment, name, key), database| {
-            let found = moment.cached_value(database, name, key)?;
+        (read_point, name, key),
+        |(read_point, name, key), database| {
+            let found = read_point.cached_value(database, name, key)?;
             found.map(|found| found.ok_or_else(|| missing(name, key))).transpose()
         },
-        |(moment, name, key), database| {
-            let keys = moment.keys(database, &name)?;
+        |(read_point, name, key), database| {
+            let keys = read_point.keys(database, &name)?;
             let value = keys.get(&key)?.ok_or_else(|| missing(&name, &key))?;
             // What has not expired in a snapshot is there for as long as that.
-            let expires_in = if moment.is_now() { keys.expires_in(&key)?.flatten() } else { None };
+            let expires_in = if read_point.is_now() { keys.expires_in(&key)?.flatten() } else { None };
             Ok(LivingValue { value, expires_in })
         },
     );
@@ -292,19 +292,19 @@ async fn delete_one(
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/get", tag = "keyspaces", security(("key" = ["read"])),
     params(("keyspace" = String, Path), AsOf), request_body = Get, responses((status = 200, description = "The values, in the order of the keys", body = Got)))]
 async fn get(
-    ReadingAt { caller, moment }: ReadingAt,
+    ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,
     Json { value, .. }: Json<Get>,
 ) -> Result<Response, Problem> {
     let keys: Vec<Vec<u8>> = value.keys.into_iter().map(Bytes::into_vec).collect();
     let values = caller.look(
-        (moment, name, keys),
-        |(moment, name, keys), database| {
+        (read_point, name, keys),
+        |(read_point, name, keys), database| {
             let [key] = keys.as_slice() else { return Ok(None) };
-            let found = moment.cached_value(database, name, key)?;
+            let found = read_point.cached_value(database, name, key)?;
             Ok(found.map(|found| vec![found.map(|found| found.value)]))
         },
-        |(moment, name, keys), database| moment.keys(database, &name)?.multi_get(&keys),
+        |(read_point, name, keys), database| read_point.keys(database, &name)?.multi_get(&keys),
     );
     let values = values.await?;
     Ok(reply::json(&Got { values: values.into_iter().map(|value| value.map(Bytes::from)).collect() }))

@@ -14,7 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::bytes::Bytes;
-use crate::api::moment::{AsOf, ReadingAt};
+use crate::api::read_point::{AsOf, ReadingAt};
 use crate::api::reply;
 use crate::caller::{Reading, Writing};
 use crate::extract::{Json, Parameters, Segments};
@@ -158,13 +158,13 @@ async fn remove(Writing(caller): Writing, Segments(name): Segments<String>) -> R
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/scan", tag = "keyspaces", security(("key" = ["read"])),
     params(("keyspace" = String, Path), AsOf), request_body = Scan, responses((status = 200, description = "A page of keys", body = Page)))]
 async fn scan(
-    ReadingAt { caller, moment }: ReadingAt,
+    ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,
     Json { value, .. }: Json<Scan>,
 ) -> Result<Response, Problem> {
     let keys_only = value.keys_only;
     let scan = KeyScan::from(value);
-    let page = caller.run(move |database| moment.keys(database, &name)?.scan(&scan)).await?;
+    let page = caller.run(move |database| read_point.keys(database, &name)?.scan(&scan)).await?;
     let entries = page
         .entries
         .into_iter()

@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::durable::Durably;
-use crate::api::moment::{AsOf, ReadingAt};
+use crate::api::read_point::{AsOf, ReadingAt};
 use crate::api::{answer_size, reply};
 use crate::caller::Writing;
 use crate::extract::{Json, Parameters, Segments};
@@ -167,7 +167,7 @@ async fn upsert(
 #[utoipa::path(get, path = "/v1/collections/{collection}/records", tag = "records", security(("key" = ["read"])),
     params(("collection" = String, Path), Listing, AsOf), responses((status = 200, description = "A page of records", body = Page)))]
 async fn scan(
-    ReadingAt { caller, moment }: ReadingAt,
+    ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,
     Parameters(listing): Parameters<Listing>,
 ) -> Result<Response, Problem> {
@@ -176,7 +176,7 @@ async fn scan(
         .run(move |database| {
             let filter = filter.as_deref().map(nuthatch_filter::parse).transpose()?;
             let scan = Scan { cursor, limit, filter, vectors };
-            answer_size::scan(&moment.records(database, &name)?, scan)
+            answer_size::scan(&read_point.records(database, &name)?, scan)
         })
         .await?;
     let records = page.records.into_iter().map(|record| StoredRecord::new(record, vector_format));
@@ -187,7 +187,7 @@ async fn scan(
 #[utoipa::path(get, path = "/v1/collections/{collection}/records/{id}", tag = "records", security(("key" = ["read"])),
     params(("collection" = String, Path), ("id" = String, Path), WithVectors, AsOf), responses((status = 200, description = "The record", body = StoredRecord)))]
 async fn get_one(
-    ReadingAt { caller, moment }: ReadingAt,
+    ReadingAt { caller, read_point }: ReadingAt,
     Segments((name, id)): Segments<(String, String)>,
     Parameters(with): Parameters<WithVectors>,
 ) -> Result<Response, Problem> {
@@ -195,13 +195,13 @@ async fn get_one(
         found.pop().flatten().ok_or_else(|| missing(name, id))
     };
     let found = caller.look(
-        (moment, name, id),
-        move |(moment, name, id), database| {
-            let found = moment.cached_records(database, name, &[id], with.vectors)?;
+        (read_point, name, id),
+        move |(read_point, name, id), database| {
+            let found = read_point.cached_records(database, name, &[id], with.vectors)?;
             found.map(|found| only(found, name, id)).transpose()
         },
-        move |(moment, name, id), database| {
-            only(moment.records(database, &name)?.get(&[&id], with.vectors)?, &name, &id)
+        move |(read_point, name, id), database| {
+            only(read_point.records(database, &name)?.get(&[&id], with.vectors)?, &name, &id)
         },
     );
     Ok(reply::json(&StoredRecord::new(found.await?, with.vector_format)))
@@ -236,19 +236,19 @@ async fn delete_one(
 #[utoipa::path(post, path = "/v1/collections/{collection}/get", tag = "records", security(("key" = ["read"])),
     params(("collection" = String, Path), AsOf), request_body = Get, responses((status = 200, description = "The records, in the order of the ids", body = Got)))]
 async fn get(
-    ReadingAt { caller, moment }: ReadingAt,
+    ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,
     Json { value, .. }: Json<Get>,
 ) -> Result<Response, Problem> {
     let format = value.vector_format;
     let records = caller.look(
-        (moment, name, value),
-        |(moment, name, Get { ids, vectors, .. }), database| match answer_size::are_few(ids) {
-            true => moment.cached_records(database, name, ids, *vectors),
+        (read_point, name, value),
+        |(read_point, name, Get { ids, vectors, .. }), database| match answer_size::are_few(ids) {
+            true => read_point.cached_records(database, name, ids, *vectors),
             false => Ok(None),
         },
-        |(moment, name, value), database| {
-            answer_size::get(&moment.records(database, &name)?, &value.ids, value.vectors)
+        |(read_point, name, value), database| {
+            answer_size::get(&read_point.records(database, &name)?, &value.ids, value.vectors)
         },
     );
     let records = records.await?;
@@ -282,10 +282,10 @@ async fn delete(
 #[utoipa::path(get, path = "/v1/collections/{collection}/count", tag = "records", security(("key" = ["read"])),
     params(("collection" = String, Path), Condition, AsOf), responses((status = 200, description = "How many records there are", body = Count)))]
 async fn count(
-    ReadingAt { caller, moment }: ReadingAt,
+    ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,
     Parameters(Condition { filter }): Parameters<Condition>,
 ) -> Result<Response, Problem> {
-    let count = caller.run(move |database| moment.records(database, &name)?.count(filter.as_deref())).await?;
+    let count = caller.run(move |database| read_point.records(database, &name)?.count(filter.as_deref())).await?;
     Ok(reply::json(&Count { count }))
 }

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::moment::{AsOf, ReadingAt};
+use crate::api::read_point::{AsOf, ReadingAt};
 use crate::api::reply;
 use crate::caller::Caller;
 use crate::extract::{Json, Segments, parse_from};
@@ -78,7 +78,7 @@ impl Drop for CancelledOnDrop {
 #[utoipa::path(post, path = "/v1/collections/{collection}/search", tag = "search", security(("key" = ["read"])),
     params(("collection" = String, Path), AsOf), request_body = Asked, responses((status = 200, description = "The hits, best first", body = Answer)))]
 async fn search(
-    ReadingAt { caller, moment }: ReadingAt,
+    ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,
     Json { value, held }: Json<Asked>,
 ) -> Result<Response, Problem> {
@@ -88,7 +88,7 @@ async fn search(
     let answer = caller
         .run(move |database| {
             let _held = held;
-            moment.records(database, &name)?.search(&search)
+            read_point.records(database, &name)?.search(&search)
         })
         .await?;
     Ok(reply::json(&Answer::new(answer, shown)))
@@ -98,7 +98,7 @@ async fn search(
 #[utoipa::path(post, path = "/v1/collections/{collection}/search-many", tag = "search", security(("key" = ["read"])),
     params(("collection" = String, Path), AsOf), request_body = Questions, responses((status = 200, description = "One answer a search, in the order of the searches", body = AllAnswered)))]
 async fn search_many(
-    ReadingAt { caller, moment }: ReadingAt,
+    ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,
     Json { value, held }: Json<Questions>,
 ) -> Result<Response, Problem> {
@@ -116,7 +116,7 @@ async fn search_many(
     let searches = searches.collect::<EngineResult<Vec<Search>>>()?;
     let mut answering = pin!(caller.run(move |database| {
         let _held = held;
-        moment.records(database, &name)?.search_many(&searches)
+        read_point.records(database, &name)?.search_many(&searches)
     }));
     let answers = match limit {
         None => answering.await?,

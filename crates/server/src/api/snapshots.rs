@@ -1,4 +1,4 @@
-//! Snapshots: taking, listing and ending them. Reads name one in a header ([`super::moment`]).
+//! Snapshots: taking, listing and ending them. Reads name one in a header ([`super::read_point`]).
 
 use std::sync::Arc;
 

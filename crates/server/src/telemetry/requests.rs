@@ -13,7 +13,7 @@ use tracing::{Instrument, error, error_span, info, warn};
 
 use crate::problem::Problem;
 use crate::shared::Shared;
-use crate::unread::{self, Streaming};
+use crate::undrained_body::{self, Streaming};
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longer ids of clients are not taken over.
@@ -37,12 +37,12 @@ pub async fn observe(State(shared): State<Arc<Shared>>, request: Request, next: 
         route,
         key = tracing::field::Empty,
     );
-    let (mut request, unread) = unread::watch(request);
+    let (mut request, undrained_body) = undrained_body::watch(request);
     request.extensions_mut().insert(RequestId(id.to_str().unwrap_or_default().into()));
     let Some(admitted) = shared.admission.admit() else {
         shared.metrics.refused();
         let mut refused = Problem::unavailable("too many requests are under way").into_response();
-        unread.tell(&mut refused);
+        undrained_body.tell(&mut refused);
         return with_id(refused, id);
     };
     shared.metrics.under_way(shared.admission.requests_under_way());
@@ -52,7 +52,7 @@ pub async fn observe(State(shared): State<Arc<Shared>>, request: Request, next: 
     let mut response = next.run(request).instrument(span.clone()).await;
     // A stream of records is read while it is answered.
     if response.extensions().get::<Streaming>().is_none() {
-        unread.tell(&mut response);
+        undrained_body.tell(&mut response);
     }
     drop(admitted);
     shared.metrics.under_way(shared.admission.requests_under_way());

@@ -6,8 +6,8 @@ use clap::Args;
 use nuthatch_link::Error;
 use serde_json::json;
 
-use crate::acts::Act;
 use crate::args::Globals;
+use crate::audit::AuditedAction;
 use crate::commands::kv::Common;
 use crate::exit::{Failure, Outcome};
 use crate::folder;
@@ -62,7 +62,7 @@ impl DropKeyspace {
             .into());
         }
         let (database, _) = common.open_to_write(globals)?;
-        let act = Act::new(globals, database.folder(), "keyspace.drop", name);
+        let act = AuditedAction::new(globals, database.folder(), "keyspace.drop", name);
         let dropped = act.end(database.drop_keyspace(name), |dropped| vec![("dropped", json!(dropped))])?;
         database.close()?;
         match common.json {

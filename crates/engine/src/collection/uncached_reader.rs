@@ -4,9 +4,9 @@
 use nuthatch_store::{Direction, Reader, Result, Table, Visit};
 
 /// A reader whose forward scans leave no trace in the cache, and read large pieces.
-pub(crate) struct Through<'r>(pub &'r dyn Reader);
+pub(crate) struct UncachedReader<'r>(pub &'r dyn Reader);
 
-impl Reader for Through<'_> {
+impl Reader for UncachedReader<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.0.get(table, key)
     }

@@ -30,10 +30,10 @@ pub struct AsOf {
 /// A caller who may read, and as of when.
 pub struct ReadingAt {
     pub caller: Caller,
-    pub moment: Moment,
+    pub read_point: ReadPoint,
 }
 
-pub enum Moment {
+pub enum ReadPoint {
     Now,
     Then(Snapshot),
 }
@@ -43,16 +43,16 @@ impl FromRequestParts<Arc<Shared>> for ReadingAt {
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
         let caller = Caller::identify(parts, shared, Some(Scope::Read))?.allowed(Scope::Read)?;
-        let moment = match parts.headers.get(SNAPSHOT) {
-            None => Moment::Now,
+        let read_point = match parts.headers.get(SNAPSHOT) {
+            None => ReadPoint::Now,
             // What is no text is the id of no snapshot.
-            Some(id) => Moment::Then(shared.snapshots.get(&Owner::of(&caller), id.to_str().unwrap_or_default())?),
+            Some(id) => ReadPoint::Then(shared.snapshots.get(&Owner::of(&caller), id.to_str().unwrap_or_default())?),
         };
-        Ok(Self { caller, moment })
+        Ok(Self { caller, read_point })
     }
 }
 
-impl Moment {
+impl ReadPoint {
     pub fn is_now(&self) -> bool {
         matches!(self, Self::Now)
     }

@@ -8,17 +8,17 @@ const ROWS_FIRST: usize = 32;
 const BYTES: usize = 1 << 20;
 
 /// Adapts to what it is told.
-pub(crate) struct Pace {
+pub(crate) struct BatchSizing {
     rows: usize,
 }
 
-impl Default for Pace {
+impl Default for BatchSizing {
     fn default() -> Self {
         Self { rows: ROWS_FIRST }
     }
 }
 
-impl Pace {
+impl BatchSizing {
     /// Rows of the next read.
     pub fn rows(&self) -> usize {
         self.rows
@@ -38,14 +38,14 @@ mod tests {
 
     #[test]
     fn long_rows_are_read_few_at_a_time_and_short_ones_many() {
-        let mut pace = Pace::default();
-        pace.learn(32 * 100);
-        assert_eq!(pace.rows(), 64);
-        (0..3).for_each(|_| pace.learn(1000));
-        assert_eq!(pace.rows(), ROWS_MAX);
-        pace.learn(ROWS_MAX * (2 << 20));
-        assert_eq!(pace.rows(), 1);
-        pace.learn(0);
-        assert_eq!(pace.rows(), 2);
+        let mut batch_sizing = BatchSizing::default();
+        batch_sizing.learn(32 * 100);
+        assert_eq!(batch_sizing.rows(), 64);
+        (0..3).for_each(|_| batch_sizing.learn(1000));
+        assert_eq!(batch_sizing.rows(), ROWS_MAX);
+        batch_sizing.learn(ROWS_MAX * (2 << 20));
+        assert_eq!(batch_sizing.rows(), 1);
+        batch_sizing.learn(0);
+        assert_eq!(batch_sizing.rows(), 2);
     }
 }

@@ -1,7 +1,7 @@
 //! Giving way: the system runs whatever else there is to run first.
 //!
-//! There are threads for it ([`Behind`]), and where the process has the right to take it back, a thread can do so for a while
-//! ([`GivingWay`]): one that serves a connection has to.
+//! There are threads for it ([`LowPriorityPool`]), and where the process has the right to take it back, a thread can do so for a while
+//! ([`LowPriority`]): one that serves a connection has to.
 //!
 //! **Useful for** calls that had to wait for their tenant's turn while other tenants ask: what they compute is in nobody's way then,
 //! and takes what is left of the processors. **Not for** writes: others would wait for the fsync that such a thread is late to begin.
@@ -20,12 +20,12 @@ use tokio::task::JoinHandle;
 const NICENESS: i32 = 10;
 
 /// Threads of their own: without privileges, a thread that gives way can never be made to hurry again.
-pub struct Behind {
+pub struct LowPriorityPool {
     /// `None` while it is dropped.
     runtime: Option<Runtime>,
 }
 
-impl Behind {
+impl LowPriorityPool {
     /// `threads` at most; each is started when it is needed first, and ends when it is not needed any more.
     pub fn new(threads: usize) -> Self {
         let runtime = Builder::new_current_thread()
@@ -43,7 +43,7 @@ impl Behind {
     }
 }
 
-impl Drop for Behind {
+impl Drop for LowPriorityPool {
     fn drop(&mut self) {
         // Waiting for its threads is not allowed on a thread that serves connections.
         if let Some(runtime) = self.runtime.take() {
@@ -58,7 +58,7 @@ fn give_way() {
 }
 
 /// The thread that began this gives way until it is dropped.
-pub struct GivingWay {
+pub struct LowPriority {
     /// What it was before.
     #[cfg(target_os = "linux")]
     niceness: i32,
@@ -66,7 +66,7 @@ pub struct GivingWay {
     _not_send: PhantomData<*const ()>,
 }
 
-impl GivingWay {
+impl LowPriority {
     /// `None` where the process may not take it back (`LimitNICE` of its service, `CAP_SYS_NICE`): the thread would be late for ever.
     #[cfg(target_os = "linux")]
     pub fn begin() -> Option<Self> {
@@ -91,7 +91,7 @@ impl GivingWay {
 }
 
 #[cfg(target_os = "linux")]
-impl Drop for GivingWay {
+impl Drop for LowPriority {
     fn drop(&mut self) {
         rustix::process::setpriority_process(None, self.niceness).ok();
     }
@@ -108,17 +108,17 @@ mod tests {
     #[tokio::test]
     async fn what_runs_behind_is_nicer_than_who_asked_for_it() {
         let mine = niceness();
-        let behind = Behind::new(1);
-        assert_eq!(behind.run(niceness).await.unwrap(), NICENESS.max(mine));
+        let low_priority = LowPriorityPool::new(1);
+        assert_eq!(low_priority.run(niceness).await.unwrap(), NICENESS.max(mine));
         assert_eq!(niceness(), mine);
     }
 
     #[test]
     fn a_thread_gives_way_for_a_while_or_not_at_all() {
         let mine = niceness();
-        if let Some(giving_way) = GivingWay::begin() {
+        if let Some(low_priority) = LowPriority::begin() {
             assert_eq!(niceness(), NICENESS);
-            drop(giving_way);
+            drop(low_priority);
         }
         assert_eq!(niceness(), mine);
     }

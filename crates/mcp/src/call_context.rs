@@ -9,13 +9,13 @@ use rmcp::service::{Peer, RequestContext};
 use tokio::sync::watch;
 
 /// A call that may be cancelled and that may report.
-pub struct Asked {
+pub struct CallContext {
     /// True once nobody waits for the answer any more.
     pub cancel: Arc<AtomicBool>,
     listener: Option<(Peer<RoleServer>, ProgressToken)>,
 }
 
-impl Asked {
+impl CallContext {
     pub fn new(context: &RequestContext<RoleServer>) -> Self {
         let token = context.meta.get_progress_token();
         Self { cancel: Arc::default(), listener: token.map(|token| (context.peer.clone(), token)) }
@@ -30,7 +30,7 @@ pub struct Step {
     pub message: String,
 }
 
-impl Asked {
+impl CallContext {
     /// Waits for work, and passes on what it tells meanwhile: the last word, where it tells more than the host takes.
     pub async fn follow<T>(&self, work: impl Future<Output = T>, mut told: watch::Receiver<Option<Step>>) -> T {
         tokio::pin!(work);
@@ -59,7 +59,7 @@ impl Asked {
 }
 
 /// Ends the engine's work when the call is not waited for any more.
-impl Drop for Asked {
+impl Drop for CallContext {
     fn drop(&mut self) {
         self.cancel.store(true, Ordering::Relaxed);
     }

@@ -2,7 +2,7 @@
 //!
 //! **Useful for** streams: the next batch is laid out while the disk takes the one before. **Not for** single calls, which wait at once.
 //!
-//! **Invariant:** nobody is told that a write is done before [`Written::wait`] has returned.
+//! **Invariant:** nobody is told that a write is done before [`PendingWrite::wait`] has returned.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::record::Record;
 /// An upsert that searches see. Whether it survives is known when [`wait`](Self::wait) returns; without that it is durable with whatever
 /// is synced next.
 #[must_use = "it is acknowledged by `wait` alone"]
-pub struct Written {
+pub struct PendingWrite {
     upserted: Upserted,
     /// `None`: it is as durable as was asked for.
     sync: Option<(Arc<Shared>, Position, Durability)>,
 }
 
-impl Written {
+impl PendingWrite {
     /// One that another process has made durable.
     pub fn durable(upserted: Upserted) -> Self {
         Self { upserted, sync: None }
@@ -43,9 +43,9 @@ impl Written {
 
 impl Collection {
     /// As [`upsert`](Self::upsert), but for waiting until it is durable.
-    pub fn begin_upsert(&self, records: Vec<Record>) -> Result<Written> {
+    pub fn begin_upsert(&self, records: Vec<Record>) -> Result<PendingWrite> {
         let (position, (upserted, _)) = self.core.begin(WriteSet::of(records)?, &self.call)?;
         let sync = position.map(|position| (self.core.shared.clone(), position, self.durability));
-        Ok(Written { upserted, sync })
+        Ok(PendingWrite { upserted, sync })
     }
 }

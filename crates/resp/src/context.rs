@@ -13,16 +13,16 @@ use nuthatch_link::{
     Metric, Page, Record, Records, Scan, Search, StoredRecord, Transaction,
 };
 
-use crate::after::After;
 use crate::failure::{Failure, Outcome};
 use crate::hash::Hash;
+use crate::post_commit::PostCommit;
 use crate::prepared::Prepared;
 use crate::tenant::{Space, Tenant, collection_prefix};
 use crate::value::{Type, Value};
 use crate::vectors::Set;
 
 /// A command's view of its database.
-pub(crate) struct Unit<'u> {
+pub(crate) struct CommandContext<'u> {
     pub tenant: &'u Tenant,
     pub space: &'u Arc<Space>,
     place: Place<'u>,
@@ -32,7 +32,7 @@ pub(crate) struct Unit<'u> {
     writes: Vec<KvOp>,
     /// Collections that were made for this; dropped again when nothing comes of it.
     created: Vec<String>,
-    after: Vec<After>,
+    post_commit: Vec<PostCommit>,
     /// Records were written, past `writes`.
     wrote_records: bool,
 }
@@ -54,7 +54,7 @@ pub(crate) enum Finish {
     NeedsTransaction,
 }
 
-impl<'u> Unit<'u> {
+impl<'u> CommandContext<'u> {
     pub fn live(tenant: &'u Tenant, space: &'u Arc<Space>, durability: Durability, now_ms: u64) -> Self {
         Self::new(tenant, space, Place::Live(durability), now_ms)
     }
@@ -70,8 +70,8 @@ impl<'u> Unit<'u> {
     }
 
     fn new(tenant: &'u Tenant, space: &'u Arc<Space>, place: Place<'u>, now_ms: u64) -> Self {
-        let (seen, writes, created, after) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { tenant, space, place, now_ms, seen, writes, created, after, wrote_records: false }
+        let (seen, writes, created, post_commit) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { tenant, space, place, now_ms, seen, writes, created, post_commit, wrote_records: false }
     }
 
     /// The value of a key and when it expires.
@@ -118,7 +118,7 @@ impl<'u> Unit<'u> {
                 Ok(collection) => Ok(Some((set, collection))),
                 // Its collection was dropped through another face, or a crash came between the two: there is no set.
                 Err(error) if error.kind == ErrorKind::NotFound => {
-                    self.after.push(After::Purge(key.to_vec()));
+                    self.post_commit.push(PostCommit::Purge(key.to_vec()));
                     Ok(None)
                 }
                 Err(error) => Err(error.into()),
@@ -278,13 +278,13 @@ impl<'u> Unit<'u> {
         Ok(true)
     }
 
-    pub fn after(&mut self, after: After) {
-        self.after.push(after);
+    pub fn post_commit(&mut self, post_commit: PostCommit) {
+        self.post_commit.push(post_commit);
     }
 
     /// What is left to do once the writes hold.
-    pub fn take_after(&mut self) -> Vec<After> {
-        std::mem::take(&mut self.after)
+    pub fn take_post_commit(&mut self) -> Vec<PostCommit> {
+        std::mem::take(&mut self.post_commit)
     }
 
     /// Writes what a command by itself has changed.
@@ -314,7 +314,8 @@ impl<'u> Unit<'u> {
 
     /// The writes of a command that did nothing else and read nothing.
     pub fn into_blind_writes(self) -> Option<Vec<KvOp>> {
-        let is_blind = self.seen.is_empty() && self.created.is_empty() && self.after.is_empty() && !self.wrote_records;
+        let is_blind =
+            self.seen.is_empty() && self.created.is_empty() && self.post_commit.is_empty() && !self.wrote_records;
         Some(self.writes).filter(|writes| is_blind && !writes.is_empty())
     }
 
@@ -369,7 +370,7 @@ impl<'u> Unit<'u> {
         let Some(Entry { value, expires_at_ms }) = entry else { return Ok(None) };
         match Value::decode(value)? {
             Value::Set(set) if set.expires_at_ms.is_some_and(|at| at <= self.now_ms) => {
-                self.after.push(After::Purge(key.to_vec()));
+                self.post_commit.push(PostCommit::Purge(key.to_vec()));
                 Ok(None)
             }
             Value::Set(set) => {
@@ -392,7 +393,7 @@ impl<'u> Unit<'u> {
         if let Value::Set(old) = Value::decode(entry.value)?
             && !matches!(next, Value::Set(next) if next.collection == old.collection)
         {
-            self.after.push(After::Drop(old.collection));
+            self.post_commit.push(PostCommit::Drop(old.collection));
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 pub struct Streaming;
 
 /// Knows whether a request's body was read to its end.
-pub struct Unread {
+pub struct UndrainedBody {
     ended: Arc<AtomicBool>,
     version: Version,
 }
@@ -30,13 +30,13 @@ struct Watched {
 }
 
 /// Watches the body of a request.
-pub fn watch(request: Request) -> (Request, Unread) {
+pub fn watch(request: Request) -> (Request, UndrainedBody) {
     let (version, ended) = (request.version(), Arc::new(AtomicBool::new(request.body().is_end_stream())));
-    let unread = Unread { ended: ended.clone(), version };
-    (request.map(|body| Body::new(Watched { body, ended })), unread)
+    let undrained_body = UndrainedBody { ended: ended.clone(), version };
+    (request.map(|body| Body::new(Watched { body, ended })), undrained_body)
 }
 
-impl Unread {
+impl UndrainedBody {
     /// Tells the client of HTTP/1.1 when the connection ends with this answer.
     pub fn tell(&self, response: &mut Response) {
         if !self.ended.load(Ordering::Relaxed) && self.version <= Version::HTTP_11 {

@@ -10,7 +10,7 @@ use crate::args::Globals;
 use crate::folder;
 
 /// Something that is about to be done to a data folder.
-pub struct Act {
+pub struct AuditedAction {
     file: AuditFile,
     who: AuditWho,
     action: &'static str,
@@ -18,7 +18,7 @@ pub struct Act {
     details: Vec<(&'static str, Value)>,
 }
 
-impl Act {
+impl AuditedAction {
     pub fn new(globals: &Globals, data_dir: &Path, action: &'static str, target: &str) -> Self {
         let user = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| std::env::var(name).ok());
         let tenant = folder::tenant(globals).unwrap_or(TENANT_DEFAULT).to_string();

@@ -26,7 +26,8 @@ const FIELDS_OF_FILES: [&str; 13] = [
 ];
 
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
-pub struct Found {
+#[schemars(rename = "Found")]
+pub struct HitView {
     pub collection: String,
     pub id: String,
     /// What to cite: file and lines, or page. Left out where the record is no passage of a file that was added.
@@ -48,7 +49,7 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-impl Found {
+impl HitView {
     /// # Errors
     /// Those of the store, which is asked whether the hit is a passage of a file.
     pub fn hit(collection: &Collection, hit: Hit, sources: &mut Sources) -> Result<Self> {
@@ -154,7 +155,7 @@ fn text_field<'a>(payload: &'a Payload, name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    fn passage() -> Found {
+    fn passage() -> HitView {
         let put = |name: &str, value: Value| (name.to_string(), value);
         let payload = Payload::from([
             put("path", Value::Text("/docs/plan.md".into())),
@@ -165,7 +166,7 @@ mod tests {
             put("team", Value::Text("core".into())),
         ]);
         let (text, context) = (Some("word ".repeat(400)), Some("plan.md".into()));
-        Found::new("documents", "/docs/plan.md#3".into(), text, context, &payload, Some("/docs/plan.md"))
+        HitView::new("documents", "/docs/plan.md#3".into(), text, context, &payload, Some("/docs/plan.md"))
     }
 
     #[test]

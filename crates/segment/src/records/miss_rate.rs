@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A share in 65,536ths, over about the last 32 records of all readers of a file.
 #[derive(Default)]
-pub(super) struct Pace(AtomicU32);
+pub(super) struct MissRate(AtomicU32);
 
 const ONE: u32 = 1 << 16;
 const WINDOW_LOG2: u32 = 5;
 /// One record in eight: from there on, waiting for the disk (tens of µs) outweighs what a wider beam costs (a few µs a record).
 const COLD: u32 = ONE / 8;
 
-impl Pace {
+impl MissRate {
     /// Takes in a batch. Updates of several threads may overwrite each other: it is an estimate.
     pub fn observe(&self, records: usize, cold: usize) {
         let before = self.0.load(Ordering::Relaxed);
@@ -46,22 +46,22 @@ mod tests {
 
     #[test]
     fn a_few_misses_make_it_cold_and_a_few_hits_warm_again() {
-        let pace = Pace::default();
-        assert!(!pace.is_cold());
-        pace.observe(1, 1);
-        assert!(!pace.is_cold(), "one miss is no trend");
-        pace.observe(8, 8);
-        assert!(pace.is_cold());
-        pace.observe(64, 0);
-        assert!(!pace.is_cold());
+        let miss_rate = MissRate::default();
+        assert!(!miss_rate.is_cold());
+        miss_rate.observe(1, 1);
+        assert!(!miss_rate.is_cold(), "one miss is no trend");
+        miss_rate.observe(8, 8);
+        assert!(miss_rate.is_cold());
+        miss_rate.observe(64, 0);
+        assert!(!miss_rate.is_cold());
     }
 
     #[test]
     fn the_share_stays_a_share() {
-        let pace = Pace::default();
-        (0..1000).for_each(|_| pace.observe(64, 64));
-        assert!(pace.0.load(Ordering::Relaxed) <= ONE && pace.is_cold());
-        (0..1000).for_each(|_| pace.observe(1, 0));
-        assert!(pace.0.load(Ordering::Relaxed) < 1 << WINDOW_LOG2);
+        let miss_rate = MissRate::default();
+        (0..1000).for_each(|_| miss_rate.observe(64, 64));
+        assert!(miss_rate.0.load(Ordering::Relaxed) <= ONE && miss_rate.is_cold());
+        (0..1000).for_each(|_| miss_rate.observe(1, 0));
+        assert!(miss_rate.0.load(Ordering::Relaxed) < 1 << WINDOW_LOG2);
     }
 }

@@ -12,7 +12,7 @@ use crate::tenant::{Space, Tenant};
 use crate::value::{Type, Value};
 
 #[derive(Clone, Debug)]
-pub(crate) enum After {
+pub(crate) enum PostCommit {
     /// The collection of a vector set that was deleted or overwritten.
     Drop(String),
     /// A vector set that may have lost its last element.
@@ -21,7 +21,7 @@ pub(crate) enum After {
     Purge(Vec<u8>),
 }
 
-impl After {
+impl PostCommit {
     pub fn run(self, tenant: &Tenant, space: &Arc<Space>, durability: Durability, now_ms: u64) -> Outcome<()> {
         let key = match self {
             Self::Drop(name) => return tenant.drop_collection(&name),

@@ -16,7 +16,7 @@ use crate::{Error, Result};
 pub struct CollectionShard(pub String);
 
 impl Op for CollectionShard {
-    type On = on::Moment;
+    type On = on::ReadPoint;
     type Answer = Option<ShardAsk>;
     const NAME: &'static str = "snapshot.collection";
 
@@ -34,7 +34,7 @@ pub struct KeyspaceShard {
 }
 
 impl Op for KeyspaceShard {
-    type On = on::Moment;
+    type On = on::ReadPoint;
     type Answer = Option<ShardAsk>;
     const NAME: &'static str = "snapshot.keyspace";
 
@@ -55,7 +55,7 @@ pub struct Commit {
 }
 
 impl Op for Commit {
-    type On = on::Moment;
+    type On = on::ReadPoint;
     type Answer = ();
     const NAME: &'static str = "snapshot.commit";
     const SCOPE: Scope = Scope::Write;

@@ -18,14 +18,14 @@ use crate::collection::{Core, Writer};
 use crate::durability::Durability;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct Descriptor {
     pub meta: Meta,
     /// What `meta` says of the vectors.
     pub fields: Arc<Fields>,
     pub schema: Schema,
 }
 
-impl Known {
+impl Descriptor {
     pub fn of(meta: Meta, schema: Schema) -> Result<Self> {
         Ok(Self { fields: Arc::new(Fields::of(&meta)?), meta, schema })
     }
@@ -37,27 +37,27 @@ impl Known {
 }
 
 impl Core {
-    pub(crate) fn known(&self) -> Arc<Known> {
-        self.known.read().clone()
+    pub(crate) fn descriptor(&self) -> Arc<Descriptor> {
+        self.descriptor.read().clone()
     }
 
     /// The vector fields as they are now.
     pub(crate) fn fields(&self) -> Arc<Fields> {
-        self.known.read().fields.clone()
+        self.descriptor.read().fields.clone()
     }
 
     /// Stores other options and knows them from then on, durably.
-    pub(crate) fn settle(&self, mut writer: MutexGuard<'_, Writer>, known: Known) -> Result<()> {
+    pub(crate) fn settle(&self, mut writer: MutexGuard<'_, Writer>, descriptor: Descriptor) -> Result<()> {
         let mut batch = Batch::new();
-        batch.put(Table::Catalog, meta_key(self.shard.tenant, &self.name), meta::encode(&known.meta));
+        batch.put(Table::Catalog, meta_key(self.shard.tenant, &self.name), meta::encode(&descriptor.meta));
         let position = self.shared.write(batch)?;
-        self.learn(&mut writer, known);
+        self.learn(&mut writer, descriptor);
         drop(writer);
         self.shared.make_durable(position, Durability::Commit)
     }
 
     /// Replaces what is known; the writer is held so that nobody decides by what was known before.
-    pub(crate) fn learn(&self, _writer: &mut Writer, known: Known) {
-        *self.known.write() = Arc::new(known);
+    pub(crate) fn learn(&self, _writer: &mut Writer, descriptor: Descriptor) {
+        *self.descriptor.write() = Arc::new(descriptor);
     }
 }

@@ -1,4 +1,4 @@
-//! Sealing that writers wait for is in a hurry: whoever waits would wait for everything else that the machine has to do.
+//! Priority inheritance: sealing that writers wait for runs at their priority. A writer that waits would wait for everything else that the machine has to do.
 //!
 //! The thread that seals has the niceness of background work. While a writer waits for it, it has the writer's, where the process may
 //! give it back (as root, with `CAP_SYS_NICE` or `LimitNICE`); elsewhere it only takes no rests.
@@ -14,16 +14,16 @@ use rustix::process::{Pid, getpriority_process, setpriority_process};
 use crate::database::maintenance::NICENESS;
 
 #[derive(Default)]
-pub(crate) struct Hurry {
+pub(crate) struct PriorityInheritance {
     waiting: Mutex<usize>,
     /// The thread that seals, as the system calls it.
     sealer: OnceLock<i32>,
 }
 
 /// Somebody waits, until this is dropped.
-pub(crate) struct Waiting<'h>(&'h Hurry);
+pub(crate) struct Waiting<'h>(&'h PriorityInheritance);
 
-impl Hurry {
+impl PriorityInheritance {
     /// The calling thread seals from now on.
     pub fn seal_here(&self) {
         if let Some(thread) = own_thread() {
@@ -99,28 +99,28 @@ mod tests {
 
     #[test]
     fn the_sealing_thread_is_not_behind_a_writer_that_waits_and_is_again_when_nobody_does() {
-        let (hurry, mine) = (Hurry::default(), own_niceness().unwrap());
+        let (sealer_priority, mine) = (PriorityInheritance::default(), own_niceness().unwrap());
         let (tell, told) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
-            let hurry = &hurry;
+            let sealer_priority = &sealer_priority;
             scope.spawn(move || {
                 crate::database::maintenance::yield_to_others();
-                hurry.seal_here();
+                sealer_priority.seal_here();
                 tell.send(()).unwrap();
                 ended.recv().ok();
             });
             told.recv().unwrap();
-            let sealer = || getpriority_process(Pid::from_raw(*hurry.sealer.get().unwrap())).unwrap();
-            assert!(!hurry.is_wanted());
+            let sealer = || getpriority_process(Pid::from_raw(*sealer_priority.sealer.get().unwrap())).unwrap();
+            assert!(!sealer_priority.is_wanted());
             assert_eq!(sealer(), NICENESS.max(mine));
-            let (first, second) = (hurry.wait(), hurry.wait());
+            let (first, second) = (sealer_priority.wait(), sealer_priority.wait());
             // Where the process may not take it back, it stays.
-            assert!(hurry.is_wanted() && [mine, NICENESS].contains(&sealer()));
+            assert!(sealer_priority.is_wanted() && [mine, NICENESS].contains(&sealer()));
             drop(first);
-            assert!(hurry.is_wanted());
+            assert!(sealer_priority.is_wanted());
             drop(second);
-            assert!(!hurry.is_wanted());
+            assert!(!sealer_priority.is_wanted());
             assert_eq!(sealer(), NICENESS.max(mine));
             drop(end);
         });

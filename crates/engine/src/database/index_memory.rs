@@ -23,7 +23,7 @@ impl Shared {
 
     /// Gives the cache what others do not have of it.
     pub(crate) fn fit_cache(&self) {
-        let over = self.residents_over_bytes.load(Ordering::Relaxed).saturating_add(self.answers.lent_bytes());
+        let over = self.index_memory_over_bytes.load(Ordering::Relaxed).saturating_add(self.answers.lent_bytes());
         self.cache.set_capacity(self.budget.block_cache_bytes - over.min(self.budget.lendable_bytes()));
     }
 
@@ -37,7 +37,7 @@ impl Shared {
             self.close_while(|_| true, share + lendable);
             over = self.resident_bytes().saturating_sub(share);
         }
-        self.residents_over_bytes.store(over, Ordering::Relaxed);
+        self.index_memory_over_bytes.store(over, Ordering::Relaxed);
     }
 
     /// Bytes that the indexes of open collections hold, outside of the caches.
@@ -93,7 +93,7 @@ mod tests {
         let left = fit_into(0, 750);
         let open: Vec<String> = shared.open_collections().iter().map(|core| core.name.clone()).collect();
         assert_eq!((open, left), (vec!["b".to_string()], shared.resident_bytes()));
-        shared.residents_over_bytes.store(2 * cache, Ordering::Relaxed);
+        shared.index_memory_over_bytes.store(2 * cache, Ordering::Relaxed);
         shared.fit_cache();
         assert_eq!(shared.cache.capacity_bytes(), cache / 4, "it keeps a quarter");
         assert_eq!(held.row_count().unwrap(), 20);
