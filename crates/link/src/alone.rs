@@ -29,7 +29,7 @@ pub(crate) struct Client {
 }
 
 pub(crate) struct Connection {
-    pub lane: String,
+    pub session: String,
     pub next: u64,
     never: Infallible,
 }

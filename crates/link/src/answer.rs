@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use nuthatch_embed::{EmbedError, Embedder};
-use nuthatch_engine::call::{Asked, Call, Choice, Done, Receipt};
+use nuthatch_engine::call::{Asked, Call, Choice, IdempotencyRecord, Outcome};
 use nuthatch_engine::collection::meta::EmbedderMeta;
 use nuthatch_engine::collection::{Collection, EmbedderChoice};
 use nuthatch_engine::database::Database;
@@ -31,17 +31,17 @@ pub(crate) enum Brought<'a> {
     Here(&'a EmbedderChoice),
 }
 
-/// Answers the requests of one lane.
+/// Answers the requests of one session.
 pub(crate) struct Answering<'a> {
     pub db: &'a Database,
-    /// Lane and number; absent for a request that nobody was asked before.
-    pub turn: Option<(&'a str, u64)>,
-    /// What the lane did last, if that may be this very request.
-    pub receipt: Option<Receipt>,
+    /// Session and number; absent for a request that nobody was asked before.
+    pub request_id: Option<(&'a str, u64)>,
+    /// What the session did last, if that may be this very request.
+    pub idempotency: Option<IdempotencyRecord>,
     pub brought: Brought<'a>,
     /// Ends the request's searches.
     pub cancel: Option<Arc<AtomicBool>>,
-    /// Collections that this lane has asked before.
+    /// Collections that this session has asked before.
     pub known: &'a mut HashMap<Shard, Collection>,
     /// Snapshots that the connection has taken; absent when this process asks itself.
     pub tethered: Option<&'a mut Tethered>,
@@ -56,8 +56,8 @@ impl Answering<'_> {
             let request = Request { tenant: None, ask: request.ask };
             return Answering {
                 db: &db,
-                turn: self.turn,
-                receipt: self.receipt,
+                request_id: self.request_id,
+                idempotency: self.idempotency,
                 brought: self.brought,
                 cancel: self.cancel.clone(),
                 known: self.known,
@@ -81,10 +81,10 @@ impl Answering<'_> {
 
     fn operate(&mut self, of: Of, embedder: &Choice, name: &str, operation: &[u8]) -> Result<Encoded> {
         let entry = ops::find(name)?;
-        if let (Repeat::Once, Some(done)) = (entry.repeat, self.repeated()) {
+        if let (Repeat::Once, Some(outcome)) = (entry.repeat, self.repeated()) {
             // It was not answered before, so its sync may not have happened.
             self.db.sync()?;
-            return (entry.again)(self.db, operation, done).map(Encoded);
+            return (entry.again)(self.db, operation, outcome).map(Encoded);
         }
         let call = self.call(self.embedder(embedder));
         let run = |view: View<'_>| (entry.run)(&view, operation).map(Encoded);
@@ -113,7 +113,7 @@ impl Answering<'_> {
     fn call(&self, embedder: EmbedderChoice) -> Call {
         Call::of(Asked {
             embedder,
-            request: self.turn.map(|(lane, number)| (lane.to_string(), number)),
+            request: self.request_id.map(|(session, number)| (session.to_string(), number)),
             before: self.repeated().unwrap_or_default(),
             cancel: self.cancel.clone(),
             ..Asked::default()
@@ -121,9 +121,9 @@ impl Answering<'_> {
     }
 
     /// What this very request has done already, in the hands of a holder that did not live to say so.
-    fn repeated(&self) -> Option<Done> {
-        let (_, number) = self.turn?;
-        self.receipt.filter(|receipt| receipt.number == number).map(|receipt| receipt.done)
+    fn repeated(&self) -> Option<Outcome> {
+        let (_, number) = self.request_id?;
+        self.idempotency.filter(|idempotency| idempotency.number == number).map(|idempotency| idempotency.outcome)
     }
 
     fn place(&mut self, place: &Place) -> Result<Collection> {
@@ -225,14 +225,14 @@ mod tests {
         Database::in_memory(Options { background: false, ..Options::default() }).unwrap()
     }
 
-    /// Asks as a lane does that has found another holder: with what the store has stored of it.
+    /// Asks as a session does that has found another holder: with what the store has stored of it.
     fn ask(db: &Database, tethered: Option<&mut Tethered>, number: u64, ask: Ask) -> Result<Encoded> {
-        let receipt = db.done_by("lane")?;
+        let idempotency = db.last_write_of("lane")?;
         let waits = Default::default();
         let mut answering = Answering {
             db,
-            turn: Some(("lane", number)),
-            receipt,
+            request_id: Some(("lane", number)),
+            idempotency,
             brought: Brought::Here(&EmbedderChoice::None),
             cancel: None,
             known: &mut HashMap::new(),

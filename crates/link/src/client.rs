@@ -36,20 +36,20 @@ impl Client {
             tethers: Mutex::default(),
             pid: std::process::id(),
         };
-        let first = client.new_lane()?;
+        let first = client.new_session()?;
         client.keep(first);
         Ok(client)
     }
 
-    /// A connection with a lane that nobody else uses.
+    /// A connection with a session that nobody else uses.
     pub fn take(&self) -> std::result::Result<Connection, NoAnswer> {
         let idle = self.idle.lock().pop();
-        idle.map_or_else(|| self.new_lane(), Ok)
+        idle.map_or_else(|| self.new_session(), Ok)
     }
 
-    /// A connection that goes on with this lane, whose next request has this number.
-    pub fn resume(&self, lane: &str, next: u64) -> std::result::Result<Connection, NoAnswer> {
-        Connection::open(&self.folder, &self.holder, &self.program, lane.to_string(), next)
+    /// A connection that goes on with this session, whose next request has this number.
+    pub fn resume(&self, session: &str, next: u64) -> std::result::Result<Connection, NoAnswer> {
+        Connection::open(&self.folder, &self.holder, &self.program, session.to_string(), next)
     }
 
     /// Keeps a connection for the next call.
@@ -81,16 +81,16 @@ impl Client {
     }
 
     /// Tells the holder to stop working on a request.
-    pub fn cancel(&self, lane: &str, number: u64) {
+    pub fn cancel(&self, session: &str, number: u64) {
         // When the holder cannot be told, the wait for the answer ends by itself.
         if let Ok(mut connection) = self.take()
-            && connection.tell(&ToHolder::Cancel { lane: lane.to_string(), number }).is_ok()
+            && connection.tell(&ToHolder::Cancel { session: session.to_string(), number }).is_ok()
         {
             self.keep(connection);
         }
     }
 
-    fn new_lane(&self) -> std::result::Result<Connection, NoAnswer> {
+    fn new_session(&self) -> std::result::Result<Connection, NoAnswer> {
         self.resume(&uuid::Uuid::new_v4().simple().to_string(), 1)
     }
 }

@@ -31,7 +31,7 @@ const WRITE_WAIT: Duration = Duration::from_millis(500);
 
 /// Connected and greeted; does one request at a time.
 pub(crate) struct Connection {
-    pub lane: String,
+    pub session: String,
     /// Number of the next request.
     pub next: u64,
     reader: BufReader<Watched>,
@@ -42,7 +42,7 @@ impl Connection {
         folder: &Path,
         holder: &Holder,
         program: &str,
-        lane: String,
+        session: String,
         next: u64,
     ) -> std::result::Result<Self, NoAnswer> {
         let name = holder.socket.as_deref().ok_or(NoAnswer::Broken)?;
@@ -58,7 +58,7 @@ impl Connection {
             _ => NoAnswer::Broken,
         })?;
         let mut watched = Watched::new(stream).map_err(|_| NoAnswer::Broken)?;
-        hello::send(&mut watched, &Hello::new(program, &lane)).map_err(|_| NoAnswer::Broken)?;
+        hello::send(&mut watched, &Hello::new(program, &session)).map_err(|_| NoAnswer::Broken)?;
         let mut reader = BufReader::with_capacity(32 << 10, watched);
         if !reader.get_ref().wait(Some(WELCOME_WAIT_MAX)).map_err(|_| NoAnswer::Broken)? {
             return Err(NoAnswer::Failed(Error::new(
@@ -75,7 +75,7 @@ impl Connection {
         if let Some(why) = welcome.refused {
             return Err(NoAnswer::Failed(refused(folder, holder, welcome.protocol, &why)));
         }
-        Ok(Self { lane, next, reader })
+        Ok(Self { session, next, reader })
     }
 
     /// Sends a frame and waits for its answer, embedding meanwhile when the holder asks for it. `cancel` tells the holder, over

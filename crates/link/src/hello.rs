@@ -19,9 +19,9 @@ pub(crate) struct Hello {
     pub build: String,
     pub pid: u32,
     pub program: String,
-    /// The lane that this connection goes on with: see `receipt.rs`.
-    #[serde(default)]
-    pub lane: String,
+    /// The session that this connection goes on with: see `idempotency.rs`.
+    #[serde(default, rename = "lane")]
+    pub session: String,
 }
 
 /// What the holder says to it.
@@ -36,13 +36,13 @@ pub(crate) struct Welcome {
 }
 
 impl Hello {
-    pub fn new(program: &str, lane: &str) -> Self {
+    pub fn new(program: &str, session: &str) -> Self {
         Self {
             protocol: PROTOCOL,
             build: build(),
             pid: std::process::id(),
             program: program.to_string(),
-            lane: lane.to_string(),
+            session: session.to_string(),
         }
     }
 }

@@ -177,27 +177,27 @@ impl Link {
 
     fn ask_encoded(&self, request: Request, meanwhile: &mut Meanwhile<'_>) -> Result<Encoded> {
         let mut request = Some(request);
-        // Lane, number and frame, once it has been sent.
-        let mut turn: Option<(String, u64, Vec<u8>)> = None;
+        // Session, number and frame, once it has been sent.
+        let mut request_id: Option<(String, u64, Vec<u8>)> = None;
         let mut hang_ups = (0, String::new());
         loop {
             let client = match self.role()? {
                 Role::IsServed(client) => client,
-                Role::Holds(held) => return answer_here(held.db(), request, turn, meanwhile),
+                Role::Holds(held) => return answer_here(held.db(), request, request_id, meanwhile),
                 Role::Closed => return Err(Error::closed()),
             };
-            let connection = match &turn {
+            let connection = match &request_id {
                 None => client.take(),
-                Some((lane, number, _)) => client.resume(lane, *number),
+                Some((session, number, _)) => client.resume(session, *number),
             };
             let outcome = connection.and_then(|mut connection| {
                 if let Some(request) = request.take() {
                     let number = connection.next;
                     let frame = frame::encode(&ToHolder::Ask { number, request }).map_err(too_large)?;
-                    turn = Some((connection.lane.clone(), number, frame));
+                    request_id = Some((connection.session.clone(), number, frame));
                 }
-                let Some((lane, number, frame)) = &turn else { return Err(NoAnswer::Broken) };
-                let answer = connection.exchange(frame, meanwhile, || client.cancel(lane, *number))?;
+                let Some((session, number, frame)) = &request_id else { return Err(NoAnswer::Broken) };
+                let answer = connection.exchange(frame, meanwhile, || client.cancel(session, *number))?;
                 connection.next = number + 1;
                 match &mut meanwhile.tether {
                     Some((snapshot, tether)) => **tether = Some(client.tether(*snapshot, connection)),
@@ -410,10 +410,10 @@ fn too_large(error: FrameError) -> NoAnswer {
 fn answer_here(
     db: &LocalDatabase,
     request: Option<Request>,
-    turn: Option<(String, u64, Vec<u8>)>,
+    request_id: Option<(String, u64, Vec<u8>)>,
     meanwhile: &mut Meanwhile<'_>,
 ) -> Result<Encoded> {
-    let request = match (request, &turn) {
+    let request = match (request, &request_id) {
         (Some(request), _) => request,
         (None, Some((.., frame))) => match frame::decode(frame) {
             Ok(ToHolder::Ask { request, .. }) => request,
@@ -421,14 +421,14 @@ fn answer_here(
         },
         (None, None) => return Err(Error::internal("a request was lost before it was sent")),
     };
-    let receipt = match &turn {
-        Some((lane, ..)) => db.done_by(lane)?,
+    let idempotency = match &request_id {
+        Some((session, ..)) => db.last_write_of(session)?,
         None => None,
     };
     let mut answering = Answering {
         db,
-        turn: turn.as_ref().map(|(lane, number, _)| (lane.as_str(), *number)),
-        receipt,
+        request_id: request_id.as_ref().map(|(session, number, _)| (session.as_str(), *number)),
+        idempotency,
         brought: Brought::Here(meanwhile.embedder),
         cancel: meanwhile.waits.cancel.clone(),
         known: &mut Default::default(),

@@ -13,13 +13,13 @@ use crate::long::{Long, Told};
 /// From the process that is served.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum ToHolder {
-    /// Numbers of one lane ascend. The same number again is the same request again.
+    /// Numbers of one session ascend. The same number again is the same request again.
     Ask { number: u64, request: Request },
     /// What [`FromHolder::Embed`] asked for, or the embedder's words.
     Embedded(std::result::Result<Vec<Vec<f32>>, String>),
-    /// Stop working on this request of that lane. Not answered.
-    Cancel { lane: String, number: u64 },
-    /// This lane is not gone on with. Not answered.
+    /// Stop working on this request of that session. Not answered.
+    Cancel { session: String, number: u64 },
+    /// This session is not gone on with. Not answered.
     Goodbye,
     /// A snapshot that this connection took is not needed any more. Not answered.
     LetGo { snapshot: u128 },

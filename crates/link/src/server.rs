@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use nuthatch_engine::call::Receipt;
+use nuthatch_engine::call::IdempotencyRecord;
 use nuthatch_engine::collection::Collection;
 use nuthatch_engine::database::Database;
 use nuthatch_engine::{Error, ErrorKind, Result};
@@ -38,7 +38,7 @@ const HELLO_WAIT_MAX: Duration = Duration::from_secs(10);
 const TAKE_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How long a stopping holder lets answers that are under way come to their end.
 const STOP_WAIT_MAX: Duration = Duration::from_secs(10);
-/// How often receipts are looked through for old ones.
+/// How often idempotency records are looked through for old ones.
 const FORGET_EVERY: Timespec = Timespec { tv_sec: 3600, tv_nsec: 0 };
 
 /// Serves a folder until it is stopped.
@@ -57,11 +57,11 @@ struct Serving {
     connections: Mutex<HashMap<u64, UnixStream>>,
     ended: Condvar,
     next: AtomicU64,
-    /// Lanes that a connection works on now.
-    lanes: Mutex<HashSet<String>>,
-    lane_left: Condvar,
+    /// Sessions that a connection works on now.
+    sessions: Mutex<HashSet<String>>,
+    session_left: Condvar,
     kept: Arc<Kept>,
-    /// Requests that can be cancelled, by lane and number.
+    /// Requests that can be cancelled, by session and number.
     running: Mutex<HashMap<(String, u64), Arc<AtomicBool>>>,
 }
 
@@ -77,8 +77,8 @@ impl Server {
             connections: Mutex::default(),
             ended: Condvar::new(),
             next: AtomicU64::new(0),
-            lanes: Mutex::default(),
-            lane_left: Condvar::new(),
+            sessions: Mutex::default(),
+            session_left: Condvar::new(),
             kept: Arc::default(),
             running: Mutex::default(),
         });
@@ -102,7 +102,7 @@ impl Server {
         if let Some(accepting) = self.accepting.take() {
             accepting.join().ok(); // it cannot panic, and there would be nothing to do about it
         }
-        serving.lane_left.notify_all();
+        serving.session_left.notify_all();
         let mut connections = serving.connections.lock();
         let hang_up = |connections: &HashMap<u64, UnixStream>, how: Shutdown| {
             // One that has ended by itself cannot be shut down any more, which is fine.
@@ -126,7 +126,7 @@ fn accept(serving: &Arc<Serving>, listener: &UnixListener, woken: &UnixStream) {
     loop {
         if std::mem::take(&mut forget) {
             // They take little; what is not forgotten now is forgotten in an hour.
-            serving.db.forget_old_lanes().ok();
+            serving.db.forget_old_sessions().ok();
         }
         let mut ready = [PollFd::new(listener, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
         match poll(&mut ready, Some(&FORGET_EVERY)) {
@@ -201,14 +201,14 @@ impl Serving {
         if is_refused {
             return Ok(());
         }
-        let Some(_lane) = self.take_lane(&hello.lane) else { return Ok(()) };
-        let receipt = self.db.done_by(&hello.lane);
-        if receipt.as_ref().is_err_and(|error| error.kind == ErrorKind::Closed) {
+        let Some(_session) = self.take_session(&hello.session) else { return Ok(()) };
+        let idempotency = self.db.last_write_of(&hello.session);
+        if idempotency.as_ref().is_err_and(|error| error.kind == ErrorKind::Closed) {
             return Ok(()); // meanwhile
         }
         let stream = Arc::new(Mutex::new((reader, stream)));
         let mut line = Line {
-            lane: hello.lane.clone(),
+            session: hello.session.clone(),
             ask: asking(&stream),
             stream: stream.clone(),
             known: HashMap::new(),
@@ -218,8 +218,8 @@ impl Serving {
             let message = frame::read(&mut stream.lock().0)?;
             match message {
                 ToHolder::Ask { number, request } => {
-                    let outcome = match &receipt {
-                        Ok(receipt) => self.answer(&mut line, number, *receipt, request),
+                    let outcome = match &idempotency {
+                        Ok(idempotency) => self.answer(&mut line, number, *idempotency, request),
                         Err(error) => Err(error.clone()),
                     };
                     if outcome.is_err() && self.stopping.load(Ordering::SeqCst) {
@@ -227,13 +227,13 @@ impl Serving {
                     }
                     self.send(&mut stream.lock().1, outcome)?;
                 }
-                ToHolder::Cancel { lane, number } => {
-                    if let Some(flag) = self.running.lock().get(&(lane, number)) {
+                ToHolder::Cancel { session, number } => {
+                    if let Some(flag) = self.running.lock().get(&(session, number)) {
                         flag.store(true, Ordering::SeqCst);
                     }
                 }
                 ToHolder::Goodbye => {
-                    self.db.forget_lane(&hello.lane).ok(); // else by age
+                    self.db.forget_session(&hello.session).ok(); // else by age
                     return Ok(());
                 }
                 ToHolder::LetGo { snapshot } => line.tethered.let_go(snapshot),
@@ -242,14 +242,20 @@ impl Serving {
         }
     }
 
-    fn answer(&self, line: &mut Line, number: u64, receipt: Option<Receipt>, request: Request) -> Result<Encoded> {
-        let key = (line.lane.clone(), number);
+    fn answer(
+        &self,
+        line: &mut Line,
+        number: u64,
+        idempotency: Option<IdempotencyRecord>,
+        request: Request,
+    ) -> Result<Encoded> {
+        let key = (line.session.clone(), number);
         let cancel = Arc::new(AtomicBool::new(false));
         self.running.lock().insert(key.clone(), cancel.clone());
         let mut answering = Answering {
             db: &self.db,
-            turn: Some((&line.lane, number)),
-            receipt,
+            request_id: Some((&line.session, number)),
+            idempotency,
             brought: Brought::There(&line.ask),
             cancel: Some(cancel),
             known: &mut line.known,
@@ -279,24 +285,24 @@ impl Serving {
         }
     }
 
-    /// Waits until no other connection works on the lane: one that broke may still be at its last request. `None` when the
+    /// Waits until no other connection works on the session: one that broke may still be at its last request. `None` when the
     /// holder stops.
-    fn take_lane(&self, lane: &str) -> Option<Lane<'_>> {
-        let mut lanes = self.lanes.lock();
-        while lanes.contains(lane) {
+    fn take_session(&self, session: &str) -> Option<Session<'_>> {
+        let mut sessions = self.sessions.lock();
+        while sessions.contains(session) {
             if self.stopping.load(Ordering::SeqCst) {
                 return None;
             }
-            self.lane_left.wait_for(&mut lanes, Duration::from_millis(100));
+            self.session_left.wait_for(&mut sessions, Duration::from_millis(100));
         }
-        lanes.insert(lane.to_string());
-        Some(Lane { serving: self, lane: lane.to_string() })
+        sessions.insert(session.to_string());
+        Some(Session { serving: self, session: session.to_string() })
     }
 }
 
 /// One connection, as far as answers need it.
 struct Line {
-    lane: String,
+    session: String,
     ask: Arc<AskCaller>,
     stream: Stream,
     known: HashMap<Shard, Collection>,
@@ -337,15 +343,15 @@ fn gone() -> Error {
     Error::new(ErrorKind::Unavailable, "the process that asked has gone")
 }
 
-struct Lane<'a> {
+struct Session<'a> {
     serving: &'a Serving,
-    lane: String,
+    session: String,
 }
 
-impl Drop for Lane<'_> {
+impl Drop for Session<'_> {
     fn drop(&mut self) {
-        self.serving.lanes.lock().remove(&self.lane);
-        self.serving.lane_left.notify_all();
+        self.serving.sessions.lock().remove(&self.session);
+        self.serving.session_left.notify_all();
     }
 }
 

@@ -6,8 +6,8 @@
 //! **Invariant:** a batch that a numbered request writes holds the record of what it did, so that asking again does nothing twice.
 
 mod choice;
-mod done;
-mod receipt;
+mod idempotency;
+mod outcome;
 mod waits;
 
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use nuthatch_store::Batch;
 use parking_lot::Mutex;
 
 pub use choice::Choice;
-pub use done::{Done, Said};
-pub use receipt::Receipt;
+pub use idempotency::IdempotencyRecord;
+pub use outcome::{Outcome, OutcomeValue};
 pub use waits::Waits;
 
 use crate::EmbedderChoice;
@@ -34,14 +34,14 @@ pub struct Call {
 pub struct Asked {
     /// `Auto`: the one that the collection has here.
     pub embedder: EmbedderChoice,
-    /// The lane that asks, and the number of its request; absent for one that needs no idempotency record.
+    /// The session that asks, and the number of its request; absent for one that needs no idempotency record.
     pub request: Option<(String, u64)>,
     /// What this request had done before its holder died.
-    pub before: Done,
+    pub before: Outcome,
     /// Set by whoever does not want the answer any more.
     pub cancel: Option<Arc<AtomicBool>>,
     /// What this request has done since, in how many batches ever.
-    pub since: Mutex<Done>,
+    pub since: Mutex<Outcome>,
 }
 
 impl Call {
@@ -63,7 +63,7 @@ impl Call {
     }
 
     /// What this very request had done before its holder died.
-    pub fn before(&self) -> Done {
+    pub fn before(&self) -> Outcome {
         self.asked.as_ref().map(|asked| asked.before).unwrap_or_default()
     }
 
@@ -74,13 +74,13 @@ impl Call {
 
     /// Puts the request's idempotency record into a batch that does this. To be called for every batch that a request of another
     /// process may write and whose repetition would show.
-    pub fn sign(&self, batch: &mut Batch, done: Done) {
+    pub fn sign(&self, batch: &mut Batch, outcome: Outcome) {
         if let Some(asked) = &self.asked
-            && let Some((lane, number)) = &asked.request
+            && let Some((session, number)) = &asked.request
         {
             let mut since = asked.since.lock();
-            *since = since.and(done);
-            Receipt::put(batch, lane, *number, asked.before.and(*since));
+            *since = since.and(outcome);
+            IdempotencyRecord::put(batch, session, *number, asked.before.and(*since));
         }
     }
 }

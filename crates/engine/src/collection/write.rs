@@ -9,7 +9,7 @@ use nuthatch_text::RowWords;
 use nuthatch_vector::{DIM_MAX, DIM_MIN};
 use serde::{Deserialize, Serialize};
 
-use crate::call::{Call, Done};
+use crate::call::{Call, Outcome};
 use crate::collection::change::Change;
 use crate::collection::descriptor::Descriptor;
 use crate::collection::field::{Field, FieldVectors, Fields};
@@ -292,7 +292,7 @@ impl Core {
             return Ok(Planned { change, memtable, texts, counters, descriptor: None, outcome });
         }
         let Upserted { inserted, replaced } = upserted;
-        call.sign(batch, Done { inserted, replaced, deleted: deleted.deleted, files, ..Done::default() });
+        call.sign(batch, Outcome { inserted, replaced, deleted: deleted.deleted, files, ..Outcome::default() });
         if is_counted {
             counters.bytes = (counters.bytes + taken as u64).saturating_sub(freed as u64);
         }

@@ -8,7 +8,7 @@ use nuthatch_store::{Batch, Direction, Table};
 use nuthatch_text::Analyzer;
 use nuthatch_vector::{DIM_MAX, DIM_MIN};
 
-use crate::call::{Call, Done};
+use crate::call::{Call, Outcome};
 use crate::collection::field_options::{metric_and_element, new_fields};
 use crate::collection::meta::{self, COUNTERS, Counters, EmbedderMeta, Meta, meta_key};
 use crate::collection::{Collection, CollectionInfo, CollectionOptions, Core, EmbedderChoice};
@@ -110,7 +110,7 @@ impl Database {
         for table in Table::ALL {
             batch.delete_range(table, shard.prefix().to_vec(), shard.end());
         }
-        self.call.sign(&mut batch, Done { dropped: 1, ..Done::default() });
+        self.call.sign(&mut batch, Outcome { dropped: 1, ..Outcome::default() });
         let counters: Counters = meta::read(&**shared, &shard.key(COUNTERS))?.unwrap_or_default();
         let freed = tenant.reserve(&**shared, Delta::freeing(counters.all_vectors(), counters.bytes))?;
         let position = shared.write(batch)?;

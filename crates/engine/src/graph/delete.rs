@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use nuthatch_store::Batch;
 
 use crate::Result;
-use crate::call::Done;
+use crate::call::Outcome;
 use crate::graph::node::check_id;
 use crate::graph::read::{READ_AT_ONCE, edge_ids};
 use crate::graph::{Graph, NodesDeleted, key};
@@ -102,7 +102,7 @@ impl Graph {
                 let (now, is_whole) = (removal.gone, removal.is_whole);
                 gone = NodesDeleted { nodes: gone.nodes + now.nodes, edges: gone.edges + now.edges };
                 let mut batch = Batch::new();
-                self.keyspace.call.sign(&mut batch, done(now));
+                self.keyspace.call.sign(&mut batch, outcome(now));
                 let staged = space.stage(&mut batch, removal.into_ops())?;
                 (space.write_staged(batch, staged)?, is_whole)
             };
@@ -114,15 +114,15 @@ impl Graph {
     }
 }
 
-/// As a receipt keeps it.
-fn done(gone: NodesDeleted) -> Done {
-    Done { deleted: gone.nodes, said: gone.edges as i64, ..Done::default() }
+/// As an idempotency record keeps it.
+fn outcome(gone: NodesDeleted) -> Outcome {
+    Outcome { deleted: gone.nodes, value: gone.edges as i64, ..Outcome::default() }
 }
 
 impl NodesDeleted {
     /// With what the same request had deleted before.
-    pub fn after(self, before: Done) -> Self {
-        Self { nodes: self.nodes + before.deleted, edges: self.edges + before.said as u64 }
+    pub fn after(self, before: Outcome) -> Self {
+        Self { nodes: self.nodes + before.deleted, edges: self.edges + before.value as u64 }
     }
 }
 

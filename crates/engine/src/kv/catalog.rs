@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use nuthatch_store::{Batch, Direction, Extent, Reader, Shard, Table};
 use serde::{Deserialize, Serialize};
 
-use crate::call::Done;
+use crate::call::Outcome;
 use crate::clock::Clock;
 use crate::collection::meta::{self, COUNTERS};
 use crate::database::{Database, Shared, check_name};
@@ -100,7 +100,7 @@ impl Database {
             for table in [Table::Kv, Table::Blobs, Table::Expiry] {
                 batch.delete_range(table, shard.prefix().to_vec(), shard.end());
             }
-            self.call.sign(&mut batch, Done { dropped: 1, ..Done::default() });
+            self.call.sign(&mut batch, Outcome { dropped: 1, ..Outcome::default() });
             let freed = tenant.reserve(&**shared, Delta::freeing(0, counters.bytes))?;
             let position = shared.write(batch)?;
             freed.keep();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use nuthatch_store::{Batch, Table};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::call::{Call, Done, Said};
+use crate::call::{Call, Outcome, OutcomeValue};
 use crate::kv::page::KeyScan;
 use crate::kv::value::{Body, Stored};
 use crate::kv::{Keyspace, STRIPES, Space};
@@ -122,7 +122,7 @@ impl Keyspace {
             let mut batch = Batch::new();
             let deleted = there.len() as u64;
             let staged = space.stage(&mut batch, there)?;
-            self.call.sign(&mut batch, Done { deleted, ..Done::default() });
+            self.call.sign(&mut batch, Outcome { deleted, ..Outcome::default() });
             (space.write_staged(batch, staged)?, deleted)
         };
         space.shared.make_durable(position.0, self.durability)?;
@@ -146,7 +146,7 @@ impl Keyspace {
                 let gone = page.entries.len() as u64;
                 deleted += gone;
                 let mut batch = Batch::new();
-                self.call.sign(&mut batch, Done { deleted: gone, ..Done::default() });
+                self.call.sign(&mut batch, Outcome { deleted: gone, ..Outcome::default() });
                 let gone = page.entries.into_iter().map(|(key, _)| KvOp::Delete { key });
                 let staged = space.stage(&mut batch, gone.collect())?;
                 space.write_staged(batch, staged)?
@@ -234,7 +234,7 @@ impl Keyspace {
     }
 
     /// Reads a key and writes it, with nobody between. The change is given how long the old value had to live, and the value.
-    fn update<T: Said>(
+    fn update<T: OutcomeValue>(
         &self,
         key: &[u8],
         change: impl FnOnce(Option<Duration>, Option<Vec<u8>>) -> Result<(Option<KvOp>, T)>,
@@ -246,7 +246,7 @@ impl Keyspace {
     }
 
     /// The same, given the time and what was there.
-    fn update_entry<T: Said>(
+    fn update_entry<T: OutcomeValue>(
         &self,
         key: &[u8],
         change: impl FnOnce(u64, Option<Entry>) -> Result<(Option<KvOp>, T)>,
@@ -264,7 +264,7 @@ impl Keyspace {
             let Some(op) = op else { return Ok(outcome) };
             let mut batch = Batch::new();
             let staged = space.stage(&mut batch, vec![op])?;
-            self.call.sign(&mut batch, Done { said: outcome.said(), ..Done::default() });
+            self.call.sign(&mut batch, Outcome { value: outcome.outcome_value(), ..Outcome::default() });
             (space.write_staged(batch, staged)?, outcome)
         };
         space.shared.make_durable(position, self.durability)?;
@@ -281,7 +281,7 @@ impl Space {
             let _keys = self.lock(ops.iter().map(KvOp::key));
             let mut batch = Batch::new();
             let staged = self.stage(&mut batch, ops)?;
-            call.sign(&mut batch, Done::default());
+            call.sign(&mut batch, Outcome::default());
             self.write_staged(batch, staged)?
         };
         self.shared.make_durable(position, durability)

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::call::{Choice, Done};
+use crate::call::{Choice, Outcome};
 use crate::codec::json;
 use crate::collection::{CollectionInfo, CollectionOptions, VectorFieldOptions};
 use crate::database::Database;
@@ -101,8 +101,8 @@ impl Op for Drop {
         view.database()?.drop_collection(&self.0)
     }
 
-    fn again(self, _: &Database, done: Done) -> Result<bool> {
-        Ok(done.dropped > 0)
+    fn again(self, _: &Database, outcome: Outcome) -> Result<bool> {
+        Ok(outcome.dropped > 0)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::call::Done;
+use crate::call::Outcome;
 use crate::collection::WriteSet;
 use crate::database::Database;
 use crate::files::{FileEntry, FileInfo, PassageSink};
@@ -55,7 +55,7 @@ impl Op for Apply {
         PassageSink::apply(view.collection()?, self.0)
     }
 
-    fn again(self, _: &Database, _: Done) -> Result<()> {
+    fn again(self, _: &Database, _: Outcome) -> Result<()> {
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::call::Done;
+use crate::call::Outcome;
 use crate::database::Database;
 use crate::graph::{
     self, Edge, EdgeId, Graph, GraphCounts, ListNodes, NeighborPage, Neighbors, Node, NodePage, NodesDeleted,
@@ -100,7 +100,7 @@ impl Op for PutNodes {
         live(view)?.put_nodes(&self.0)
     }
 
-    fn again(self, _: &Database, _: Done) -> Result<()> {
+    fn again(self, _: &Database, _: Outcome) -> Result<()> {
         Ok(())
     }
 }
@@ -119,7 +119,7 @@ impl Op for PutEdges {
         live(view)?.put_edges(&self.0)
     }
 
-    fn again(self, _: &Database, _: Done) -> Result<()> {
+    fn again(self, _: &Database, _: Outcome) -> Result<()> {
         Ok(())
     }
 }
@@ -156,8 +156,8 @@ impl Op for DeleteEdges {
         live(view)?.delete_edges(&self.0)
     }
 
-    fn again(self, _: &Database, done: Done) -> Result<u64> {
-        Ok(done.deleted / 2) // two rows an edge
+    fn again(self, _: &Database, outcome: Outcome) -> Result<u64> {
+        Ok(outcome.deleted / 2) // two rows an edge
     }
 }
 

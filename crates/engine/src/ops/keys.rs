@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::call::Done;
+use crate::call::Outcome;
 use crate::codec::Bytes;
 use crate::database::Database;
 use crate::kv::{Entry, KeyPage, KeyScan, KvOp};
@@ -120,7 +120,7 @@ impl Op for MultiPut {
         view.keyspace()?.multi_put(self.0)
     }
 
-    fn again(self, _: &Database, _: Done) -> Result<()> {
+    fn again(self, _: &Database, _: Outcome) -> Result<()> {
         Ok(())
     }
 }
@@ -140,8 +140,8 @@ impl Op for Delete {
         view.keyspace()?.delete(&self.0)
     }
 
-    fn again(self, _: &Database, done: Done) -> Result<u64> {
-        Ok(done.deleted)
+    fn again(self, _: &Database, outcome: Outcome) -> Result<u64> {
+        Ok(outcome.deleted)
     }
 }
 
@@ -183,8 +183,8 @@ impl Op for CompareAndSet {
         view.keyspace()?.compare_and_set(&self.key, expected, new, self.expires_in)
     }
 
-    fn again(self, _: &Database, done: Done) -> Result<bool> {
-        Ok(done.said != 0)
+    fn again(self, _: &Database, outcome: Outcome) -> Result<bool> {
+        Ok(outcome.value != 0)
     }
 }
 
@@ -206,8 +206,8 @@ impl Op for WriteIf {
         view.keyspace()?.write_if(self.expected.as_ref(), self.op)
     }
 
-    fn again(self, _: &Database, done: Done) -> Result<bool> {
-        Ok(done.said != 0)
+    fn again(self, _: &Database, outcome: Outcome) -> Result<bool> {
+        Ok(outcome.value != 0)
     }
 }
 
@@ -229,8 +229,8 @@ impl Op for Increment {
         view.keyspace()?.increment(&self.key, self.by)
     }
 
-    fn again(self, _: &Database, done: Done) -> Result<i64> {
-        Ok(done.said)
+    fn again(self, _: &Database, outcome: Outcome) -> Result<i64> {
+        Ok(outcome.value)
     }
 }
 
@@ -252,8 +252,8 @@ impl Op for Append {
         view.keyspace()?.append(&self.key, self.more.as_ref())
     }
 
-    fn again(self, _: &Database, done: Done) -> Result<u64> {
-        Ok(done.said as u64)
+    fn again(self, _: &Database, outcome: Outcome) -> Result<u64> {
+        Ok(outcome.value as u64)
     }
 }
 
@@ -275,8 +275,8 @@ impl Op for Expire {
         view.keyspace()?.expire(&self.key, self.expires_in)
     }
 
-    fn again(self, _: &Database, done: Done) -> Result<bool> {
-        Ok(done.said != 0)
+    fn again(self, _: &Database, outcome: Outcome) -> Result<bool> {
+        Ok(outcome.value != 0)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::call::Done;
+use crate::call::Outcome;
 use crate::database::Database;
 use crate::kv::Kind;
 use crate::ops::{Op, Repeat, Scope, View, on};
@@ -60,8 +60,8 @@ impl Op for Drop {
         view.database()?.drop_kind(&self.name, self.kind)
     }
 
-    fn again(self, _: &Database, done: Done) -> Result<bool> {
-        Ok(done.dropped > 0)
+    fn again(self, _: &Database, outcome: Outcome) -> Result<bool> {
+        Ok(outcome.dropped > 0)
     }
 }
 
@@ -76,7 +76,7 @@ impl Op for WriteBatch {
         view.database()?.write(self)
     }
 
-    fn again(self, _: &Database, _: Done) -> Result<()> {
+    fn again(self, _: &Database, _: Outcome) -> Result<()> {
         Ok(())
     }
 }

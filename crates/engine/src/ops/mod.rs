@@ -29,7 +29,7 @@ use serde::de::DeserializeOwned;
 pub use registry::find;
 pub use view::{Keys, Records, View};
 
-use crate::call::{Done, Waits};
+use crate::call::{Outcome, Waits};
 use crate::database::Database;
 use crate::{Error, Result};
 
@@ -47,8 +47,8 @@ pub trait Op: Serialize + DeserializeOwned {
     fn run(self, view: &View<'_>) -> Result<Self::Answer>;
 
     /// The answer of one that was found done, as its idempotency record tells. For [`Repeat::Once`].
-    fn again(self, db: &Database, done: Done) -> Result<Self::Answer> {
-        let _ = (db, done);
+    fn again(self, db: &Database, outcome: Outcome) -> Result<Self::Answer> {
+        let _ = (db, outcome);
         Err(Error::internal(format!("{} has no idempotency record", Self::NAME)))
     }
 

@@ -3,7 +3,7 @@
 use nuthatch_store::{Shard, Table};
 use serde::{Deserialize, Serialize};
 
-use crate::call::Done;
+use crate::call::Outcome;
 use crate::codec::Bytes;
 use crate::database::Database;
 use crate::kv::Kind;
@@ -65,7 +65,7 @@ impl Op for Commit {
         view.snapshot()?.commit(&self.reads.reads()?, self.batch)
     }
 
-    fn again(self, _: &Database, _: Done) -> Result<()> {
+    fn again(self, _: &Database, _: Outcome) -> Result<()> {
         Ok(())
     }
 }

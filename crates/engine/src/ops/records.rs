@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::call::Done;
+use crate::call::Outcome;
 use crate::collection::{CollectionInfo, Deleted, Page, Scan, Upserted};
 use crate::database::Database;
 use crate::ops::{Op, Repeat, Scope, View, on};
@@ -86,7 +86,7 @@ impl Op for Upsert {
         view.collection()?.upsert(self.0)
     }
 
-    fn again(self, _: &Database, Done { inserted, replaced, .. }: Done) -> Result<Upserted> {
+    fn again(self, _: &Database, Outcome { inserted, replaced, .. }: Outcome) -> Result<Upserted> {
         Ok(Upserted { inserted, replaced })
     }
 }
@@ -105,7 +105,7 @@ impl Op for Delete {
         view.collection()?.delete(&self.0)
     }
 
-    fn again(self, _: &Database, Done { deleted, .. }: Done) -> Result<Deleted> {
+    fn again(self, _: &Database, Outcome { deleted, .. }: Outcome) -> Result<Deleted> {
         Ok(Deleted { deleted })
     }
 }

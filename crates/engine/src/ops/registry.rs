@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::call::Done;
+use crate::call::Outcome;
 use crate::database::Database;
 use crate::ops::{
     Op, Repeat, Scope, View, collections, files, graph, keys, keyspaces, maintenance, read_point, records, search,
@@ -15,7 +15,7 @@ pub struct Entry {
     pub name: &'static str,
     pub repeat: Repeat,
     pub run: fn(&View<'_>, &[u8]) -> Result<Vec<u8>>,
-    pub again: fn(&Database, &[u8], Done) -> Result<Vec<u8>>,
+    pub again: fn(&Database, &[u8], Outcome) -> Result<Vec<u8>>,
 }
 
 static ALL: &[Entry] = &[
@@ -124,8 +124,8 @@ fn run<O: Op>(view: &View<'_>, body: &[u8]) -> Result<Vec<u8>> {
     encoded(&decoded::<O>(body)?.run(view)?)
 }
 
-fn again<O: Op>(db: &Database, body: &[u8], done: Done) -> Result<Vec<u8>> {
-    encoded(&decoded::<O>(body)?.again(db, done)?)
+fn again<O: Op>(db: &Database, body: &[u8], outcome: Outcome) -> Result<Vec<u8>> {
+    encoded(&decoded::<O>(body)?.again(db, outcome)?)
 }
 
 fn decoded<T: DeserializeOwned>(body: &[u8]) -> Result<T> {

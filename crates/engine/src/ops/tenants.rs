@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::call::Done;
+use crate::call::Outcome;
 use crate::database::{Database, Receipt};
 use crate::ops::{Op, Repeat, Scope, View, on};
 use crate::tenant::{TenantInfo, TenantLimits, TenantPlace, TenantUsage};
@@ -22,7 +22,7 @@ impl Op for Create {
         Ok(view.database()?.create_tenant(&self.0)?.tenant.place())
     }
 
-    fn again(self, db: &Database, _: Done) -> Result<Self::Answer> {
+    fn again(self, db: &Database, _: Outcome) -> Result<Self::Answer> {
         Ok(db.tenant(&self.0)?.tenant.place())
     }
 }
@@ -111,7 +111,7 @@ impl Op for Drop {
         view.database()?.drop_tenant(&self.0)
     }
 
-    fn again(self, db: &Database, _: Done) -> Result<Self::Answer> {
+    fn again(self, db: &Database, _: Outcome) -> Result<Self::Answer> {
         db.receipt_of_drop(&self.0)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nuthatch_store::{Batch, CachedOnly, Reader, Table};
 use serde::{Deserialize, Serialize};
 
-use crate::call::Done;
+use crate::call::Outcome;
 use crate::clock::Clock;
 use crate::collection::meta;
 use crate::database::{Database, Shared, check_name};
@@ -82,7 +82,7 @@ impl Database {
             let mut batch = Batch::new();
             record.put(&mut batch, name);
             put_last_number(&mut batch, record.id);
-            self.call.sign(&mut batch, Done { inserted: 1, ..Done::default() });
+            self.call.sign(&mut batch, Outcome { inserted: 1, ..Outcome::default() });
             let position = shared.write(batch)?;
             shared.make_durable(position, Durability::Commit)?;
             shared.tenant_of(name, &record)

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use nuthatch_store::{Batch, Extent, Table};
 use serde::Deserialize;
 
-use crate::call::Done;
+use crate::call::Outcome;
 use crate::collection::meta;
 use crate::database::{Database, Receipt, Reclaiming, Shared};
 use crate::durability::Durability;
@@ -45,7 +45,7 @@ impl Database {
         let receipt = work.finish(tenant.extent(), None, Some(records))?;
         let mut batch = Batch::new();
         batch.delete(Table::Catalog, key(name));
-        self.call.sign(&mut batch, Done { dropped: 1, ..Done::default() });
+        self.call.sign(&mut batch, Outcome { dropped: 1, ..Outcome::default() });
         let position = shared.write(batch)?;
         shared.make_durable(position, Durability::Commit)?;
         Ok(receipt)

@@ -9,7 +9,7 @@ use nuthatch_store::Batch;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::call::{Call, Done};
+use crate::call::{Call, Outcome};
 use crate::collection::{Core, WriteSet};
 use crate::database::{Database, Shared};
 use crate::durability::Durability;
@@ -331,7 +331,7 @@ impl Prepared {
             if batch.is_empty() {
                 return Ok(());
             }
-            self.call.sign(&mut batch, Done::default());
+            self.call.sign(&mut batch, Outcome::default());
             let reserved = self.tenant.reserve(&**shared, delta)?;
             let position = shared.write(batch)?;
             reserved.keep();

@@ -4,51 +4,51 @@ use serde::{Deserialize, Serialize};
 
 /// What a write did, as far as its answer tells. What one request does in several batches adds up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Done {
+pub struct Outcome {
     pub inserted: u64,
     pub replaced: u64,
     pub deleted: u64,
     /// Files whose entries were removed.
     pub files: u64,
     /// What an increment, an append, a compare-and-set or an expiry said.
-    pub said: i64,
+    pub value: i64,
     /// Collections and keyspaces that were dropped.
     pub dropped: u64,
 }
 
-impl Done {
+impl Outcome {
     pub fn and(self, more: Self) -> Self {
         Self {
             inserted: self.inserted + more.inserted,
             replaced: self.replaced + more.replaced,
             deleted: self.deleted + more.deleted,
             files: self.files + more.files,
-            said: self.said + more.said,
+            value: self.value + more.value,
             dropped: self.dropped + more.dropped,
         }
     }
 }
 
-/// What such a change of a key says, as [`Done::said`] keeps it.
-pub trait Said: Copy {
-    fn said(self) -> i64;
+/// What such a change of a key says, as [`Outcome::value`] keeps it.
+pub trait OutcomeValue: Copy {
+    fn outcome_value(self) -> i64;
 }
 
-impl Said for bool {
-    fn said(self) -> i64 {
+impl OutcomeValue for bool {
+    fn outcome_value(self) -> i64 {
         self.into()
     }
 }
 
-impl Said for i64 {
-    fn said(self) -> i64 {
+impl OutcomeValue for i64 {
+    fn outcome_value(self) -> i64 {
         self
     }
 }
 
-impl Said for u64 {
+impl OutcomeValue for u64 {
     /// Lengths of values, which are far below.
-    fn said(self) -> i64 {
+    fn outcome_value(self) -> i64 {
         self as i64
     }
 }

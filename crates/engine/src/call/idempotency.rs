@@ -1,8 +1,8 @@
 //! Exactly once: what a served process wrote last is stored in the same batch as the write itself.
 //!
-//! A process that is served has **lanes**. A lane does one request at a time and numbers them. When the holder dies between a
-//! write and its answer, the lane asks the next holder again with the same number, and the receipt says whether the write
-//! happened, and what its answer was. One receipt a lane is enough, and the next write replaces it.
+//! A process that is served has **sessions**. A session does one request at a time and numbers them. When the holder dies between a
+//! write and its answer, the session asks the next holder again with the same number, and the idempotency record says whether the write
+//! happened, and what its answer was. One idempotency record a session is enough, and the next write replaces it.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use nuthatch_store::{Batch, Direction, Store, Table};
 use serde::{Deserialize, Serialize};
 
-use crate::call::Done;
+use crate::call::Outcome;
 use crate::clock::Clock;
 use crate::tenant::{DEFAULT, catalog_of};
 use crate::{Error, Result};
@@ -19,44 +19,44 @@ const VERSION: u8 = 1;
 const PREFIX: &[u8] = b"receipt/";
 /// `0` follows `/`.
 const PREFIX_END: &[u8] = b"receipt0";
-/// A lane asks again within seconds, or not at all; what is older than this was left behind by a process that died.
+/// A session asks again within seconds, or not at all; what is older than this was left behind by a process that died.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// The last write of a lane.
+/// The last write of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Receipt {
+pub struct IdempotencyRecord {
     pub number: u64,
-    pub done: Done,
+    pub outcome: Outcome,
     at_unix_seconds: i64,
 }
 
-impl Receipt {
+impl IdempotencyRecord {
     /// Puts it into the batch that it is about.
-    pub fn put(batch: &mut Batch, lane: &str, number: u64, done: Done) {
-        let receipt = Self { number, done, at_unix_seconds: now() };
-        let value = postcard::to_extend(&receipt, vec![VERSION]).expect("numbers always encode");
-        batch.put(Table::Catalog, key(lane), value);
+    pub fn put(batch: &mut Batch, session: &str, number: u64, outcome: Outcome) {
+        let idempotency = Self { number, outcome, at_unix_seconds: now() };
+        let value = postcard::to_extend(&idempotency, vec![VERSION]).expect("numbers always encode");
+        batch.put(Table::Catalog, key(session), value);
     }
 
-    pub fn read(store: &dyn Store, lane: &str) -> Result<Option<Self>> {
-        store.get(Table::Catalog, &key(lane))?.as_deref().map(Self::decode).transpose()
+    pub fn read(store: &dyn Store, session: &str) -> Result<Option<Self>> {
+        store.get(Table::Catalog, &key(session))?.as_deref().map(Self::decode).transpose()
     }
 
-    /// Removes a lane's receipt. Not worth a sync: a receipt that comes back is forgotten by age.
-    pub fn forget(store: &dyn Store, lane: &str) -> Result<()> {
+    /// Removes a session's idempotency record. Not worth a sync: an idempotency record that comes back is forgotten by age.
+    pub fn forget(store: &dyn Store, session: &str) -> Result<()> {
         let mut batch = Batch::new();
-        batch.delete(Table::Catalog, key(lane));
+        batch.delete(Table::Catalog, key(session));
         store.write(batch)?;
         Ok(())
     }
 
-    /// Removes the receipts that nobody will ask for.
+    /// Removes the idempotency records that nobody will ask for.
     pub fn forget_old(store: &dyn Store) -> Result<()> {
         let before = now() - KEPT.as_secs() as i64;
         let mut batch = Batch::new();
         let (from, to) = (catalog_of(DEFAULT).key(PREFIX), catalog_of(DEFAULT).key(PREFIX_END));
         store.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, value| {
-            if Self::decode(value).is_ok_and(|receipt| receipt.at_unix_seconds < before) {
+            if Self::decode(value).is_ok_and(|idempotency| idempotency.at_unix_seconds < before) {
                 batch.delete(Table::Catalog, key.to_vec());
             }
             ControlFlow::Continue(())
@@ -76,8 +76,8 @@ impl Receipt {
     }
 }
 
-fn key(lane: &str) -> Vec<u8> {
-    catalog_of(DEFAULT).key(&[PREFIX, lane.as_bytes()].concat())
+fn key(session: &str) -> Vec<u8> {
+    catalog_of(DEFAULT).key(&[PREFIX, session.as_bytes()].concat())
 }
 
 fn now() -> i64 {
@@ -91,19 +91,19 @@ mod tests {
     use crate::database::Database;
 
     #[test]
-    fn receipts_are_kept_until_their_lane_says_goodbye() {
+    fn idempotency_records_are_kept_until_their_session_says_goodbye() {
         let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
         let store = db.inner.shared.store().unwrap();
-        let write = |lane: &str| {
+        let write = |session: &str| {
             let mut batch = nuthatch_store::Batch::new();
-            Receipt::put(&mut batch, lane, 1, Done::default());
+            IdempotencyRecord::put(&mut batch, session, 1, Outcome::default());
             store.write(batch).unwrap();
         };
         write("one");
         write("two");
-        Receipt::forget(&*store, "one").unwrap();
-        Receipt::forget_old(&*store).unwrap();
-        assert!(Receipt::read(&*store, "one").unwrap().is_none());
-        assert!(Receipt::read(&*store, "two").unwrap().is_some());
+        IdempotencyRecord::forget(&*store, "one").unwrap();
+        IdempotencyRecord::forget_old(&*store).unwrap();
+        assert!(IdempotencyRecord::read(&*store, "one").unwrap().is_none());
+        assert!(IdempotencyRecord::read(&*store, "two").unwrap().is_some());
     }
 }

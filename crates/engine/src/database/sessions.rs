@@ -1,0 +1,22 @@
+//! Idempotency records of the sessions whose requests this database answers.
+
+use crate::Result;
+use crate::call::IdempotencyRecord;
+use crate::database::Database;
+
+impl Database {
+    /// What a session did last.
+    pub fn last_write_of(&self, session: &str) -> Result<Option<IdempotencyRecord>> {
+        IdempotencyRecord::read(&*self.inner.shared.store()?, session)
+    }
+
+    /// A session is not gone on with.
+    pub fn forget_session(&self, session: &str) -> Result<()> {
+        IdempotencyRecord::forget(&*self.inner.shared.store()?, session)
+    }
+
+    /// Forgets the sessions that nobody will go on with.
+    pub fn forget_old_sessions(&self) -> Result<()> {
+        IdempotencyRecord::forget_old(&*self.inner.shared.store()?)
+    }
+}
