@@ -10,7 +10,7 @@ use crate::collection::meta::{self, COUNTERS, Counters};
 use crate::collection::visit::{Passing, PassingVector, Visitor, Wanted};
 use crate::collection::write::row_from;
 use crate::collection::{Collection, Core, NamedVectors, Place};
-use crate::database::{Room, in_memory, in_the_end};
+use crate::database::{Reservation, in_memory, in_the_end};
 use crate::record::{Row, RowParts, StoredRecord};
 
 /// A listing.
@@ -76,7 +76,7 @@ impl Core {
         ids: &[I],
         vectors: bool,
     ) -> Result<Vec<Option<StoredRecord>>> {
-        self.get_with(snapshot, ids, vectors, self.shared.room())
+        self.get_with(snapshot, ids, vectors, self.shared.reservation())
     }
 
     /// The same where it is in memory; `None` where it is not.
@@ -88,7 +88,7 @@ impl Core {
         self.check_open()?;
         let store = self.shared.store()?;
         let reader = CachedOnly::as_of_now(&*store);
-        reader.unless_missed(self.get_with(&reader, ids, vectors, self.shared.room_at_once()))
+        reader.unless_missed(self.get_with(&reader, ids, vectors, self.shared.reservation_at_once()))
     }
 
     fn get_with<I: AsRef<str>>(
@@ -96,12 +96,12 @@ impl Core {
         snapshot: &dyn Reader,
         ids: &[I],
         vectors: bool,
-        room: Room<'_>,
+        reservation: Reservation<'_>,
     ) -> Result<Vec<Option<StoredRecord>>> {
         let keys: Vec<Vec<u8>> = ids.iter().map(|id| self.shard.key(id.as_ref().as_bytes())).collect();
         let rows: Vec<Option<u64>> =
             snapshot.multi_get(Table::Ids, &keys)?.into_iter().map(|row| row_from(row?.as_slice())).collect();
-        self.read_rows(snapshot, &rows, vectors, room)
+        self.read_rows(snapshot, &rows, vectors, reservation)
     }
 
     pub(crate) fn page(&self, snapshot: &dyn Reader, scan: &Scan) -> Result<Page> {
@@ -132,13 +132,13 @@ impl Core {
         reader: &dyn Reader,
         rows: &[Option<u64>],
         vectors: bool,
-        mut room: Room<'_>,
+        mut reservation: Reservation<'_>,
     ) -> Result<Vec<Option<StoredRecord>>> {
         let fields = self.fields();
         let there = rows.iter().enumerate().filter_map(|(at, row)| row.map(|row| (at, row)));
         let (places, there): (Vec<usize>, Vec<u64>) = there.unzip();
         let mut records = vec![None; rows.len()];
-        self.read_each(reader, &there, vectors, &mut room, &mut |at, found| {
+        self.read_each(reader, &there, vectors, &mut reservation, &mut |at, found| {
             let Some((stored, vectors)) = found else { return Ok(()) };
             let (vector, vectors) = fields.split(vectors);
             records[places[at]] = Some(StoredRecord {
@@ -161,7 +161,7 @@ impl Core {
         reader: &dyn Reader,
         rows: &[u64],
         vectors: bool,
-        room: &mut Room<'_>,
+        reservation: &mut Reservation<'_>,
         show: &mut Show<'_>,
     ) -> Result<()> {
         let fields = self.fields();
@@ -175,7 +175,7 @@ impl Core {
             batch_sizing.learn(bytes + some.len() * vector_bytes);
             self.row_length.learn(some.len(), bytes as u64);
             held += in_memory(some.len(), bytes as u64) + (some.len() * vector_bytes) as u64;
-            room.holds(held, in_the_end(rows.len(), at + some.len(), held))?;
+            reservation.holds(held, in_the_end(rows.len(), at + some.len(), held))?;
             let vectors = match vectors {
                 true => fields.vectors_of(reader, self.shard, some)?,
                 false => vec![FieldVectors::new(); some.len()],
@@ -189,10 +189,10 @@ impl Core {
         Ok(())
     }
 
-    /// What so many records are reckoned to hold.
-    pub(crate) fn reckon_records(&self, records: usize, vectors: bool) -> u64 {
+    /// What so many records are estimated to hold.
+    pub(crate) fn estimate_records(&self, records: usize, vectors: bool) -> u64 {
         let vector_bytes = if vectors { self.fields().components_bytes() * records } else { 0 };
-        self.row_length.reckon(records) + vector_bytes as u64
+        self.row_length.estimate(records) + vector_bytes as u64
     }
 }
 

@@ -18,7 +18,7 @@ use crate::collection::request::{Answer, Hit, Leg, Legs, Mode, Search};
 use crate::collection::state::{Matching, SegmentView};
 use crate::collection::vector_leg::Ask;
 use crate::collection::{Collection, Core, EmbedderChoice};
-use crate::database::{Room, SMALL_BYTES_MAX};
+use crate::database::{Reservation, SMALL_BYTES_MAX};
 use crate::index::{IndexId, SEGMENTS, TEXT};
 use crate::{Error, Result, What};
 
@@ -87,10 +87,10 @@ impl Core {
         }
         let query = self.query(place, search, &descriptor.fields, call)?;
         let is_over = || search.is_over(deadline);
-        let mut room = self.shared.room_for(self.reckon(place, search, &query), &is_over)?;
+        let mut reservation = self.shared.reserve_for(self.estimate(place, search, &query), &is_over)?;
         let mut retries = 0;
         loop {
-            match self.search_once(place, search, &query, deadline, &mut room) {
+            match self.search_once(place, search, &query, deadline, &mut reservation) {
                 Ok((answer, complete)) if complete || retries >= RETRIES_MAX => {
                     return Ok(Answer { explain: Explain { retries, ..answer.explain }, ..answer });
                 }
@@ -187,11 +187,11 @@ impl Core {
     }
 
     /// What a search may come to hold: candidates, and hits with what they carry.
-    fn reckon(&self, place: Place<'_>, search: &Search, query: &Query<'_>) -> u64 {
+    fn estimate(&self, place: Place<'_>, search: &Search, query: &Query<'_>) -> u64 {
         let of = |rows: usize| {
             let depth = fusion::window(search.depth()).min(rows);
             let candidates = depth * (query.legs.len() + 1) * CANDIDATE_BYTES;
-            self.reckon_records(search.limit.min(rows), search.include.vector) + candidates as u64
+            self.estimate_records(search.limit.min(rows), search.include.vector) + candidates as u64
         };
         match of(usize::MAX) {
             small if small <= SMALL_BYTES_MAX => small,
@@ -207,7 +207,7 @@ impl Core {
         search: &Search,
         query: &Query<'_>,
         deadline: Option<Instant>,
-        room: &mut Room<'_>,
+        reservation: &mut Reservation<'_>,
     ) -> std::result::Result<(Answer, bool), Trouble> {
         let leg_depth = match query.mode == Mode::Hybrid || query.legs.len() > 1 {
             true => fusion::window(search.depth()),
@@ -320,7 +320,7 @@ impl Core {
         let next_offset = (ranked.len() >= search.depth() && search.depth() < crate::collection::request::LIMIT_MAX)
             .then_some(search.depth());
         let ranked: Vec<_> = ranked.into_iter().skip(search.offset).take(search.limit).collect();
-        let (hits, all_there) = self.read_hits(place.reader, ranked, search, room)?;
+        let (hits, all_there) = self.read_hits(place.reader, ranked, search, reservation)?;
         Ok((Answer { hits, degraded, next_offset, explain }, complete && all_there))
     }
 
@@ -330,13 +330,13 @@ impl Core {
         reader: &dyn Reader,
         ranked: Vec<(u64, f32, Legs)>,
         search: &Search,
-        room: &mut Room<'_>,
+        reservation: &mut Reservation<'_>,
     ) -> Result<(Vec<Hit>, bool)> {
         let fields = self.fields();
         let rows: Vec<u64> = ranked.iter().map(|(row, ..)| *row).collect();
         let mut hits = Vec::with_capacity(ranked.len());
         let (wanted, mut ranked) = (ranked.len(), ranked.into_iter());
-        self.read_each(reader, &rows, search.include.vector, room, &mut |_, found| {
+        self.read_each(reader, &rows, search.include.vector, reservation, &mut |_, found| {
             // Only what is wanted is copied: texts may be long.
             let (Some((_, score, legs)), Some((stored, vectors))) = (ranked.next(), found) else { return Ok(()) };
             let (vector, vectors) = fields.split(vectors);

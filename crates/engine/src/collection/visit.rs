@@ -100,7 +100,7 @@ impl Core {
         let is_large = scan.limit >= LARGE_PAGE_ROWS && self.is_larger_than_the_cache(vector_bytes);
         let snapshot: &dyn Reader = if is_large { &through } else { snapshot };
         let (mut rows, mut page_bytes, mut failed) = (Vec::new(), 0, None);
-        let mut room = self.shared.room();
+        let mut reservation = self.shared.reservation();
         let start = self.shard.number_key(from);
         snapshot.scan(Table::Records, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
             let mut one = || -> Result<bool> {
@@ -120,7 +120,7 @@ impl Core {
                     page_bytes += bytes.len() + vector_bytes;
                     let held = in_memory(rows.len(), page_bytes as u64);
                     let most = in_memory(scan.limit, PAGE_BYTES_MAX as u64);
-                    failed = room.holds(held, in_the_end(scan.limit, rows.len(), held).min(most)).err();
+                    failed = reservation.holds(held, in_the_end(scan.limit, rows.len(), held).min(most)).err();
                 }
                 Ok(false) => {}
                 Err(error) => failed = Some(error),

@@ -1,5 +1,5 @@
 //! What stays in memory of open indexes, kept inside the budget: norms, dictionaries, row ids, readers; and the cache of index
-//! blocks, which gives way to that and to [answers](super::answers).
+//! blocks, which gives way to that and to [answers](super::memory_pool).
 //!
 //! It has a share, `rest`. When open collections hold more, those that nobody called lately are closed; what the others hold beyond
 //! it is taken from the block cache, down to a quarter of that; and what is more still is closed as soon as nobody holds it, the
@@ -23,7 +23,7 @@ impl Shared {
 
     /// Gives the cache what others do not have of it.
     pub(crate) fn fit_cache(&self) {
-        let over = self.index_memory_over_bytes.load(Ordering::Relaxed).saturating_add(self.answers.lent_bytes());
+        let over = self.index_memory_over_bytes.load(Ordering::Relaxed).saturating_add(self.answer_memory.lent_bytes());
         self.cache.set_capacity(self.budget.block_cache_bytes - over.min(self.budget.lendable_bytes()));
     }
 

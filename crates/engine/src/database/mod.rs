@@ -1,6 +1,5 @@
 //! The database: one folder, its collections, what they share.
 
-mod answers;
 mod borrowed;
 mod cached;
 mod collections;
@@ -9,6 +8,7 @@ mod idle;
 mod index_memory;
 mod maintenance;
 mod memory;
+mod memory_pool;
 mod migrate;
 mod opened;
 mod pressure;
@@ -29,11 +29,11 @@ use nuthatch_embed::Embedder;
 use nuthatch_store::Store;
 use parking_lot::Mutex;
 
-pub(crate) use answers::{Answers, Room, RowLength, SMALL_BYTES_MAX, in_memory, in_the_end};
 pub(crate) use collections::check_name;
 pub use doctor::{Doctor, Finding};
 pub(crate) use maintenance::yield_to_others;
 pub use memory::ProcessMemory;
+pub(crate) use memory_pool::{MemoryPool, Reservation, RowLength, SMALL_BYTES_MAX, in_memory, in_the_end};
 pub use migrate::{Migration, MigrationStep};
 pub(crate) use pressure::Throttle;
 pub use reclaim::{Erase, Receipt, RemovedFile, WrittenFile};

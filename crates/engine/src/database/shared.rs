@@ -13,7 +13,7 @@ use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard
 
 use crate::collection::Core;
 use crate::collection::meta::EmbedderMeta;
-use crate::database::Answers;
+use crate::database::MemoryPool;
 use crate::database::opened::Opened;
 use crate::database::pressure::Gauge;
 use crate::database::priority::PriorityInheritance;
@@ -75,7 +75,7 @@ pub(crate) struct Shared {
     /// Held by whoever uses the share of the budget for work: a text commit or merge, the columns of a segment. Nothing is asked for while
     /// it is held.
     pub working: Mutex<()>,
-    pub answers: Answers,
+    pub answer_memory: MemoryPool,
     /// By how much open indexes are over their share.
     pub index_memory_over_bytes: AtomicU64,
     /// One backup at a time.
@@ -170,7 +170,7 @@ impl Shared {
             snapshots: Snapshots::default(),
             lock: Mutex::new(Some(lock)),
             working: Mutex::new(()),
-            answers: Answers::new(budget.answer_bytes()),
+            answer_memory: MemoryPool::new(budget.answer_bytes()),
             index_memory_over_bytes: AtomicU64::new(0),
             backing_up: Mutex::new(()),
             log_pins: AtomicUsize::new(0),

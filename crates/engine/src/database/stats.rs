@@ -46,7 +46,7 @@ pub struct MemoryStats {
     pub block_cache_bytes: u64,
     /// Rows that wait outside the indexes.
     pub fresh_bytes: u64,
-    /// Searches, listings and reads under way: what they are reckoned to hold.
+    /// Searches, listings and reads under way: what they are estimated to hold.
     pub answer_bytes: u64,
     pub text_index_bytes: u64,
     /// Row ids and dead rows of open segments; what other open indexes hold, but for that of texts.
@@ -103,7 +103,7 @@ impl Database {
             truth_write_buffer_bytes: store.write_buffer_bytes,
             truth_table_reader_bytes: store.table_reader_bytes,
             block_cache_bytes: shared.cache.resident_bytes(),
-            answer_bytes: shared.answers.held_bytes(),
+            answer_bytes: shared.answer_memory.held_bytes(),
             embedder_bytes: shared.embedder_bytes(),
             ..MemoryStats::of(&shared.open_collections())
         };

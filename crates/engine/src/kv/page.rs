@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use nuthatch_store::{Direction, Reader, Shard, Table};
 
-use crate::database::{Room, in_memory, in_the_end};
+use crate::database::{Reservation, in_memory, in_the_end};
 use crate::kv::Space;
 use crate::kv::value::{Body, Layout};
 use crate::{Error, Result};
@@ -117,7 +117,7 @@ impl Space {
         reader: &dyn Reader,
         scan: &KeyScan,
         now_ms: u64,
-        room: &mut Room<'_>,
+        reservation: &mut Reservation<'_>,
     ) -> Result<KeyPage> {
         if scan.limit == 0 || scan.limit > 10_000 {
             return Err(Error::invalid(format!("a page of {} keys; ask for 1 to 10,000", scan.limit)));
@@ -152,7 +152,7 @@ impl Space {
             key_bytes += key.len() as u64;
             let held = in_memory(entries.len(), key_bytes) + bytes;
             let most = in_memory(scan.limit, 0) + PAGE_BYTES_MAX;
-            match room.holds(held, in_the_end(scan.limit, entries.len(), held).min(most)) {
+            match reservation.holds(held, in_the_end(scan.limit, entries.len(), held).min(most)) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     failed = Some(error);

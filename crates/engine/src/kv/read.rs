@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nuthatch_store::{CachedOnly, Direction, Reader, Table};
 
-use crate::database::{Room, in_memory, in_the_end};
+use crate::database::{Reservation, in_memory, in_the_end};
 use crate::kv::page::{KeyPage, KeyScan};
 use crate::kv::value::{Body, Stored};
 use crate::kv::{Entry, Keyspace, Space};
@@ -40,7 +40,7 @@ impl Keyspace {
                 found => return Ok(vec![found.map(|stored| self.space.entry_of(&*store, stored)).transpose()?]),
             }
         }
-        self.space.entries(&*store.snapshot(), keys, self.space.now_ms(), &mut self.space.shared.room())
+        self.space.entries(&*store.snapshot(), keys, self.space.now_ms(), &mut self.space.shared.reservation())
     }
 
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
@@ -56,7 +56,7 @@ impl Keyspace {
     pub fn scan(&self, scan: &KeyScan) -> Result<KeyPage> {
         self.space.check_open()?;
         let store = self.space.shared.store()?;
-        self.space.page(&*store.snapshot(), scan, self.space.now_ms(), &mut self.space.shared.room())
+        self.space.page(&*store.snapshot(), scan, self.space.now_ms(), &mut self.space.shared.reservation())
     }
 
     /// About how many keys begin with `prefix`: exact up to 10,000, from the sizes of files beyond. Keys that have expired and
@@ -140,7 +140,7 @@ impl Space {
         reader: &dyn Reader,
         keys: &[K],
         now_ms: u64,
-        room: &mut Room<'_>,
+        reservation: &mut Reservation<'_>,
     ) -> Result<Vec<Option<Entry>>> {
         let mut entries = Vec::with_capacity(keys.len());
         let mut held = 0;
@@ -150,7 +150,7 @@ impl Space {
                 let stored = bytes.map(Stored::decode).transpose()?.filter(|stored| !stored.is_expired(now_ms));
                 let bytes = stored.as_ref().map_or(0, |stored| stored.body.bytes());
                 held += in_memory(1, 0) + bytes;
-                room.holds(held, in_the_end(keys.len(), entries.len() + 1, held))?;
+                reservation.holds(held, in_the_end(keys.len(), entries.len() + 1, held))?;
                 entries.push(stored.map(|stored| self.entry_of(reader, stored)).transpose()?);
             }
         }

@@ -58,11 +58,11 @@ pub struct Live<'r> {
 
 impl Rows for Live<'_> {
     fn entries(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Entry>>> {
-        self.space.entries(self.reader, keys, self.now_ms(), &mut self.space.shared.room_at_once())
+        self.space.entries(self.reader, keys, self.now_ms(), &mut self.space.shared.reservation_at_once())
     }
 
     fn page(&self, scan: &KeyScan) -> Result<KeyPage> {
-        self.space.page(self.reader, scan, self.now_ms(), &mut self.space.shared.room_at_once())
+        self.space.page(self.reader, scan, self.now_ms(), &mut self.space.shared.reservation_at_once())
     }
 
     fn now_ms(&self) -> u64 {

@@ -138,8 +138,8 @@ impl Keyspace {
             let position = {
                 let _commit = space.shared.commit.write();
                 space.check_open()?;
-                let room = &mut space.shared.room_at_once();
-                let page = space.page(&*space.shared.store()?, &scan, 0, room)?; // 0: what has expired, too
+                let reservation = &mut space.shared.reservation_at_once();
+                let page = space.page(&*space.shared.store()?, &scan, 0, reservation)?; // 0: what has expired, too
                 if page.entries.is_empty() {
                     return Ok(deleted);
                 }

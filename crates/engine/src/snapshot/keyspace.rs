@@ -24,14 +24,14 @@ impl SnapshotKeyspace {
 impl Rows for SnapshotKeyspace {
     fn entries(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Entry>>> {
         self.view.with(|held| match &self.space {
-            Some(space) => space.entries(&held.store, keys, self.view.taken_at_ms, &mut space.shared.room()),
+            Some(space) => space.entries(&held.store, keys, self.view.taken_at_ms, &mut space.shared.reservation()),
             None => Ok(vec![None; keys.len()]),
         })
     }
 
     fn page(&self, scan: &KeyScan) -> Result<KeyPage> {
         self.view.with(|held| match &self.space {
-            Some(space) => space.page(&held.store, scan, self.view.taken_at_ms, &mut space.shared.room()),
+            Some(space) => space.page(&held.store, scan, self.view.taken_at_ms, &mut space.shared.reservation()),
             None => Ok(KeyPage::default()),
         })
     }

@@ -6,7 +6,7 @@
 //! The share is a quarter of the cache of index blocks, which lends it while it is used ([`Shared::fit`]). Answers of up to
 //! [`SMALL_BYTES_MAX`] are counted, and never wait.
 //!
-//! **Invariant:** large answers together are reckoned to no more than the share, or one is made alone. Whoever waits has nothing of
+//! **Invariant:** large answers together are estimated to no more than the share, or one is made alone. Whoever waits has nothing of
 //! the share, so nobody waits for somebody who waits.
 
 use std::collections::BTreeSet;
@@ -29,11 +29,11 @@ const LENT_BYTES_MIN: u64 = 1 << 20;
 const GIVE_BACK_AFTER_SHARES: u64 = 4;
 /// A record, hit or entry in memory, beside its bytes.
 const ROW_OVERHEAD_BYTES: u64 = 320;
-/// A row as it is reckoned when none was read yet.
+/// A row as it is estimated when none was read yet.
 const ROW_BYTES_FIRST: u32 = 512;
 
 /// What the answers hold that are being made.
-pub(crate) struct Answers {
+pub(crate) struct MemoryPool {
     share_bytes: u64,
     /// Of all, small ones included.
     held_bytes: AtomicU64,
@@ -53,7 +53,7 @@ struct Large {
     waiting: BTreeSet<u64>,
 }
 
-impl Answers {
+impl MemoryPool {
     pub fn new(share_bytes: u64) -> Self {
         Self {
             share_bytes,
@@ -84,7 +84,7 @@ impl Answers {
 }
 
 /// Room for one answer, until it is dropped.
-pub(crate) struct Room<'s> {
+pub(crate) struct Reservation<'s> {
     shared: &'s Shared,
     /// Whether the call was given up.
     is_over: &'s dyn Fn() -> bool,
@@ -95,33 +95,33 @@ pub(crate) struct Room<'s> {
 }
 
 impl Shared {
-    /// Takes room for an answer that is reckoned to so many bytes, and waits for it where that is a large one.
+    /// Takes room for an answer that is estimated to so many bytes, and waits for it where that is a large one.
     ///
     /// # Errors
     /// `Unavailable` when `is_over` says that the call was given up, `Closed` when the database was closed meanwhile.
-    pub fn room_for<'s>(&'s self, bytes: u64, is_over: &'s dyn Fn() -> bool) -> Result<Room<'s>> {
-        let mut room = Room { is_over, ..self.room() };
-        room.holds(bytes, bytes)?;
-        Ok(room)
+    pub fn reserve_for<'s>(&'s self, bytes: u64, is_over: &'s dyn Fn() -> bool) -> Result<Reservation<'s>> {
+        let mut reservation = Reservation { is_over, ..self.reservation() };
+        reservation.holds(bytes, bytes)?;
+        Ok(reservation)
     }
 
     /// Room for an answer of which nothing is known yet.
-    pub fn room(&self) -> Room<'_> {
-        Room { shared: self, is_over: &|| false, bytes: 0, is_large: false, waits: true }
+    pub fn reservation(&self) -> Reservation<'_> {
+        Reservation { shared: self, is_over: &|| false, bytes: 0, is_large: false, waits: true }
     }
 
     /// The same for who must not wait: it may hold what others wait for.
-    pub fn room_at_once(&self) -> Room<'_> {
-        Room { waits: false, ..self.room() }
+    pub fn reservation_at_once(&self) -> Reservation<'_> {
+        Reservation { waits: false, ..self.reservation() }
     }
 
-    fn wait_for_answers(&self, bytes: u64, is_over: &dyn Fn() -> bool) -> Result<()> {
-        let mut large = self.answers.large.lock();
+    fn wait_for_memory(&self, bytes: u64, is_over: &dyn Fn() -> bool) -> Result<()> {
+        let mut large = self.answer_memory.large.lock();
         let ticket = large.next_ticket;
         large.next_ticket += 1;
         large.waiting.insert(ticket);
         let outcome = loop {
-            let fits = large.bytes == 0 || large.bytes.saturating_add(bytes) <= self.answers.share_bytes;
+            let fits = large.bytes == 0 || large.bytes.saturating_add(bytes) <= self.answer_memory.share_bytes;
             if fits && large.waiting.first() == Some(&ticket) {
                 large.bytes += bytes;
                 break Ok(());
@@ -132,70 +132,70 @@ impl Shared {
             if is_over() {
                 break Err(Error::from(VectorError::Stopped));
             }
-            self.answers.freed.wait_for(&mut large, LOOK);
+            self.answer_memory.freed.wait_for(&mut large, LOOK);
         };
         large.waiting.remove(&ticket);
         drop(large);
-        self.answers.freed.notify_all(); // there may be room for the next one, too
+        self.answer_memory.freed.notify_all(); // there may be room for the next one, too
         outcome
     }
 
     /// What large answers hold is taken from the cache.
-    fn lend_to_answers(&self) {
-        let held = self.answers.large.lock().bytes;
-        if held > self.answers.lent_bytes.fetch_max(held, Ordering::Relaxed) {
+    fn lend_to_pool(&self) {
+        let held = self.answer_memory.large.lock().bytes;
+        if held > self.answer_memory.lent_bytes.fetch_max(held, Ordering::Relaxed) {
             self.fit_cache();
         }
     }
 
     /// Gives the cache back what answers have not used lately.
     pub fn return_what_was_lent(&self) {
-        let lent = self.answers.lent_bytes();
+        let lent = self.answer_memory.lent_bytes();
         if lent > 0 {
             let halved = if lent < LENT_BYTES_MIN { 0 } else { lent / 2 };
-            let kept = halved.max(self.answers.large.lock().bytes);
-            self.answers.lent_bytes.store(kept, Ordering::Relaxed);
+            let kept = halved.max(self.answer_memory.large.lock().bytes);
+            self.answer_memory.lent_bytes.store(kept, Ordering::Relaxed);
             self.fit_cache();
         }
     }
 }
 
-impl Room<'_> {
-    /// What the answer holds now, and what it is reckoned to hold in the end. One that turns out to be large waits, once; more than was
-    /// reckoned then is taken without waiting.
+impl Reservation<'_> {
+    /// What the answer holds now, and what it is estimated to hold in the end. One that turns out to be large waits, once; more than was
+    /// estimated then is taken without waiting.
     ///
     /// # Errors
-    /// As those of [`Shared::room_for`].
-    pub fn holds(&mut self, bytes: u64, reckoned: u64) -> Result<()> {
+    /// As those of [`Shared::reserve_for`].
+    pub fn holds(&mut self, bytes: u64, estimated: u64) -> Result<()> {
         let held = match self.is_large || bytes <= SMALL_BYTES_MAX {
             true => bytes,
-            false => bytes.max(reckoned),
+            false => bytes.max(estimated),
         };
         let more = held.saturating_sub(self.bytes);
         if more == 0 {
             return Ok(());
         }
         if self.is_large {
-            self.shared.answers.large.lock().bytes += more;
-            self.shared.lend_to_answers();
+            self.shared.answer_memory.large.lock().bytes += more;
+            self.shared.lend_to_pool();
         } else if held > SMALL_BYTES_MAX {
             match self.waits {
-                true => self.shared.wait_for_answers(held, self.is_over)?,
-                false => self.shared.answers.large.lock().bytes += held,
+                true => self.shared.wait_for_memory(held, self.is_over)?,
+                false => self.shared.answer_memory.large.lock().bytes += held,
             }
             self.is_large = true;
-            self.shared.lend_to_answers();
-            self.shared.answers.give_back_before(held);
+            self.shared.lend_to_pool();
+            self.shared.answer_memory.give_back_before(held);
         }
         self.bytes = held;
-        self.shared.answers.held_bytes.fetch_add(more, Ordering::Relaxed);
+        self.shared.answer_memory.held_bytes.fetch_add(more, Ordering::Relaxed);
         Ok(())
     }
 }
 
-impl Drop for Room<'_> {
+impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        let answers = &self.shared.answers;
+        let answers = &self.shared.answer_memory;
         answers.held_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         if self.is_large {
             answers.large.lock().bytes -= self.bytes;
@@ -214,8 +214,8 @@ impl Default for RowLength {
 }
 
 impl RowLength {
-    /// What so many rows are reckoned to hold.
-    pub fn reckon(&self, rows: usize) -> u64 {
+    /// What so many rows are estimated to hold.
+    pub fn estimate(&self, rows: usize) -> u64 {
         in_memory(rows, u64::from(self.0.load(Ordering::Relaxed)) * rows as u64)
     }
 
@@ -257,23 +257,23 @@ mod tests {
     fn large_answers_wait_for_each_other_and_small_ones_for_nobody() {
         let db = memory();
         let shared = &*db.inner.shared;
-        let (share, cache) = (shared.answers.share_bytes, shared.budget.block_cache_bytes);
+        let (share, cache) = (shared.answer_memory.share_bytes, shared.budget.block_cache_bytes);
         let never = || false;
-        let first = shared.room_for(share * 3, &never).unwrap();
+        let first = shared.reserve_for(share * 3, &never).unwrap();
         assert_eq!(shared.cache.capacity_bytes(), cache - cache / 4 * 3, "one alone may be larger than the share");
-        let small = shared.room_for(SMALL_BYTES_MAX, &never).unwrap();
-        assert_eq!(shared.answers.held_bytes(), share * 3 + SMALL_BYTES_MAX);
+        let small = shared.reserve_for(SMALL_BYTES_MAX, &never).unwrap();
+        assert_eq!(shared.answer_memory.held_bytes(), share * 3 + SMALL_BYTES_MAX);
         let begun = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    let room = shared.room_for(share / 2, &never).unwrap();
+                    let reservation = shared.reserve_for(share / 2, &never).unwrap();
                     begun.fetch_add(1, Ordering::SeqCst);
-                    assert!(shared.answers.held_bytes() <= share + SMALL_BYTES_MAX, "two at a time");
-                    drop(room);
+                    assert!(shared.answer_memory.held_bytes() <= share + SMALL_BYTES_MAX, "two at a time");
+                    drop(reservation);
                 });
             }
-            while shared.answers.large.lock().waiting.len() < 8 {
+            while shared.answer_memory.large.lock().waiting.len() < 8 {
                 std::thread::yield_now();
             }
             assert_eq!(begun.load(Ordering::SeqCst), 0);
@@ -281,8 +281,8 @@ mod tests {
         });
         assert_eq!(begun.load(Ordering::SeqCst), 8);
         drop(small);
-        assert_eq!((shared.answers.held_bytes(), shared.answers.large.lock().bytes), (0, 0));
-        while shared.answers.lent_bytes() > 0 {
+        assert_eq!((shared.answer_memory.held_bytes(), shared.answer_memory.large.lock().bytes), (0, 0));
+        while shared.answer_memory.lent_bytes() > 0 {
             shared.return_what_was_lent();
         }
         assert_eq!(shared.cache.capacity_bytes(), cache);
@@ -292,26 +292,26 @@ mod tests {
     fn who_waits_can_be_called_off_and_who_grows_does_not_wait() {
         let db = memory();
         let shared = &*db.inner.shared;
-        let share = shared.answers.share_bytes;
-        let mut first = shared.room_for(10, &|| false).unwrap();
+        let share = shared.answer_memory.share_bytes;
+        let mut first = shared.reserve_for(10, &|| false).unwrap();
         first.holds(share / 2, share).unwrap(); // it turns out longer
         first.holds(20, share).unwrap();
-        assert_eq!(shared.answers.large.lock().bytes, share);
+        assert_eq!(shared.answer_memory.large.lock().bytes, share);
         let until = Instant::now() + LOOK;
-        let error = shared.room_for(share, &|| Instant::now() > until).err().unwrap();
+        let error = shared.reserve_for(share, &|| Instant::now() > until).err().unwrap();
         assert_eq!(error.kind, crate::ErrorKind::Unavailable);
-        assert!(shared.answers.large.lock().waiting.is_empty());
+        assert!(shared.answer_memory.large.lock().waiting.is_empty());
         drop(first);
-        drop(shared.room_for(share, &|| true).unwrap());
+        drop(shared.reserve_for(share, &|| true).unwrap());
     }
 
     #[test]
-    fn rows_are_reckoned_as_long_as_they_were() {
+    fn rows_are_estimated_as_long_as_they_were() {
         let length = RowLength::default();
         (0..40).for_each(|_| length.learn(10, 40_000));
-        let reckoned = length.reckon(100);
-        assert!((700_000..=in_memory(100, 400_000)).contains(&reckoned), "{reckoned}");
+        let estimated = length.estimate(100);
+        assert!((700_000..=in_memory(100, 400_000)).contains(&estimated), "{estimated}");
         length.learn(0, 0);
-        assert_eq!(length.reckon(100), reckoned);
+        assert_eq!(length.estimate(100), estimated);
     }
 }
