@@ -18,10 +18,10 @@ const KEPT_MAX: usize = 64;
 pub const AGE_MAX: Duration = Duration::from_secs(600);
 
 /// By tenant and name.
-type Kept = HashMap<(String, String), Snapshot>;
+type KeptSnapshots = HashMap<(String, String), Snapshot>;
 
 #[derive(Clone, Default)]
-pub struct Snapshots(Arc<Mutex<Kept>>);
+pub struct Snapshots(Arc<Mutex<KeptSnapshots>>);
 
 impl Snapshots {
     /// Keeps one under a name.
@@ -64,7 +64,7 @@ impl Snapshots {
         self.kept().remove(&(tenant.to_string(), name.to_string())).is_some()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, KeptSnapshots> {
         // Nothing is half done while it is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,7 +15,7 @@ use nuthatch_engine::{Error, ErrorKind, Result};
 use nuthatch_store::Shard;
 
 use crate::long::{self, Listener};
-use crate::request::{Ask, Encoded, Kept, Of, Place, Request};
+use crate::request::{Ask, Encoded, ObjectRef, Of, Request, SnapshotPart};
 use crate::snapshot::Tethered;
 use crate::{records, rows};
 
@@ -101,9 +101,9 @@ impl Answering<'_> {
             Of::Snapshot { id, of } => {
                 let snapshot = self.snapshot(id)?.on_behalf_of(&call);
                 match of {
-                    Kept::Everything => run(View::ReadPoint(&snapshot)),
-                    Kept::Records(name) => run(View::Records(ops::Records::At(&snapshot.collection(&name)?))),
-                    Kept::Keys(name, kind) => run(View::Keys(ops::Keys::At(&snapshot.keyspace(&name, kind)?))),
+                    SnapshotPart::Everything => run(View::ReadPoint(&snapshot)),
+                    SnapshotPart::Records(name) => run(View::Records(ops::Records::At(&snapshot.collection(&name)?))),
+                    SnapshotPart::Keys(name, kind) => run(View::Keys(ops::Keys::At(&snapshot.keyspace(&name, kind)?))),
                 }
             }
         }
@@ -126,7 +126,7 @@ impl Answering<'_> {
         self.idempotency.filter(|idempotency| idempotency.number == number).map(|idempotency| idempotency.outcome)
     }
 
-    fn place(&mut self, place: &Place) -> Result<Collection> {
+    fn place(&mut self, place: &ObjectRef) -> Result<Collection> {
         let shard = Shard { tenant: self.db.tenant_place().number, collection: place.id };
         if let Some(known) = self.known.get(&shard) {
             if !known.is_dropped() {
@@ -258,7 +258,7 @@ mod tests {
         let everything = Of::Everything;
         let open = collections::Open { name: "notes".into(), options: (&options).into(), must_exist: false };
         let opened = answer(&db, 1, &everything, open);
-        let place = Place { name: "notes".into(), id: opened.id };
+        let place = ObjectRef { name: "notes".into(), id: opened.id };
         let notes = Of::Records { place, durability: Durability::Commit };
         let record = |id: &str| Record::new(id).text("words").payload([("n".to_string(), 1.into())].into());
         for _ in 0..3 {
@@ -280,7 +280,7 @@ mod tests {
         }
 
         let open = keyspaces::Open { name: "keys".into(), kind: Kind::Plain, must_exist: false };
-        let place = Place { name: "keys".into(), id: answer(&db, 7, &everything, open) };
+        let place = ObjectRef { name: "keys".into(), id: answer(&db, 7, &everything, open) };
         let of = Of::Keys { place, kind: Kind::Plain, durability: Durability::Os };
         let key = || Bytes::from(&b"k"[..]);
         for _ in 0..3 {
@@ -309,7 +309,7 @@ mod tests {
             reads.key(nuthatch_store::Table::Kv, shard.key(b"a"));
             let mut batch = WriteBatch::new();
             batch.put("accounts", "a", value);
-            let of = Of::Snapshot { id: 7, of: Kept::Everything };
+            let of = Of::Snapshot { id: 7, of: SnapshotPart::Everything };
             operation(of, &Commit { reads: ReadsAsk::from(&reads), batch })
         };
         let mut tethered = Tethered::of(Default::default());
@@ -333,7 +333,7 @@ mod tests {
         db.keyspace("keys", Kind::Plain, false).unwrap().increment("n", 7).unwrap();
         let mut tethered = Tethered::of(Default::default());
         ask(&db, Some(&mut tethered), 1, Ask::Take(7)).unwrap();
-        let of = Of::Snapshot { id: 7, of: Kept::Keys("keys".into(), Kind::Plain) };
+        let of = Of::Snapshot { id: 7, of: SnapshotPart::Keys("keys".into(), Kind::Plain) };
         let key = || Bytes::from(&b"n"[..]);
         let write = operation(of.clone(), &keys::Increment { key: key(), by: 1 });
         assert_eq!(ask(&db, Some(&mut tethered), 2, write).unwrap_err().kind, ErrorKind::Invalid);

@@ -18,7 +18,7 @@ use nuthatch_vector::{Element, Metric};
 
 use crate::adding::Elsewhere;
 use crate::records::{From, Inner, Records, strings};
-use crate::request::Place;
+use crate::request::ObjectRef;
 use crate::route::Route;
 use crate::side::{Anchor, Side};
 
@@ -44,13 +44,13 @@ impl Deref for Collection {
 
 impl Collection {
     pub(crate) fn held(link: Route, local: LocalCollection, embedder: EmbedderChoice) -> Self {
-        let place = Place { name: local.name().to_string(), id: local.id() };
+        let place = ObjectRef { name: local.name().to_string(), id: local.id() };
         let (metric, element) = (local.metric(), local.element());
         Self::of(Inner { anchor: Anchor::held(link, place, local), metric, element, embedder })
     }
 
     pub(crate) fn served(link: Route, name: &str, opened: Opened, embedder: EmbedderChoice) -> Result<Self> {
-        let place = Place { name: name.to_string(), id: opened.id };
+        let place = ObjectRef { name: name.to_string(), id: opened.id };
         let (metric, element) = (opened.metric.parse()?, opened.element.parse()?);
         Ok(Self::of(Inner { anchor: Anchor::served(link, place), metric, element, embedder }))
     }

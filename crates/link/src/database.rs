@@ -21,7 +21,7 @@ use nuthatch_store::{Damage, Store};
 use crate::collection::Collection;
 use crate::graph::Graph;
 use crate::keyspace::Keyspace;
-use crate::link::{Held, Link, Role, note_store};
+use crate::link::{HeldFolder, Link, Role, note_store};
 use crate::long::{Exported, Long, SeenFolder, Told};
 use crate::meanwhile::{Meanwhile, OnTold};
 use crate::request::{Ask, Of};
@@ -55,7 +55,7 @@ pub struct FolderHolder {
 
 /// Where a call goes.
 enum Side {
-    Here(Arc<Held>),
+    Here(Arc<HeldFolder>),
     There(Route),
 }
 

@@ -61,18 +61,18 @@ pub(crate) struct Link {
 /// What this process is to the folder.
 #[derive(Clone)]
 pub(crate) enum Role {
-    Holds(Arc<Held>),
+    Holds(Arc<HeldFolder>),
     IsServed(Arc<Client>),
     Closed,
 }
 
 /// The database in this process, and the server for the others.
-pub(crate) struct Held {
+pub(crate) struct HeldFolder {
     db: Owned<LocalDatabase>,
     server: Owned<Mutex<Option<Server>>>,
 }
 
-impl Held {
+impl HeldFolder {
     /// A database that nobody is served from by itself: a tenant's, of a folder that is held.
     pub fn of(db: LocalDatabase) -> Self {
         Self { db: Owned::new(db), server: Owned::new(Mutex::new(None)) }
@@ -102,7 +102,7 @@ impl Link {
     /// A link to a database that no other process sees.
     pub fn alone(db: LocalDatabase, options: Options, in_memory: bool) -> Arc<Self> {
         let folder = db.folder().to_path_buf();
-        Arc::new(Self::new(folder.clone(), folder, options, in_memory, Role::Holds(Arc::new(Held::of(db)))))
+        Arc::new(Self::new(folder.clone(), folder, options, in_memory, Role::Holds(Arc::new(HeldFolder::of(db)))))
     }
 
     fn new(root: PathBuf, shown: PathBuf, options: Options, in_memory: bool, role: Role) -> Self {
@@ -320,7 +320,7 @@ impl Link {
             },
         };
         db.announce(announced)?;
-        Ok(Role::Holds(Arc::new(Held { db: Owned::new(db), server: Owned::new(Mutex::new(server)) })))
+        Ok(Role::Holds(Arc::new(HeldFolder { db: Owned::new(db), server: Owned::new(Mutex::new(server)) })))
     }
 
     fn still_waiting(&self, holder: Option<&Holder>) -> Error {

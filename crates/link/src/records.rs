@@ -18,7 +18,7 @@ use nuthatch_engine::{EmbedderChoice, Result, What};
 use nuthatch_store::{Shard, Table};
 use nuthatch_vector::{Element, Metric};
 
-use crate::request::{self, Place};
+use crate::request::{self, ObjectRef};
 use crate::side::{Anchor, Side, the_same};
 use crate::snapshot::Remote;
 use crate::transaction::Transaction;
@@ -36,8 +36,8 @@ pub struct Records<'t> {
 #[derive(Clone)]
 pub(crate) enum From<'t> {
     Now(Arc<Inner>),
-    Then(Kept),
-    Within(&'t Transaction, Kept),
+    Then(SnapshotRecords),
+    Within(&'t Transaction, SnapshotRecords),
 }
 
 /// What all handles on a live collection share.
@@ -51,7 +51,7 @@ pub(crate) struct Inner {
 
 /// A collection of a snapshot.
 #[derive(Clone)]
-pub(crate) enum Kept {
+pub(crate) enum SnapshotRecords {
     Here(LocalKept),
     There { remote: Arc<Remote>, name: String, shard: Shard },
 }
@@ -114,7 +114,7 @@ impl Records<'_> {
     /// Shows one page of a listing to a visitor, part by part, instead of making records of it. Gives where to go on; `None` at the
     /// end. `scan.vectors` has no meaning: `wanted` says what is shown.
     pub fn visit(&self, scan: &Scan, wanted: &Wanted, visitor: &mut dyn Visitor) -> Result<Option<String>> {
-        if let From::Then(Kept::Here(local)) = &self.from {
+        if let From::Then(SnapshotRecords::Here(local)) = &self.from {
             return local.visit(scan, wanted, visitor);
         }
         let page = self.scan(&Scan { vectors: !wanted.vectors.is_empty(), ..scan.clone() })?;
@@ -155,7 +155,7 @@ impl Inner {
     }
 }
 
-impl Kept {
+impl SnapshotRecords {
     pub fn name(&self) -> &str {
         match self {
             Self::Here(local) => local.name(),
@@ -168,7 +168,7 @@ impl Kept {
             Self::Here(local) => op.run(&View::Records(ops::Records::At(local))),
             Self::There { remote, name, .. } => {
                 let embedder = remote.link.here()?.given_embedder(name);
-                remote.ask(request::Kept::Records(name.clone()), &embedder, &op)
+                remote.ask(request::SnapshotPart::Records(name.clone()), &embedder, &op)
             }
         }
     }
@@ -184,7 +184,7 @@ impl Kept {
 impl Transaction {
     /// As if the collection had been searched, counted or listed.
     // Every write to it moves its counters.
-    pub(crate) fn depend_on_collection(&self, kept: &Kept) -> Result<()> {
+    pub(crate) fn depend_on_collection(&self, kept: &SnapshotRecords) -> Result<()> {
         let key = kept.shard()?.key(COUNTERS);
         self.with(|work| {
             work.reads.key(Table::Catalog, key);
@@ -193,7 +193,7 @@ impl Transaction {
     }
 
     /// Records with this transaction's own writes.
-    fn get(&self, kept: &Kept, ids: &[String], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
+    fn get(&self, kept: &SnapshotRecords, ids: &[String], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
         let shard = kept.shard()?;
         let written = self.with(|work| {
             let written = |id: &String| work.batch.changed_record(kept.name(), id).cloned();
@@ -220,7 +220,7 @@ impl Transaction {
 }
 
 /// The collection that a handle means, unless it was dropped.
-pub(crate) fn find(db: &LocalDatabase, place: &Place) -> Result<LocalCollection> {
+pub(crate) fn find(db: &LocalDatabase, place: &ObjectRef) -> Result<LocalCollection> {
     the_same(What::Collection, place, db.existing_collection(&place.name), LocalCollection::id)
 }
 

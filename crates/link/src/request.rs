@@ -77,24 +77,24 @@ pub(crate) enum Ask {
 pub(crate) enum Of {
     Everything,
     Records {
-        place: Place,
+        place: ObjectRef,
         durability: Durability,
     },
     Keys {
-        place: Place,
+        place: ObjectRef,
         kind: Kind,
         durability: Durability,
     },
     /// A snapshot that this process has taken, by its number.
     Snapshot {
         id: u128,
-        of: Kept,
+        of: SnapshotPart,
     },
 }
 
 /// What of a snapshot.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Kept {
+pub(crate) enum SnapshotPart {
     Everything,
     Records(String),
     Keys(String, Kind),
@@ -102,7 +102,7 @@ pub(crate) enum Kept {
 
 /// Which collection, keyspace or graph: the id tells it from one of the same name that was made after it was dropped.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Place {
+pub(crate) struct ObjectRef {
     pub name: String,
     pub id: u32,
 }

@@ -16,7 +16,7 @@ use nuthatch_vector::VectorError;
 use serde::de::DeserializeOwned;
 
 use crate::client::Client;
-use crate::link::{Held, Link, Role};
+use crate::link::{HeldFolder, Link, Role};
 use crate::meanwhile::Meanwhile;
 use crate::request::{Ask, Of, Request};
 
@@ -31,7 +31,7 @@ pub(crate) struct Route {
 struct Scope {
     place: TenantPlace,
     /// Set when this process holds the folder, and from then on.
-    held: OnceLock<Arc<Held>>,
+    held: OnceLock<Arc<HeldFolder>>,
 }
 
 impl Route {
@@ -74,7 +74,7 @@ impl Route {
                 if let Some(known) = scope.held.get() {
                     return Ok(Role::Holds(known.clone()));
                 }
-                let scoped = Arc::new(Held::of(held.db().tenant_at(&scope.place)?));
+                let scoped = Arc::new(HeldFolder::of(held.db().tenant_at(&scope.place)?));
                 Ok(Role::Holds(scope.held.get_or_init(|| scoped).clone()))
             }
             (role, _) => Ok(role),

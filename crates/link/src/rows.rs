@@ -10,7 +10,7 @@ use nuthatch_engine::ops::{self, Op, View, keys};
 use nuthatch_engine::snapshot::SnapshotKeyspace as LocalKept;
 use nuthatch_engine::{EmbedderChoice, Result};
 
-use crate::request::{self, Place};
+use crate::request::{self, ObjectRef};
 use crate::route::Route;
 use crate::side::{Anchor, Side, the_same};
 use crate::snapshot::Remote;
@@ -19,7 +19,7 @@ use crate::transaction::TransactionRows;
 #[derive(Clone)]
 pub(crate) enum From<'t> {
     Now(Arc<Inner>),
-    Then(Kept),
+    Then(SnapshotRows),
     Within(Arc<TransactionRows<'t>>),
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Inner {
 
 /// A keyspace or graph of a snapshot.
 #[derive(Clone)]
-pub(crate) enum Kept {
+pub(crate) enum SnapshotRows {
     Here(LocalKept),
     There { remote: Arc<Remote>, name: String, kind: Kind },
 }
@@ -40,8 +40,8 @@ impl From<'_> {
     pub fn name(&self) -> &str {
         match self {
             Self::Now(inner) => inner.name(),
-            Self::Then(Kept::Here(local)) => local.name(),
-            Self::Then(Kept::There { name, .. }) => name,
+            Self::Then(SnapshotRows::Here(local)) => local.name(),
+            Self::Then(SnapshotRows::There { name, .. }) => name,
             Self::Within(rows) => &rows.name,
         }
     }
@@ -57,12 +57,12 @@ impl From<'_> {
 
 impl Inner {
     pub fn held(link: Route, local: LocalKeyspace) -> Self {
-        let place = Place { name: local.name().to_string(), id: id_of(&local) };
+        let place = ObjectRef { name: local.name().to_string(), id: id_of(&local) };
         Self { kind: local.kind(), anchor: Anchor::held(link, place, local) }
     }
 
     pub fn served(link: Route, name: &str, kind: Kind, id: u32) -> Self {
-        Self { kind, anchor: Anchor::served(link, Place { name: name.to_string(), id }) }
+        Self { kind, anchor: Anchor::served(link, ObjectRef { name: name.to_string(), id }) }
     }
 
     pub fn name(&self) -> &str {
@@ -82,18 +82,18 @@ impl Inner {
     }
 }
 
-impl Kept {
+impl SnapshotRows {
     pub fn ask<O: Op>(&self, op: O) -> Result<O::Answer> {
         match self {
             Self::Here(local) => op.run(&View::Keys(ops::Keys::At(local))),
             Self::There { remote, name, kind } => {
-                remote.ask(request::Kept::Keys(name.clone(), *kind), &EmbedderChoice::None, &op)
+                remote.ask(request::SnapshotPart::Keys(name.clone(), *kind), &EmbedderChoice::None, &op)
             }
         }
     }
 }
 
-impl Rows for Kept {
+impl Rows for SnapshotRows {
     fn entries(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Entry>>> {
         self.ask(keys::Entries(keys.iter().cloned().map(Bytes).collect()))
     }
@@ -115,7 +115,7 @@ impl Rows for Kept {
 }
 
 /// The keyspace or graph that a handle means, unless it was dropped.
-pub(crate) fn find(db: &LocalDatabase, place: &Place, kind: Kind) -> Result<LocalKeyspace> {
+pub(crate) fn find(db: &LocalDatabase, place: &ObjectRef, kind: Kind) -> Result<LocalKeyspace> {
     the_same(kind.what(), place, db.keyspace(&place.name, kind, true), id_of)
 }
 

@@ -27,7 +27,7 @@ use crate::frame::{self, FrameError};
 use crate::hello::{self, Hello, PROTOCOL, Welcome};
 use crate::long::{Listener, Told};
 use crate::request::{Encoded, FromHolder, Request, ToHolder};
-use crate::snapshot::{Kept, Tethered};
+use crate::snapshot::{KeptSnapshots, Tethered};
 use crate::socket;
 
 /// Most connections at a time; each has a thread.
@@ -60,7 +60,7 @@ struct Serving {
     /// Sessions that a connection works on now.
     sessions: Mutex<HashSet<String>>,
     session_left: Condvar,
-    kept: Arc<Kept>,
+    kept: Arc<KeptSnapshots>,
     /// Requests that can be cancelled, by session and number.
     running: Mutex<HashMap<(String, u64), Arc<AtomicBool>>>,
 }

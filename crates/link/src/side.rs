@@ -7,7 +7,7 @@ use nuthatch_engine::{Error, ErrorKind, Result, What};
 
 use crate::link::Role;
 use crate::owned::Owned;
-use crate::request::Place;
+use crate::request::ObjectRef;
 use crate::route::Route;
 
 /// Where a call goes.
@@ -19,17 +19,17 @@ pub(crate) enum Side<T> {
 /// What a handle means, and what that is in this process as soon as it holds the folder.
 pub(crate) struct Anchor<T> {
     link: Route,
-    pub place: Place,
+    pub place: ObjectRef,
     /// Set when this process holds the folder, and from then on.
     local: OnceLock<Owned<T>>,
 }
 
 impl<T> Anchor<T> {
-    pub fn held(link: Route, place: Place, local: T) -> Self {
+    pub fn held(link: Route, place: ObjectRef, local: T) -> Self {
         Self { link, place, local: OnceLock::from(Owned::new(local)) }
     }
 
-    pub fn served(link: Route, place: Place) -> Self {
+    pub fn served(link: Route, place: ObjectRef) -> Self {
         Self { link, place, local: OnceLock::new() }
     }
 
@@ -57,7 +57,7 @@ impl<T> Anchor<T> {
 }
 
 /// What was found under a handle's name, unless what the handle means was dropped since.
-pub(crate) fn the_same<T>(what: What, place: &Place, found: Result<T>, id: impl FnOnce(&T) -> u32) -> Result<T> {
+pub(crate) fn the_same<T>(what: What, place: &ObjectRef, found: Result<T>, id: impl FnOnce(&T) -> u32) -> Result<T> {
     let dropped = || Error::dropped(what, &place.name);
     match found {
         Ok(found) if id(&found) == place.id => Ok(found),

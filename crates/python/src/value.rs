@@ -14,8 +14,8 @@ use crate::error::invalid;
 const NESTING_MAX: usize = 256;
 
 /// Where a value stands, for messages: `meta.tags[2]`.
-struct Place<'a> {
-    parent: Option<&'a Place<'a>>,
+struct ValuePath<'a> {
+    parent: Option<&'a ValuePath<'a>>,
     step: Step<'a>,
     depth: usize,
 }
@@ -25,7 +25,7 @@ enum Step<'a> {
     Item(usize),
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ValuePath<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(parent) = self.parent {
             parent.fmt(out)?;
@@ -52,7 +52,7 @@ pub fn payload_from_python(record: &dyn Fn() -> String, payload: &Bound<'_, PyAn
                 format!("{}: payload field {name} is named by {}; names are strings", record(), article(&name)),
             ));
         };
-        let place = Place { parent: None, step: Step::Field(&name), depth: 1 };
+        let place = ValuePath { parent: None, step: Step::Field(&name), depth: 1 };
         let value = value_from_python(&place, &value)
             .map_err(|wrong| invalid(py, format!("{}: payload field {:?} {}", record(), wrong.place, wrong.what)))?;
         fields.insert(name.clone(), value);
@@ -66,7 +66,7 @@ struct Wrong {
     what: String,
 }
 
-fn value_from_python(place: &Place<'_>, value: &Bound<'_, PyAny>) -> Result<Value, Wrong> {
+fn value_from_python(place: &ValuePath<'_>, value: &Bound<'_, PyAny>) -> Result<Value, Wrong> {
     let wrong = |what: String| Wrong { place: place.to_string(), what };
     let internal = |error: PyErr| wrong(format!("cannot be read: {error}"));
     if place.depth > NESTING_MAX {
@@ -100,7 +100,7 @@ fn value_from_python(place: &Place<'_>, value: &Bound<'_, PyAny>) -> Result<Valu
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
         let items = value.try_iter().map_err(internal)?;
         let values = items.enumerate().map(|(at, item)| {
-            let place = Place { parent: Some(place), step: Step::Item(at), depth: place.depth + 1 };
+            let place = ValuePath { parent: Some(place), step: Step::Item(at), depth: place.depth + 1 };
             value_from_python(&place, &item.map_err(internal)?)
         });
         return values.collect::<Result<_, _>>().map(Value::Array);
@@ -110,7 +110,7 @@ fn value_from_python(place: &Place<'_>, value: &Bound<'_, PyAny>) -> Result<Valu
             let Some(name) = field_name(&name) else {
                 return Err(wrong(format!("has a name that is {}; names are strings", article(&name))));
             };
-            let place = Place { parent: Some(place), step: Step::Field(&name), depth: place.depth + 1 };
+            let place = ValuePath { parent: Some(place), step: Step::Field(&name), depth: place.depth + 1 };
             let value = value_from_python(&place, &value)?;
             Ok((name, value))
         });
@@ -120,9 +120,10 @@ fn value_from_python(place: &Place<'_>, value: &Bound<'_, PyAny>) -> Result<Valu
         return Ok(Value::Datetime(micros));
     }
     match numpy_value(value).map_err(internal)? {
-        Some(plain) => {
-            value_from_python(&Place { parent: place.parent, depth: place.depth + 1, step: place.step.again() }, &plain)
-        }
+        Some(plain) => value_from_python(
+            &ValuePath { parent: place.parent, depth: place.depth + 1, step: place.step.again() },
+            &plain,
+        ),
         None => Err(wrong(format!(
             "is {}; a payload holds None, bool, int, float, str, datetime, date, and lists and dicts of these",
             article(value)

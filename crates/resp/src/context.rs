@@ -25,7 +25,7 @@ use crate::vectors::Set;
 pub(crate) struct CommandContext<'u> {
     pub tenant: &'u Tenant,
     pub space: &'u Arc<Space>,
-    place: Place<'u>,
+    place: Execution<'u>,
     pub now_ms: u64,
     /// As they are stored.
     seen: Vec<(Vec<u8>, Option<Entry>)>,
@@ -37,7 +37,7 @@ pub(crate) struct CommandContext<'u> {
     wrote_records: bool,
 }
 
-enum Place<'u> {
+enum Execution<'u> {
     /// Writes are as durable as this says.
     Live(Durability),
     Within(&'u Transaction, &'u RefCell<Prepared>),
@@ -56,7 +56,7 @@ pub(crate) enum Finish {
 
 impl<'u> CommandContext<'u> {
     pub fn live(tenant: &'u Tenant, space: &'u Arc<Space>, durability: Durability, now_ms: u64) -> Self {
-        Self::new(tenant, space, Place::Live(durability), now_ms)
+        Self::new(tenant, space, Execution::Live(durability), now_ms)
     }
 
     pub fn within(
@@ -66,10 +66,10 @@ impl<'u> CommandContext<'u> {
         prepared: &'u RefCell<Prepared>,
         now_ms: u64,
     ) -> Self {
-        Self::new(tenant, space, Place::Within(transaction, prepared), now_ms)
+        Self::new(tenant, space, Execution::Within(transaction, prepared), now_ms)
     }
 
-    fn new(tenant: &'u Tenant, space: &'u Arc<Space>, place: Place<'u>, now_ms: u64) -> Self {
+    fn new(tenant: &'u Tenant, space: &'u Arc<Space>, place: Execution<'u>, now_ms: u64) -> Self {
         let (seen, writes, created, post_commit) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { tenant, space, place, now_ms, seen, writes, created, post_commit, wrote_records: false }
     }
@@ -83,7 +83,7 @@ impl<'u> CommandContext<'u> {
     /// The values of several keys, as of one moment.
     pub fn entries(&mut self, keys: &[Vec<u8>]) -> Outcome<Vec<Option<Entry>>> {
         match &self.place {
-            Place::Live(_) if self.writes.is_empty() => {
+            Execution::Live(_) if self.writes.is_empty() => {
                 let found = self.space.keyspace.entries(keys)?;
                 self.seen.extend(keys.iter().cloned().zip(found.iter().cloned()));
                 Ok(found)
@@ -137,8 +137,8 @@ impl<'u> CommandContext<'u> {
 
     pub fn scan(&mut self, scan: &KeyScan) -> Outcome<KeyPage> {
         match &self.place {
-            Place::Live(_) => Ok(self.space.keyspace.scan(scan)?),
-            Place::Within(transaction, _) => Ok(transaction.kv(self.space.keyspace.name())?.scan(scan)?),
+            Execution::Live(_) => Ok(self.space.keyspace.scan(scan)?),
+            Execution::Within(transaction, _) => Ok(transaction.kv(self.space.keyspace.name())?.scan(scan)?),
         }
     }
 
@@ -174,7 +174,7 @@ impl<'u> CommandContext<'u> {
     /// A new collection for a vector set of this database. Within a transaction it must have been there when that began: the
     /// first time round it is made, and the transaction begun anew.
     pub fn create_collection(&mut self, key: &[u8], dim: usize) -> Outcome<String> {
-        if let Place::Within(_, prepared) = &self.place
+        if let Execution::Within(_, prepared) = &self.place
             && let Some(name) = prepared.borrow_mut().take(self.space.number, key)
         {
             return Ok(name);
@@ -194,11 +194,11 @@ impl<'u> CommandContext<'u> {
         };
         self.tenant.database.collection(&name, options)?;
         match &self.place {
-            Place::Live(_) => {
+            Execution::Live(_) => {
                 self.created.push(name.clone());
                 Ok(name)
             }
-            Place::Within(_, prepared) => {
+            Execution::Within(_, prepared) => {
                 prepared.borrow_mut().add(self.space.number, key, name);
                 Err(Failure::conflict())
             }
@@ -212,11 +212,11 @@ impl<'u> CommandContext<'u> {
         let value = value.encode();
         let op = KvOp::Put { key: key.to_vec(), value: value.clone(), expires_in: None };
         let held = match &self.place {
-            Place::Live(durability) => {
+            Execution::Live(durability) => {
                 let seen = self.seen.iter().rev().find(|(seen, _)| seen == key).and_then(|(_, entry)| entry.as_ref());
                 self.space.keyspace.with_durability(*durability).write_if(seen, op)?
             }
-            Place::Within(..) => {
+            Execution::Within(..) => {
                 self.writes.push(op);
                 return Ok(true);
             }
@@ -238,10 +238,10 @@ impl<'u> CommandContext<'u> {
     pub fn upsert(&mut self, collection: &Collection, records: Vec<Record>) -> Outcome<()> {
         self.wrote_records = true;
         match &self.place {
-            Place::Live(durability) => {
+            Execution::Live(durability) => {
                 collection.with_durability(*durability).upsert(records)?;
             }
-            Place::Within(transaction, _) => transaction.collection(collection.name())?.upsert(records)?,
+            Execution::Within(transaction, _) => transaction.collection(collection.name())?.upsert(records)?,
         }
         Ok(())
     }
@@ -249,10 +249,10 @@ impl<'u> CommandContext<'u> {
     pub fn remove(&mut self, collection: &Collection, id: &str) -> Outcome<()> {
         self.wrote_records = true;
         match &self.place {
-            Place::Live(durability) => {
+            Execution::Live(durability) => {
                 collection.with_durability(*durability).delete(&[id])?;
             }
-            Place::Within(transaction, _) => transaction.collection(collection.name())?.delete(&[id])?,
+            Execution::Within(transaction, _) => transaction.collection(collection.name())?.delete(&[id])?,
         }
         Ok(())
     }
@@ -272,7 +272,7 @@ impl<'u> CommandContext<'u> {
 
     /// Deletes every key at once; false within a transaction, where it has to be done key by key.
     pub fn flush(&mut self) -> Outcome<bool> {
-        let Place::Live(durability) = &self.place else { return Ok(false) };
+        let Execution::Live(durability) = &self.place else { return Ok(false) };
         self.space.flush(self.tenant, *durability)?;
         self.wrote_records = true;
         Ok(true)
@@ -289,7 +289,7 @@ impl<'u> CommandContext<'u> {
 
     /// Writes what a command by itself has changed.
     pub fn finish(&mut self) -> Outcome<Finish> {
-        let Place::Live(durability) = &self.place else {
+        let Execution::Live(durability) = &self.place else {
             unreachable!("only commands by themselves end by themselves")
         };
         let keyspace = self.space.keyspace.with_durability(*durability);
@@ -321,7 +321,7 @@ impl<'u> CommandContext<'u> {
 
     /// Hands what a command has changed to the transaction that it is within.
     pub fn stage(&mut self) -> Outcome<()> {
-        let Place::Within(transaction, _) = &self.place else { unreachable!("only a transaction stages") };
+        let Execution::Within(transaction, _) = &self.place else { unreachable!("only a transaction stages") };
         let writes = std::mem::take(&mut self.writes);
         if !writes.is_empty() {
             transaction.kv(self.space.keyspace.name())?.multi_put(writes)?;
@@ -337,8 +337,8 @@ impl<'u> CommandContext<'u> {
     /// The records of a vector set, as they are, or as the transaction sees them.
     fn read(&self, collection: &Collection) -> Outcome<Records<'_>> {
         Ok(match &self.place {
-            Place::Live(_) => (**collection).clone(),
-            Place::Within(transaction, _) => (*transaction.collection(collection.name())?).clone(),
+            Execution::Live(_) => (**collection).clone(),
+            Execution::Within(transaction, _) => (*transaction.collection(collection.name())?).clone(),
         })
     }
 
@@ -353,7 +353,7 @@ impl<'u> CommandContext<'u> {
             None => {}
         }
         match &self.place {
-            Place::Live(_) => {
+            Execution::Live(_) => {
                 if let Some((_, entry)) = self.seen.iter().find(|(seen, _)| seen == key) {
                     return Ok(entry.clone());
                 }
@@ -361,7 +361,7 @@ impl<'u> CommandContext<'u> {
                 self.seen.push((key.to_vec(), entry.clone()));
                 Ok(entry)
             }
-            Place::Within(transaction, _) => Ok(transaction.kv(self.space.keyspace.name())?.entry(key)?),
+            Execution::Within(transaction, _) => Ok(transaction.kv(self.space.keyspace.name())?.entry(key)?),
         }
     }
 

@@ -12,7 +12,7 @@ const CURSOR_COST_BYTES: usize = 64;
 /// Numbers for places among the keys.
 #[derive(Debug)]
 pub(crate) struct Cursors {
-    places: HashMap<u64, Place>,
+    places: HashMap<u64, CursorPosition>,
     /// Oldest first.
     order: VecDeque<u64>,
     bytes: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Cursors {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct CursorPosition {
     database: usize,
     cursor: String,
 }
@@ -40,7 +40,7 @@ impl Cursors {
         let number = self.next;
         self.next += 1;
         self.bytes += cursor.len() + CURSOR_COST_BYTES;
-        self.places.insert(number, Place { database, cursor });
+        self.places.insert(number, CursorPosition { database, cursor });
         self.order.push_back(number);
         while self.bytes > KEPT_BYTES_MAX {
             let Some(oldest) = self.order.pop_front() else { break };

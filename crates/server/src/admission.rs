@@ -40,7 +40,7 @@ pub struct Admission {
 pub struct Admitted(Arc<Admission>);
 
 /// Memory that a body takes, given back when this is dropped.
-pub struct Held {
+pub struct BodyReservation {
     admission: Arc<Admission>,
     bytes: u64,
 }
@@ -79,15 +79,15 @@ impl Admission {
     }
 
     /// Memory for a body, none of it used yet.
-    pub fn hold(self: &Arc<Self>) -> Held {
-        Held { admission: self.clone(), bytes: 0 }
+    pub fn hold(self: &Arc<Self>) -> BodyReservation {
+        BodyReservation { admission: self.clone(), bytes: 0 }
     }
 
     /// The whole body.
     ///
     /// # Errors
     /// 413 for one that is too large, 503 when all bodies together are, 408 for one that stops coming.
-    pub async fn read(self: &Arc<Self>, mut body: Body) -> Result<(Bytes, Held), Problem> {
+    pub async fn read(self: &Arc<Self>, mut body: Body) -> Result<(Bytes, BodyReservation), Problem> {
         let mut held = self.hold();
         let expected = http_body::Body::size_hint(&body).exact().unwrap_or(0);
         self.check_length(expected)?;
@@ -205,7 +205,7 @@ impl Drop for Admitted {
     }
 }
 
-impl Held {
+impl BodyReservation {
     /// Takes memory for that many bytes more.
     ///
     /// # Errors
@@ -238,7 +238,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for BodyReservation {
     fn drop(&mut self) {
         self.clear();
     }

@@ -11,7 +11,7 @@ use nuthatch_link::{Database, Error, ErrorKind, Result as EngineResult};
 use percent_encoding::percent_decode;
 use tracing::{Span, field};
 
-use crate::access::{Entered, Key, Place, Scope, Scopes, TENANT_DEFAULT, Turn, Work};
+use crate::access::{Entered, Key, Scope, Scopes, Slot, TENANT_DEFAULT, Turn, Work};
 use crate::admission::at_once;
 use crate::audit::Notes;
 use crate::clock;
@@ -144,7 +144,7 @@ impl Caller {
     /// The same of a call whose turn it is.
     async fn step_in<T: Send + 'static>(
         &self,
-        place: Place,
+        place: Slot,
         call: impl FnOnce() -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
         let gives_way = place.gives_way();

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use percent_encoding::percent_decode_str;
 use serde::de::{DeserializeOwned, Deserializer};
 
-use crate::admission::Held;
+use crate::admission::BodyReservation;
 use crate::problem::Problem;
 use crate::shared::Shared;
 use crate::strict::Strict;
@@ -19,13 +19,13 @@ use crate::strict::Strict;
 pub struct Json<T> {
     pub value: T,
     /// The body's share of memory, kept while its request is worked on.
-    pub held: Held,
+    pub held: BodyReservation,
 }
 
 /// A body of bytes.
 pub struct Raw {
     pub bytes: Bytes,
-    pub held: Held,
+    pub held: BodyReservation,
 }
 
 /// Parameters after the question mark; unknown ones are refused.

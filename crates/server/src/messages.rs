@@ -4,14 +4,14 @@
 
 use std::collections::VecDeque;
 
-use crate::admission::Held;
+use crate::admission::BodyReservation;
 use crate::problem::Problem;
 
 /// Before each message: whether it is compressed, and its length in big endian.
 const PREFIX_BYTES: usize = 5;
 
 pub struct Messages {
-    held: Held,
+    held: BodyReservation,
     /// Bytes of the prefix that is coming.
     prefix: Vec<u8>,
     /// Bytes that the message at hand still lacks, and all that it has.
@@ -22,7 +22,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    pub fn new(held: Held) -> Self {
+    pub fn new(held: BodyReservation) -> Self {
         Self { held, prefix: Vec::with_capacity(PREFIX_BYTES), lacking: 0, coming: 0, whole: VecDeque::new() }
     }
 

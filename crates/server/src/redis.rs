@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use rustls::{ServerConnection, StreamOwned};
 use tracing::error;
 
-use crate::access::{Key, Place, Scope, TENANT_DEFAULT, Turn as Counted, Verdict, Work};
+use crate::access::{Key, Scope, Slot, TENANT_DEFAULT, Turn as Counted, Verdict, Work};
 use crate::audit::{Entry, Outcome, Who};
 use crate::caller::database_of;
 use crate::clock;
@@ -161,7 +161,7 @@ struct KeyPass {
 struct UnderWay {
     _low_priority: Option<LowPriority>,
     _counted: Option<Counted>,
-    _place: Place,
+    _place: Slot,
 }
 
 impl Pass for KeyPass {

@@ -20,7 +20,7 @@ const ID_BYTES: usize = 16;
 
 /// All of them, of all tenants.
 pub struct Snapshots {
-    kept: Mutex<HashMap<String, Kept>>,
+    kept: Mutex<HashMap<String, KeptSnapshot>>,
     /// Of one tenant.
     most: usize,
     age_max: Duration,
@@ -37,7 +37,7 @@ pub struct Owner {
 }
 
 #[derive(Clone)]
-struct Kept {
+struct KeptSnapshot {
     owner: Owner,
     snapshot: Snapshot,
 }
@@ -80,7 +80,7 @@ impl Snapshots {
             return Ok(Err(problem));
         }
         let id = hex(&random::<ID_BYTES>()?);
-        let kept = Kept { owner, snapshot: take()? };
+        let kept = KeptSnapshot { owner, snapshot: take()? };
         let listed = self.listed(&id, &kept);
         // Others may have come meanwhile.
         let room = self.room(&kept.owner.tenant);
@@ -118,7 +118,7 @@ impl Snapshots {
         self.remove_if(id, |kept| kept.owner.tenant == tenant)
     }
 
-    fn remove_if(&self, id: &str, is_meant: impl FnOnce(&Kept) -> bool) -> Option<Snapshot> {
+    fn remove_if(&self, id: &str, is_meant: impl FnOnce(&KeptSnapshot) -> bool) -> Option<Snapshot> {
         let mut all = self.kept.lock();
         let is_meant = all.get(id).is_some_and(is_meant);
         is_meant.then(|| all.remove(id)).flatten().map(|kept| kept.snapshot)
@@ -127,7 +127,7 @@ impl Snapshots {
     /// Those of the owner, or of the whole tenant, oldest first.
     pub fn list(&self, owner: &Owner, of_all_keys: bool) -> Vec<Listed> {
         let all = self.kept.lock();
-        let is_meant = |kept: &Kept| match of_all_keys {
+        let is_meant = |kept: &KeptSnapshot| match of_all_keys {
             true => kept.owner.tenant == owner.tenant,
             false => kept.owner.is(owner),
         };
@@ -145,14 +145,14 @@ impl Snapshots {
 
     /// All of them, with room for one more of the tenant's. Those that have ended make room; they are kept until they would be too old,
     /// because they know why they have ended.
-    fn room(&self, tenant: &str) -> Result<MutexGuard<'_, HashMap<String, Kept>>, Problem> {
+    fn room(&self, tenant: &str) -> Result<MutexGuard<'_, HashMap<String, KeptSnapshot>>, Problem> {
         let mut all = self.kept.lock();
         let ended: Vec<_> = all.extract_if(|_, kept| kept.snapshot.age() > self.age_max).collect();
         if !ended.is_empty() {
             // To let one go may take a request.
             MutexGuard::unlocked(&mut all, || drop(ended));
         }
-        let is_open = |kept: &&Kept| kept.owner.tenant == tenant && !self.has_ended(kept);
+        let is_open = |kept: &&KeptSnapshot| kept.owner.tenant == tenant && !self.has_ended(kept);
         match all.values().filter(is_open).count() < self.most {
             true => Ok(all),
             false => Err(Problem::too_much_open(
@@ -162,11 +162,11 @@ impl Snapshots {
         }
     }
 
-    fn has_ended(&self, kept: &Kept) -> bool {
+    fn has_ended(&self, kept: &KeptSnapshot) -> bool {
         kept.snapshot.has_ended() || kept.snapshot.age() > self.age_max
     }
 
-    fn listed(&self, id: &str, kept: &Kept) -> Listed {
+    fn listed(&self, id: &str, kept: &KeptSnapshot) -> Listed {
         let age = kept.snapshot.age();
         let ends_in = self.age_max.saturating_sub(age);
         Listed { id: id.into(), key_name: kept.owner.key_name.clone(), age, ends_in }

@@ -10,7 +10,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::log_file::{Found, walk};
+use crate::log_file::{LogPart, walk};
 use crate::manifest::oldest_log_needed;
 
 /// How far the log was durable when a batch was written; its first entry, invisible to readers.
@@ -112,8 +112,8 @@ pub(crate) fn obsolete_logs(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 pub(crate) fn end_of(path: &Path, number: u64) -> std::io::Result<u64> {
     let mut end = None;
     walk(path, Some(number as u32), &mut |found| match found {
-        Found::Hole { offset, .. } => end = Some(offset),
-        Found::Record { .. } => end = None,
+        LogPart::Hole { offset, .. } => end = Some(offset),
+        LogPart::Record { .. } => end = None,
     })?;
     end.map_or_else(|| Ok(std::fs::metadata(path)?.len()), Ok)
 }
@@ -152,8 +152,8 @@ impl OneLog {
         let mut log = Self::default();
         // Recyclable records carry the low 32 bits.
         walk(path, Some(number as u32), &mut |found| match found {
-            Found::Hole { offset, torn } => drop(log.hole.get_or_insert((offset, torn))),
-            Found::Record { offset, bytes } => log.add(offset, bytes),
+            LogPart::Hole { offset, torn } => drop(log.hole.get_or_insert((offset, torn))),
+            LogPart::Record { offset, bytes } => log.add(offset, bytes),
         })?;
         Ok(log)
     }

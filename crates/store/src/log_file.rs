@@ -14,7 +14,7 @@ const RECYCLABLE_HEADER: usize = 11;
 const TRAILER_MAX: usize = RECYCLABLE_HEADER - 1;
 
 /// What is found on the way through a log, in order.
-pub(crate) enum Found<'r> {
+pub(crate) enum LogPart<'r> {
     /// An intact record.
     Record { offset: u64, bytes: &'r [u8] },
     /// From here to the next record nothing makes sense. `torn`: something of this log had begun here; otherwise it may be the
@@ -24,7 +24,7 @@ pub(crate) enum Found<'r> {
 
 /// Visits every intact record of a log. `number`: the log's own, which records of a recycled file carry; those of another number
 /// are what the file held before.
-pub(crate) fn walk(path: &Path, number: Option<u32>, visit: &mut dyn FnMut(Found<'_>)) -> std::io::Result<()> {
+pub(crate) fn walk(path: &Path, number: Option<u32>, visit: &mut dyn FnMut(LogPart<'_>)) -> std::io::Result<()> {
     let mut file = std::fs::File::open(path)?;
     let mut block = Vec::with_capacity(BLOCK);
     let mut walk = Walk { number, recycles: false, begun: None, scratch: Vec::new(), in_hole: false };
@@ -56,7 +56,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn block(&mut self, start: u64, block: &[u8], visit: &mut dyn FnMut(Found<'_>)) {
+    fn block(&mut self, start: u64, block: &[u8], visit: &mut dyn FnMut(LogPart<'_>)) {
         let mut at = 0;
         while at + HEADER <= block.len() {
             let rest = &block[at..];
@@ -83,7 +83,7 @@ impl Walk {
         }
     }
 
-    fn take(&mut self, offset: u64, fragment: &Fragment<'_>, visit: &mut dyn FnMut(Found<'_>)) {
+    fn take(&mut self, offset: u64, fragment: &Fragment<'_>, visit: &mut dyn FnMut(LogPart<'_>)) {
         self.recycles |= fragment.header == RECYCLABLE_HEADER;
         if fragment.begins {
             if let Some(begun) = self.begun.take() {
@@ -98,14 +98,14 @@ impl Walk {
         if fragment.ends {
             let offset = self.begun.take().expect("begun above");
             self.in_hole = false;
-            visit(Found::Record { offset, bytes: &self.scratch });
+            visit(LogPart::Record { offset, bytes: &self.scratch });
         }
     }
 
-    fn hole(&mut self, offset: u64, torn: bool, visit: &mut dyn FnMut(Found<'_>)) {
+    fn hole(&mut self, offset: u64, torn: bool, visit: &mut dyn FnMut(LogPart<'_>)) {
         let offset = self.begun.take().unwrap_or(offset);
         if !std::mem::replace(&mut self.in_hole, true) {
-            visit(Found::Hole { offset, torn });
+            visit(LogPart::Hole { offset, torn });
         }
     }
 

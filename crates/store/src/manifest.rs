@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::log_file::{Found, walk};
+use crate::log_file::{LogPart, walk};
 
 /// The lowest number of a log that recovery reads: the one noted for all column families when a log became obsolete, or the
 /// smallest of their own. 0 when it cannot be told.
@@ -19,7 +19,7 @@ pub(crate) fn oldest_log_needed(folder: &Path) -> std::io::Result<u64> {
     };
     let (mut noted, mut needed) = (0, BTreeMap::new());
     let walked = walk(&folder.join(current.trim_end()), None, &mut |found| {
-        let Found::Record { bytes, .. } = found else { return };
+        let LogPart::Record { bytes, .. } = found else { return };
         let Some(edit) = Edit::read(bytes) else { return };
         noted = noted.max(edit.oldest_log_of_all);
         if let Some(log) = edit.oldest_log {

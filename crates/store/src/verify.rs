@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use nuthatch_segment::{read_sealed, seal, write_sealed};
 
 use crate::log_check::{Verdict, check_logs};
-use crate::log_file::{Found, walk};
+use crate::log_file::{LogPart, walk};
 use crate::rocks_store::RocksStore;
 use crate::{Result, StoreError};
 
@@ -178,8 +178,8 @@ fn check_file(path: &Path, name: &str, names: &[String], sums: &Sums, live: bool
 fn manifest_damage(path: &Path, live: bool) -> std::io::Result<Option<String>> {
     let (mut bad, mut after) = (None, 0);
     walk(path, None, &mut |found| match found {
-        Found::Hole { offset, torn } => drop(bad.get_or_insert((offset, torn))),
-        Found::Record { .. } => after += u64::from(bad.is_some()),
+        LogPart::Hole { offset, torn } => drop(bad.get_or_insert((offset, torn))),
+        LogPart::Record { .. } => after += u64::from(bad.is_some()),
     })?;
     Ok(match (bad, after) {
         (Some((offset, true)), 0) if !live => {

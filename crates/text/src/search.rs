@@ -11,7 +11,7 @@ use crate::TextMemtable;
 use crate::bm25::{Bag, Weights};
 use crate::candidates::Candidates;
 use crate::hits::{RowFilter, TextHit, best};
-use crate::snapshot::{Found, Segment, Snapshot};
+use crate::snapshot::{FoundTerms, Segment, Snapshot};
 
 /// Sets of allowed rows up to this part of the index are looked up row by row instead of walking posting lists.
 const SMALL_SET_DIVISOR: u64 = 64;
@@ -49,7 +49,7 @@ struct SnapshotSearch<'a> {
     snapshot: &'a Snapshot,
     text: Field,
     bag: &'a Bag,
-    found: &'a Found,
+    found: &'a FoundTerms,
     weights: &'a Weights,
     filter: RowFilter<'a>,
     memtable: Option<&'a TextMemtable>,
@@ -223,7 +223,7 @@ impl SnapshotSearch<'_> {
 }
 
 /// Index and memtable together, as tantivy asks for them.
-impl Bm25StatisticsProvider for Found {
+impl Bm25StatisticsProvider for FoundTerms {
     fn total_num_tokens(&self, _field: Field) -> tantivy::Result<u64> {
         Ok(self.statistics.words)
     }

@@ -28,7 +28,7 @@ pub(crate) struct Snapshot {
 }
 
 /// A bag's words in a snapshot.
-pub(crate) struct Found {
+pub(crate) struct FoundTerms {
     pub statistics: Statistics,
     /// By word.
     pub terms: Vec<Term>,
@@ -76,9 +76,9 @@ impl Snapshot {
     }
 
     /// Looks the bag's words up in every segment, and counts the rows that are not removed, exactly.
-    pub fn look_up(&self, text: Field, bag: &Bag) -> tantivy::Result<Found> {
+    pub fn look_up(&self, text: Field, bag: &Bag) -> tantivy::Result<FoundTerms> {
         let words = bag.words.iter().map(|word| Term::from_field_text(text, word));
-        let mut found = Found {
+        let mut found = FoundTerms {
             statistics: Statistics { rows: self.rows, words: self.words, rows_with: vec![0; bag.words.len()] },
             terms: words.collect(),
             infos: Vec::with_capacity(self.segments.len()),

@@ -31,7 +31,7 @@ fn matrix(dim: usize, rows: usize, of: impl Fn(usize, usize) -> f32) -> Matrix {
     Matrix { dim, values: (0..rows * dim).map(|at| of(at / dim, at % dim)).collect() }
 }
 
-fn all(index: &Index, query: &[f32], limit: usize, accuracy: Accuracy) -> Found {
+fn all(index: &Index, query: &[f32], limit: usize, accuracy: Accuracy) -> SegmentHits {
     index.search(query, Rows::All, limit, accuracy, &|| false).unwrap()
 }
 

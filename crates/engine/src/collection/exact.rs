@@ -10,7 +10,7 @@ use roaring::RoaringTreemap;
 use crate::Result;
 use crate::collection::Core;
 use crate::collection::field::Field;
-use crate::collection::fusion::Found;
+use crate::collection::fusion::ScoredRow;
 use crate::collection::search::best;
 use crate::record::Row;
 
@@ -35,7 +35,7 @@ impl Core {
         query: &[f32],
         depth: usize,
         allowed: Option<&RoaringTreemap>,
-    ) -> Result<Vec<Found>> {
+    ) -> Result<Vec<ScoredRow>> {
         let mut found = Vec::new();
         each_row_in(reader, Table::Vectors, field.range(self.shard), &mut |row, bytes| {
             if allowed.is_none_or(|allowed| allowed.contains(row)) {

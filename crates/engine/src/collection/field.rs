@@ -12,7 +12,7 @@ use nuthatch_store::{Direction, Reader, Shard, Table};
 use nuthatch_vector::{Element, Metric, VectorError, validate};
 
 use crate::collection::exact::row_of;
-use crate::collection::fusion::Found;
+use crate::collection::fusion::ScoredRow;
 use crate::collection::meta::Meta;
 use crate::{Error, Result};
 
@@ -176,12 +176,12 @@ impl Field {
     }
 
     /// A row and its exact similarity to a query.
-    pub fn compare(&self, query: &[f32], row: u64, vector: &[f32]) -> Found {
+    pub fn compare(&self, query: &[f32], row: u64, vector: &[f32]) -> ScoredRow {
         self.found(row, self.metric.similarity(query, vector))
     }
 
-    pub fn found(&self, row: u64, similarity: f32) -> Found {
-        Found { row, similarity, shown: self.metric.score(similarity) }
+    pub fn found(&self, row: u64, similarity: f32) -> ScoredRow {
+        ScoredRow { row, similarity, shown: self.metric.score(similarity) }
     }
 }
 

@@ -38,7 +38,7 @@ impl Default for Fusion {
 
 /// A row found by a leg: row id, what ranks it (higher is better), and the score to show.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
+pub(crate) struct ScoredRow {
     pub row: u64,
     pub similarity: f32,
     pub shown: f32,
@@ -110,7 +110,7 @@ impl Fusion {
     /// The ranking down to some depth, of legs of at least [`window`] candidates, each best first. It is the same ranking whatever the
     /// depth, so that pages neither repeat a hit nor miss one: the first hundred hits are the best of the first hundred candidates of
     /// each leg, the next hundred the best others of the first two hundred, and so on, each time twice as many.
-    pub(crate) fn rank(&self, legs: &[(LegKind<'_>, &[Found])], depth: usize) -> Vec<(u64, f32, Legs)> {
+    pub(crate) fn rank(&self, legs: &[(LegKind<'_>, &[ScoredRow])], depth: usize) -> Vec<(u64, f32, Legs)> {
         let (mut ranked, mut taken) = (Vec::new(), RoaringTreemap::new());
         let mut size = window(1);
         loop {
@@ -127,7 +127,7 @@ impl Fusion {
     }
 
     /// Legs, each best first, into one list, best first; ties by row.
-    fn fuse(&self, legs: &[(LegKind<'_>, &[Found])]) -> Vec<(u64, f32, Legs)> {
+    fn fuse(&self, legs: &[(LegKind<'_>, &[ScoredRow])]) -> Vec<(u64, f32, Legs)> {
         let (text_weight, vector_weight) = self.weights();
         let mut rows: BTreeMap<u64, (f32, Legs)> = BTreeMap::new();
         for (kind, leg) in legs {
@@ -158,8 +158,8 @@ impl Fusion {
 mod tests {
     use super::*;
 
-    fn leg(rows: &[(u64, f32)]) -> Vec<Found> {
-        rows.iter().map(|&(row, similarity)| Found { row, similarity, shown: similarity }).collect()
+    fn leg(rows: &[(u64, f32)]) -> Vec<ScoredRow> {
+        rows.iter().map(|&(row, similarity)| ScoredRow { row, similarity, shown: similarity }).collect()
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::collection::field::{Field, FieldVectors, Fields};
 use crate::collection::meta::{self, COUNTERS, Counters};
 use crate::collection::visit::{Passing, PassingVector, Visitor, Wanted};
 use crate::collection::write::row_from;
-use crate::collection::{Collection, Core, NamedVectors, Place};
+use crate::collection::{Collection, Core, NamedVectors, ReadSource};
 use crate::database::{Reservation, in_memory, in_the_end};
 use crate::record::{Row, RowParts, StoredRecord};
 
@@ -63,7 +63,7 @@ type Show<'s> = dyn FnMut(usize, Option<(RowParts<'_>, FieldVectors)>) -> Result
 
 impl Core {
     /// How many records there are.
-    pub(crate) fn count(&self, place: Place<'_>) -> Result<u64> {
+    pub(crate) fn count(&self, place: ReadSource<'_>) -> Result<u64> {
         match std::ptr::eq(place.state, &self.state) {
             true => Ok(self.writer.lock().counters.rows),
             false => Ok(meta::read::<Counters>(place.reader, &self.shard.key(COUNTERS))?.unwrap_or_default().rows),

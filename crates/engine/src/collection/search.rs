@@ -12,8 +12,8 @@ use roaring::RoaringTreemap;
 use crate::call::Call;
 use crate::collection::explain::{Explain, TextPlan, VectorPlan};
 use crate::collection::field::{Field, Fields};
-use crate::collection::fusion::{self, Found, LegKind};
-use crate::collection::place::Place;
+use crate::collection::fusion::{self, LegKind, ScoredRow};
+use crate::collection::read_source::ReadSource;
 use crate::collection::request::{Answer, Hit, Leg, Legs, Mode, Search};
 use crate::collection::state::{Matching, SegmentView};
 use crate::collection::vector_leg::Ask;
@@ -65,7 +65,7 @@ pub(crate) fn at_once(searches: &[Search], run: impl Fn(&Search) -> Result<Answe
 }
 
 impl Core {
-    pub(crate) fn search(&self, place: Place<'_>, search: &Search, call: &Call) -> Result<Answer> {
+    pub(crate) fn search(&self, place: ReadSource<'_>, search: &Search, call: &Call) -> Result<Answer> {
         let until_cancelled;
         let search = match call.cancel() {
             None => search,
@@ -106,7 +106,7 @@ impl Core {
     }
 
     /// Decides the legs and makes the query's vectors.
-    fn query<'f>(&self, place: Place<'_>, search: &Search, fields: &'f Fields, call: &Call) -> Result<Query<'f>> {
+    fn query<'f>(&self, place: ReadSource<'_>, search: &Search, fields: &'f Fields, call: &Call) -> Result<Query<'f>> {
         let field = match &search.using {
             Some(name) => fields.named(name)?,
             None => fields.unnamed(),
@@ -187,7 +187,7 @@ impl Core {
     }
 
     /// What a search may come to hold: candidates, and hits with what they carry.
-    fn estimate(&self, place: Place<'_>, search: &Search, query: &Query<'_>) -> u64 {
+    fn estimate(&self, place: ReadSource<'_>, search: &Search, query: &Query<'_>) -> u64 {
         let of = |rows: usize| {
             let depth = fusion::window(search.depth()).min(rows);
             let candidates = depth * (query.legs.len() + 1) * CANDIDATE_BYTES;
@@ -203,7 +203,7 @@ impl Core {
     /// One pass. False when a row that was found could not be read any more.
     fn search_once(
         &self,
-        place: Place<'_>,
+        place: ReadSource<'_>,
         search: &Search,
         query: &Query<'_>,
         deadline: Option<Instant>,
@@ -268,13 +268,13 @@ impl Core {
             });
         }
         let other = |row: u64| Some(row) != query.exclude;
-        let text_leg: Vec<Found> = text_found
+        let text_leg: Vec<ScoredRow> = text_found
             .iter()
             .filter(|hit| other(hit.row_id))
-            .map(|hit| Found { row: hit.row_id, similarity: hit.score, shown: hit.score })
+            .map(|hit| ScoredRow { row: hit.row_id, similarity: hit.score, shown: hit.score })
             .collect();
         let mut complete = true;
-        let mut legs: Vec<(LegKind<'_>, Vec<Found>)> = Vec::with_capacity(1 + query.legs.len());
+        let mut legs: Vec<(LegKind<'_>, Vec<ScoredRow>)> = Vec::with_capacity(1 + query.legs.len());
         if query.mode != Mode::Vector {
             legs.push((LegKind::Text, text_leg));
         }
@@ -360,7 +360,7 @@ impl Core {
     }
 
     /// The rows that pass a filter, for counting and deleting.
-    pub(crate) fn rows_matching(&self, place: Place<'_>, filter: &Filter) -> Result<RoaringTreemap> {
+    pub(crate) fn rows_matching(&self, place: ReadSource<'_>, filter: &Filter) -> Result<RoaringTreemap> {
         self.check_filter(filter)?;
         let view = place.state.read().view();
         if view.segments_are_sound {
@@ -373,7 +373,7 @@ impl Core {
         self.rows_matching_exactly(place.reader, filter)
     }
 
-    pub(crate) fn count_matching(&self, place: Place<'_>, filter: &Filter) -> Result<u64> {
+    pub(crate) fn count_matching(&self, place: ReadSource<'_>, filter: &Filter) -> Result<u64> {
         self.check_filter(filter)?;
         let view = place.state.read().view();
         if view.segments_are_sound
@@ -449,7 +449,7 @@ impl From<Error> for Trouble {
     }
 }
 
-fn one_leg(kind: LegKind<'_>, leg: &[Found]) -> Vec<(u64, f32, Legs)> {
+fn one_leg(kind: LegKind<'_>, leg: &[ScoredRow]) -> Vec<(u64, f32, Legs)> {
     let places = leg.iter().enumerate().map(|(at, found)| {
         let mut legs = Legs::default();
         legs.set(kind, Leg { rank: at + 1, score: found.shown });
@@ -459,7 +459,7 @@ fn one_leg(kind: LegKind<'_>, leg: &[Found]) -> Vec<(u64, f32, Legs)> {
 }
 
 /// The best `depth`, best first; ties by row.
-pub(crate) fn best(mut found: Vec<Found>, depth: usize) -> Vec<Found> {
+pub(crate) fn best(mut found: Vec<ScoredRow>, depth: usize) -> Vec<ScoredRow> {
     found.sort_unstable_by(|a, b| b.similarity.total_cmp(&a.similarity).then(a.row.cmp(&b.row)));
     found.truncate(depth);
     found

@@ -7,7 +7,7 @@ use crate::Result;
 use crate::collection::Core;
 use crate::collection::explain::VectorPlan;
 use crate::collection::field::Field;
-use crate::collection::fusion::Found;
+use crate::collection::fusion::ScoredRow;
 use crate::collection::search::{Filtered, Trouble, best};
 use crate::collection::state::{SegmentView, View};
 
@@ -16,13 +16,13 @@ const COMPARE_ROWS: usize = 256;
 
 /// A row that may be among the best.
 struct Bounded {
-    place: Place,
+    place: RowLocation,
     lower: f32,
     upper: f32,
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum RowLocation {
     Memtable {
         row: u64,
     },
@@ -52,7 +52,7 @@ impl Core {
             _ => true,
         });
         let bounded = |found: MemtableCandidate| {
-            let (place, lower, upper) = (Place::Memtable { row: found.row_id }, found.lower, found.upper);
+            let (place, lower, upper) = (RowLocation::Memtable { row: found.row_id }, found.lower, found.upper);
             Bounded { place, lower, upper }
         };
         Ok(search.finish().into_iter().map(bounded).collect())
@@ -67,7 +67,7 @@ impl Core {
         ask: &Ask<'_>,
         matching: &Filtered,
         explain: &mut VectorPlan,
-    ) -> std::result::Result<(Vec<Found>, bool), Trouble> {
+    ) -> std::result::Result<(Vec<ScoredRow>, bool), Trouble> {
         let mut candidates = Self::memtable_candidates(view, ask, matching)?;
         let views = &view.segments[..];
         let mut plans: Vec<&'static str> = Vec::new();
@@ -96,7 +96,7 @@ impl Core {
                 plans.push(found.plan.as_str());
             }
             candidates.extend(found.candidates.into_iter().map(|candidate| Bounded {
-                place: Place::Segment { at, slot: candidate.slot },
+                place: RowLocation::Segment { at, slot: candidate.slot },
                 lower: candidate.lower,
                 upper: candidate.upper,
             }));
@@ -116,16 +116,16 @@ impl Core {
         candidates: Vec<Bounded>,
         ask: &Ask<'_>,
         explain: &mut VectorPlan,
-    ) -> std::result::Result<(Vec<Found>, bool), Trouble> {
+    ) -> std::result::Result<(Vec<ScoredRow>, bool), Trouble> {
         let mut found = Vec::with_capacity(candidates.len());
         let (mut fresh, mut sealed) = (Vec::new(), vec![Vec::new(); views.len()]);
         for candidate in candidates {
             match candidate.place {
-                Place::Memtable { row } => fresh.push(row),
-                Place::Segment { at, slot } if candidate.lower == candidate.upper => {
+                RowLocation::Memtable { row } => fresh.push(row),
+                RowLocation::Segment { at, slot } if candidate.lower == candidate.upper => {
                     found.extend(found_in(&views[at], ask.field, slot, candidate.lower));
                 }
-                Place::Segment { at, slot } => sealed[at].push(slot),
+                RowLocation::Segment { at, slot } => sealed[at].push(slot),
             }
         }
         for (view, mut slots) in views.iter().zip(sealed) {
@@ -155,6 +155,6 @@ impl Core {
     }
 }
 
-fn found_in(view: &SegmentView, field: &Field, slot: u32, similarity: f32) -> Option<Found> {
+fn found_in(view: &SegmentView, field: &Field, slot: u32, similarity: f32) -> Option<ScoredRow> {
     Some(field.found(view.segment.row_in_slot(field.id, slot)?, similarity))
 }

@@ -80,7 +80,7 @@ impl GraphChanges {
             let prefix = key::edges_of(id, None, incoming);
             let rows = self.rows.range(prefix.clone()..).map(|(key, _)| key);
             for row in rows.take_while(|key| key.starts_with(&prefix)) {
-                if let Some(key::Place::Edge(edge) | key::Place::Pointer(edge)) = key::Place::of(row) {
+                if let Some(key::GraphRow::Edge(edge) | key::GraphRow::Pointer(edge)) = key::GraphRow::of(row) {
                     put.extend([key::edge(&edge), key::pointer(&edge)]);
                 }
             }

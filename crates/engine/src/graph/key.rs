@@ -18,13 +18,13 @@ const END: u8 = 0;
 
 /// What lies under a key.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum GraphRow {
     Node(String),
     Edge(EdgeId),
     Pointer(EdgeId),
 }
 
-impl Place {
+impl GraphRow {
     /// `None` for a key that no row of a graph has.
     pub fn of(key: &[u8]) -> Option<Self> {
         let (tag, rest) = key.split_first()?;
@@ -88,9 +88,9 @@ mod tests {
     #[test]
     fn a_key_says_what_lies_under_it() {
         let id = EdgeId::new("docs/a.md", "links to", "ß");
-        assert_eq!(Place::of(&node("a b")), Some(Place::Node("a b".into())));
-        assert_eq!(Place::of(&edge(&id)), Some(Place::Edge(id.clone())));
-        assert_eq!(Place::of(&pointer(&id)), Some(Place::Pointer(id.clone())));
+        assert_eq!(GraphRow::of(&node("a b")), Some(GraphRow::Node("a b".into())));
+        assert_eq!(GraphRow::of(&edge(&id)), Some(GraphRow::Edge(id.clone())));
+        assert_eq!(GraphRow::of(&pointer(&id)), Some(GraphRow::Pointer(id.clone())));
         assert!(edge(&id).starts_with(&edges_of("docs/a.md", None, false)));
         assert!(edge(&id).starts_with(&edges_of("docs/a.md", Some("links to"), false)));
         assert!(pointer(&id).starts_with(&edges_of("ß", Some("links to"), true)));
@@ -101,8 +101,8 @@ mod tests {
     #[test]
     fn other_keys_are_none() {
         for key in ["", "n", "na\0b", "x", "ea", "ea\0b", "e\0b\0c", "ea\0\0c", "ea\0b\0", "ea\0b\0c\0d", "settings"] {
-            assert_eq!(Place::of(key.as_bytes()), None, "{key:?}");
+            assert_eq!(GraphRow::of(key.as_bytes()), None, "{key:?}");
         }
-        assert_eq!(Place::of(&[NODE, 0xff]), None);
+        assert_eq!(GraphRow::of(&[NODE, 0xff]), None);
     }
 }

@@ -30,7 +30,7 @@ pub use delete::{REMOVED_AT_ONCE, Removal};
 pub use edge::{Edge, EdgeId};
 pub use json::Line;
 pub use json::NodeOrEdge;
-pub(crate) use key::{Place, edges as keys_of_edges};
+pub(crate) use key::{GraphRow, edges as keys_of_edges};
 pub use key::{edge as key_of_edge, node as key_of_node, nodes as keys_of_nodes};
 pub(crate) use local::counts;
 pub(crate) use neighbors::neighbors;

@@ -1,6 +1,6 @@
 //! Reading nodes and edges by what they are called, and listing them.
 
-use crate::graph::key::{self, Place};
+use crate::graph::key::{self, GraphRow};
 use crate::graph::node::{check_id, check_kind};
 use crate::graph::{Edge, EdgeId, ListNodes, Node, NodePage, value};
 use crate::kv::{KeyScan, Rows};
@@ -52,7 +52,7 @@ pub(crate) fn nodes_listed(rows: &dyn Rows, ask: &ListNodes) -> Result<NodePage>
             }
             looked_at += 1;
             scan.cursor = Some(KeyScan::cursor_after(&key));
-            let Some(Place::Node(id)) = Place::of(&key) else { return Err(foreign()) };
+            let Some(GraphRow::Node(id)) = GraphRow::of(&key) else { return Err(foreign()) };
             let (kind, _) = value::parts_of_node(&stored)?;
             if ask.kind.as_deref().is_none_or(|wanted| wanted == kind) {
                 bytes += key.len() + stored.len();
@@ -73,8 +73,8 @@ pub(crate) fn edge_ids(
     limit: usize,
 ) -> Result<(Vec<EdgeId>, Option<String>)> {
     let page = rows.page(&KeyScan { cursor, limit, keys_only: true, ..KeyScan::prefix(prefix) })?;
-    let of = |(key, _): (Vec<u8>, Vec<u8>)| match Place::of(&key) {
-        Some(Place::Edge(id) | Place::Pointer(id)) => Ok(id),
+    let of = |(key, _): (Vec<u8>, Vec<u8>)| match GraphRow::of(&key) {
+        Some(GraphRow::Edge(id) | GraphRow::Pointer(id)) => Ok(id),
         _ => Err(foreign()),
     };
     Ok((page.entries.into_iter().map(of).collect::<Result<_>>()?, page.cursor))

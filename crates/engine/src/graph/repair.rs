@@ -7,7 +7,7 @@ use nuthatch_store::{Batch, Direction, Reader, Shard, Table};
 use crate::Result;
 use crate::database::Shared;
 use crate::durability::Durability;
-use crate::graph::key::{self, Place};
+use crate::graph::key::{self, GraphRow};
 use crate::graph::value;
 use crate::kv::{inline_value, stored_inline};
 
@@ -21,10 +21,10 @@ pub(crate) fn looks_like_one(reader: &dyn Reader, shard: Shard) -> Result<bool> 
     let (mut rows, mut all) = (0, true);
     reader.scan(Table::Kv, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, stored| {
         rows += 1;
-        all &= inline_value(stored).is_some_and(|stored| match Place::of(Shard::suffix(key)) {
-            Some(Place::Node(id)) => value::node(id, stored).is_ok(),
-            Some(Place::Edge(id)) => value::edge(id, stored).is_ok(),
-            Some(Place::Pointer(_)) => stored.is_empty(),
+        all &= inline_value(stored).is_some_and(|stored| match GraphRow::of(Shard::suffix(key)) {
+            Some(GraphRow::Node(id)) => value::node(id, stored).is_ok(),
+            Some(GraphRow::Edge(id)) => value::edge(id, stored).is_ok(),
+            Some(GraphRow::Pointer(_)) => stored.is_empty(),
             None => false,
         });
         if all && rows < ROWS_LOOKED_AT { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -49,14 +49,14 @@ impl Shared {
 
     /// Notes in `batch` what one row of a graph lacks, and writes it when it is full.
     fn mend_row(&self, shard: Shard, key: &[u8], batch: &mut Batch, lost: &mut u64) -> Result<()> {
-        match Place::of(Shard::suffix(key)) {
-            Some(Place::Edge(id)) => {
+        match GraphRow::of(Shard::suffix(key)) {
+            Some(GraphRow::Edge(id)) => {
                 let pointer = shard.key(&key::pointer(&id));
                 if self.get(Table::Kv, &pointer)?.is_none() {
                     batch.put(Table::Kv, pointer, stored_inline(Vec::new()));
                 }
             }
-            Some(Place::Pointer(id)) if self.get(Table::Kv, &shard.key(&key::edge(&id)))?.is_none() => {
+            Some(GraphRow::Pointer(id)) if self.get(Table::Kv, &shard.key(&key::edge(&id)))?.is_none() => {
                 batch.delete(Table::Kv, key.to_vec());
                 *lost += 1;
             }

@@ -5,7 +5,7 @@
 
 use nuthatch_store::Reader;
 
-use crate::collection::{Collection, Core, Place};
+use crate::collection::{Collection, Core, ReadSource};
 use crate::database::Database;
 use crate::kv::{Keyspace, Rows};
 use crate::snapshot::{Snapshot, SnapshotCollection};
@@ -103,7 +103,7 @@ impl<'v> View<'v> {
 
 impl Records<'_> {
     /// Asks the indexes, and the rows as they are when each is read.
-    pub(crate) fn ask<T>(&self, ask: impl FnOnce(&Core, Place<'_>) -> Result<T>) -> Result<T> {
+    pub(crate) fn ask<T>(&self, ask: impl FnOnce(&Core, ReadSource<'_>) -> Result<T>) -> Result<T> {
         match self {
             Self::Live(collection) => {
                 collection.core.check_open()?;

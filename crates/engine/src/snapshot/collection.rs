@@ -7,7 +7,7 @@ use nuthatch_store::{Reader, Shard};
 use crate::Result;
 use crate::call::Call;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
-use crate::collection::{Answer, Core, Place, Scan, Search, Visitor, Wanted};
+use crate::collection::{Answer, Core, ReadSource, Scan, Search, Visitor, Wanted};
 use crate::snapshot::View;
 
 /// A collection of a [`crate::Snapshot`].
@@ -37,10 +37,10 @@ impl SnapshotCollection {
         self.with(|core, _| Ok(core.shard))
     }
 
-    pub(crate) fn with<T>(&self, ask: impl FnOnce(&Arc<Core>, Place<'_>) -> Result<T>) -> Result<T> {
+    pub(crate) fn with<T>(&self, ask: impl FnOnce(&Arc<Core>, ReadSource<'_>) -> Result<T>) -> Result<T> {
         self.view.with(|held| {
             let pinned = self.view.pinned(held, &self.name)?;
-            ask(&pinned.core, Place { state: &pinned.state, reader: &held.store })
+            ask(&pinned.core, ReadSource { state: &pinned.state, reader: &held.store })
         })
     }
 }

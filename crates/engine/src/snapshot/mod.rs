@@ -47,10 +47,10 @@ pub(crate) struct View {
     sequence: u64,
     /// Why nothing more is read of it. Said before what it holds goes, so that no read begins while the last ones end.
     ended: OnceLock<Error>,
-    held: RwLock<Option<Held>>,
+    held: RwLock<Option<OpenSnapshot>>,
 }
 
-pub(crate) struct Held {
+pub(crate) struct OpenSnapshot {
     pub store: OwnedSnapshot,
     /// By name. Those that were not open then join when they are asked for.
     collections: Mutex<HashMap<String, Arc<Pinned>>>,
@@ -147,7 +147,7 @@ impl View {
             taken: Instant::now(),
             sequence: store.latest(),
             ended: OnceLock::new(),
-            held: RwLock::new(Some(Held { store, collections, keyspaces: Mutex::default() })),
+            held: RwLock::new(Some(OpenSnapshot { store, collections, keyspaces: Mutex::default() })),
         });
         shared.snapshots.add(&view);
         Ok(view)
@@ -158,7 +158,7 @@ impl View {
     }
 
     /// Reads from it, unless it has ended. A read under way ends as it began, unless it reads inside of itself.
-    pub fn with<T>(&self, read: impl FnOnce(&Held) -> Result<T>) -> Result<T> {
+    pub fn with<T>(&self, read: impl FnOnce(&OpenSnapshot) -> Result<T>) -> Result<T> {
         self.end_if_old();
         // Recursive: a read inside another must not wait for an end that waits for it.
         match (&*self.held.read_recursive(), self.ended.get()) {
@@ -207,7 +207,7 @@ impl View {
     }
 
     /// A keyspace, if there is one or was one when it was first asked for.
-    fn space(&self, held: &Held, name: &str, kind: Kind) -> Result<Option<Arc<Space>>> {
+    fn space(&self, held: &OpenSnapshot, name: &str, kind: Kind) -> Result<Option<Arc<Space>>> {
         if let Some(space) = held.keyspaces.lock().get(name) {
             kind.check(name, space.kind)?;
             return Ok(Some(space.clone()));
@@ -220,7 +220,7 @@ impl View {
     }
 
     /// A collection as it was, pinned now if it has not been opened before.
-    pub fn pinned(&self, held: &Held, name: &str) -> Result<Arc<Pinned>> {
+    pub fn pinned(&self, held: &OpenSnapshot, name: &str) -> Result<Arc<Pinned>> {
         if let Some(pinned) = held.collections.lock().get(name) {
             return Ok(pinned.clone());
         }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use nuthatch_store::{Reader, Shard, Table};
 
 use crate::Result;
-use crate::graph::{Line, Place, decode_edge, decode_node, keys_of_edges, keys_of_nodes};
+use crate::graph::{GraphRow, Line, decode_edge, decode_node, keys_of_edges, keys_of_nodes};
 use crate::kv::{Space, after_prefix};
 use crate::transfer::export::Lines;
 use crate::transfer::manifest::GraphEntry;
@@ -24,12 +24,12 @@ pub fn export_graph(
     let (mut nodes, mut edges) = (0, 0);
     let mut write = |key: &[u8], stored: &[u8]| -> Result<()> {
         let Some((value, _)) = space.exported(reader, stored, now_ms)? else { return Ok(()) };
-        let line = match Place::of(Shard::suffix(key)) {
-            Some(Place::Node(id)) => {
+        let line = match GraphRow::of(Shard::suffix(key)) {
+            Some(GraphRow::Node(id)) => {
                 nodes += 1;
                 Line::of_node(&decode_node(id, &value)?)
             }
-            Some(Place::Edge(id)) => {
+            Some(GraphRow::Edge(id)) => {
                 edges += 1;
                 Line::of_edge(&decode_edge(id, &value)?)
             }

@@ -11,14 +11,14 @@ const PLACE_BYTES: usize = 16;
 
 /// Where a column chunk lies, and which container of rows it is about.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct ChunkLocation {
     pub container: u32,
     pub bytes: u32,
     pub offset: u64,
 }
 
 /// Writes names and places, then where each begins; how many bytes that took.
-pub(super) fn write(columns: &BTreeMap<String, Vec<Place>>, out: &mut dyn Write) -> io::Result<u64> {
+pub(super) fn write(columns: &BTreeMap<String, Vec<ChunkLocation>>, out: &mut dyn Write) -> io::Result<u64> {
     let mut written = 0;
     let mut offsets = Vec::with_capacity(columns.len() * OFFSET_BYTES);
     let mut entry = Vec::new();
@@ -60,7 +60,7 @@ impl Directory {
     }
 
     /// The chunks of a column, in the order of their rows; none when there is no such column.
-    pub fn find(&self, name: &str) -> Result<Vec<Place>, FilterError> {
+    pub fn find(&self, name: &str) -> Result<Vec<ChunkLocation>, FilterError> {
         let (mut low, mut high) = (0, self.columns);
         while low < high {
             let middle = (low + high) / 2;
@@ -75,11 +75,14 @@ impl Directory {
         Ok(Vec::new())
     }
 
-    fn places(&self, at: usize) -> Result<Vec<Place>, FilterError> {
+    fn places(&self, at: usize) -> Result<Vec<ChunkLocation>, FilterError> {
         let count = u32_at(&self.names.read(at, 4)?, 0) as usize;
         let bytes = self.names.read(at + 4, count.saturating_mul(PLACE_BYTES))?;
-        let place =
-            |bytes: &[u8]| Place { container: u32_at(bytes, 0), bytes: u32_at(bytes, 4), offset: number(bytes, 8, 8) };
+        let place = |bytes: &[u8]| ChunkLocation {
+            container: u32_at(bytes, 0),
+            bytes: u32_at(bytes, 4),
+            offset: number(bytes, 8, 8),
+        };
         Ok(bytes.chunks_exact(PLACE_BYTES).map(place).collect())
     }
 }

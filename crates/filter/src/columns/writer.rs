@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
 use super::chunk_writer::ChunkWriter;
-use super::directory::{self, Place};
+use super::directory::{self, ChunkLocation};
 use super::keys::Key;
 use super::{COLUMNS_VERSION, ColumnKind, MAGIC};
 use crate::validate::name_fault;
@@ -26,7 +26,7 @@ pub struct ColumnsWriter {
     ready_bytes: usize,
     /// Where the next chunk begins in the file.
     offset: u64,
-    columns: BTreeMap<String, Vec<Place>>,
+    columns: BTreeMap<String, Vec<ChunkLocation>>,
     column_bytes: usize,
     rows: u32,
     /// The name of the column at hand; a field, so that its allocation is used again.
@@ -115,11 +115,11 @@ impl ColumnsWriter {
                 self.set_fault(name, format!("{} bytes in one chunk of rows", bytes.len()));
                 continue;
             };
-            let place = Place { container, bytes: length, offset: self.offset };
+            let place = ChunkLocation { container, bytes: length, offset: self.offset };
             self.offset += bytes.len() as u64;
             self.ready_bytes += bytes.len();
             self.ready.push(bytes);
-            self.column_bytes += size_of::<Place>();
+            self.column_bytes += size_of::<ChunkLocation>();
             match self.columns.get_mut(&name) {
                 Some(places) => places.push(place),
                 None => {

@@ -13,17 +13,17 @@ const KEPT_MAX: usize = 128;
 
 /// All that a holder keeps.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct KeptSnapshots {
     snapshots: Mutex<HashMap<u128, Snapshot>>,
 }
 
 /// Those that hang on one connection; let go with it.
 pub(crate) struct Tethered {
-    kept: Arc<Kept>,
+    kept: Arc<KeptSnapshots>,
     snapshots: Vec<u128>,
 }
 
-impl Kept {
+impl KeptSnapshots {
     pub fn get(&self, id: u128) -> Option<Snapshot> {
         self.snapshots.lock().get(&id).cloned()
     }
@@ -49,11 +49,11 @@ impl Kept {
 }
 
 impl Tethered {
-    pub fn of(kept: Arc<Kept>) -> Self {
+    pub fn of(kept: Arc<KeptSnapshots>) -> Self {
         Self { kept, snapshots: Vec::new() }
     }
 
-    pub fn kept(&self) -> &Kept {
+    pub fn kept(&self) -> &KeptSnapshots {
         &self.kept
     }
 
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn as_many_are_kept_as_can_be_afforded_and_each_goes_with_its_connection() {
         let db = Database::in_memory(Options { background: false, ..Options::default() }).unwrap();
-        let kept = Arc::new(Kept::default());
+        let kept = Arc::new(KeptSnapshots::default());
         let (mut one, mut two) = (Tethered::of(kept.clone()), Tethered::of(kept.clone()));
         for id in 0..KEPT_MAX as u128 {
             let connection = if id < 10 { &mut one } else { &mut two };

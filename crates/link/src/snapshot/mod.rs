@@ -15,7 +15,7 @@ use std::time::Duration;
 use nuthatch_store::Shard;
 use parking_lot::Mutex;
 
-pub(crate) use keep::{Kept, Tethered};
+pub(crate) use keep::{KeptSnapshots, Tethered};
 pub(crate) use tether::Tether;
 
 use nuthatch_engine::call::Waits;
@@ -119,13 +119,13 @@ impl Snapshot {
         Ok(Records { from: records::From::Then(self.kept_collection(name)?) })
     }
 
-    pub(crate) fn kept_collection(&self, name: &str) -> Result<records::Kept> {
+    pub(crate) fn kept_collection(&self, name: &str) -> Result<records::SnapshotRecords> {
         match &self.at {
-            At::Here(local) => Ok(records::Kept::Here(local.collection(name)?)),
+            At::Here(local) => Ok(records::SnapshotRecords::Here(local.collection(name)?)),
             At::There(remote) => {
                 let shard = remote.shard(&remote.collections, (Kind::Plain, name), CollectionShard(name.into()))?;
                 let shard = shard.ok_or_else(|| Error::internal("the holder found a collection that is none"))?;
-                Ok(records::Kept::There { remote: remote.clone(), name: name.into(), shard })
+                Ok(records::SnapshotRecords::There { remote: remote.clone(), name: name.into(), shard })
             }
         }
     }
@@ -146,29 +146,29 @@ impl Snapshot {
         Ok(Nodes { from: rows::From::Then(self.keyspace(name, Kind::Graph)?) })
     }
 
-    fn keyspace(&self, name: &str, kind: Kind) -> Result<rows::Kept> {
+    fn keyspace(&self, name: &str, kind: Kind) -> Result<rows::SnapshotRows> {
         match &self.at {
-            At::Here(local) => Ok(rows::Kept::Here(local.keyspace(name, kind)?)),
+            At::Here(local) => Ok(rows::SnapshotRows::Here(local.keyspace(name, kind)?)),
             At::There(remote) => {
                 let found = KeyspaceShard { name: name.into(), kind, make: false };
                 remote.shard(&remote.keyspaces, (kind, name), found)?;
-                Ok(rows::Kept::There { remote: remote.clone(), name: name.into(), kind })
+                Ok(rows::SnapshotRows::There { remote: remote.clone(), name: name.into(), kind })
             }
         }
     }
 
     /// The keyspace of that name and kind, made for later when there was none, and where its keys are.
-    pub(crate) fn made_keyspace(&self, name: &str, kind: Kind) -> Result<(rows::Kept, Shard)> {
+    pub(crate) fn made_keyspace(&self, name: &str, kind: Kind) -> Result<(rows::SnapshotRows, Shard)> {
         match &self.at {
             At::Here(local) => {
                 let (kept, shard) = local.made_keyspace(name, kind)?;
-                Ok((rows::Kept::Here(kept), shard))
+                Ok((rows::SnapshotRows::Here(kept), shard))
             }
             At::There(remote) => {
                 let made = KeyspaceShard { name: name.into(), kind, make: true };
                 let shard = remote.shard(&remote.keyspaces, (kind, name), made)?;
                 let shard = shard.ok_or_else(|| Error::internal("the holder made a keyspace that is none"))?;
-                Ok((rows::Kept::There { remote: remote.clone(), name: name.into(), kind }, shard))
+                Ok((rows::SnapshotRows::There { remote: remote.clone(), name: name.into(), kind }, shard))
             }
         }
     }
@@ -183,7 +183,7 @@ impl Snapshot {
             At::There(remote) => {
                 remote.link.here()?.embed(&mut batch)?;
                 let commit = Commit { reads: ReadsAsk::from(reads), batch };
-                remote.ask(request::Kept::Everything, &EmbedderChoice::Auto, &commit)
+                remote.ask(request::SnapshotPart::Everything, &EmbedderChoice::Auto, &commit)
             }
         }
     }
@@ -217,7 +217,7 @@ impl Snapshot {
 }
 
 impl Remote {
-    pub fn ask<O: Op>(&self, of: request::Kept, embedder: &EmbedderChoice, op: &O) -> Result<O::Answer> {
+    pub fn ask<O: Op>(&self, of: request::SnapshotPart, embedder: &EmbedderChoice, op: &O) -> Result<O::Answer> {
         if let Some(why) = self.ended.get() {
             return Err(why.clone());
         }
@@ -238,7 +238,7 @@ impl Remote {
         {
             return Ok(Some(*shard));
         }
-        let shard = self.ask(request::Kept::Everything, &EmbedderChoice::None, &find)?.map(Shard::from);
+        let shard = self.ask(request::SnapshotPart::Everything, &EmbedderChoice::None, &find)?.map(Shard::from);
         if let Some(shard) = shard {
             known.lock().insert((kind, name.into()), shard);
         }

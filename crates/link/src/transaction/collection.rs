@@ -13,7 +13,7 @@ use crate::{Records, records};
 pub struct TransactionCollection<'t> {
     records: Records<'t>,
     transaction: &'t Transaction,
-    kept: records::Kept,
+    kept: records::SnapshotRecords,
 }
 
 impl<'t> Deref for TransactionCollection<'t> {
@@ -25,7 +25,7 @@ impl<'t> Deref for TransactionCollection<'t> {
 }
 
 impl<'t> TransactionCollection<'t> {
-    pub(crate) fn of(transaction: &'t Transaction, kept: records::Kept) -> Self {
+    pub(crate) fn of(transaction: &'t Transaction, kept: records::SnapshotRecords) -> Self {
         Self { records: Records { from: records::From::Within(transaction, kept.clone()) }, transaction, kept }
     }
 

@@ -21,7 +21,7 @@ pub struct TransactionKeyspace<'t> {
 /// The rows of a keyspace or a graph, with a transaction's own writes. What is read is noted, and what is not there, too.
 pub(crate) struct TransactionRows<'t> {
     pub transaction: &'t Transaction,
-    pub kept: rows::Kept,
+    pub kept: rows::SnapshotRows,
     pub name: String,
     pub kind: Kind,
     pub shard: Shard,

@@ -37,7 +37,7 @@ enum Query {
 }
 
 /// An element that was found.
-struct Found {
+struct SimilarElement {
     element: Vec<u8>,
     cosine: f32,
     attributes: Option<String>,
@@ -115,7 +115,12 @@ impl Asked {
         Ok(asked)
     }
 
-    fn find(&self, context: &mut CommandContext<'_>, collection: &Collection, vector: &[f32]) -> Outcome<Vec<Found>> {
+    fn find(
+        &self,
+        context: &mut CommandContext<'_>,
+        collection: &Collection,
+        vector: &[f32],
+    ) -> Outcome<Vec<SimilarElement>> {
         let Some(filter) = &self.filter else {
             return match self.count {
                 count if count <= HITS_MAX => self.search(context, collection, vector, count, None),
@@ -146,7 +151,7 @@ impl Asked {
         collection: &Collection,
         vector: &[f32],
         filter: &Expression,
-    ) -> Outcome<Vec<Found>> {
+    ) -> Outcome<Vec<SimilarElement>> {
         let mut looked_at = self.count.saturating_mul(4).max(256);
         while looked_at <= HITS_MAX {
             let mut near = self.search(context, collection, vector, looked_at, None)?;
@@ -168,7 +173,7 @@ impl Asked {
         vector: &[f32],
         limit: usize,
         condition: Option<&str>,
-    ) -> Outcome<Vec<Found>> {
+    ) -> Outcome<Vec<SimilarElement>> {
         // Attributes are kept beside the texts.
         let attributes = self.with_attributes || (self.filter.is_some() && condition.is_none());
         let include = Include { text: attributes, payload: false, vector: false };
@@ -177,7 +182,9 @@ impl Asked {
             search = search.filter(condition)?;
         }
         let hits = context.search(collection, &search)?.hits.into_iter();
-        Ok(hits.map(|hit| Found { element: element_of(&hit.id), cosine: hit.score, attributes: hit.context }).collect())
+        Ok(hits
+            .map(|hit| SimilarElement { element: element_of(&hit.id), cosine: hit.score, attributes: hit.context })
+            .collect())
     }
 
     /// Every element is compared, a page of records at a time.
@@ -187,8 +194,8 @@ impl Asked {
         collection: &Collection,
         vector: &[f32],
         filter: Option<&Expression>,
-    ) -> Outcome<Vec<Found>> {
-        let mut found: Vec<Found> = Vec::new();
+    ) -> Outcome<Vec<SimilarElement>> {
+        let mut found: Vec<SimilarElement> = Vec::new();
         let mut scan = Scan { limit: RECORDS_AT_ONCE, vectors: true, ..Scan::default() };
         loop {
             let page = context.records(collection, &scan)?;
@@ -196,7 +203,7 @@ impl Asked {
                 let Some(stored) = record.vector else { continue };
                 if filter.is_none_or(|filter| filter.lets_pass(record.context.as_deref())) {
                     let cosine = collection.metric().similarity(vector, &stored);
-                    found.push(Found { element: element_of(&record.id), cosine, attributes: record.context });
+                    found.push(SimilarElement { element: element_of(&record.id), cosine, attributes: record.context });
                 }
             }
             if found.len() > self.count.saturating_mul(2).max(RECORDS_AT_ONCE) || page.cursor.is_none() {
@@ -210,7 +217,7 @@ impl Asked {
         }
     }
 
-    fn reply(&self, found: Vec<Found>, protocol: Protocol) -> Reply {
+    fn reply(&self, found: Vec<SimilarElement>, protocol: Protocol) -> Reply {
         let parts = found.into_iter().map(|found| {
             let attributes = Reply::optional(found.attributes.map(String::into_bytes));
             let mut said = Vec::new();

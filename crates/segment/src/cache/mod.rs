@@ -30,25 +30,25 @@ const ADMITTED_OF: u64 = 16;
 pub(crate) type BlockKey = (u64, u64);
 
 /// A block in the cache, and whose it is. Copies, which is what readers get, are nobody's.
-struct Held {
+struct CachedBlock {
     bytes: Arc<[u8]>,
     share: Option<Arc<Share>>,
 }
 
-impl Held {
+impl CachedBlock {
     /// The key, the reference counts and the cache's own entry are counted too, or many tiny files would be free.
     fn weight(&self) -> u64 {
         self.bytes.len() as u64 + 96
     }
 }
 
-impl Clone for Held {
+impl Clone for CachedBlock {
     fn clone(&self) -> Self {
         Self { bytes: self.bytes.clone(), share: None }
     }
 }
 
-impl Drop for Held {
+impl Drop for CachedBlock {
     /// Evicted, replaced or forgotten: each of these ends here.
     fn drop(&mut self) {
         if let Some(share) = &self.share {
@@ -60,8 +60,8 @@ impl Drop for Held {
 #[derive(Clone)]
 struct BytesOf;
 
-impl Weighter<BlockKey, Held> for BytesOf {
-    fn weight(&self, _key: &BlockKey, held: &Held) -> u64 {
+impl Weighter<BlockKey, CachedBlock> for BytesOf {
+    fn weight(&self, _key: &BlockKey, held: &CachedBlock) -> u64 {
         held.weight()
     }
 }
@@ -70,17 +70,17 @@ impl Weighter<BlockKey, Held> for BytesOf {
 #[derive(Clone)]
 struct FairShares;
 
-impl Lifecycle<BlockKey, Held> for FairShares {
+impl Lifecycle<BlockKey, CachedBlock> for FairShares {
     type RequestState = ();
 
-    fn is_pinned(&self, _key: &BlockKey, held: &Held) -> bool {
+    fn is_pinned(&self, _key: &BlockKey, held: &CachedBlock) -> bool {
         held.share.as_ref().is_some_and(|share| share.is_protected())
     }
 }
 
 /// What all handles of one cache share.
 struct Pool {
-    blocks: Cache<BlockKey, Held, BytesOf, DefaultHashBuilder, FairShares>,
+    blocks: Cache<BlockKey, CachedBlock, BytesOf, DefaultHashBuilder, FairShares>,
     shards: Box<[Arc<Shard>]>,
     owners: Owners,
     capacity_bytes: AtomicU64,
@@ -222,7 +222,7 @@ impl BlockCache {
 
     pub(crate) fn insert(&self, key: BlockKey, block: Arc<[u8]>) {
         let share = &self.shares[self.pool.blocks.shard_index(&key)];
-        let held = Held { bytes: block, share: Some(share.clone()) };
+        let held = CachedBlock { bytes: block, share: Some(share.clone()) };
         // Before it is in: so somebody holds more than a fair share whenever room has to be made.
         share.take(held.weight());
         self.pool.blocks.insert(key, held);

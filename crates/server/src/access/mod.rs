@@ -21,5 +21,5 @@ pub use key::{Key, NewKey, TENANT_DEFAULT, Token, hex, random};
 pub use password::{PASSWORD_BYTES, Passwords, Verdict};
 pub use ring::Ring;
 pub use scope::{Scope, Scopes};
-pub use shares::{Entered, Place, Shares, Work};
+pub use shares::{Entered, Shares, Slot, Work};
 pub use turns::{Turn, Turns};

@@ -3,7 +3,7 @@
 //! Alone, a tenant may have nearly everything that the server works with; an eighth stays free for whoever comes next. As soon as another has asked within the last
 //! second, each may compute on its share of the processors and write on its share of the workers; what is over that waits, in its own
 //! queue, in order. Writers have the larger share because they mostly wait for the disk, together. What had to wait for its turn while
-//! others are active [gives way](Place::gives_way) when it runs: to the calls of those who ask for less than their share.
+//! others are active [gives way](Slot::gives_way) when it runs: to the calls of those who ask for less than their share.
 //!
 //! **Invariant:** no tenant has more than its share running while others are active, and none with something to run waits for
 //! another's queue.
@@ -52,13 +52,13 @@ struct Lanes {
 #[derive(Default)]
 struct Lane {
     running: [usize; KINDS],
-    waiting: [VecDeque<oneshot::Sender<Place>>; KINDS],
+    waiting: [VecDeque<oneshot::Sender<Slot>>; KINDS],
     /// When its last call came or ended.
     last: Option<Instant>,
 }
 
 /// A call that may run; it is over when this is dropped.
-pub struct Place {
+pub struct Slot {
     shares: Arc<Shares>,
     tenant: String,
     work: Work,
@@ -67,8 +67,8 @@ pub struct Place {
 
 /// Whether a call may run.
 pub enum Entered {
-    Now(Place),
-    Later(oneshot::Receiver<Place>),
+    Now(Slot),
+    Later(oneshot::Receiver<Slot>),
 }
 
 impl Shares {
@@ -119,8 +119,8 @@ impl Shares {
         }
     }
 
-    fn place(self: &Arc<Self>, tenant: &str, work: Work, gives_way: bool) -> Place {
-        Place { shares: self.clone(), tenant: tenant.into(), work, gives_way }
+    fn place(self: &Arc<Self>, tenant: &str, work: Work, gives_way: bool) -> Slot {
+        Slot { shares: self.clone(), tenant: tenant.into(), work, gives_way }
     }
 
     /// A call has ended: those of its tenant that now have room may run.
@@ -166,14 +166,14 @@ impl Lanes {
     }
 }
 
-impl Place {
+impl Slot {
     /// Its tenant asks for more than its share while others ask too: it computes on a [thread of low priority](crate::low_priority).
     pub fn gives_way(&self) -> bool {
         self.gives_way
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.shares.leave(&self.tenant, self.work, Instant::now());
     }
@@ -181,7 +181,7 @@ impl Drop for Place {
 
 impl Entered {
     /// The place, as soon as there is one.
-    pub async fn wait(self) -> Place {
+    pub async fn wait(self) -> Slot {
         match self {
             Self::Now(place) => place,
             Self::Later(receive) => receive.await.expect("whoever waits is not forgotten"),
@@ -189,7 +189,7 @@ impl Entered {
     }
 
     /// The same on a thread that may block.
-    pub fn wait_blocking(self) -> Place {
+    pub fn wait_blocking(self) -> Slot {
         match self {
             Self::Now(place) => place,
             Self::Later(receive) => receive.blocking_recv().expect("whoever waits is not forgotten"),
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     /// Enters as often as there is room; then one waits.
-    fn fill(shares: &Arc<Shares>, tenant: &str, work: Work, now: Instant) -> (Vec<Place>, oneshot::Receiver<Place>) {
+    fn fill(shares: &Arc<Shares>, tenant: &str, work: Work, now: Instant) -> (Vec<Slot>, oneshot::Receiver<Slot>) {
         let mut places = Vec::new();
         loop {
             match shares.enter(tenant, work, now).ok().unwrap() {

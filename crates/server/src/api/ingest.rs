@@ -20,7 +20,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::admission::Held;
+use crate::admission::BodyReservation;
 use crate::api::durable::Durable;
 use crate::caller::{Caller, Writing};
 use crate::extract::{Parameters, Segments, media_type, parse, refuse_compressed};
@@ -178,7 +178,7 @@ struct Stream {
     read: u64,
     has_ended: bool,
     /// The memory of the buffer and of the records at hand.
-    held: Held,
+    held: BodyReservation,
 }
 
 enum Step {

@@ -27,10 +27,10 @@ pub struct Peer(pub SocketAddr);
 
 /// What is found out about a request on its way; an extension of every request.
 #[derive(Clone, Debug, Default)]
-pub struct Notes(Arc<Mutex<Found>>);
+pub struct Notes(Arc<Mutex<AuditedRequest>>);
 
 #[derive(Debug, Default)]
-struct Found {
+struct AuditedRequest {
     who: Who,
     /// It needs the scope of administrators.
     administers: bool,
@@ -84,7 +84,7 @@ pub async fn watch(State(shared): State<Arc<Shared>>, mut request: Request, next
     let id = request.extensions().get::<RequestId>().map(|RequestId(id)| id.clone());
     request.extensions_mut().insert(notes.clone());
     let response = next.run(request).await;
-    let Found { who, administers, act, details } = std::mem::take(&mut *notes.0.lock());
+    let AuditedRequest { who, administers, act, details } = std::mem::take(&mut *notes.0.lock());
     let failure = failure_of(&response);
     let is_refused = failure.as_ref().is_some_and(|(outcome, _)| *outcome == Outcome::Refused);
     let (action, target) = match (act, action) {

@@ -72,7 +72,7 @@ impl Accuracy {
 
 /// What a search of one segment found, and how.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct SegmentHits {
     /// The rows that can be among the best, best estimate first.
     pub candidates: Vec<Candidate>,
     pub plan: Plan,
@@ -151,10 +151,10 @@ impl Index {
         limit: usize,
         accuracy: Accuracy,
         stop: &dyn Fn() -> bool,
-    ) -> Result<Found> {
+    ) -> Result<SegmentHits> {
         validate(query, self.dim(), self.metric())?;
         accuracy.check()?;
-        let found = |candidates, plan, walk| Ok(Found { candidates, plan, walk });
+        let found = |candidates, plan, walk| Ok(SegmentHits { candidates, plan, walk });
         let matching = rows.count(self.rows());
         if limit == 0 || matching == 0 {
             return found(Vec::new(), Plan::Nothing, WalkStats::default());

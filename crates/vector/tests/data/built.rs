@@ -95,7 +95,7 @@ pub fn reach(metric: Metric, rows: &Matrix, query: &[f32], limit: usize, matches
 }
 
 /// How many of the `limit` best were found: rows whose exact similarity reaches `reach`.
-pub fn hits(index: &Index, query: &[f32], found: &Found, reach: f32, limit: usize) -> usize {
+pub fn hits(index: &Index, query: &[f32], found: &SegmentHits, reach: f32, limit: usize) -> usize {
     let mut slots: Vec<u32> = found.candidates.iter().map(|candidate| candidate.slot).collect();
     slots.sort_unstable();
     slots.dedup();

@@ -10,18 +10,18 @@ use crate::collection::state::State;
 use crate::index::IndexId;
 
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'p> {
+pub(crate) struct ReadSource<'p> {
     pub state: &'p RwLock<State>,
     pub reader: &'p dyn Reader,
 }
 
 impl Core {
-    pub(crate) fn live(&self) -> Place<'_> {
-        Place { state: &self.state, reader: &*self.shared }
+    pub(crate) fn live(&self) -> ReadSource<'_> {
+        ReadSource { state: &self.state, reader: &*self.shared }
     }
 
     /// A collection that was dropped can still be asked as of before.
-    pub(crate) fn check_open_for(&self, place: Place<'_>) -> crate::Result<()> {
+    pub(crate) fn check_open_for(&self, place: ReadSource<'_>) -> crate::Result<()> {
         match std::ptr::eq(place.state, &self.state) {
             true => self.check_open(),
             false => self.shared.check_open(),
@@ -40,7 +40,7 @@ impl Core {
     }
 
     /// The same for where it was met. A snapshot's copy is passed by, too, and the live index looks for itself.
-    pub(crate) fn note_damage_in(&self, place: Place<'_>, error: &Error, index: IndexId) {
+    pub(crate) fn note_damage_in(&self, place: ReadSource<'_>, error: &Error, index: IndexId) {
         match std::ptr::eq(place.state, &self.state) {
             true => self.note_damage(error, index),
             false => place.state.write().pass_by(index, error.to_string()),
