@@ -20,7 +20,7 @@ const ROUND: Duration = Duration::from_millis(500);
 /// How long they leave a disk or an index alone that has just failed them, however often they are woken.
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
 /// How much sooner than background work the system runs whatever else there is to run: searches, and the model beside us.
-pub(crate) const NICENESS: i32 = 10;
+const NICENESS: i32 = 10;
 
 pub(crate) fn start(shared: &Arc<Shared>, threads: &mut Vec<JoinHandle<()>>) -> Result<()> {
     for job in [SEAL, MERGE] {
@@ -91,7 +91,18 @@ fn run(shared: &Arc<Shared>, job: &Job) {
 pub(crate) fn yield_to_others() {
     // Where that is not allowed the work is as right, only less polite.
     #[cfg(target_os = "linux")]
-    rustix::process::setpriority_process(None, NICENESS).ok();
+    rustix::process::setpriority_process(None, background_niceness()).ok();
+}
+
+/// Of background work: [`NICENESS`], or that of the calling thread where it yields even more.
+#[cfg(target_os = "linux")]
+pub(crate) fn background_niceness() -> i32 {
+    rustix::process::getpriority_process(None).map_or(NICENESS, |own| own.max(NICENESS))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn background_niceness() -> i32 {
+    NICENESS
 }
 
 /// Every collection gets its turn, whatever became of the others; the first error is told, with the collection's name.

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 #[cfg(target_os = "linux")]
 use rustix::process::{Pid, getpriority_process, setpriority_process};
 
-use crate::database::maintenance::NICENESS;
+use crate::database::maintenance::background_niceness;
 
 #[derive(Default)]
 pub(crate) struct PriorityInheritance {
@@ -40,7 +40,8 @@ impl PriorityInheritance {
     pub fn wait(&self) -> Waiting<'_> {
         let mut waiting = self.waiting.lock();
         *waiting += 1;
-        self.give(own_niceness().unwrap_or(NICENESS).min(NICENESS));
+        let background = background_niceness();
+        self.give(own_niceness().unwrap_or(background).min(background));
         Waiting(self)
     }
 
@@ -56,7 +57,7 @@ impl Drop for Waiting<'_> {
         let mut waiting = self.0.waiting.lock();
         *waiting -= 1;
         if *waiting == 0 {
-            self.0.give(NICENESS);
+            self.0.give(background_niceness());
         }
     }
 }
@@ -100,6 +101,8 @@ mod tests {
     #[test]
     fn the_sealing_thread_is_not_behind_a_writer_that_waits_and_is_again_when_nobody_does() {
         let (sealer_priority, mine) = (PriorityInheritance::default(), own_niceness().unwrap());
+        let background = background_niceness();
+        assert!(background >= mine);
         let (tell, told) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
@@ -113,15 +116,15 @@ mod tests {
             told.recv().unwrap();
             let sealer = || getpriority_process(Pid::from_raw(*sealer_priority.sealer.get().unwrap())).unwrap();
             assert!(!sealer_priority.is_wanted());
-            assert_eq!(sealer(), NICENESS.max(mine));
+            assert_eq!(sealer(), background);
             let (first, second) = (sealer_priority.wait(), sealer_priority.wait());
             // Where the process may not take it back, it stays.
-            assert!(sealer_priority.is_wanted() && [mine, NICENESS].contains(&sealer()));
+            assert!(sealer_priority.is_wanted() && [mine, background].contains(&sealer()));
             drop(first);
             assert!(sealer_priority.is_wanted());
             drop(second);
             assert!(!sealer_priority.is_wanted());
-            assert_eq!(sealer(), NICENESS.max(mine));
+            assert_eq!(sealer(), background);
             drop(end);
         });
     }
