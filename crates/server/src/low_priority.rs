@@ -53,8 +53,11 @@ impl Drop for LowPriorityPool {
 }
 
 fn give_way() {
+    // Never forward: the process may yield to others even more.
     #[cfg(target_os = "linux")]
-    rustix::process::setpriority_process(None, NICENESS).ok();
+    if rustix::process::getpriority_process(None).is_ok_and(|own| own < NICENESS) {
+        rustix::process::setpriority_process(None, NICENESS).ok();
+    }
 }
 
 /// The thread that began this gives way until it is dropped.
