@@ -21,6 +21,7 @@ mod memtable;
 pub mod meta;
 pub(crate) mod open;
 mod pending_write;
+mod plan;
 mod read;
 mod read_source;
 mod rebuild;
