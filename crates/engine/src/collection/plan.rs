@@ -8,13 +8,14 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use nuthatch_filter::Schema;
 use nuthatch_store::{Batch, Table, append_change};
-use nuthatch_text::RowWords;
+use nuthatch_text::{RowWords, TextIndex};
 
 use crate::call::{Call, Outcome};
 use crate::collection::change::Change;
 use crate::collection::descriptor::Descriptor;
-use crate::collection::field::{Field, FieldVectors, Fields};
+use crate::collection::field::{Field, FieldVectors, Fields, NamedVectors};
 use crate::collection::memtable::Memtable;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, SCHEMA, meta_key};
 use crate::collection::open::words_of;
@@ -53,149 +54,21 @@ impl Core {
     pub(crate) fn plan(&self, writer: &Writer, set: WriteSet, batch: &mut Batch, call: &Call) -> Result<Planned> {
         let before = batch.len();
         let descriptor = self.descriptor();
-        let mut schema = descriptor.schema.clone();
-        let mut counters = writer.counters.clone();
-        let mut dim = descriptor.meta.dim;
-        for record in &set.upserts {
-            check_vectors(record, &descriptor.fields, &mut dim)?;
-        }
-        let settled = match dim == descriptor.meta.dim {
-            true => None,
-            false => Some(descriptor.with_meta(Meta { dim, ..descriptor.meta.clone() })?),
-        };
-        let fields = settled.as_ref().map_or(&descriptor.fields, |settled| &settled.fields).clone();
+        let settled = with_dim_of(&descriptor, &set.upserts)?;
         self.check_files(&set)?;
         let old = self.rows_of_ids(&set)?;
-        let mut change = Change::default();
-        let (mut upserted, mut deleted) = (Upserted::default(), Deleted::default());
-        let mut schema_changed = false;
-        let is_counted = !self.tenant.is_default();
-        let (mut taken, mut freed) = (0, 0);
-
-        let mut remove = |batch: &mut Batch, id: &str, row: u64| -> Result<()> {
-            if is_counted {
-                let stored = self.shared.store()?.get(Table::Records, &self.shard.number_key(row))?;
-                freed += id.len() + stored.map_or(0, |stored| stored.len());
-            }
-            for field in fields.iter() {
-                let key = field.key(self.shard, row);
-                if let Some(vector) = self.shared.store()?.get(Table::Vectors, &key)? {
-                    freed += vector.len();
-                    batch.delete(Table::Vectors, key);
-                    let count = counters.of_field_mut(field.id);
-                    *count = count.saturating_sub(1);
-                }
-            }
-            batch.delete(Table::Records, self.shard.number_key(row));
-            change.removed.push(row);
-            counters.rows = counters.rows.saturating_sub(1);
-            Ok(())
-        };
-        let upserted_ids: HashSet<&str> = set.upserts.iter().map(|record| record.id.as_str()).collect();
-        let mut seen = HashSet::new();
-        for (at, id) in set.deletes.iter().enumerate() {
-            let meant = set.deletes_if.as_ref().and_then(|rows| rows.get(at));
-            if let Some(row) = old.get(id)
-                && meant.is_none_or(|meant| meant == row)
-                && seen.insert(id)
-            {
-                if !upserted_ids.contains(id.as_str()) {
-                    remove(batch, id, *row)?;
-                    batch.delete(Table::Ids, self.shard.key(id.as_bytes()));
-                }
-                deleted.deleted += 1;
-            }
+        let mut draft = Draft::new(self, writer, settled.as_ref().unwrap_or(&descriptor), batch);
+        draft.delete(&set, &old)?;
+        draft.replace(&set.upserts, &old)?;
+        draft.add_rows(set.upserts)?;
+        let files_removed = draft.change_files(set.files)?;
+        if draft.batch.len() == before {
+            return Ok(draft.planned);
         }
-        let mut rows = Vec::with_capacity(set.upserts.len());
-        for record in set.upserts {
-            match old.get(&record.id) {
-                Some(row) => {
-                    remove(batch, &record.id, *row)?;
-                    upserted.replaced += 1;
-                }
-                None => upserted.inserted += 1,
-            }
-            schema_changed |= schema.observe(&record.payload);
-            rows.push(record);
-        }
-        let mut memtable = Memtable::default();
-        let mut texts = Vec::new();
-        let index = self.state.read().text.clone();
-        for record in rows {
-            let row = counters.next_row;
-            counters.next_row += 1;
-            counters.rows += 1;
-            change.added.push(row);
-            let stored = Row {
-                payload: nuthatch_filter::encode(&record.payload),
-                id: record.id,
-                text: record.text,
-                context: record.context,
-                code: record.code,
-                has_vector: record.vector.is_some(),
-            };
-            let key = self.shard.number_key(row);
-            batch.put(Table::Ids, self.shard.key(stored.id.as_bytes()), row.to_be_bytes().to_vec());
-            let row_bytes = stored.encode();
-            taken += stored.id.len() + row_bytes.len();
-            batch.put(Table::Records, key, row_bytes);
-            let mut vectors = FieldVectors::new();
-            let unnamed = record.vector.map(|vector| (fields.unnamed(), vector));
-            let mut given: Vec<(&Field, Vec<f32>)> = unnamed.into_iter().collect();
-            for (name, vector) in record.vectors {
-                given.push((fields.named(&name)?, vector));
-            }
-            for (field, vector) in given {
-                *counters.of_field_mut(field.id) += 1;
-                let vector_bytes = field.element.encode(&vector)?;
-                taken += vector_bytes.len();
-                batch.put(Table::Vectors, field.key(self.shard, row), vector_bytes);
-                // What is searched is what is stored: components that were rounded are rounded here, too.
-                vectors.push((field.id, field.as_stored(vector)?));
-            }
-            memtable.insert(row, &stored.payload, &vectors, &fields)?;
-            texts.extend(words_of(&stored, index.as_deref()).map(|words| (row, words)));
-        }
-        let files = set.files.iter().filter(|(_, value)| value.is_none()).count() as u64;
-        let mut staged: HashMap<String, usize> = HashMap::new();
-        for (path, value) in set.files {
-            let key = self.shard.key(path.as_bytes());
-            if is_counted {
-                let bytes = value.as_ref().map_or(0, |value| path.len() + value.len());
-                freed += match staged.insert(path.clone(), bytes) {
-                    Some(before) => before, // the same path twice in one batch
-                    None => self.shared.store()?.get(Table::Files, &key)?.map_or(0, |old| path.len() + old.len()),
-                };
-                taken += bytes;
-            }
-            match value {
-                Some(value) => batch.put(Table::Files, key, value),
-                None => batch.delete(Table::Files, key),
-            }
-        }
-        let outcome = (upserted, deleted);
-        if batch.len() == before {
-            return Ok(Planned { change, memtable, texts, counters, descriptor: None, outcome });
-        }
-        let Upserted { inserted, replaced } = upserted;
-        call.sign(batch, Outcome { inserted, replaced, deleted: deleted.deleted, files, ..Outcome::default() });
-        if is_counted {
-            counters.bytes = (counters.bytes + taken as u64).saturating_sub(freed as u64);
-        }
-        counters.sequence += 1;
-        append_change(batch, self.shard, counters.sequence, change.encode());
-        batch.put(Table::Catalog, self.shard.key(COUNTERS), meta::encode(&counters));
-        if schema_changed {
-            batch.put(Table::Catalog, self.shard.key(SCHEMA), schema.to_bytes());
-        }
-        if let Some(settled) = &settled {
-            batch.put(Table::Catalog, meta_key(self.shard.tenant, &self.name), meta::encode(&settled.meta));
-        }
-        let descriptor = match (settled, schema_changed) {
-            (None, false) => None,
-            (settled, _) => Some(Descriptor { schema, ..settled.unwrap_or_else(|| Descriptor::clone(&descriptor)) }),
-        };
-        Ok(Planned { change, memtable, texts, counters, descriptor, outcome })
+        draft.account();
+        draft.sign(call, files_removed);
+        draft.log();
+        Ok(draft.settle(&descriptor, settled))
     }
 
     /// Makes searches see what has been written.
@@ -230,6 +103,230 @@ impl Core {
         let known =
             ids.into_iter().zip(rows).filter_map(|(id, row)| Some((id.to_string(), row_from(row?.as_slice())?)));
         Ok(known.collect())
+    }
+}
+
+/// A plan that is being made: each step adds its part to the batch.
+struct Draft<'d> {
+    core: &'d Core,
+    batch: &'d mut Batch,
+    planned: Planned,
+    fields: Arc<Fields>,
+    schema: Schema,
+    schema_changed: bool,
+    /// The tenant has limits, so bytes are counted.
+    is_counted: bool,
+    bytes_taken: usize,
+    bytes_freed: usize,
+}
+
+impl<'d> Draft<'d> {
+    fn new(core: &'d Core, writer: &Writer, descriptor: &Descriptor, batch: &'d mut Batch) -> Self {
+        let planned = Planned {
+            change: Change::default(),
+            memtable: Memtable::default(),
+            texts: Vec::new(),
+            counters: writer.counters.clone(),
+            descriptor: None,
+            outcome: (Upserted::default(), Deleted::default()),
+        };
+        Self {
+            core,
+            batch,
+            planned,
+            fields: descriptor.fields.clone(),
+            schema: descriptor.schema.clone(),
+            schema_changed: false,
+            is_counted: !core.tenant.is_default(),
+            bytes_taken: 0,
+            bytes_freed: 0,
+        }
+    }
+
+    /// Removes what the set deletes, but for what it inserts again: that is replaced.
+    fn delete(&mut self, set: &WriteSet, old: &HashMap<String, u64>) -> Result<()> {
+        let upserted: HashSet<&str> = set.upserts.iter().map(|record| record.id.as_str()).collect();
+        let mut seen = HashSet::new();
+        for (at, id) in set.deletes.iter().enumerate() {
+            let meant = set.deletes_if.as_ref().and_then(|rows| rows.get(at));
+            if let Some(row) = old.get(id)
+                && meant.is_none_or(|meant| meant == row)
+                && seen.insert(id)
+            {
+                if !upserted.contains(id.as_str()) {
+                    self.remove_row(id, *row)?;
+                    self.batch.delete(Table::Ids, self.core.shard.key(id.as_bytes()));
+                }
+                self.planned.outcome.1.deleted += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the rows that the records replace, and learns the fields of their payloads.
+    fn replace(&mut self, upserts: &[Record], old: &HashMap<String, u64>) -> Result<()> {
+        for record in upserts {
+            match old.get(&record.id) {
+                Some(row) => {
+                    self.remove_row(&record.id, *row)?;
+                    self.planned.outcome.0.replaced += 1;
+                }
+                None => self.planned.outcome.0.inserted += 1,
+            }
+            self.schema_changed |= self.schema.observe(&record.payload);
+        }
+        Ok(())
+    }
+
+    fn remove_row(&mut self, id: &str, row: u64) -> Result<()> {
+        let shard = self.core.shard;
+        let store = self.core.shared.store()?;
+        let counters = &mut self.planned.counters;
+        if self.is_counted {
+            let stored = store.get(Table::Records, &shard.number_key(row))?;
+            self.bytes_freed += id.len() + stored.map_or(0, |stored| stored.len());
+        }
+        for field in self.fields.iter() {
+            let key = field.key(shard, row);
+            if let Some(vector) = store.get(Table::Vectors, &key)? {
+                self.bytes_freed += vector.len();
+                self.batch.delete(Table::Vectors, key);
+                let count = counters.of_field_mut(field.id);
+                *count = count.saturating_sub(1);
+            }
+        }
+        self.batch.delete(Table::Records, shard.number_key(row));
+        self.planned.change.removed.push(row);
+        counters.rows = counters.rows.saturating_sub(1);
+        Ok(())
+    }
+
+    fn add_rows(&mut self, upserts: Vec<Record>) -> Result<()> {
+        let index = self.core.state.read().text.clone();
+        for record in upserts {
+            self.add_row(record, index.as_deref())?;
+        }
+        Ok(())
+    }
+
+    fn add_row(&mut self, record: Record, index: Option<&TextIndex>) -> Result<()> {
+        let shard = self.core.shard;
+        let row = self.planned.counters.next_row;
+        self.planned.counters.next_row += 1;
+        self.planned.counters.rows += 1;
+        self.planned.change.added.push(row);
+        let stored = Row {
+            payload: nuthatch_filter::encode(&record.payload),
+            id: record.id,
+            text: record.text,
+            context: record.context,
+            code: record.code,
+            has_vector: record.vector.is_some(),
+        };
+        self.batch.put(Table::Ids, shard.key(stored.id.as_bytes()), row.to_be_bytes().to_vec());
+        let row_bytes = stored.encode();
+        self.bytes_taken += stored.id.len() + row_bytes.len();
+        self.batch.put(Table::Records, shard.number_key(row), row_bytes);
+        let vectors = self.add_vectors(row, record.vector, record.vectors)?;
+        self.planned.memtable.insert(row, &stored.payload, &vectors, &self.fields)?;
+        self.planned.texts.extend(words_of(&stored, index).map(|words| (row, words)));
+        Ok(())
+    }
+
+    /// Gives back the vectors as searches see them.
+    fn add_vectors(&mut self, row: u64, unnamed: Option<Vec<f32>>, named: NamedVectors) -> Result<FieldVectors> {
+        let mut given: Vec<(&Field, Vec<f32>)> = Vec::with_capacity(usize::from(unnamed.is_some()) + named.len());
+        given.extend(unnamed.map(|vector| (self.fields.unnamed(), vector)));
+        for (name, vector) in named {
+            given.push((self.fields.named(&name)?, vector));
+        }
+        let mut vectors = FieldVectors::new();
+        for (field, vector) in given {
+            *self.planned.counters.of_field_mut(field.id) += 1;
+            let vector_bytes = field.element.encode(&vector)?;
+            self.bytes_taken += vector_bytes.len();
+            self.batch.put(Table::Vectors, field.key(self.core.shard, row), vector_bytes);
+            // What is searched is what is stored: components that were rounded are rounded here, too.
+            vectors.push((field.id, field.as_stored(vector)?));
+        }
+        Ok(vectors)
+    }
+
+    /// How many entries it removes.
+    fn change_files(&mut self, files: Vec<(String, Option<Vec<u8>>)>) -> Result<u64> {
+        let mut removed = 0;
+        let mut staged: HashMap<String, usize> = HashMap::new();
+        for (path, value) in files {
+            let key = self.core.shard.key(path.as_bytes());
+            if self.is_counted {
+                let bytes = value.as_ref().map_or(0, |value| path.len() + value.len());
+                self.bytes_freed += match staged.insert(path.clone(), bytes) {
+                    Some(before) => before, // the same path twice in one batch
+                    None => {
+                        let old = self.core.shared.store()?.get(Table::Files, &key)?;
+                        old.map_or(0, |old| path.len() + old.len())
+                    }
+                };
+                self.bytes_taken += bytes;
+            }
+            match value {
+                Some(value) => self.batch.put(Table::Files, key, value),
+                None => {
+                    removed += 1;
+                    self.batch.delete(Table::Files, key);
+                }
+            }
+        }
+        Ok(removed)
+    }
+
+    fn account(&mut self) {
+        if self.is_counted {
+            let bytes = &mut self.planned.counters.bytes;
+            *bytes = (*bytes + self.bytes_taken as u64).saturating_sub(self.bytes_freed as u64);
+        }
+    }
+
+    /// Lets a call that is repeated find what this one did.
+    fn sign(&mut self, call: &Call, files: u64) {
+        let (Upserted { inserted, replaced }, Deleted { deleted }) = self.planned.outcome;
+        call.sign(self.batch, Outcome { inserted, replaced, deleted, files, ..Outcome::default() });
+    }
+
+    /// Adds the change to the log, and the counters that it leaves.
+    fn log(&mut self) {
+        let Planned { counters, change, .. } = &mut self.planned;
+        counters.sequence += 1;
+        append_change(self.batch, self.core.shard, counters.sequence, change.encode());
+        self.batch.put(Table::Catalog, self.core.shard.key(COUNTERS), meta::encode(counters));
+    }
+
+    /// Adds what is known of the collection from now on, if that is more than before.
+    fn settle(self, before: &Descriptor, settled: Option<Descriptor>) -> Planned {
+        let Self { core, batch, mut planned, schema, schema_changed, .. } = self;
+        if schema_changed {
+            batch.put(Table::Catalog, core.shard.key(SCHEMA), schema.to_bytes());
+        }
+        if let Some(settled) = &settled {
+            batch.put(Table::Catalog, meta_key(core.shard.tenant, &core.name), meta::encode(&settled.meta));
+        }
+        planned.descriptor = match (settled, schema_changed) {
+            (None, false) => None,
+            (settled, _) => Some(Descriptor { schema, ..settled.unwrap_or_else(|| before.clone()) }),
+        };
+        planned
+    }
+}
+
+/// Checks the vectors. The first one of a collection settles its dimension: then the descriptor is another.
+fn with_dim_of(descriptor: &Descriptor, upserts: &[Record]) -> Result<Option<Descriptor>> {
+    let mut dim = descriptor.meta.dim;
+    for record in upserts {
+        check_vectors(record, &descriptor.fields, &mut dim)?;
+    }
+    match dim == descriptor.meta.dim {
+        true => Ok(None),
+        false => Ok(Some(descriptor.with_meta(Meta { dim, ..descriptor.meta.clone() })?)),
     }
 }
 
