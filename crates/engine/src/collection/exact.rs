@@ -11,7 +11,7 @@ use crate::Result;
 use crate::collection::Core;
 use crate::collection::field::Field;
 use crate::collection::fusion::ScoredRow;
-use crate::collection::search::best;
+use crate::collection::ranking::best;
 use crate::record::Row;
 
 impl Core {

@@ -22,6 +22,7 @@ pub mod meta;
 pub(crate) mod open;
 mod pending_write;
 mod plan;
+mod ranking;
 mod read;
 mod read_source;
 mod rebuild;

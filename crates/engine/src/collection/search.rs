@@ -5,21 +5,19 @@ use std::time::Instant;
 
 use nuthatch_filter::Filter;
 use nuthatch_store::Reader;
-use nuthatch_text::RowFilter;
 use nuthatch_vector::VectorError;
 use roaring::RoaringTreemap;
 
 use crate::call::Call;
-use crate::collection::explain::{Explain, TextPlan, VectorPlan};
+use crate::collection::explain::Explain;
 use crate::collection::field::{Field, Fields};
-use crate::collection::fusion::{self, LegKind, ScoredRow};
+use crate::collection::fusion::{self, LegKind};
+use crate::collection::ranking::{Ranking, Trouble};
 use crate::collection::read_source::ReadSource;
-use crate::collection::request::{Answer, Hit, Leg, Legs, Mode, Search};
-use crate::collection::state::{Matching, SegmentView};
-use crate::collection::vector_leg::Ask;
+use crate::collection::request::{Answer, Hit, LIMIT_MAX, Legs, Mode, Search};
 use crate::collection::{Collection, Core, EmbedderChoice};
 use crate::database::{Reservation, SMALL_BYTES_MAX};
-use crate::index::{IndexId, SEGMENTS, TEXT};
+use crate::index::SEGMENTS;
 use crate::{Error, Result, What};
 
 /// What a candidate of one leg takes on its way through comparing and ranking.
@@ -209,118 +207,10 @@ impl Core {
         deadline: Option<Instant>,
         reservation: &mut Reservation<'_>,
     ) -> std::result::Result<(Answer, bool), Trouble> {
-        let leg_depth = match query.mode == Mode::Hybrid || query.legs.len() > 1 {
-            true => fusion::window(search.depth()),
-            false => search.depth(),
-        } + usize::from(query.exclude.is_some());
-        let stop = || search.is_over(deadline);
-        if stop() {
-            return Err(Trouble::Other(VectorError::Stopped.into()));
-        }
-        let mut explain = Explain { mode: query.mode.as_str().into(), ..Explain::default() };
-        let text = search.text.as_deref().filter(|_| query.mode != Mode::Vector);
-
-        let state = place.state.read();
-        // From here on rows are looked at as they are now, whatever becomes of them.
-        let view = state.view();
-        let degraded = state.degraded();
-        // Texts are another matter: what is searched of them must be of the same moment, and their text memtable changes in place.
-        let texts = text.map(|text| (text, state));
-        explain.sequence = view.sequence;
-        let matching = match (&search.filter, view.segments_are_sound) {
-            (None, _) => Filtered::Everything,
-            (Some(filter), true) => Filtered::Indexed(view.matching(filter).map_err(Trouble::segments)?),
-            (Some(filter), false) => Filtered::Scanned(self.rows_matching_exactly(place.reader, filter)?),
-        };
-        let scan_vectors = !view.segments_are_sound;
-        let allowed = matching.rows(&view.segments, text.is_some() || scan_vectors);
-        explain.filter_matches = matching.count();
-        let mut text_found = Vec::new();
-        let mut text_scan = false;
-        if let Some((text, state)) = texts {
-            match state.text_view() {
-                Some(index) => {
-                    let rows = match &allowed {
-                        Some(allowed) => RowFilter::Only { allowed },
-                        None if state.gone.is_empty() => RowFilter::All,
-                        None => RowFilter::Except(&state.gone),
-                    };
-                    let hits =
-                        index.search(text, leg_depth, rows, Some(&state.text_memtable)).map_err(Trouble::text)?;
-                    text_found = hits;
-                    explain.text = Some(TextPlan {
-                        plan: "bm25 index".into(),
-                        index_rows: index.rows(),
-                        fresh_rows: state.text_memtable.len() as u64,
-                        candidates: text_found.len(),
-                    });
-                }
-                None => text_scan = true,
-            }
-        }
-
-        if text_scan && let Some(text) = text {
-            text_found = self.scan_texts(place.reader, text, leg_depth, allowed.as_ref())?;
-            explain.text = Some(TextPlan {
-                plan: "exact scan of the stored texts".into(),
-                candidates: text_found.len(),
-                ..TextPlan::default()
-            });
-        }
-        let other = |row: u64| Some(row) != query.exclude;
-        let text_leg: Vec<ScoredRow> = text_found
-            .iter()
-            .filter(|hit| other(hit.row_id))
-            .map(|hit| ScoredRow { row: hit.row_id, similarity: hit.score, shown: hit.score })
-            .collect();
-        let mut complete = true;
-        let mut legs: Vec<(LegKind<'_>, Vec<ScoredRow>)> = Vec::with_capacity(1 + query.legs.len());
-        if query.mode != Mode::Vector {
-            legs.push((LegKind::Text, text_leg));
-        }
-        for QueryLeg { kind, field, vector, embedded } in &query.legs {
-            let ask = Ask { field, query: vector, depth: leg_depth, accuracy: search.accuracy, stop: &stop };
-            let mut plan = VectorPlan {
-                metric: field.metric.to_string(),
-                using: (!field.name.is_empty()).then(|| field.name.clone()),
-                embedded: *embedded,
-                segments: view.segments.len(),
-                segment_rows: view.segments.iter().map(SegmentView::live).sum(),
-                fresh_rows: view.fresh_rows() as u64,
-                ..VectorPlan::default()
-            };
-            let mut leg = match scan_vectors {
-                true => {
-                    (plan.plan, plan.exact) = ("exact scan of the stored vectors".into(), true);
-                    self.scan_vectors(place.reader, field, vector, leg_depth, allowed.as_ref())?
-                }
-                false => {
-                    let (leg, all_there) = self.vector_leg(place.reader, &view, &ask, &matching, &mut plan)?;
-                    complete &= all_there;
-                    leg
-                }
-            };
-            leg.retain(|found| other(found.row));
-            legs.push((*kind, leg));
-            match kind {
-                LegKind::Named(field) => drop(explain.vectors.insert(field.to_string(), plan)),
-                LegKind::Vector | LegKind::Text => explain.vector = Some(plan),
-            }
-        }
-        let ranked = match &legs[..] {
-            [] => Vec::new(),
-            [(kind, leg)] => one_leg(*kind, leg),
-            several => {
-                explain.fusion = Some(search.fusion.name().into());
-                let several: Vec<_> = several.iter().map(|(kind, leg)| (*kind, &leg[..])).collect();
-                search.fusion.rank(&several, search.depth())
-            }
-        };
-
-        let next_offset = (ranked.len() >= search.depth() && search.depth() < crate::collection::request::LIMIT_MAX)
-            .then_some(search.depth());
-        let ranked: Vec<_> = ranked.into_iter().skip(search.offset).take(search.limit).collect();
-        let (hits, all_there) = self.read_hits(place.reader, ranked, search, reservation)?;
+        let Ranking { rows, complete, degraded, explain } = self.ranking(place, search, query, deadline)?;
+        let next_offset = (rows.len() >= search.depth() && search.depth() < LIMIT_MAX).then_some(search.depth());
+        let rows: Vec<_> = rows.into_iter().skip(search.offset).take(search.limit).collect();
+        let (hits, all_there) = self.read_hits(place.reader, rows, search, reservation)?;
         Ok((Answer { hits, degraded, next_offset, explain }, complete && all_there))
     }
 
@@ -385,82 +275,18 @@ impl Core {
     }
 }
 
-struct Query<'f> {
-    mode: Mode,
+pub(super) struct Query<'f> {
+    pub mode: Mode,
     /// Of vectors; that of the text follows from the mode.
-    legs: Vec<QueryLeg<'f>>,
+    pub legs: Vec<QueryLeg<'f>>,
     /// The row that was searched with.
-    exclude: Option<u64>,
+    pub exclude: Option<u64>,
 }
 
-struct QueryLeg<'f> {
-    kind: LegKind<'f>,
-    field: &'f Field,
-    vector: Vec<f32>,
+pub(super) struct QueryLeg<'f> {
+    pub kind: LegKind<'f>,
+    pub field: &'f Field,
+    pub vector: Vec<f32>,
     /// Made from the text.
-    embedded: bool,
-}
-
-/// Which rows a filter lets through.
-pub(crate) enum Filtered {
-    Everything,
-    Indexed(Matching),
-    Scanned(RoaringTreemap),
-}
-
-impl Filtered {
-    fn count(&self) -> Option<u64> {
-        match self {
-            Self::Everything => None,
-            Self::Indexed(matching) => Some(matching.count()),
-            Self::Scanned(rows) => Some(rows.len()),
-        }
-    }
-
-    /// As row ids, if someone needs them so.
-    fn rows(&self, views: &[SegmentView], needed: bool) -> Option<RoaringTreemap> {
-        match self {
-            Self::Indexed(matching) if needed => Some(matching.rows(views)),
-            Self::Everything | Self::Indexed(_) => None,
-            Self::Scanned(rows) => Some(rows.clone()),
-        }
-    }
-}
-
-/// An error, and the index that it came from.
-pub(crate) enum Trouble {
-    Index(IndexId, Error),
-    Other(Error),
-}
-
-impl Trouble {
-    pub(crate) fn segments(error: impl Into<Error>) -> Self {
-        Self::Index(SEGMENTS, error.into())
-    }
-
-    fn text(error: impl Into<Error>) -> Self {
-        Self::Index(TEXT, error.into())
-    }
-}
-
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Self {
-        Self::Other(error)
-    }
-}
-
-fn one_leg(kind: LegKind<'_>, leg: &[ScoredRow]) -> Vec<(u64, f32, Legs)> {
-    let places = leg.iter().enumerate().map(|(at, found)| {
-        let mut legs = Legs::default();
-        legs.set(kind, Leg { rank: at + 1, score: found.shown });
-        (found.row, found.shown, legs)
-    });
-    places.collect()
-}
-
-/// The best `depth`, best first; ties by row.
-pub(crate) fn best(mut found: Vec<ScoredRow>, depth: usize) -> Vec<ScoredRow> {
-    found.sort_unstable_by(|a, b| b.similarity.total_cmp(&a.similarity).then(a.row.cmp(&b.row)));
-    found.truncate(depth);
-    found
+    pub embedded: bool,
 }

@@ -8,7 +8,7 @@ use crate::collection::Core;
 use crate::collection::explain::VectorPlan;
 use crate::collection::field::Field;
 use crate::collection::fusion::ScoredRow;
-use crate::collection::search::{Filtered, Trouble, best};
+use crate::collection::ranking::{Filtered, Trouble, best};
 use crate::collection::state::{SegmentView, View};
 
 /// Exact vectors read from the store at a time.
