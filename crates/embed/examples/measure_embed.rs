@@ -1,6 +1,6 @@
-//! Question: what does the installed model cost and give? Passages per core-second, memory of the process, STS-b Spearman.
+//! Question: what does an installed model cost and give? Passages per core-second, memory of the process, STS-b Spearman.
 //!
-//!     cargo run --release -p nuthatch-embed --example measure_embed -- [passages] [threads]
+//!     cargo run --release -p nuthatch-embed --example measure_embed -- [passages] [threads] [default|static]
 //!
 //! Data: `NUTHATCH_TEST_DATA`, else `<workspace>/../shared/data` (`text/docs50k.jsonl.gz`, `pairs/stsb_test.jsonl.gz`).
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use flate2::read::GzDecoder;
-use nuthatch_embed::{Embedder, OnnxEmbedder, OnnxOptions, default_model_dir};
+use nuthatch_embed::{Embedder, Model, OnnxEmbedder, OnnxOptions, StaticEmbedder};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -18,11 +18,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     let threads: usize = arguments.next().map_or(Ok(1), |n| n.parse())?;
     let data = std::env::var_os("NUTHATCH_TEST_DATA")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
-    let dir = default_model_dir().ok_or("no model; run `python -m nuthatch.model install`")?;
+    let model = match arguments.next().as_deref() {
+        None | Some("default") => Model::Default,
+        Some("static") => Model::Static,
+        Some(other) => return Err(format!("no model {other:?}; use default or static").into()),
+    };
+    let dir = model.dir().ok_or_else(|| format!("no model; run `{}`", model.install_command()))?;
 
     memory("at the start");
     let start = Instant::now();
-    let embedder = OnnxEmbedder::open(&dir, OnnxOptions { threads: threads.try_into().ok() })?;
+    let embedder: Box<dyn Embedder> = match model {
+        Model::Default => Box::new(OnnxEmbedder::open(&dir, OnnxOptions { threads: threads.try_into().ok() })?),
+        Model::Static => Box::new(StaticEmbedder::open(&dir)?),
+    };
     embedder.embed_query("first")?;
     println!("opened, checked, loaded, first vector: {:.0} ms", start.elapsed().as_secs_f64() * 1e3);
     memory("with the model");

@@ -6,21 +6,23 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::EmbedError;
-
 /// The SHA-256 of a file in hex, read in pieces so that a model of any size costs little memory.
-pub fn file_sha256(path: &Path) -> Result<String, EmbedError> {
-    let damaged = |what: String| EmbedError::DamagedModel { path: path.to_owned(), what };
-    let mut file = std::fs::File::open(path).map_err(|e| damaged(format!("cannot be opened ({e})")))?;
+pub fn file_sha256(path: &Path) -> std::io::Result<String> {
+    let mut file = std::fs::File::open(path)?;
     let mut hasher = Sha256::new();
     let mut piece = vec![0; 256 * 1024];
     loop {
-        let read = file.read(&mut piece).map_err(|e| damaged(format!("cannot be read ({e})")))?;
+        let read = file.read(&mut piece)?;
         if read == 0 {
             return Ok(hex(&hasher.finalize()));
         }
         hasher.update(&piece[..read]);
     }
+}
+
+/// The SHA-256 of bytes in hex.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 /// A short, stable hash of several strings: 32 hex digits. Lengths are hashed, too, so that no two lists collide by joining.

@@ -2,25 +2,29 @@
 
 use std::path::PathBuf;
 
+use crate::Model;
+
 /// An embedder's error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmbedError {
     /// No model folder was found at any of the usual places.
     #[error(
-        "the embedding model {name} is not installed (looked in {}); run `python -m nuthatch.model install` (or `make setup`), or set {} to a model folder",
-        list(.looked_in), crate::MODEL_DIR_ENV
+        "the embedding model {} is not installed (looked in {}); run `{}`, or set {} to a model folder",
+        model.name(), list(.looked_in), model.install_command(), model.dir_variable()
     )]
     MissingModel {
         /// The model looked for.
-        name: String,
+        model: Model,
         /// Every folder that was tried, in order.
         looked_in: Vec<PathBuf>,
     },
 
     /// A file of the model folder is absent, unreadable or not what `model.json` recorded.
-    #[error("model file {}: {what}; run `python -m nuthatch.model install` to put it right", path.display())]
+    #[error("model file {}: {what}; run `{}` to put it right", path.display(), model.install_command())]
     DamagedModel {
+        /// The model that the file belongs to.
+        model: Model,
         /// The file.
         path: PathBuf,
         /// What is wrong with it.

@@ -1,33 +1,39 @@
-//! **What it is.** Embedders: texts in, vectors out, behind one trait. Three kinds: the offline default (a MiniLM model in
-//! int8, run by ONNX Runtime), any OpenAI-compatible HTTP endpoint, and a caller's function.
+//! **What it is.** Embedders: texts in, vectors out, behind one trait. Four kinds: the offline default (a MiniLM model in
+//! int8, run by ONNX Runtime), a static model (one vector a token), any OpenAI-compatible HTTP endpoint, and a caller's function.
 //!
 //! **What it is useful for.** Turning passages and questions into vectors, in batches, with errors that say what to do next.
 //!
 //! **What it is not for.** Splitting documents, storing vectors, or choosing a model for the user. It never downloads
-//! anything: the default model is put on disk by `python -m nuthatch.model install`, and opened here.
+//! anything: `python -m nuthatch.model install` puts the two models on disk, and this crate opens them.
 //!
 //! **Invariant.** Every vector that leaves an embedder has the dimension that the embedder states and only finite
 //! components; and one fingerprint means one mapping from text to vector, so that stored and new vectors may be compared. The
-//! default embedder runs each text by itself: its vector does not depend on which texts came with it.
+//! two models embed each text by itself: its vector does not depend on which texts came with it.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
 
 mod digest;
 mod error;
+mod file;
 mod function;
 mod http;
 mod locate;
 mod manifest;
 mod onnx;
 mod runtime;
+mod static_embedder;
+mod static_manifest;
 mod tokens;
 
 pub use error::EmbedError;
+pub use file::ModelFile;
 pub use function::FnEmbedder;
 pub use http::{HttpEmbedder, HttpOptions};
-pub use locate::{DEFAULT_MODEL, MODEL_DIR_ENV, default_embedder, default_model_dir};
-pub use manifest::{ModelFile, ModelManifest};
+pub use locate::Model;
+pub use manifest::ModelManifest;
 pub use onnx::{OnnxEmbedder, OnnxOptions};
+pub use static_embedder::StaticEmbedder;
+pub use static_manifest::StaticManifest;
 
 /// Maps texts to vectors of one dimension. One embedder serves many threads.
 pub trait Embedder: Send + Sync {
@@ -66,4 +72,12 @@ fn check_vectors(name: &str, dim: usize, vectors: &[Vec<f32>]) -> Result<(), Emb
         }
     }
     Ok(())
+}
+
+/// To length 1. A vector of zeros stays as it is.
+fn normalise(vector: &mut [f32]) {
+    let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    if norm > 0.0 {
+        vector.iter_mut().for_each(|x| *x /= norm);
+    }
 }

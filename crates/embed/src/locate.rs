@@ -1,28 +1,91 @@
-//! Where the default model's folder is looked for.
+//! The models that the installer puts on disk, and where each is looked for.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{EmbedError, Embedder, ModelManifest, OnnxEmbedder, OnnxOptions};
+use serde::{Deserialize, Serialize};
 
-/// The default model: its folder's name, and its name.
-pub const DEFAULT_MODEL: &str = "all-minilm-l6-v2-int8";
-/// Environment variable that names a model folder; it wins over every other place.
-pub const MODEL_DIR_ENV: &str = "NUTHATCH_MODEL_DIR";
+use crate::{EmbedError, Embedder, OnnxEmbedder, OnnxOptions, StaticEmbedder, manifest};
 
-/// The default model's folder, or none when it is nowhere. See [`default_embedder`] for the order.
-pub fn default_model_dir() -> Option<PathBuf> {
-    candidates(&[], &Surroundings::of_process()).into_iter().find(|dir| ModelManifest::is_in(dir))
+/// A model that `python -m nuthatch.model install` puts on disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Model {
+    /// What a collection takes that names none: a MiniLM model in int8.
+    #[default]
+    Default,
+    /// One vector a token: much faster, and weaker.
+    Static,
 }
 
-/// Opens the default model from the first of these places that holds one: `NUTHATCH_MODEL_DIR` (which must, when it is set);
-/// `share/nuthatch/models/<name>` beside the running program's folder, in the active virtual environment, in each of `extra_dirs`
-/// (prefixes, such as Python's `sys.prefix`), and in the user's data folder.
-pub fn default_embedder(extra_dirs: &[PathBuf]) -> Result<Arc<dyn Embedder>, EmbedError> {
-    let looked_in = candidates(extra_dirs, &Surroundings::of_process());
-    match looked_in.iter().find(|dir| ModelManifest::is_in(dir)) {
-        Some(dir) => Ok(Arc::new(OnnxEmbedder::open(dir, OnnxOptions::default())?)),
-        None => Err(EmbedError::MissingModel { name: DEFAULT_MODEL.into(), looked_in }),
+impl Model {
+    /// Every model.
+    pub const ALL: [Self; 2] = [Self::Default, Self::Static];
+
+    /// The model's name, which is also its folder's.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Default => "all-minilm-l6-v2-int8",
+            Self::Static => "wordllama-256",
+        }
+    }
+
+    /// The model of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|model| model.name() == name)
+    }
+
+    /// Environment variable that names the model's folder; it wins over every other place.
+    pub fn dir_variable(self) -> &'static str {
+        match self {
+            Self::Default => "NUTHATCH_MODEL_DIR",
+            Self::Static => "NUTHATCH_STATIC_MODEL_DIR",
+        }
+    }
+
+    /// The command that installs it.
+    pub fn install_command(self) -> &'static str {
+        match self {
+            Self::Default => "python -m nuthatch.model install",
+            Self::Static => "python -m nuthatch.model install static",
+        }
+    }
+
+    /// The model's folder, or none when it is nowhere. See [`open`](Self::open) for the order.
+    pub fn dir(self) -> Option<PathBuf> {
+        self.candidates(&[], &Surroundings::of_process(self)).into_iter().find(|dir| manifest::is_in(dir))
+    }
+
+    /// Opens the model from the first of these places that holds one: the folder that [`dir_variable`](Self::dir_variable) names
+    /// (which must, when it is set); `share/nuthatch/models/<name>` next to the running program's folder, in the active virtual
+    /// environment, in each of `extra_dirs` (prefixes, such as Python's `sys.prefix`), and in the user's data folder.
+    ///
+    /// # Errors
+    /// `MissingModel` with every place that was tried, or `DamagedModel`.
+    pub fn open(self, extra_dirs: &[PathBuf]) -> Result<Arc<dyn Embedder>, EmbedError> {
+        let looked_in = self.candidates(extra_dirs, &Surroundings::of_process(self));
+        let Some(dir) = looked_in.iter().find(|dir| manifest::is_in(dir)) else {
+            return Err(EmbedError::MissingModel { model: self, looked_in });
+        };
+        Ok(match self {
+            Self::Default => Arc::new(OnnxEmbedder::open(dir, OnnxOptions::default())?),
+            Self::Static => Arc::new(StaticEmbedder::open(dir)?),
+        })
+    }
+
+    fn candidates(self, extra_dirs: &[PathBuf], around: &Surroundings) -> Vec<PathBuf> {
+        if let Some(dir) = &around.model_dir {
+            // A folder that was asked for by name is not silently replaced by another.
+            return vec![dir.clone()];
+        }
+        let of_program = around.program.as_deref().and_then(Path::parent).and_then(Path::parent).map(Path::to_owned);
+        let data_home = around.data_home.clone().or_else(|| around.home.as_ref().map(|home| home.join(".local/share")));
+        let prefixes = of_program.into_iter().chain(around.virtual_env.clone()).chain(extra_dirs.iter().cloned());
+        let shares = prefixes.map(|prefix| prefix.join("share")).chain(data_home);
+        let mut dirs: Vec<PathBuf> =
+            shares.map(|share| share.join("nuthatch").join("models").join(self.name())).collect();
+        let mut seen = std::collections::HashSet::new();
+        dirs.retain(|dir| seen.insert(dir.clone()));
+        dirs
     }
 }
 
@@ -37,35 +100,16 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    fn of_process() -> Self {
+    fn of_process(model: Model) -> Self {
         let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         Self {
-            model_dir: path(MODEL_DIR_ENV),
+            model_dir: path(model.dir_variable()),
             program: std::env::current_exe().ok(),
             virtual_env: path("VIRTUAL_ENV"),
             data_home: path("XDG_DATA_HOME"),
             home: std::env::home_dir(),
         }
     }
-}
-
-fn candidates(extra_dirs: &[PathBuf], around: &Surroundings) -> Vec<PathBuf> {
-    if let Some(dir) = &around.model_dir {
-        // A folder that was asked for by name is not silently replaced by another.
-        return vec![dir.clone()];
-    }
-    let beside_program = around.program.as_deref().and_then(Path::parent).and_then(Path::parent).map(Path::to_owned);
-    let data_home = around.data_home.clone().or_else(|| around.home.as_ref().map(|home| home.join(".local/share")));
-    let prefixes = beside_program.into_iter().chain(around.virtual_env.clone()).chain(extra_dirs.iter().cloned());
-    let mut dirs: Vec<PathBuf> =
-        prefixes.map(|prefix| prefix.join("share")).chain(data_home).map(|share| in_share(&share)).collect();
-    let mut seen = std::collections::HashSet::new();
-    dirs.retain(|dir| seen.insert(dir.clone()));
-    dirs
-}
-
-fn in_share(share: &Path) -> PathBuf {
-    share.join("nuthatch").join("models").join(DEFAULT_MODEL)
 }
 
 #[cfg(test)]
@@ -84,21 +128,30 @@ mod tests {
 
     #[test]
     fn looks_beside_the_program_then_in_the_environment_then_at_home() {
-        let dirs = candidates(&["/usr".into()], &around());
-        let name = |prefix: &str| PathBuf::from(format!("{prefix}/nuthatch/models/{DEFAULT_MODEL}"));
+        let dirs = Model::Static.candidates(&["/usr".into()], &around());
+        let name = |prefix: &str| PathBuf::from(format!("{prefix}/nuthatch/models/wordllama-256"));
         assert_eq!(dirs, [name("/opt/venv/share"), name("/usr/share"), name("/home/u/.local/share")]);
     }
 
     #[test]
     fn a_folder_that_is_named_is_the_only_one() {
         let around = Surroundings { model_dir: Some("/models/mine".into()), ..around() };
-        assert_eq!(candidates(&["/usr".into()], &around), [PathBuf::from("/models/mine")]);
+        assert_eq!(Model::Default.candidates(&["/usr".into()], &around), [PathBuf::from("/models/mine")]);
     }
 
     #[test]
     fn the_error_for_a_missing_model_says_where_it_looked_and_what_to_run() {
-        let error = EmbedError::MissingModel { name: DEFAULT_MODEL.into(), looked_in: candidates(&[], &around()) };
-        let text = error.to_string();
-        assert!(text.contains("/opt/venv/share") && text.contains("python -m nuthatch.model install"), "{text}");
+        for model in Model::ALL {
+            let error = EmbedError::MissingModel { model, looked_in: model.candidates(&[], &around()) };
+            let text = error.to_string();
+            let said = ["/opt/venv/share", model.name(), model.dir_variable(), model.install_command()];
+            assert!(said.iter().all(|part| text.contains(part)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_model_is_found_by_its_name() {
+        assert!(Model::ALL.into_iter().all(|model| Model::named(model.name()) == Some(model)));
+        assert_eq!(Model::named("another"), None);
     }
 }

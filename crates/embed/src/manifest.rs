@@ -9,26 +9,18 @@
 //!   libonnxruntime.so …      the runtime's library (name differs by platform)
 //! ```
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
-use crate::{EmbedError, digest};
+use crate::file::ModelFile;
+use crate::{EmbedError, Model, digest};
 
 /// The manifest's only format so far.
-const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 const FILE_NAME: &str = "model.json";
-
-/// One file of a model folder, as the installer recorded it.
-#[derive(Debug, Clone, Deserialize)]
-pub struct ModelFile {
-    /// Name inside the folder; never a path.
-    pub name: String,
-    /// Length.
-    pub bytes: u64,
-    /// Hash in lower-case hex.
-    pub sha256: String,
-}
+const MODEL: Model = Model::Default;
 
 /// A model folder's manifest.
 #[derive(Debug, Clone, Deserialize)]
@@ -66,42 +58,22 @@ pub struct ModelManifest {
 impl ModelManifest {
     /// Reads a folder's manifest and checks that each file is there with its length. Cheap: contents are checked by [`verify`](Self::verify).
     pub fn read(dir: &Path) -> Result<Self, EmbedError> {
-        let path = dir.join(FILE_NAME);
-        let damaged = |what: String| EmbedError::DamagedModel { path: path.clone(), what };
-        let text = std::fs::read(&path).map_err(|e| damaged(format!("cannot be read ({e})")))?;
-        let manifest: Self =
-            serde_json::from_slice(&text).map_err(|e| damaged(format!("is not a model manifest ({e})")))?;
+        let manifest: Self = read_json(dir, MODEL)?;
+        let damaged = |what: &str| Err(damaged(dir, MODEL, what.into()));
         if manifest.format != FORMAT {
-            return Err(damaged(format!("has format {}; this build reads format {FORMAT}", manifest.format)));
+            return damaged(&format!("has format {}; this build reads format {FORMAT}", manifest.format));
         }
         if manifest.dim == 0 || manifest.max_tokens < 3 || manifest.pooling != "mean" {
-            return Err(damaged("needs dim > 0, max_tokens > 2 and pooling \"mean\"".into()));
+            return damaged("needs dim > 0, max_tokens > 2 and pooling \"mean\"");
         }
-        for file in manifest.files() {
-            if Path::new(&file.name).file_name().is_none_or(|name| name != file.name.as_str()) {
-                return Err(damaged(format!("names {:?}, which is not a plain file name", file.name)));
-            }
-            let path = dir.join(&file.name);
-            match std::fs::metadata(&path) {
-                Ok(meta) if meta.len() == file.bytes => {}
-                Ok(meta) => {
-                    let what = format!("has {} bytes where {} were recorded", meta.len(), file.bytes);
-                    return Err(EmbedError::DamagedModel { path, what });
-                }
-                Err(e) => return Err(EmbedError::DamagedModel { path, what: format!("cannot be read ({e})") }),
-            }
-        }
+        look(dir, MODEL, &manifest.files())?;
         Ok(manifest)
     }
 
     /// Reads every file and compares its hash with the recorded one.
     pub fn verify(&self, dir: &Path) -> Result<(), EmbedError> {
         for file in self.files() {
-            let path = dir.join(&file.name);
-            if digest::file_sha256(&path)? != file.sha256 {
-                let what = "has other contents than were installed (its SHA-256 differs)".into();
-                return Err(EmbedError::DamagedModel { path, what });
-            }
+            file.verify(dir, MODEL)?;
         }
         Ok(())
     }
@@ -125,16 +97,34 @@ impl ModelManifest {
         format!("onnx:{}", digest::of_parts(&parts.map(String::as_str)))
     }
 
-    /// Whether a folder holds a manifest at all.
-    pub(crate) fn is_in(dir: &Path) -> bool {
-        Self::path_in(dir).is_file()
-    }
-
-    fn path_in(dir: &Path) -> PathBuf {
-        dir.join(FILE_NAME)
-    }
-
     fn files(&self) -> [&ModelFile; 4] {
         [&self.model, &self.weights, &self.tokenizer, &self.runtime]
     }
+}
+
+/// Whether a folder holds a manifest at all.
+pub(crate) fn is_in(dir: &Path) -> bool {
+    dir.join(FILE_NAME).is_file()
+}
+
+/// A folder's manifest as JSON says it. What its values may be is for the caller to check.
+pub(crate) fn read_json<M: DeserializeOwned>(dir: &Path, model: Model) -> Result<M, EmbedError> {
+    let text = std::fs::read(dir.join(FILE_NAME)).map_err(|e| damaged(dir, model, format!("cannot be read ({e})")))?;
+    serde_json::from_slice(&text).map_err(|e| damaged(dir, model, format!("is not a model manifest ({e})")))
+}
+
+/// Checks that every file has a plain name and is there with its length.
+pub(crate) fn look(dir: &Path, model: Model, files: &[&ModelFile]) -> Result<(), EmbedError> {
+    for file in files {
+        if !file.is_plain() {
+            return Err(damaged(dir, model, format!("names {:?}, which is not a plain file name", file.name)));
+        }
+        file.look(dir, model)?;
+    }
+    Ok(())
+}
+
+/// Something is wrong with the manifest itself.
+pub(crate) fn damaged(dir: &Path, model: Model, what: String) -> EmbedError {
+    EmbedError::DamagedModel { model, path: dir.join(FILE_NAME), what }
 }

@@ -11,8 +11,8 @@ use ort::session::Session;
 use ort::value::TensorRef;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::tokens::Tokens;
-use crate::{EmbedError, Embedder, ModelManifest, check_vectors, runtime};
+use crate::tokens::Marked;
+use crate::{EmbedError, Embedder, ModelManifest, check_vectors, normalise, runtime};
 
 /// How to run a model.
 #[derive(Debug, Clone, Default)]
@@ -40,7 +40,7 @@ struct Slot {
 }
 
 struct Loaded {
-    tokens: Tokens,
+    tokens: Marked,
     session: Session,
     resident_bytes: u64,
 }
@@ -143,7 +143,7 @@ impl Loaded {
         error: impl Fn(String) -> EmbedError,
     ) -> Result<Self, EmbedError> {
         let before = process_resident_bytes();
-        let tokens = Tokens::open(&dir.join(&manifest.tokenizer.name), manifest)?;
+        let tokens = Marked::open(&dir.join(&manifest.tokenizer.name), manifest)?;
         let (library, graph) = (dir.join(&manifest.runtime.name), dir.join(&manifest.model.name));
         let session = runtime::session(&library, &graph, threads).map_err(error)?;
         // Whoever frees memory meanwhile hides growth; what the files hold is resident in any case.
@@ -159,14 +159,6 @@ impl Loaded {
         let outputs = self.session.run(ort::inputs!["input_ids" => input])?;
         let (_, vector) = outputs["embedding"].try_extract_tensor::<f32>()?;
         Ok(vector.to_vec())
-    }
-}
-
-/// To length 1. A vector of zeros stays as it is.
-fn normalise(vector: &mut [f32]) {
-    let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-    if norm > 0.0 {
-        vector.iter_mut().for_each(|x| *x /= norm);
     }
 }
 

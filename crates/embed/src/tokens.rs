@@ -1,56 +1,75 @@
-//! Texts to token ids: WordPiece by `kitoken`, cut to what the model reads.
+//! Texts to token ids by `kitoken`, cut to what the model reads.
 
 use std::borrow::Cow;
 use std::path::Path;
 
 use kitoken::Kitoken;
 
-use crate::{EmbedError, ModelManifest};
+use crate::{EmbedError, Model, ModelManifest};
 
 /// First slice of a long text that is tokenized: enough for 256 tokens of nearly any prose.
 const FIRST_SLICE_BYTES: usize = 4096;
 
-/// A tokenizer that gives at most `max_tokens` ids, the start and end marks included.
+/// A tokenizer that gives at most `tokens_max` ids.
 pub struct Tokens {
     encoder: Kitoken,
-    start: u32,
-    end: u32,
-    words_max: usize,
+    tokens_max: usize,
     name: String,
 }
 
 impl Tokens {
-    pub fn open(path: &Path, manifest: &ModelManifest) -> Result<Self, EmbedError> {
-        let encoder = Kitoken::from_tokenizers_file(path).map_err(|e| EmbedError::DamagedModel {
+    /// `rules`: the contents of `tokenizer.json`, which lies at `path`.
+    pub fn new(rules: &[u8], path: &Path, name: &str, tokens_max: usize, model: Model) -> Result<Self, EmbedError> {
+        let encoder = Kitoken::from_tokenizers_slice(rules).map_err(|e| EmbedError::DamagedModel {
+            model,
             path: path.to_owned(),
             what: format!("is not a tokenizer that can be used ({e})"),
         })?;
-        Ok(Self {
-            encoder,
-            start: manifest.start_token,
-            end: manifest.end_token,
-            words_max: manifest.max_tokens - 2,
-            name: manifest.name.clone(),
-        })
+        Ok(Self { encoder, tokens_max, name: name.to_owned() })
     }
 
-    /// The ids of a text, marks included. Marks that are spelled out in the text ("[SEP]") are ordinary text.
-    pub fn encode(&self, text: &str) -> Result<Vec<i64>, EmbedError> {
+    /// The ids of a text. Marks that are spelled out in the text ("[SEP]") are ordinary text.
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>, EmbedError> {
         let mut slice_bytes = FIRST_SLICE_BYTES;
-        let ids = loop {
+        loop {
             // A megabyte of text is not tokenized for its first 256 tokens. The cut is at white space, so that it
             // cannot change a token; if the slice turns out too short, a longer one is tried.
             let slice = head(text, slice_bytes);
-            let ids = self.encoder.encode(per_character(slice), false).map_err(|e| EmbedError::Runtime {
+            let mut ids = self.encoder.encode(slice, false).map_err(|e| EmbedError::Runtime {
                 name: self.name.clone(),
                 what: format!("the text cannot be tokenized ({e})"),
             })?;
-            if ids.len() >= self.words_max || slice.len() == text.len() {
-                break ids;
+            if ids.len() >= self.tokens_max || slice.len() == text.len() {
+                ids.truncate(self.tokens_max);
+                return Ok(ids);
             }
             slice_bytes *= 4;
-        };
-        let words = ids.iter().take(self.words_max).copied();
+        }
+    }
+}
+
+/// The tokens of a BERT model: a mark before the text and one after it.
+pub struct Marked {
+    tokens: Tokens,
+    start: u32,
+    end: u32,
+}
+
+impl Marked {
+    pub fn open(path: &Path, manifest: &ModelManifest) -> Result<Self, EmbedError> {
+        let model = Model::Default;
+        let rules = std::fs::read(path).map_err(|e| EmbedError::DamagedModel {
+            model,
+            path: path.to_owned(),
+            what: format!("cannot be read ({e})"),
+        })?;
+        let tokens = Tokens::new(&rules, path, &manifest.name, manifest.max_tokens - 2, model)?;
+        Ok(Self { tokens, start: manifest.start_token, end: manifest.end_token })
+    }
+
+    /// The ids of a text, marks included: at most the manifest's `max_tokens`.
+    pub fn encode(&self, text: &str) -> Result<Vec<i64>, EmbedError> {
+        let words = self.tokens.encode(&per_character(text))?;
         Ok(std::iter::once(self.start).chain(words).chain(std::iter::once(self.end)).map(i64::from).collect())
     }
 }
@@ -74,8 +93,8 @@ fn head(text: &str, bytes: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Tokens, head};
-    use crate::{DEFAULT_MODEL, ModelManifest, default_model_dir};
+    use super::{Marked, head};
+    use crate::{Model, ModelManifest};
 
     #[derive(serde::Deserialize)]
     struct Reference {
@@ -88,13 +107,13 @@ mod tests {
     fn gives_the_ids_of_the_reference_tokenizer() {
         let in_checkout = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../.venv/share/nuthatch/models")
-            .join(DEFAULT_MODEL);
-        let Some(dir) = default_model_dir().or_else(|| in_checkout.is_dir().then_some(in_checkout)) else {
+            .join(Model::Default.name());
+        let Some(dir) = Model::Default.dir().or_else(|| in_checkout.is_dir().then_some(in_checkout)) else {
             println!("skipped: the default model is not installed; run `python -m nuthatch.model install`");
             return;
         };
         let manifest = ModelManifest::read(&dir).unwrap();
-        let tokens = Tokens::open(&dir.join(&manifest.tokenizer.name), &manifest).unwrap();
+        let tokens = Marked::open(&dir.join(&manifest.tokenizer.name), &manifest).unwrap();
         let references: Vec<Reference> = serde_json::from_str(include_str!("../tests/data/token_ids.json")).unwrap();
         assert!(references.len() > 20);
         for reference in references {

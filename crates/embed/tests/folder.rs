@@ -26,7 +26,7 @@ fn folder(manifest: &str) -> tempfile::TempDir {
 /// The damaged file's name and what is said of it.
 fn refusal(dir: &Path) -> (String, String) {
     match OnnxEmbedder::open(dir, OnnxOptions::default()).and_then(|e| nuthatch_embed::Embedder::embed_query(&e, "x")) {
-        Err(EmbedError::DamagedModel { path, what }) => {
+        Err(EmbedError::DamagedModel { path, what, .. }) => {
             (path.file_name().unwrap().to_string_lossy().into_owned(), what)
         }
         other => panic!("{other:?}"),

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use nuthatch_embed::{DEFAULT_MODEL, EmbedError, Embedder, OnnxEmbedder, OnnxOptions, default_model_dir};
+use nuthatch_embed::{EmbedError, Embedder, Model, OnnxEmbedder, OnnxOptions};
 
 fn dir() -> Option<PathBuf> {
     let in_checkout =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/share/nuthatch/models").join(DEFAULT_MODEL);
-    let dir = default_model_dir().or_else(|| in_checkout.is_dir().then_some(in_checkout));
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/share/nuthatch/models").join(Model::Default.name());
+    let dir = Model::Default.dir().or_else(|| in_checkout.is_dir().then_some(in_checkout));
     if dir.is_none() {
         println!("skipped: the default model is not installed; run `python -m nuthatch.model install`");
     }
