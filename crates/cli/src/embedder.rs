@@ -1,15 +1,17 @@
-//! Which embedder a command uses: the stored or built-in one, none, or an HTTP endpoint.
+//! Which embedder a command uses: the stored or built-in one, the static model, none, or an HTTP endpoint.
 
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use nuthatch_link::embed::{HttpEmbedder, HttpOptions};
+use nuthatch_link::embed::{HttpEmbedder, HttpOptions, Model};
 use nuthatch_link::{CollectionOptions, EmbedderChoice, Error, Result};
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
     /// The collection's own embedder; for a new collection, the built-in model
     Auto,
+    /// The static model: much faster than the built-in one, and weaker
+    Static,
     /// No vectors: search by words alone
     None,
     /// An OpenAI-compatible endpoint (Ollama, vLLM, llama.cpp, …)
@@ -44,6 +46,7 @@ impl EmbedderArgs {
     pub fn options(&self) -> Result<CollectionOptions> {
         let embedder = match self.embedder {
             Kind::Auto => EmbedderChoice::Auto,
+            Kind::Static => EmbedderChoice::BuiltIn(Model::Static),
             Kind::None => EmbedderChoice::None,
             Kind::Openai => {
                 let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());

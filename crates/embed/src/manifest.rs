@@ -97,6 +97,11 @@ impl ModelManifest {
         format!("onnx:{}", digest::of_parts(&parts.map(String::as_str)))
     }
 
+    /// Bytes of the folder's files.
+    pub fn bytes(&self) -> u64 {
+        self.files().iter().map(|file| file.bytes).sum()
+    }
+
     fn files(&self) -> [&ModelFile; 4] {
         [&self.model, &self.weights, &self.tokenizer, &self.runtime]
     }

@@ -154,7 +154,7 @@ impl Answering<'_> {
         match (choice, &self.brought) {
             (Choice::Auto, _) => EmbedderChoice::Auto,
             (Choice::None, _) => EmbedderChoice::None,
-            (Choice::BuiltIn, _) => EmbedderChoice::BuiltIn,
+            (Choice::BuiltIn(model), _) => EmbedderChoice::BuiltIn(*model),
             (Choice::Given(_), Brought::Here(choice)) => (*choice).clone(),
             (Choice::Given(meta), Brought::There(ask)) => {
                 EmbedderChoice::Given(Arc::new(CallersEmbedder { meta: meta.clone(), ask: (*ask).clone() }))

@@ -21,7 +21,7 @@ impl Given {
         let place = (tenant, collection.to_string());
         match choice {
             EmbedderChoice::Given(_) => drop(self.choices.lock().insert(place, choice.clone())),
-            EmbedderChoice::None | EmbedderChoice::BuiltIn => drop(self.choices.lock().remove(&place)),
+            EmbedderChoice::None | EmbedderChoice::BuiltIn(_) => drop(self.choices.lock().remove(&place)),
             EmbedderChoice::Auto => {}
         }
     }

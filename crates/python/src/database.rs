@@ -100,16 +100,9 @@ impl Database {
     fn collection(&self, py: Python<'_>, name: String, arguments: CollectionArguments<'_>) -> PyResult<Collection> {
         let CollectionArguments { dim, metric, elements, vectors, embedder, language } = arguments;
         let database = self.handle.get(py)?;
-        let is_default = embedder.as_ref().is_some_and(Choice::is_default);
-        let chosen = match &embedder {
-            Some(choice) if !is_default => choice.choose(),
-            _ => Ok(EmbedderChoice::Auto),
-        };
+        let chosen = embedder.as_ref().map_or(Ok(EmbedderChoice::Auto), Choice::choose);
         let collection = engine(py, || {
-            let embedder = match is_default {
-                true => EmbedderChoice::BuiltIn,
-                false => chosen?,
-            };
+            let embedder = chosen?;
             let metric = metric.map(|metric| metric.parse()).transpose()?;
             let element = elements.map(|elements| elements.parse()).transpose()?;
             let vectors = vectors.into_iter().map(|(field, arguments)| Ok((field, field_options(arguments)?)));

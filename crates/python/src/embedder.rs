@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nuthatch_link::embed::{self, EmbedError, FnEmbedder, HttpEmbedder, HttpOptions};
+use nuthatch_link::embed::{self, EmbedError, FnEmbedder, HttpEmbedder, HttpOptions, Model};
 use nuthatch_link::{EmbedderChoice, Error, Result};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -124,17 +124,14 @@ pub enum Choice<'py> {
 }
 
 impl Choice<'_> {
-    pub fn is_default(&self) -> bool {
-        matches!(self, Self::Named(name) if name == "default")
-    }
-
-    /// Any name but `default`, which only a database can look up.
     pub fn choose(&self) -> Result<EmbedderChoice> {
         match self {
             Self::Given(embedder) => Ok(EmbedderChoice::Given(embedder.get().inner.clone())),
             Self::Named(name) if name == "none" => Ok(EmbedderChoice::None),
+            Self::Named(name) if name == "default" => Ok(EmbedderChoice::BuiltIn(Model::Default)),
+            Self::Named(name) if name == "static" => Ok(EmbedderChoice::BuiltIn(Model::Static)),
             Self::Named(name) => Err(Error::invalid(format!(
-                "unknown embedder {name:?}; use \"default\", \"none\", nuthatch.embedders.openai(...) or nuthatch.embedders.function(...)"
+                "unknown embedder {name:?}; use \"default\", \"static\", \"none\", nuthatch.embedders.openai(...) or nuthatch.embedders.function(...)"
             ))),
         }
     }

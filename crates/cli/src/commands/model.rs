@@ -1,21 +1,33 @@
-//! `nuthatch model`: the default embedding model on this machine.
+//! `nuthatch model`: the installed embedding models on this machine.
 
 use std::io::Write;
+use std::path::Path;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use nuthatch_link::Error;
-use nuthatch_link::embed::{DEFAULT_MODEL, MODEL_DIR_ENV, ModelManifest, default_embedder, default_model_dir};
+use nuthatch_link::embed::{self, EmbedError, ModelManifest, StaticManifest};
 use serde_json::json;
 
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, BOLD, GOOD, Out};
 use crate::units::bytes;
 
+#[derive(Clone, Copy, ValueEnum)]
+enum Which {
+    /// What collections take that name none
+    Default,
+    /// The static model: much faster, and weaker
+    Static,
+}
+
 #[derive(Args)]
 #[command(
-    after_help = "Install it: python -m nuthatch.model install\nElsewhere:  set NUTHATCH_MODEL_DIR to the model's folder"
+    after_help = "Install them: python -m nuthatch.model install [static]\nElsewhere:    set NUTHATCH_MODEL_DIR or NUTHATCH_STATIC_MODEL_DIR to the model's folder"
 )]
 pub struct Model {
+    /// Which model
+    #[arg(value_enum, default_value_t = Which::Default, value_name = "MODEL")]
+    which: Which,
     /// Also compare every file with the hash recorded when it was installed
     #[arg(long)]
     verify: bool,
@@ -24,49 +36,79 @@ pub struct Model {
     json: bool,
 }
 
+/// What a manifest of either kind says.
+struct Described {
+    name: String,
+    dim: usize,
+    max_tokens: usize,
+    fingerprint: String,
+    bytes: u64,
+}
+
 impl Model {
     pub fn run(&self, out: &mut Out) -> Result<Outcome, Failure> {
-        let Some(dir) = default_model_dir() else {
+        let model = match self.which {
+            Which::Default => embed::Model::Default,
+            Which::Static => embed::Model::Static,
+        };
+        let Some(dir) = model.dir() else {
             // The embedder's own error names the places that were looked at and what to run.
-            return Err(match default_embedder(&[]) {
+            return Err(match model.open(&[]) {
                 Err(error) => Error::from(error).into(),
                 Ok(_) => {
-                    Error::internal(format!("{DEFAULT_MODEL} appeared while it was looked for; run it again")).into()
+                    let name = model.name();
+                    Error::internal(format!("{name} appeared while it was looked for; run it again")).into()
                 }
             });
         };
-        let manifest = ModelManifest::read(&dir).map_err(Error::from)?;
-        if self.verify {
-            manifest.verify(&dir).map_err(Error::from)?;
-        }
-        let size = [&manifest.model, &manifest.weights, &manifest.tokenizer, &manifest.runtime]
-            .map(|file| file.bytes)
-            .iter()
-            .sum();
+        let found = describe(model, &dir, self.verify).map_err(Error::from)?;
         if self.json {
             output::json(
                 out,
                 &json!({
-                    "name": manifest.name,
+                    "name": found.name,
                     "path": dir.to_string_lossy(),
-                    "dim": manifest.dim,
-                    "max_tokens": manifest.max_tokens,
-                    "fingerprint": manifest.fingerprint(),
-                    "bytes": size,
+                    "dim": found.dim,
+                    "max_tokens": found.max_tokens,
+                    "fingerprint": found.fingerprint,
+                    "bytes": found.bytes,
                     "verified": self.verify,
                 }),
             )?;
             return Ok(Outcome::Done);
         }
-        writeln!(out, "{BOLD}{}{BOLD:#}", manifest.name)?;
+        writeln!(out, "{BOLD}{}{BOLD:#}", found.name)?;
         writeln!(out, "  folder       {}", dir.display())?;
-        writeln!(out, "  dimensions   {}, texts of up to {} tokens", manifest.dim, manifest.max_tokens)?;
-        writeln!(out, "  fingerprint  {}", manifest.fingerprint())?;
-        writeln!(out, "  on disk      {}", bytes(size))?;
+        writeln!(out, "  dimensions   {}, texts of up to {} tokens", found.dim, found.max_tokens)?;
+        writeln!(out, "  fingerprint  {}", found.fingerprint)?;
+        writeln!(out, "  on disk      {}", bytes(found.bytes))?;
         if self.verify {
             writeln!(out, "  {GOOD}every file is as it was installed{GOOD:#}")?;
         }
-        writeln!(out, "Another folder: {MODEL_DIR_ENV}. To install it anew: python -m nuthatch.model install")?;
+        writeln!(out, "Another folder: {}. To install it again: {}", model.dir_variable(), model.install_command())?;
         Ok(Outcome::Done)
+    }
+}
+
+fn describe(model: embed::Model, dir: &Path, verify: bool) -> Result<Described, EmbedError> {
+    match model {
+        embed::Model::Default => {
+            let manifest = ModelManifest::read(dir)?;
+            if verify {
+                manifest.verify(dir)?;
+            }
+            let (fingerprint, bytes) = (manifest.fingerprint(), manifest.bytes());
+            let ModelManifest { name, dim, max_tokens, .. } = manifest;
+            Ok(Described { name, dim, max_tokens, fingerprint, bytes })
+        }
+        embed::Model::Static => {
+            let manifest = StaticManifest::read(dir)?;
+            if verify {
+                manifest.verify(dir)?;
+            }
+            let (fingerprint, bytes) = (manifest.fingerprint(), manifest.bytes());
+            let StaticManifest { name, dim, max_tokens, .. } = manifest;
+            Ok(Described { name, dim, max_tokens, fingerprint, bytes })
+        }
     }
 }

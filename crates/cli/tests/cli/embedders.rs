@@ -112,6 +112,17 @@ fn a_missing_model_says_how_to_install_it_and_words_still_work() {
 }
 
 #[test]
+fn a_missing_static_model_says_how_to_install_it() {
+    let place = Place::with_documents();
+    for arguments in [&["model", "static"][..], &["add", ".", "--embedder", "static"]] {
+        let mut command = place.command(arguments);
+        let ran = Ran::of(command.env("NUTHATCH_STATIC_MODEL_DIR", place.path().join("no-model")).output().unwrap());
+        let ran = ran.ends(5);
+        assert!(ran.err.contains("no-model") && ran.err.contains("nuthatch.model install static"), "{}", ran.err);
+    }
+}
+
+#[test]
 fn the_built_in_model_finds_by_meaning_with_both_legs_shown() {
     let place = Place::new();
     if !has_model(&place) {

@@ -1,5 +1,6 @@
 //! Which embedder a request means, where the embedder itself stays in another process.
 
+use nuthatch_embed::Model;
 use serde::{Deserialize, Serialize};
 
 use crate::EmbedderChoice;
@@ -10,7 +11,7 @@ use crate::collection::meta::EmbedderMeta;
 pub enum Choice {
     Auto,
     None,
-    BuiltIn,
+    BuiltIn(Model),
     Given(EmbedderMeta),
 }
 
@@ -19,7 +20,7 @@ impl From<&EmbedderChoice> for Choice {
         match choice {
             EmbedderChoice::Auto => Self::Auto,
             EmbedderChoice::None => Self::None,
-            EmbedderChoice::BuiltIn => Self::BuiltIn,
+            EmbedderChoice::BuiltIn(model) => Self::BuiltIn(*model),
             EmbedderChoice::Given(embedder) => Self::Given(EmbedderMeta {
                 name: embedder.name().to_string(),
                 dim: embedder.dim(),

@@ -42,7 +42,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use nuthatch_embed::Embedder;
+use nuthatch_embed::{Embedder, Model};
 use nuthatch_segment::BlockCache;
 use nuthatch_store::Shard;
 use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
@@ -84,8 +84,8 @@ pub enum EmbedderChoice {
     Auto,
     /// The caller brings every vector.
     None,
-    /// The built-in default, opened on first use and shared by every collection that has it.
-    BuiltIn,
+    /// An installed model, opened on first use and shared by every collection that has it.
+    BuiltIn(Model),
     /// This one.
     Given(Arc<dyn Embedder>),
 }

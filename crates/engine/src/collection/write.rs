@@ -185,7 +185,7 @@ impl Core {
         let embedder = match choice {
             EmbedderChoice::Given(embedder) => embedder,
             EmbedderChoice::None => return Ok(None),
-            EmbedderChoice::BuiltIn => self.shared.default_embedder()?,
+            EmbedderChoice::BuiltIn(model) => self.shared.installed_embedder(model)?,
             EmbedderChoice::Auto => self.shared.stored_embedder(stored)?,
         };
         if let Some(dim) = dim.filter(|dim| *dim != embedder.dim()) {

@@ -32,8 +32,8 @@ impl Database {
         check_name("collection", name)?;
         let _catalog = shared.catalog.lock();
         let options = match options.embedder {
-            EmbedderChoice::BuiltIn => {
-                CollectionOptions { embedder: EmbedderChoice::Given(shared.default_embedder()?), ..options }
+            EmbedderChoice::BuiltIn(model) => {
+                CollectionOptions { embedder: EmbedderChoice::Given(shared.installed_embedder(model)?), ..options }
             }
             _ => options,
         };
@@ -183,7 +183,7 @@ fn create(shared: &Arc<Shared>, tenant: u32, name: &str, options: &CollectionOpt
             dim: embedder.dim(),
             fingerprint: embedder.fingerprint().to_string(),
         }),
-        EmbedderChoice::Auto | EmbedderChoice::BuiltIn | EmbedderChoice::None => None,
+        EmbedderChoice::Auto | EmbedderChoice::BuiltIn(_) | EmbedderChoice::None => None,
     };
     let dim = options.dim.or(embedder.as_ref().map(|embedder| embedder.dim));
     if let Some(dim) = dim
@@ -205,7 +205,7 @@ fn create(shared: &Arc<Shared>, tenant: u32, name: &str, options: &CollectionOpt
         embeds: match &options.embedder {
             EmbedderChoice::None => false,
             EmbedderChoice::Given(_) => true,
-            EmbedderChoice::Auto | EmbedderChoice::BuiltIn => dim.is_none_or(|dim| dim == shared.default_dim()),
+            EmbedderChoice::Auto | EmbedderChoice::BuiltIn(_) => dim.is_none_or(|dim| dim == shared.default_dim()),
         },
         embedder,
         created: shared.options.clock.stamp(),
@@ -261,7 +261,7 @@ fn agree(core: &Core, options: &CollectionOptions, call: &Call) -> Result<()> {
     }
     core.add_fields(&options.vectors)?;
     match &options.embedder {
-        EmbedderChoice::Auto | EmbedderChoice::BuiltIn => {}
+        EmbedderChoice::Auto | EmbedderChoice::BuiltIn(_) => {}
         EmbedderChoice::None if call.is_served() => {}
         EmbedderChoice::None => *core.embedder.write() = EmbedderChoice::None,
         EmbedderChoice::Given(embedder) => {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use nuthatch_embed::Embedder;
+use nuthatch_embed::{Embedder, Model};
 use nuthatch_segment::BlockCache;
 use nuthatch_store::{Damage, Direction, OwnedSnapshot, Reader, Store, StoreError, Table, Visit};
 use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard};
@@ -248,25 +248,28 @@ impl Shared {
                 ),
             )
         };
-        match (self.default_embedder(), stored) {
-            (Ok(default), Some(stored)) if stored.fingerprint != default.fingerprint() => Err(other(stored)),
+        // By its name, so that a collection of the static model need not name it again.
+        let named = stored.and_then(|stored| Model::named(&stored.name));
+        match (self.installed_embedder(named.unwrap_or_default()), stored) {
+            (Ok(installed), Some(stored)) if stored.fingerprint != installed.fingerprint() => Err(other(stored)),
             // Without the built-in model, what is missing is still the caller's embedder.
-            (Err(_), Some(stored)) if stored.name != nuthatch_embed::DEFAULT_MODEL => Err(other(stored)),
-            (default, _) => default,
+            (Err(_), Some(stored)) if named.is_none() => Err(other(stored)),
+            (installed, _) => installed,
         }
     }
 
-    pub fn default_embedder(&self) -> Result<Arc<dyn Embedder>> {
-        const DEFAULT: &str = "default";
-        if let Some(known) = self.embedders.read().get(DEFAULT) {
+    /// An installed model, opened once for all collections.
+    pub fn installed_embedder(&self, model: Model) -> Result<Arc<dyn Embedder>> {
+        // No fingerprint is a model's name: it begins with the embedder's kind and a colon.
+        if let Some(known) = self.embedders.read().get(model.name()) {
             return Ok(known.clone());
         }
         let mut embedders = self.embedders.write();
-        if let Some(known) = embedders.get(DEFAULT) {
+        if let Some(known) = embedders.get(model.name()) {
             return Ok(known.clone());
         }
-        let embedder = nuthatch_embed::default_embedder(&self.options.model_dirs)?;
-        embedders.insert(DEFAULT.into(), embedder.clone());
+        let embedder = model.open(&self.options.model_dirs)?;
+        embedders.insert(model.name().into(), embedder.clone());
         Ok(embedder)
     }
 

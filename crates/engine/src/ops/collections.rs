@@ -148,7 +148,7 @@ impl OptionsAsk {
             embedder: match self.embedder {
                 Choice::Auto => EmbedderChoice::Auto,
                 Choice::None => EmbedderChoice::None,
-                Choice::BuiltIn => EmbedderChoice::BuiltIn,
+                Choice::BuiltIn(model) => EmbedderChoice::BuiltIn(model),
                 Choice::Given(_) => embedder.unwrap_or_default(),
             },
             language: self.language,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
+use nuthatch_link::embed::Model;
 use nuthatch_link::{
     BuildProgress, CollectionInfo, CollectionOptions, Element, EmbedderChoice, Error, Metric, VectorFieldInfo,
     VectorFieldOptions, What,
@@ -81,6 +82,7 @@ enum EmbedderName {
     Auto,
     None,
     Builtin,
+    Static,
 }
 
 /// What a collection is and holds.
@@ -221,7 +223,8 @@ impl From<NewCollection> for CollectionOptions {
             embedder: match new.embedder.unwrap_or(EmbedderName::Auto) {
                 EmbedderName::Auto => EmbedderChoice::Auto,
                 EmbedderName::None => EmbedderChoice::None,
-                EmbedderName::Builtin => EmbedderChoice::BuiltIn,
+                EmbedderName::Builtin => EmbedderChoice::BuiltIn(Model::Default),
+                EmbedderName::Static => EmbedderChoice::BuiltIn(Model::Static),
             },
             language: new.language,
         }
