@@ -8,7 +8,7 @@ from pathlib import Path
 
 import faces
 import pytest
-from support import REPOSITORY
+from support import REPOSITORY, write_static_model
 
 import nuthatch
 
@@ -79,6 +79,14 @@ def default_model() -> None:
             db.collection("probe", embedder="default")
         except nuthatch.UnavailableError as error:
             pytest.skip(f"needs the default embedding model: {error}")
+
+
+@pytest.fixture
+def static_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A static model of six tokens, in place of the installed one."""
+    folder = write_static_model(tmp_path / "static-model")
+    monkeypatch.setenv("NUTHATCH_STATIC_MODEL_DIR", str(folder))
+    return folder
 
 
 @pytest.fixture(scope="session")

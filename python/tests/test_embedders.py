@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import json
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 
+import faces
 import pytest
 from support import toy_embed, unchanged
 
@@ -273,3 +275,39 @@ def test_another_embedder_on_a_collection_of_the_default_is_refused(db):
         db.collection("notes", embedder=embedders.function(toy_embed, name="toy", dim=16))
     with pytest.raises(nuthatch.InvalidError, match="384.*16"):
         db.collection("notes", dim=16)
+
+
+@pytest.mark.usefixtures("static_model")
+@pytest.mark.parametrize("place", [contextlib.nullcontext, faces.held, faces.served])
+def test_the_static_model_is_taken_by_its_name_and_found_again_without_it(folder, place):
+    with place(folder) as address, nuthatch.connect(address) as db:
+        notes = db.collection("notes", embedder="static")
+        notes.upsert([{"id": "a", "text": "a a a"}, {"id": "b", "text": "b b"}])
+        assert (notes.info().dim, notes.info().embedder) == (2, "wordllama-256")
+        again = db.collection("notes")
+        assert [hit.id for hit in again.search("a a b", mode="vector")] == ["a", "b"]
+        assert [hit.id for hit in again.search("b", mode="vector")] == ["b", "a"]
+        assert list(again.get(["a"], include=["vector"])[0].vector) == [1.0, 0.0]
+
+
+@pytest.mark.usefixtures("static_model")
+def test_a_folder_that_is_opened_again_finds_its_static_model(folder, static_model):
+    with nuthatch.connect(folder) as db:
+        db.collection("notes", embedder="static").upsert([{"id": "a", "text": "a"}, {"id": "b", "text": "b"}])
+    with nuthatch.connect(folder) as db:
+        notes = db.collection("notes")
+        notes.upsert([{"id": "c", "text": "a a b"}])
+        assert [hit.id for hit in notes.search("a", mode="vector")] == ["a", "c", "b"]
+        with pytest.raises(nuthatch.InvalidError, match="(?s)wordllama-256.*toy"):
+            db.collection("notes", embedder=embedders.function(toy_embed, name="toy", dim=2))
+    (static_model / "table.f16").write_bytes(bytes(24))
+    with nuthatch.connect(folder) as db, pytest.raises(nuthatch.UnavailableError, match=r"table\.f16.*install static"):
+        db.collection("notes").search("a", mode="vector")
+
+
+def test_without_the_static_model_the_error_says_what_to_run(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("NUTHATCH_STATIC_MODEL_DIR", str(tmp_path / "nowhere"))
+    with nuthatch.connect(folder) as db:
+        with pytest.raises(nuthatch.UnavailableError, match=r"wordllama-256 .*nowhere.*nuthatch\.model install static"):
+            db.collection("notes", embedder="static")
+        assert db.collections() == []

@@ -174,7 +174,8 @@ class Database(Tenants):
 
         ``dim``: components of a vector, 2 to 4096; by default those of the embedder or of the first
         vector. ``metric``: "cosine" (default), "dot", "l2" or, for binary vectors, "hamming".
-        ``embedder``: "default" (the built-in model), "none" (you bring the vectors), or one of
+        ``embedder``: "default" (the built-in model), "static" (much faster and weaker; installed with
+        ``python -m nuthatch.model install static``), "none" (you bring the vectors), or one of
         ``nuthatch.embedders``. By default the collection's own; a new collection takes the built-in
         model as soon as you store a text without a vector. ``language``: of the texts, for stemming
         and stop words, default "english". ``elements``: the stored type of a component: "f32"

@@ -1,8 +1,9 @@
 """Embedders turn texts into vectors.
 
-A collection takes ``embedder="default"`` (the built-in model, offline), ``embedder="none"`` (you
-bring the vectors), an endpoint (``openai``), or a Python function (``function``). The collection
-stores which one made its vectors, and refuses another one.
+A collection takes ``embedder="default"`` (the built-in model, offline), ``embedder="static"`` (an
+installed model that is much faster and weaker), ``embedder="none"`` (you bring the vectors), an
+endpoint (``openai``), or a Python function (``function``). The collection stores which one made its
+vectors, and refuses another one.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class NamedCallable(Protocol):
 
 
 EmbedderLike: TypeAlias = "Embedder | NamedCallable | str"
-"""``"default"``, ``"none"``, an embedder of this module, or a callable with ``name`` and ``dim``."""
+"""``"default"``, ``"static"``, ``"none"``, an embedder of this module, or a callable with ``name`` and ``dim``."""
 
 
 def openai(
@@ -103,5 +104,5 @@ def resolve(embedder: EmbedderLike | None) -> Embedder | str | None:
             "a function has no name and dimension to store; wrap it: nuthatch.embedders.function(fn, name=..., dim=...)"
         )
     raise InvalidError(
-        f'embedder is of type {type(embedder).__name__}; give "default", "none", or what nuthatch.embedders makes'
+        f'embedder is of type {type(embedder).__name__}; give "default", "static", "none", or what nuthatch.embedders makes'
     )

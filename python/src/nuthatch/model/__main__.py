@@ -1,4 +1,4 @@
-"""``python -m nuthatch.model``: install, verify or find the default embedding model."""
+"""``python -m nuthatch.model``: install, verify or find an embedding model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .folder import ModelError, default_dir, verify
 from .install import install
+from .models import MODELS
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -20,25 +21,32 @@ def main(arguments: list[str] | None = None) -> int:
     ):
         command = commands.add_parser(name, help=text, description=text)
         command.add_argument(
-            "--dir", type=Path, default=default_dir(), help="the model's folder (default: %(default)s)"
+            "model",
+            nargs="?",
+            choices=sorted(MODELS),
+            default="default",
+            help="the default model, or the static one: much faster and weaker (default: %(default)s)",
         )
+        command.add_argument("--dir", type=Path, help="the model's folder (default: in this environment)")
     options = parser.parse_args(arguments)
+    model = MODELS[options.model]
+    place = options.dir or default_dir(model)
     if options.command == "where":
-        print(options.dir)
+        print(place)
         return 0
     if options.command == "install":
         try:
-            install(options.dir, say=lambda line: print(line, flush=True))
+            install(place, say=lambda line: print(line, flush=True), model=model)
         except ModelError as error:
             print(f"error: {error}", file=sys.stderr)
             return 1
         return 0
-    wrong = verify(options.dir)
-    elsewhere = "" if options.dir == default_dir() else f" --dir {options.dir}"
+    wrong = verify(place, model)
+    elsewhere = "" if place == default_dir(model) else f" --dir {place}"
     for line in wrong:
-        print(f"error: {line}; run `python -m nuthatch.model install{elsewhere}`", file=sys.stderr)
+        print(f"error: {line}; run `{model.command}{elsewhere}`", file=sys.stderr)
     if not wrong:
-        print(f"{options.dir}: whole")
+        print(f"{place}: whole")
     return 1 if wrong else 0
 
 

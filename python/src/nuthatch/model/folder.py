@@ -1,4 +1,5 @@
-"""A model folder: where it is, and whether it is whole. The layout is drawn in ``crates/embed/src/manifest.rs``."""
+"""A model folder: where it is, and whether it is whole. ``crates/embed/src/manifest.rs`` and
+``static_manifest.rs`` draw the layouts."""
 
 from __future__ import annotations
 
@@ -8,21 +9,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import recipe
+from .models import DEFAULT, Model
 
 FORMAT = 1
 MANIFEST = "model.json"
-PARTS = ("model", "weights", "tokenizer", "runtime")
-PART_NAMES = (MANIFEST, "model.onnx", "weights.bin", "tokenizer.json")
+PART_NAMES = (MANIFEST, "model.onnx", "weights.bin", "tokenizer.json", "table.f16")
 
 
 class ModelError(Exception):
     """Installing or checking failed; the message says what to do."""
 
 
-def default_dir() -> Path:
+def default_dir(model: Model = DEFAULT) -> Path:
     """Inside this Python's environment, where ``nuthatch`` looks first."""
-    return Path(sys.prefix) / "share" / "nuthatch" / "models" / recipe.NAME
+    return Path(sys.prefix) / "share" / "nuthatch" / "models" / model.name
 
 
 def describe(path: Path) -> dict[str, Any]:
@@ -30,36 +30,30 @@ def describe(path: Path) -> dict[str, Any]:
     return {"name": path.name, "bytes": path.stat().st_size, "sha256": sha256(path)}
 
 
-def write_manifest(folder: Path, parts: dict[str, Path], runtime_version: str) -> None:
+def write_manifest(folder: Path, model: Model, parts: dict[str, Path]) -> None:
     manifest = {
         "format": FORMAT,
-        "name": recipe.NAME,
-        "dim": recipe.DIM,
-        "max_tokens": recipe.MAX_TOKENS,
-        "pooling": "mean",
-        "start_token": recipe.START_TOKEN,
-        "end_token": recipe.END_TOKEN,
-        "query_prefix": "",
-        "passage_prefix": "",
-        **{part: describe(parts[part]) for part in PARTS},
-        "source": {"weights": recipe.WEIGHTS_REQUIREMENT, "runtime": f"onnxruntime=={runtime_version}"},
+        "name": model.name,
+        **model.values,
+        **{part: describe(parts[part]) for part in model.parts},
+        "source": model.source,
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 
-def verify(folder: Path) -> list[str]:
+def verify(folder: Path, model: Model = DEFAULT) -> list[str]:
     """What is wrong with a folder, one line each; nothing when it is whole and is what this version installs."""
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        parts = {part: manifest[part] for part in PARTS}
+        parts = {part: manifest[part] for part in model.parts}
         recorded = {
             part: (str(entry["name"]), int(entry["bytes"]), str(entry["sha256"])) for part, entry in parts.items()
         }
     except FileNotFoundError:
         return [f"{path}: is not there"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        return [f"{path}: is not a model manifest ({type(error).__name__}: {error})"]
+        return [f"{path}: is not a manifest of {model.name} ({type(error).__name__}: {error})"]
     wrong = []
     for name, length, digest in recorded.values():
         file = folder / name
@@ -71,14 +65,21 @@ def verify(folder: Path) -> list[str]:
             wrong.append(f"{file}: has other contents than were installed (its SHA-256 differs)")
     wrong += [
         f"{folder / recorded[part][0]}: is of another version than this Nuthatch installs"
-        for part, digest in recipe.RESULT_SHA256.items()
+        for part, digest in model.sha256.items()
         if recorded[part][2] != digest
     ]
-    runtime = f"onnxruntime=={recipe.runtime_pin()[0]}"
-    if manifest.get("source", {}).get("runtime") != runtime:
-        wrong.append(
-            f"{folder / recorded['runtime'][0]}: is another version than {runtime}, which this Nuthatch installs"
-        )
+    # A file with a pinned hash is checked above; where platforms differ, the version is.
+    source = manifest.get("source", {})
+    wrong += [
+        f"{folder / recorded[part][0]}: is another version than {requirement}, which this Nuthatch installs"
+        for part, requirement in model.source.items()
+        if part not in model.sha256 and source.get(part) != requirement
+    ]
+    wrong += [
+        f"{path}: says {key} {manifest.get(key)!r} where this Nuthatch installs {value!r}"
+        for key, value in model.values.items()
+        if manifest.get(key) != value
+    ]
     return wrong
 
 

