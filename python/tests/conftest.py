@@ -81,6 +81,16 @@ def default_model() -> None:
             pytest.skip(f"needs the default embedding model: {error}")
 
 
+@pytest.fixture(scope="session")
+def installed_static_model() -> None:
+    """Skips where the static model is not installed."""
+    with nuthatch.connect(":memory:") as db:
+        try:
+            db.collection("probe", embedder="static")
+        except nuthatch.UnavailableError as error:
+            pytest.skip(f"needs the static embedding model: {error}")
+
+
 @pytest.fixture
 def static_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A static model of six tokens, in place of the installed one."""

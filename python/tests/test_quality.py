@@ -92,10 +92,10 @@ def load(folder: Path) -> tuple[list[dict[str, str]], dict[str, str], dict[str, 
     return documents, questions, judged
 
 
-def beir_figures(db: nuthatch.Database, folder: Path) -> dict[str, float]:
+def beir_figures(db: nuthatch.Database, folder: Path, embedder: str = "default") -> dict[str, float]:
     documents, questions, judged = load(folder)
-    collection = db.collection(folder.name, embedder="default")
-    vectors = None if LONG else numpy.load(folder / "corpus_vec_f16.npy")
+    collection = db.collection(folder.name, embedder=embedder)
+    vectors = None if LONG or embedder != "default" else numpy.load(folder / "corpus_vec_f16.npy")
     for start in range(0, len(documents), 1000):
         batch = documents[start : start + 1000]
         collection.upsert(
@@ -128,3 +128,16 @@ def test_cranfield_is_ranked_at_least_as_well_as_the_reference_fusion(db, data):
     pinned("cranfield, embedded here" if LONG else "cranfield", figures)
     assert figures["hybrid"] >= 0.40
     assert figures["hybrid"] >= max(figures["text"], figures["vector"])
+
+
+@pytest.mark.usefixtures("installed_static_model")
+def test_the_static_model_is_ranked_as_well_as_before(db, data):
+    for name in ("scifact", "cranfield"):
+        pinned(f"{name}, static", beir_figures(db, data / "beir" / name, "static"))
+
+
+@pytest.mark.usefixtures("installed_static_model")
+def test_the_static_model_ranks_the_sample_corpus_as_well_as_before(db):
+    db.add(REPOSITORY / "examples" / "corpus", db.collection("documents", embedder="static"))
+    for kind, of_kind in sorted(corpus_figures(db, MODES).items()):
+        pinned(f"corpus, {kind}, static", of_kind)

@@ -20,6 +20,7 @@ mod http;
 mod locate;
 mod manifest;
 mod onnx;
+mod resident;
 mod runtime;
 mod static_embedder;
 mod static_manifest;

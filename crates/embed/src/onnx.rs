@@ -11,6 +11,7 @@ use ort::session::Session;
 use ort::value::TensorRef;
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::resident::Before;
 use crate::tokens::Marked;
 use crate::{EmbedError, Embedder, ModelManifest, check_vectors, normalise, runtime};
 
@@ -142,14 +143,11 @@ impl Loaded {
         threads: usize,
         error: impl Fn(String) -> EmbedError,
     ) -> Result<Self, EmbedError> {
-        let before = process_resident_bytes();
+        let before = Before::now();
         let tokens = Marked::open(&dir.join(&manifest.tokenizer.name), manifest)?;
         let (library, graph) = (dir.join(&manifest.runtime.name), dir.join(&manifest.model.name));
         let session = runtime::session(&library, &graph, threads).map_err(error)?;
-        // Whoever frees memory meanwhile hides growth; what the files hold is resident in any case.
-        let files = manifest.weights.bytes + manifest.tokenizer.bytes;
-        let growth = before.zip(process_resident_bytes()).map_or(0, |(before, after)| after.saturating_sub(before));
-        let resident_bytes = growth.max(files);
+        let resident_bytes = before.growth(manifest.weights.bytes + manifest.tokenizer.bytes);
         Ok(Self { tokens, session, resident_bytes })
     }
 
@@ -164,12 +162,4 @@ impl Loaded {
 
 fn threads_by_default() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 4))
-}
-
-/// Resident memory of this process, where the system tells it in a file.
-fn process_resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kib * 1024)
 }

@@ -1,6 +1,6 @@
 //! The static embedder: a vector for each token, and the mean of a text's tokens. No model runs.
 //!
-//! Some hundred times cheaper than the default model, and weaker: a token has one vector, whatever stands next to it
+//! About a hundred times cheaper than the default model, and weaker: a token has one vector, whatever stands next to it
 //! (figures: `docs/rfcs/0031-static-embedder.md`). Sums are taken in f32 in the order of the tokens, so that every processor
 //! gives the same bytes.
 
@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::resident::Before;
 use crate::tokens::Tokens;
 use crate::{EmbedError, Embedder, Model, StaticManifest, check_vectors, normalise};
 
@@ -23,9 +24,10 @@ pub struct StaticEmbedder {
 
 struct Loaded {
     tokens: Tokens,
-    /// `[rows, dim]` f16, as bits.
-    table: Box<[u16]>,
+    /// `[rows, dim]` f16, little-endian, as in the file: a second form of it would double the memory while it is made.
+    table: Vec<u8>,
     dim: usize,
+    resident_bytes: u64,
 }
 
 impl StaticEmbedder {
@@ -94,9 +96,9 @@ impl Embedder for StaticEmbedder {
         Ok(vector)
     }
 
-    /// The table, and the vocabulary as long as its file; 0 when they are not loaded.
+    /// The growth of the process while the model was loaded, at least the sizes of its files; 0 when it is not loaded.
     fn resident_bytes(&self) -> u64 {
-        if self.loaded.lock().is_some() { self.manifest.bytes() } else { 0 }
+        self.loaded.lock().as_ref().map_or(0, |loaded| loaded.resident_bytes)
     }
 
     fn unload(&self) {
@@ -107,13 +109,13 @@ impl Embedder for StaticEmbedder {
 impl Loaded {
     /// Hashes the very bytes that it keeps, so a file that changes later changes no vector.
     fn open(dir: &Path, manifest: &StaticManifest) -> Result<Self, EmbedError> {
+        let before = Before::now();
         let rules = manifest.tokenizer.read(dir, Model::Static)?;
         let path = dir.join(&manifest.tokenizer.name);
         let tokens = Tokens::new(&rules, &path, &manifest.name, manifest.max_tokens, Model::Static)?;
         drop(rules);
-        let bytes = manifest.table.read(dir, Model::Static)?;
-        let table = bytes.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
-        Ok(Self { tokens, table, dim: manifest.dim })
+        let table = manifest.table.read(dir, Model::Static)?;
+        Ok(Self { tokens, table, dim: manifest.dim, resident_bytes: before.growth(manifest.bytes()) })
     }
 
     /// The mean of the tokens' vectors, of length 1. The error is a token without a row.
@@ -132,10 +134,11 @@ impl Loaded {
     }
 
     fn add(&self, id: u32, sum: &mut [f32]) -> Result<(), u32> {
-        let start = id as usize * self.dim;
-        let row = self.table.get(start..start + self.dim).ok_or(id)?;
-        for (x, half) in sum.iter_mut().zip(row) {
-            *x += from_half(*half);
+        let row_bytes = self.dim * 2;
+        let start = id as usize * row_bytes;
+        let row = self.table.get(start..start + row_bytes).ok_or(id)?;
+        for (x, half) in sum.iter_mut().zip(row.as_chunks().0) {
+            *x += from_half(u16::from_le_bytes(*half));
         }
         Ok(())
     }

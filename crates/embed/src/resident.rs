@@ -1,0 +1,25 @@
+//! What loading a model adds to the process.
+
+/// Resident memory when loading began.
+pub struct Before(Option<u64>);
+
+impl Before {
+    pub fn now() -> Self {
+        Self(process_resident_bytes())
+    }
+
+    /// The growth since then, at least `files_bytes`: memory that is freed meanwhile hides growth, and what the files hold is
+    /// resident in any case.
+    pub fn growth(self, files_bytes: u64) -> u64 {
+        let growth = self.0.zip(process_resident_bytes()).map_or(0, |(before, after)| after.saturating_sub(before));
+        growth.max(files_bytes)
+    }
+}
+
+/// Resident memory of this process, where the system tells it in a file.
+fn process_resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib * 1024)
+}
