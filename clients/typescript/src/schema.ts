@@ -1378,7 +1378,7 @@ export interface components {
         /** @enum {string} */
         ElementsName: "f32" | "f16" | "int8" | "uint8" | "binary";
         /** @enum {string} */
-        EmbedderName: "auto" | "none" | "builtin";
+        EmbedderName: "auto" | "none" | "builtin" | "static";
         Encoded: {
             /** @description With the letters of RFC 4648 and padding. */
             base64: string;

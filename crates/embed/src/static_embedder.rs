@@ -1,6 +1,6 @@
 //! The static embedder: a vector for each token, and the mean of a text's tokens. No model runs.
 //!
-//! About a hundred times cheaper than the default model, and weaker: a token has one vector, whatever stands next to it
+//! Some 70 times cheaper than the default model, and weaker: a token has one vector, whatever stands next to it
 //! (figures: `docs/rfcs/0031-static-embedder.md`). Sums are taken in f32 in the order of the tokens, so that every processor
 //! gives the same bytes.
 

@@ -71,7 +71,9 @@ impl StaticManifest {
         let expected = u64::from(manifest.rows) * manifest.dim as u64 * COMPONENT_BYTES;
         if manifest.table.bytes != expected {
             let (rows, dim, bytes) = (manifest.rows, manifest.dim, manifest.table.bytes);
-            return damaged(format!("records {bytes} bytes for a table of {rows} rows of {dim}, which takes {expected}"));
+            return damaged(format!(
+                "records {bytes} bytes for a table of {rows} rows of {dim}, which takes {expected}"
+            ));
         }
         look(dir, MODEL, &manifest.files())?;
         Ok(manifest)

@@ -209,9 +209,11 @@ fn the_installed_model_puts_texts_of_one_subject_near_each_other() {
         "PostgreSQL stores each table in files of one gigabyte.",
     ];
     let vectors = embedder.embed_passages(&passages).unwrap();
-    for (question, nearest) in
-        [("how do I change my login secret", 0), ("where was the kitten resting", 1), ("relations of a database on disk", 2)]
-    {
+    for (question, nearest) in [
+        ("how do I change my login secret", 0),
+        ("where was the kitten resting", 1),
+        ("relations of a database on disk", 2),
+    ] {
         let question_vector = embedder.embed_query(question).unwrap();
         let best = (0..passages.len())
             .max_by(|a, b| cosine(&question_vector, &vectors[*a]).total_cmp(&cosine(&question_vector, &vectors[*b])));
