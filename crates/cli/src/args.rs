@@ -163,6 +163,8 @@ pub enum Command {
     Search(commands::search::Search),
     /// Print passages or records by id
     Get(commands::get::Get),
+    #[command(flatten)]
+    Named(commands::named::Asked),
     /// List files or collections
     Ls(commands::ls::Ls),
     /// Remove files, records or a collection

@@ -1,4 +1,5 @@
-//! The JSON dialect: how a search, a record and a hit are written, and the names of modes, fusions and parts, once for all.
+//! The JSON dialect: how a search, a record and a hit are written, the names of modes, fusions and parts, and the reads that every
+//! face answers by their names ([`operations`]), once for all.
 //!
 //! **Useful for** whoever reads or writes this JSON: the server, the client of the Python package, the command line.
 //! **Not for** what one wire has alone: addresses, errors, pages.
@@ -7,13 +8,16 @@
 
 mod accuracy;
 mod answer;
+mod fields;
 mod names;
+pub mod operations;
 mod record;
 mod search;
 mod vector;
 
 pub use accuracy::accuracy;
 pub use answer::{Answer, Hit, Leg, Legs, Shown};
+pub use fields::{Field, Takes, fields};
 pub use names::{FUSIONS, FusionName, MODES, ModeName, Part};
 pub use record::{Record, StoredRecord};
 pub use search::Search;

@@ -1,6 +1,7 @@
 //! `DoAction`: making, dropping and deleting, statistics, snapshots, readiness. A body is JSON, and so is the result.
 
 use arrow_flight::{Action, ActionType};
+use nuthatch_dialect::operations::{self, Operation};
 use nuthatch_link::{Collection, Deleted, Durability, Error, Result as EngineResult, What};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -64,6 +65,14 @@ struct Create {
 }
 
 #[derive(Deserialize)]
+struct Ask {
+    collection: String,
+    snapshot: Option<String>,
+    #[serde(flatten)]
+    question: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Delete {
     collection: String,
@@ -76,8 +85,33 @@ struct Delete {
 }
 
 pub fn list() -> Vec<ActionType> {
-    let one = |(name, description): (&str, &str)| ActionType { r#type: name.into(), description: description.into() };
-    ACTIONS.map(one).into()
+    let own = ACTIONS.map(|(name, says)| ActionType { r#type: name.into(), description: says.into() });
+    own.into_iter().chain(operations::RECORDS.iter().map(described)).collect()
+}
+
+/// A read that every face answers by its name.
+fn described(operation: &Operation) -> ActionType {
+    let fields = operation.fields().into_iter().map(|field| format!("{:?}", field.name));
+    let fields = ["\"collection\"".into(), "\"snapshot\"".into()].into_iter().chain(fields).collect::<Vec<_>>();
+    let description = format!("{} {{{}}}", operation.says, fields.join(", "));
+    ActionType { r#type: operation.name.into(), description }
+}
+
+/// Asks it of the collection that the body names, as of the snapshot that it names.
+async fn ask<C: Caller>(
+    caller: C,
+    operation: &'static Operation,
+    body: &[u8],
+    snapshots: &Snapshots,
+) -> Result<Value, Status> {
+    let caller = caller.allowed(Scope::Read)?;
+    let Ask { collection, snapshot, question } = read(body)?;
+    let kept = snapshots.get(&caller, snapshot.as_deref())?;
+    let asked = caller.run(move |database| match kept {
+        Some(snapshot) => operation.ask(&snapshot.collection(&collection)?, Value::Object(question)),
+        None => operation.ask(&*database.existing_collection(&collection)?, Value::Object(question)),
+    });
+    asked.await
 }
 
 /// # Errors
@@ -162,10 +196,13 @@ pub async fn act<C: Caller>(caller: C, action: Action, snapshots: Snapshots) -> 
                 None => json!({"ready": true}),
             })
         }
-        other => {
-            let known: Vec<&str> = ACTIONS.iter().map(|(name, _)| *name).collect();
-            Err(Status::unimplemented(format!("no action {other:?}; there are: {}", known.join(", "))))
-        }
+        other => match operations::find(other) {
+            Ok(operation) => ask(caller, operation, body, &snapshots).await,
+            Err(_) => {
+                let known: Vec<String> = list().into_iter().map(|action| action.r#type).collect();
+                Err(Status::unimplemented(format!("no action {other:?}; there are: {}", known.join(", "))))
+            }
+        },
     }
 }
 

@@ -122,7 +122,8 @@ impl Records<'_> {
         Ok(page.cursor)
     }
 
-    pub(crate) fn ask<O: Op<On = on::Records>>(&self, op: O) -> Result<O::Answer> {
+    /// Asks any operation on records.
+    pub fn ask<O: Op<On = on::Records>>(&self, op: O) -> Result<O::Answer> {
         match &self.from {
             From::Now(inner) => inner.ask(op, Durability::default()),
             From::Then(kept) => kept.ask(op),

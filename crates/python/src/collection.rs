@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::adding::{self, AddArguments, SIGNALS_EVERY};
+use crate::asking;
 use crate::database::info_to_python;
 use crate::error::{engine, invalid};
 use crate::handle::Handle;
@@ -108,6 +109,12 @@ impl Collection {
     fn delete_prefix(&self, py: Python<'_>, prefix: String, durability: Option<&str>) -> PyResult<u64> {
         let collection = self.write(py, durability)?;
         Ok(engine(py, || collection.delete_prefix(&prefix))?.deleted)
+    }
+
+    /// A read that every face answers by its name.
+    fn ask<'py>(&self, py: Python<'py>, name: &str, question: &str) -> PyResult<Bound<'py, PyAny>> {
+        let collection = self.get(py)?;
+        asking::answer(py, engine(py, || asking::ask(collection, name, question))?)
     }
 
     fn count(&self, py: Python<'_>, condition: Option<String>) -> PyResult<u64> {

@@ -12,6 +12,7 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
 
 mod adding;
+mod asking;
 mod backup;
 mod collection;
 mod database;

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};
 
+use crate::asking;
 use crate::collection::{self, FileParts, scan_request};
 use crate::error::engine;
 use crate::forked::Forked;
@@ -137,6 +138,12 @@ impl SnapshotCollection {
     ) -> PyResult<Vec<Option<RecordParts<'py>>>> {
         let collection = self.get(py)?;
         records::all_parts(py, engine(py, || collection.get(&ids, vectors))?)
+    }
+
+    /// A read that every face answers by its name.
+    fn ask<'py>(&self, py: Python<'py>, name: &str, question: &str) -> PyResult<Bound<'py, PyAny>> {
+        let collection = self.get(py)?;
+        asking::answer(py, engine(py, || asking::ask(collection, name, question))?)
     }
 
     fn count(&self, py: Python<'_>, condition: Option<String>) -> PyResult<u64> {

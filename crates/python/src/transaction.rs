@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};
 
+use crate::asking;
 use crate::collection::scan_request;
 use crate::error::engine;
 use crate::forked::Forked;
@@ -167,6 +168,11 @@ impl TransactionCollection {
         vectors: bool,
     ) -> PyResult<Vec<Option<RecordParts<'py>>>> {
         records::all_parts(py, self.with(py, |collection| collection.get(&ids, vectors))?)
+    }
+
+    /// A read that every face answers by its name.
+    fn ask<'py>(&self, py: Python<'py>, name: &str, question: &str) -> PyResult<Bound<'py, PyAny>> {
+        asking::answer(py, self.with(py, |collection| asking::ask(&collection, name, question))?)
     }
 
     fn count(&self, py: Python<'_>, condition: Option<String>) -> PyResult<u64> {

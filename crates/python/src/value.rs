@@ -197,9 +197,10 @@ pub fn json_to_python<'py>(py: Python<'py>, json: serde_json::Value) -> PyResult
     Ok(match json {
         Json::Null => py.None().into_bound(py),
         Json::Bool(value) => PyBool::new(py, value).to_owned().into_any(),
-        Json::Number(number) => match number.as_u64() {
-            Some(value) => value.into_pyobject(py)?.into_any(),
-            None => number.as_f64().into_pyobject(py)?.into_any(),
+        Json::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(value), _) => value.into_pyobject(py)?.into_any(),
+            (None, Some(value)) => value.into_pyobject(py)?.into_any(),
+            (None, None) => number.as_f64().into_pyobject(py)?.into_any(),
         },
         Json::String(value) => value.into_pyobject(py)?.into_any(),
         Json::Array(values) => {

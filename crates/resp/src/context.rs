@@ -8,10 +8,12 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use nuthatch_dialect::operations::Operation;
 use nuthatch_link::{
     Answer, Collection, CollectionOptions, Durability, EmbedderChoice, Entry, ErrorKind, KeyPage, KeyScan, KvOp,
     Metric, Page, Record, Records, Scan, Search, StoredRecord, Transaction,
 };
+use serde_json::Value as Json;
 
 use crate::failure::{Failure, Outcome};
 use crate::hash::Hash;
@@ -255,6 +257,11 @@ impl<'u> CommandContext<'u> {
             Execution::Within(transaction, _) => transaction.collection(collection.name())?.delete(&[id])?,
         }
         Ok(())
+    }
+
+    /// A read that every face answers by its name.
+    pub fn ask(&mut self, collection: &Collection, operation: &Operation, question: Json) -> Outcome<Json> {
+        Ok(operation.ask(&self.read(collection)?, question)?)
     }
 
     pub fn search(&mut self, collection: &Collection, search: &Search) -> Outcome<Answer> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use nuthatch_link::Durability;
 
 use crate::clients::Client;
-use crate::commands::{Run, Scope, Spec, TABLE, number_of};
+use crate::commands::{Run, Scope, Spec, TABLE, named, number_of};
 use crate::failure::{Failure, Outcome};
 use crate::gate::{Grant, Turn};
 use crate::pipeline::Deferred;
@@ -319,6 +319,7 @@ impl Session {
                 }
                 outcome
             }
+            Run::Named(operation) => self.run_alone(spec, |call| named::ask(operation, call), arguments),
         }
     }
 

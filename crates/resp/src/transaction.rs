@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nuthatch_link::{Entry, Transaction};
 
-use crate::commands::{Call, Data, Run, Spec};
+use crate::commands::{Call, Run, Spec, named};
 use crate::context::{CommandContext, Finish};
 use crate::failure::{Failure, Outcome};
 use crate::prepared::Prepared;
@@ -39,7 +39,12 @@ impl Session {
     }
 
     /// Runs a command that reads or writes data, by itself.
-    pub(crate) fn run_alone(&mut self, spec: &'static Spec, run: Data, arguments: &[Vec<u8>]) -> Outcome<Reply> {
+    pub(crate) fn run_alone(
+        &mut self,
+        spec: &'static Spec,
+        run: impl Fn(&mut Call<'_, '_>) -> Outcome<Reply>,
+        arguments: &[Vec<u8>],
+    ) -> Outcome<Reply> {
         let (tenant, space) = (self.tenant()?, self.space()?);
         let durability = self.write_durability();
         for _ in 0..TRIES_MAX {
@@ -174,6 +179,10 @@ impl Session {
                     outcome
                 }
                 Run::Data(run) => self.run_within(tenant, run, arguments, &transaction, prepared, &mut post_commits),
+                Run::Named(operation) => {
+                    let run = |call: &mut Call<'_, '_>| named::ask(operation, call);
+                    self.run_within(tenant, run, arguments, &transaction, prepared, &mut post_commits)
+                }
             };
             match outcome {
                 Err(failure) if failure.is_conflict() => return Err(failure),
@@ -192,7 +201,7 @@ impl Session {
     fn run_within(
         &mut self,
         tenant: &Arc<Tenant>,
-        run: Data,
+        run: impl Fn(&mut Call<'_, '_>) -> Outcome<Reply>,
         arguments: &[Vec<u8>],
         transaction: &Transaction,
         prepared: &RefCell<Prepared>,

@@ -29,6 +29,9 @@ class Source(Protocol):
     def get_records(self, ids: list[str], vectors: bool) -> list[RecordParts | None]:
         """Records by id."""
 
+    def ask(self, name: str, question: str) -> Any:
+        """A read that every face answers by its name; the question in JSON."""
+
     def count(self, condition: str | None) -> int:
         """Number of records."""
 

@@ -16,6 +16,7 @@ pub mod ls;
 pub mod mcp;
 pub mod migrate;
 pub mod model;
+pub mod named;
 pub mod optimize;
 pub mod reclaim;
 pub mod restore;
@@ -35,6 +36,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Add(args) => args.run(globals, out),
         Command::Search(args) => args.run(globals, out),
         Command::Get(args) => args.run(globals, out),
+        Command::Named(asked) => asked.run(globals, out),
         Command::Kv(args) => args.run(globals, out),
         Command::Graph(args) => args.run(globals, out),
         Command::Ls(args) => args.run(globals, out),

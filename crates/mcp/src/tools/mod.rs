@@ -4,6 +4,7 @@
 //! the host.
 
 mod add_files;
+mod ask;
 mod cursor;
 mod forget;
 mod get;
@@ -40,11 +41,12 @@ enum Offered {
     WithFolders,
 }
 
-static ALL: LazyLock<[(Offered, Tool); 6]> = LazyLock::new(|| {
+static ALL: LazyLock<[(Offered, Tool); 7]> = LazyLock::new(|| {
     [
         (Offered::Always, search::tool()),
         (Offered::Always, get::tool()),
         (Offered::Always, list::tool()),
+        (Offered::Always, ask::tool()),
         (Offered::ToWriters, remember::tool()),
         (Offered::ToWriters, forget::tool()),
         (Offered::WithFolders, add_files::tool()),
@@ -73,6 +75,7 @@ pub async fn call<A: Access>(
         search::NAME => answer(search::call(parsed(arguments), access, settings, call_context).await),
         get::NAME => answer(get::call(parsed(arguments), access, settings).await),
         list::NAME => answer(list::call(parsed(arguments), access, settings).await),
+        ask::NAME => answer(ask::call(parsed(arguments), access, settings).await),
         remember::NAME => answer(remember::call(parsed(arguments), access, settings).await),
         forget::NAME => answer(forget::call(parsed(arguments), access, settings).await),
         add_files::NAME => answer(add_files::call(parsed(arguments), access, settings, call_context).await),

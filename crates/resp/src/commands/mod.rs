@@ -13,6 +13,7 @@ mod hashes;
 mod info;
 mod keys;
 mod multi;
+pub(crate) mod named;
 mod random_key;
 mod ranges;
 mod renaming;
@@ -25,6 +26,8 @@ mod table;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use nuthatch_dialect::operations::Operation;
+
 use crate::context::CommandContext;
 use crate::failure::Outcome;
 use crate::gate::Scopes;
@@ -34,6 +37,7 @@ use crate::session::Session;
 pub(crate) use table::TABLE;
 
 /// A command as COMMAND tells it, and what it does.
+#[derive(Clone, Copy)]
 pub(crate) struct Spec {
     pub name: &'static str,
     /// Arguments with the name; at least so many when negative.
@@ -71,6 +75,8 @@ pub(crate) enum Run {
     Session(fn(&mut Session, &[Vec<u8>]) -> Outcome<Reply>),
     /// About data.
     Data(Data),
+    /// A read of records that every face answers by its name.
+    Named(&'static Operation),
 }
 
 pub(crate) type Data = fn(&mut Call<'_, '_>) -> Outcome<Reply>;
@@ -166,7 +172,7 @@ mod tests {
 
     #[test]
     fn every_command_is_found_by_its_name_in_any_case() {
-        for spec in TABLE {
+        for spec in TABLE.iter() {
             assert_eq!(find(spec.name.to_lowercase().as_bytes()).map(|found| found.name), Some(spec.name));
         }
         assert!(find(b"NOSUCH").is_none() && find(&[b'G'; 100]).is_none() && find(b"GE\xffT").is_none());

@@ -1,5 +1,9 @@
 //! The table of commands.
 
+use std::sync::LazyLock;
+
+use nuthatch_dialect::operations::{self, Operation};
+
 use crate::commands::{
     Run, Scope, Spec, clients, config, connections, counters, describe, expiry, flush, hash_numbers, hash_scan, hashes,
     info, keys, multi, random_key, ranges, renaming, scan, search, set, strings,
@@ -15,7 +19,11 @@ const EVERY_KEY: Keys = (1, -1, 1);
 const PAIRS: Keys = (1, -1, 2);
 
 /// Every command. The arity counts the name; a negative one is the least.
-pub(crate) static TABLE: &[Spec] = &[
+pub(crate) static TABLE: LazyLock<Vec<Spec>> =
+    LazyLock::new(|| FIXED.iter().copied().chain(operations::RECORDS.iter().map(Spec::named)).collect());
+
+/// Those that are spelt out here; the others are reads of records that every face answers by their names.
+static FIXED: &[Spec] = &[
     // Connection
     Spec::new(
         "PING",
@@ -613,6 +621,13 @@ impl Spec {
             needs_no_user,
             writes_elements,
         }
+    }
+
+    /// A collection, and the question in words or in JSON.
+    fn named(operation: &'static Operation) -> Self {
+        // Once for each, when the table is made.
+        let name: &'static str = format!("NH.{}", operation.name.to_uppercase()).leak();
+        Self::new(name, -2, Scope::Read, NO_KEY, "nuthatch", operation.says, Run::Named(operation))
     }
 
     /// Not queued by MULTI.

@@ -14,8 +14,10 @@ mod ingest;
 mod keys;
 mod keyspaces;
 mod maintenance;
+mod named;
 mod nodes;
 mod process;
+mod read_point;
 mod read_point;
 mod records;
 mod reply;
@@ -67,6 +69,7 @@ fn all() -> OpenApiRouter<Arc<Shared>> {
         .merge(records::routes())
         .merge(ingest::routes())
         .merge(search::routes())
+        .merge(named::routes())
         .merge(files::routes())
         .merge(keyspaces::routes())
         .merge(keys::routes())

@@ -52,6 +52,9 @@ class RecordReads(Named):
         found = self._caller.read("POST", address("collections", self._name, "get"), asked)["records"]
         return [None if record is None else values.record(record) for record in found]
 
+    def ask(self, name: str, question: str) -> Any:
+        return self._caller.read("POST", address("collections", self._name, name), question.encode())
+
     def count(self, condition: str | None) -> int:
         found: int = self._caller.read("GET", address("collections", self._name, "count", where=condition))["count"]
         return found

@@ -60,6 +60,10 @@ class TransactionCollection(RecordReads):
         found = iter(super().get_records(others, vectors) if others else [])
         return [_read(own[id], vectors) if id in own else next(found) for id in ids]
 
+    def ask(self, name: str, question: str) -> Any:
+        self._depend_on_everything()
+        return super().ask(name, question)
+
     def count(self, condition: str | None) -> int:
         self._depend_on_everything()
         return super().count(condition)
