@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use nuthatch_filter::{Columns, ColumnsWriter, CompareOp, Filter, Payload, Value, decode, encode, parse};
+use nuthatch_filter::{Columns, ColumnsWriter, CompareOp, Filter, Payload, Scalar, Value, decode, encode, parse};
 use proptest::prelude::*;
+use roaring::RoaringBitmap;
 use tantivy_common::OwnedBytes;
 
 /// Few names, so that fields hold several kinds, and a filter meets a scalar in one row and a map in the next.
@@ -134,6 +135,55 @@ fn assert_agreement(columns: &Columns, payloads: &[Payload], filter: &Filter) {
     assert_eq!(by_row, by_column, "filter {filter:?}");
 }
 
+/// Columns count the values of a field among rows as the payloads have them.
+fn assert_counts(columns: &Columns, payloads: &[Payload], path: &str, rows: &RoaringBitmap) {
+    let (mut expected, mut expected_rows) = (BTreeMap::new(), RoaringBitmap::new());
+    for row in rows {
+        let values = Scalar::all_of(&payloads[row as usize], path);
+        if !values.is_empty() {
+            expected_rows.insert(row);
+        }
+        values.into_iter().for_each(|value| *expected.entry(value).or_insert(0) += 1);
+    }
+    let mut found = BTreeMap::new();
+    let mut count = |value: Scalar, number: u64| {
+        assert!(number > 0, "{value:?}");
+        *found.entry(value).or_insert(0) += number;
+        true
+    };
+    let found_rows = columns.count_values(path, rows, &mut count).unwrap().unwrap();
+    assert_eq!((found, found_rows), (expected, expected_rows), "{path}");
+}
+
+#[test]
+fn large_columns_count_values_as_payloads_have_them() {
+    let mut dice = fastrand::Rng::with_seed(11);
+    let payload = |_| {
+        let values = ["team", "tags", "n", "at"].map(|name| {
+            let value = match name {
+                // A block of its own for the frequent ones.
+                "team" => Value::Text(["core", "ops", "web"][dice.usize(..100).min(2)].into()),
+                "tags" => {
+                    Value::Array((0..dice.u8(..4)).map(|_| Value::Text(format!("t{}", dice.u16(..9000)))).collect())
+                }
+                "n" => Value::Int(dice.i64(-20_000..20_000)),
+                _ => Value::Datetime(dice.i64(..50)),
+            };
+            (name.to_string(), value)
+        });
+        Payload::from(values)
+    };
+    let payloads: Vec<Payload> = (0..70_000).map(payload).collect();
+    let columns = columns(&payloads);
+    let some: RoaringBitmap = (0..70_000).filter(|row| row % 3 != 1).collect();
+    let all: RoaringBitmap = (0..70_000).collect();
+    for path in ["team", "tags", "n", "at"] {
+        for rows in [&some, &all, &RoaringBitmap::new()] {
+            assert_counts(&columns, &payloads, path, rows);
+        }
+    }
+}
+
 proptest! {
     // `PROPTEST_CASES` asks for more.
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: ProptestConfig::default().cases.max(1500), ..ProptestConfig::default() })]
@@ -146,6 +196,15 @@ proptest! {
         let columns = columns(&payloads);
         prop_assert_eq!(columns.rows() as usize, payloads.len());
         filters.iter().for_each(|filter| assert_agreement(&columns, &payloads, filter));
+    }
+
+    #[test]
+    fn columns_count_values_as_payloads_have_them(payloads in prop::collection::vec(payload(), 0..40), chosen: u64) {
+        let rows: RoaringBitmap = (0..payloads.len() as u32).filter(|row| chosen >> (row % 64) & 1 == 1).collect();
+        let columns = columns(&payloads);
+        for path in PATHS {
+            assert_counts(&columns, &payloads, path, &rows);
+        }
     }
 
     #[test]

@@ -97,6 +97,39 @@ impl Chunk {
         0..self.positions
     }
 
+    pub fn container(&self) -> u32 {
+        self.container
+    }
+
+    /// Calls `visit` with each value's key, in order, and how many of the rows of a set hold it. Keys of texts have no meaning.
+    pub fn each_value(&self, set: &[u8; ROW_SET_BYTES], mut visit: impl FnMut(u64, u64)) -> Result<(), FilterError> {
+        for block in &self.blocks {
+            let is_in = |row: u16| set[usize::from(row >> 3)] >> (row & 7) & 1 == 1;
+            let keys = self.section.read(block.offset, block.list_offset() - block.offset)?;
+            let key = |value: usize| block.lowest_key.wrapping_add(number(&keys, value * block.width, block.width));
+            if !block.has_list() {
+                let bitmap = self.section.read(block.bitmap_offset(), ROW_SET_BYTES)?;
+                let both = bitmap.iter().zip(set).map(|(all, wanted)| u64::from((all & wanted).count_ones()));
+                visit(key(0), both.sum());
+                continue;
+            }
+            let list = self.list(block, 0..block.len() as u32)?;
+            let starts = &keys[block.value_count() * block.width..];
+            let start_of = |value: usize| match value {
+                0 => 0,
+                value if value == block.value_count() => block.len(),
+                value if block.starts_bytes() == 0 => value,
+                value => usize::from(u16_at(starts, value)),
+            };
+            for value in 0..block.value_count() {
+                let (start, end) = (start_of(value), start_of(value + 1));
+                let rows = list.get(2 * start..2 * end).ok_or_else(|| corrupt("a value begins after its block"))?;
+                visit(key(value), rows.chunks_exact(2).filter(|row| is_in(u16_at(row, 0))).count() as u64);
+            }
+        }
+        Ok(())
+    }
+
     pub fn dictionary(&self) -> Result<Dictionary, FilterError> {
         let bytes = self.section.len().checked_sub(self.dictionary_offset);
         let bytes = bytes.ok_or_else(|| corrupt("a dictionary beyond its chunk"))?;

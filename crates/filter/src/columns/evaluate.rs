@@ -2,6 +2,7 @@
 
 use roaring::RoaringBitmap;
 
+use super::count::Count;
 use crate::interval::Interval;
 use crate::like::LikePattern;
 use crate::{CompareOp, Filter, FilterError};
@@ -15,6 +16,11 @@ pub(super) trait Tests: Send + Sync {
     fn in_intervals(&self, field: &str, intervals: &[Interval]) -> Rows;
     /// Rows where the field is there and not null.
     fn exists(&self, field: &str) -> Rows;
+    /// Counts the values of a field; `None` where a layout cannot.
+    fn count_values(&self, field: &str, rows: &RoaringBitmap, count: &mut Count<'_>) -> Option<Rows> {
+        let _ = (field, rows, count);
+        None
+    }
     /// Rows with a text that begins with `prefix` and, if there is a pattern, fits it.
     fn matching_texts(&self, field: &str, prefix: &str, pattern: Option<&LikePattern>) -> Rows;
 }

@@ -7,6 +7,7 @@ use roaring::RoaringBitmap;
 use super::ColumnKind;
 use super::bytes::{Section, corrupt};
 use super::chunk::Chunk;
+use super::count::Count;
 use super::directory::Directory;
 use super::evaluate::{Rows, Tests, successor};
 use super::keys::Key;
@@ -25,7 +26,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    fn for_chunks(
+    pub(super) fn for_chunks(
         &self,
         field: &str,
         kind: ColumnKind,
@@ -102,6 +103,10 @@ impl Tests for Index {
             self.for_chunks(field, kind, |chunk| chunk.add_rows(&[chunk.all()], &mut rows))?;
         }
         Ok(rows)
+    }
+
+    fn count_values(&self, field: &str, rows: &RoaringBitmap, count: &mut Count<'_>) -> Option<Rows> {
+        Some(Self::count_values(self, field, rows, count))
     }
 
     fn matching_texts(&self, field: &str, prefix: &str, pattern: Option<&LikePattern>) -> Rows {

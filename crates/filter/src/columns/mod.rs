@@ -21,6 +21,7 @@ mod block;
 mod bytes;
 mod chunk;
 mod chunk_writer;
+mod count;
 mod dictionary;
 mod directory;
 mod evaluate;
@@ -30,6 +31,7 @@ mod reader;
 mod version_1;
 mod writer;
 
+pub(crate) use keys::{float_of_key, key_of_float};
 pub use reader::Columns;
 pub use writer::ColumnsWriter;
 

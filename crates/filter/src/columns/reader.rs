@@ -13,7 +13,7 @@ use super::evaluate::{Tests, evaluate};
 use super::index::Index;
 use super::version_1::Version1;
 use super::{COLUMNS_VERSION, FOOTER_BYTES, MAGIC};
-use crate::{Filter, FilterError};
+use crate::{Filter, FilterError, Scalar};
 
 /// The attribute columns of one segment. Opening reads a footer; a query reads the parts of the columns that its filter
 /// names, holds them while it runs and keeps nothing.
@@ -84,6 +84,20 @@ impl Columns {
             }
             _ => Ok(found),
         }
+    }
+
+    /// Counts, of these rows, those that hold each value of the field; `count` takes a value several times, and ends it with false.
+    /// Answers with the rows that hold any value; `None` for columns of version 1, which cannot count.
+    ///
+    /// # Errors
+    /// As [`Columns::evaluate`].
+    pub fn count_values(
+        &self,
+        field: &str,
+        rows: &RoaringBitmap,
+        count: &mut dyn FnMut(Scalar, u64) -> bool,
+    ) -> Result<Option<RoaringBitmap>, FilterError> {
+        contained(|| self.tests.count_values(field, rows, count).transpose())
     }
 }
 

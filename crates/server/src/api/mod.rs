@@ -18,7 +18,6 @@ mod named;
 mod nodes;
 mod process;
 mod read_point;
-mod read_point;
 mod records;
 mod reply;
 pub mod search;
