@@ -38,9 +38,9 @@ pub use backup::{
 };
 pub use clock::Clock;
 pub use collection::{
-    Answer, BuildProgress, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, Fusion, Hit, Include,
-    Leg, Legs, Mode, NamedVectors, Page, Passing, PassingVector, PendingWrite, Scan, Search, Upserted, VectorFieldInfo,
-    VectorFieldOptions, Visitor, Wanted,
+    Answer, BuildProgress, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, FieldValues, Fusion,
+    Hit, Include, Leg, Legs, Mode, NamedVectors, Page, Passing, PassingVector, PendingWrite, Scan, Search, Upserted,
+    VectorFieldInfo, VectorFieldOptions, Visitor, Wanted,
 };
 pub use database::{
     DiskStats, Doctor, Erase, Finding, MemoryStats, Migration, MigrationStep, ProcessMemory, Receipt, RemovedFile,
@@ -60,7 +60,7 @@ pub use kv::{Entry, KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, LivingValue, VALUE_BY
 pub use nuthatch_embed as embed;
 pub use nuthatch_extract::{PassageOptions, WalkOptions, walk};
 pub use nuthatch_filter::{
-    Payload, Value, datetimes_of, format_datetime, parse_datetime, payload_from_json, payload_to_json,
+    Payload, Scalar, Value, datetimes_of, format_datetime, parse_datetime, payload_from_json, payload_to_json,
     payload_with_datetimes,
 };
 pub use nuthatch_store::Damage;

@@ -155,7 +155,8 @@ impl Memtable {
         Ok(rows)
     }
 
-    fn live(&self) -> impl Iterator<Item = (u64, &Arc<[u8]>)> {
+    /// Each live row and its payload.
+    pub fn live(&self) -> impl Iterator<Item = (u64, &Arc<[u8]>)> {
         self.parts.iter().flat_map(Part::live)
     }
 

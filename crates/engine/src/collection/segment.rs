@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nuthatch_filter::{Columns, ColumnsWriter, Filter};
+use nuthatch_filter::{Columns, ColumnsWriter, Filter, Scalar};
 use nuthatch_segment::{
     Access, BlockCache, BlockFile, BlockFileWriter, ReadAhead, SegmentError, read_sealed, sync_folder, write_sealed,
 };
@@ -244,6 +244,17 @@ impl Segment {
     /// Ordinals of the rows whose payload passes the filter.
     pub fn matching(&self, filter: &Filter) -> Result<RoaringBitmap> {
         self.columns.evaluate(filter).map_err(|error| columns_error(self.columns_file.path(), error))
+    }
+
+    /// Counts the values of a field among ordinals, see [`Columns::count_values`].
+    pub fn count_values(
+        &self,
+        field: &str,
+        ordinals: &RoaringBitmap,
+        count: &mut dyn FnMut(Scalar, u64) -> bool,
+    ) -> Result<Option<RoaringBitmap>> {
+        let counted = self.columns.count_values(field, ordinals, count);
+        counted.map_err(|error| columns_error(self.columns_file.path(), error))
     }
 
     /// Row ids of ordinals.

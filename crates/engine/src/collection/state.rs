@@ -75,6 +75,14 @@ impl View {
         }
     }
 
+    /// The payload of each row that no segment holds.
+    pub fn each_in_memtables(&self, visit: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.mutable.live().try_for_each(|(_, payload)| visit(payload))?;
+        let Some(immutable) = &self.immutable else { return Ok(()) };
+        let mut live = immutable.rows.live().filter(|(row, _)| !self.removed_from_immutable(*row));
+        live.try_for_each(|(_, payload)| visit(payload))
+    }
+
     /// The rows whose payload passes the filter, by where they are. Only while the segments are sound.
     pub fn matching(&self, filter: &Filter) -> Result<Matching> {
         let segments = self.segments.iter().map(|view| view.matching(filter)).collect::<Result<_>>()?;

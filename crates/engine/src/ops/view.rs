@@ -5,7 +5,7 @@
 
 use nuthatch_store::Reader;
 
-use crate::collection::{Collection, Core, ReadSource};
+use crate::collection::{Collection, Core, FieldValues, ReadSource};
 use crate::database::Database;
 use crate::kv::{Keyspace, Rows};
 use crate::snapshot::{Snapshot, SnapshotCollection};
@@ -102,6 +102,15 @@ impl<'v> View<'v> {
 }
 
 impl Records<'_> {
+    /// Counts the values of each field among the records that pass a condition; shows up to `limit` of each.
+    ///
+    /// # Errors
+    /// `Invalid` for a field that the collection never had, `Exhausted` for one with too many values.
+    pub fn count_values(&self, fields: &[String], condition: Option<&str>, limit: usize) -> Result<Vec<FieldValues>> {
+        let filter = condition.map(nuthatch_filter::parse).transpose()?;
+        self.ask(|core, place| core.count_values(place, fields, filter.as_ref(), limit))
+    }
+
     /// Asks the indexes, and the rows as they are when each is read.
     pub(crate) fn ask<T>(&self, ask: impl FnOnce(&Core, ReadSource<'_>) -> Result<T>) -> Result<T> {
         match self {
