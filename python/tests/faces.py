@@ -27,6 +27,7 @@ ALL = ("embedded", "socket", "http") if hasattr(os, "fork") else ("embedded", "h
 EVERYWHERE = {
     "test_bad_input",
     "test_batches",
+    "test_facets",
     "test_graph",
     "test_kv",
     "test_named_vectors",

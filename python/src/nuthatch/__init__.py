@@ -77,7 +77,7 @@ from .reports import (
     VectorFieldInfo,
     WrittenFile,
 )
-from .results import Hit, Leg, Legs, Results
+from .results import Facet, Hit, Leg, Legs, Results
 from .snapshots import Snapshot, SnapshotCollection, SnapshotKeyspace
 from .tenants import Tenant, TenantLimits, TenantUsage
 from .transactions import Transaction, TransactionCollection, TransactionKeyspace
@@ -121,6 +121,7 @@ __all__ = [
     "Edge",
     "ExhaustedError",
     "ExportReport",
+    "Facet",
     "FileInfo",
     "Finding",
     "ForbiddenError",

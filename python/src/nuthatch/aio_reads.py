@@ -13,7 +13,7 @@ from .kv_reads import _PAGE, KeyPage, KeyReads
 from .paging import all_awaited
 from .queries import Fusion, Mode, query
 from .records import Page, Record
-from .results import Results
+from .results import Facet, Results
 from .threads import cancellable, in_thread
 from .vectors import Vector, Vectors
 
@@ -146,6 +146,12 @@ class AsyncCollectionReads:
     async def count(self, where: str | None = None) -> int:
         """As ``Collection.count``."""
         return await in_thread(self.sync.count, where)
+
+    async def facets(
+        self, fields: str | Iterable[str], *, where: str | None = None, limit: int = 10
+    ) -> dict[str, Facet]:
+        """As ``Collection.facets``."""
+        return await in_thread(self.sync.facets, fields, where=where, limit=limit)
 
     async def search(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
 
@@ -9,7 +10,7 @@ from . import arguments, records, results
 from .paging import all_of
 from .queries import Fusion, Mode, query, several
 from .records import Page, Record, RecordParts
-from .results import AnswerParts, Results
+from .results import AnswerParts, Facet, Results
 from .vectors import Vector, VectorColumn, Vectors
 
 if TYPE_CHECKING:
@@ -79,6 +80,30 @@ class CollectionReads:
         ('core', 'ops')"``.
         """
         return self._core.count(arguments.optional_text("where", where))
+
+    def facets(self, fields: str | Iterable[str], *, where: str | None = None, limit: int = 10) -> dict[str, Facet]:
+        """Counts the values of a field, or of several, among the records that match ``where``.
+
+        Returns a ``Facet`` for each field: the ``limit`` most frequent values with their numbers of
+        records, how many values there are, and how many records have none. Counts are exact. A
+        list counts each of its elements once; 1 and 1.0 are two values. Nested fields are dotted
+        paths.
+
+        Raises ExhaustedError for a field with more than 200,000 values.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     notes = db.collection("notes", embedder="none")
+        ...     _ = notes.upsert(ids=["a", "b", "c"], payloads=[{"team": "core"}, {"team": ["core", "ops"]}, {}])
+        ...     notes.facets("team")["team"]
+        Facet(values=[('core', 2), ('ops', 1)], distinct=2, missing=1)
+        """
+        asked = {
+            "fields": [arguments.text("fields", one) for one in ([fields] if isinstance(fields, str) else fields)],
+            "where": arguments.optional_text("where", where),
+            "limit": arguments.whole("limit", limit),
+        }
+        return results.facets(self._core.ask("facets", json.dumps(asked))["facets"])
 
     def search(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
@@ -73,6 +73,18 @@ class Hit:
         if self.vectors:
             parts["vectors"] = self.vectors
         return parts
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """The values of a field among the records that match."""
+
+    #: Each value with its number of records, the most frequent first; equals ascend.
+    values: list[tuple[Any, int]]
+    #: How many values there are, in ``values`` or not.
+    distinct: int
+    #: Records without a value of the field.
+    missing: int
 
 
 class Results(Sequence[Hit]):
@@ -171,6 +183,20 @@ def _arrow_column(values: list[Any]) -> pyarrow.Array:
 
         as_text = [None if value is None else json.dumps(value, default=str, ensure_ascii=False) for value in values]
         return pyarrow.array(as_text, pyarrow.string())
+
+
+def facets(found: Iterable[Mapping[str, Any]]) -> dict[str, Facet]:
+    """Facets by field, from JSON."""
+    from .remote.values import moment
+
+    def one(facet: Mapping[str, Any]) -> Facet:
+        values = [
+            (moment(each["value"]) if each.get("datetime") else each["value"], each["count"])
+            for each in facet["values"]
+        ]
+        return Facet(values, facet["distinct"], facet["missing"])
+
+    return {facet["field"]: one(facet) for facet in found}
 
 
 #: What a cursor of results begins with; the offset of the page follows.

@@ -7,6 +7,7 @@
 //! **Invariant:** what is listed reads and changes nothing; the compiler checks it.
 
 mod count;
+mod facets;
 
 use nuthatch_engine::ops::{Op, Repeat, Scope, on};
 use nuthatch_engine::{Error, ErrorKind, Result};
@@ -20,7 +21,7 @@ use utoipa::openapi::{RefOr, Schema};
 use crate::fields::{Field, fields};
 
 /// The operations on the records of a collection.
-pub static RECORDS: &[Operation] = &[of::<count::Count>()];
+pub static RECORDS: &[Operation] = &[of::<count::Count>(), of::<facets::Facets>()];
 
 /// How an operation is asked in JSON, and answered.
 trait Named: DeserializeOwned + ToSchema {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::call::Outcome;
-use crate::collection::{CollectionInfo, Deleted, Page, Scan, Upserted};
+use crate::collection::{CollectionInfo, Deleted, FieldValues, Page, Scan, Upserted};
 use crate::database::Database;
 use crate::ops::{Op, Repeat, Scope, View, on};
 use crate::record::{Record, StoredRecord};
@@ -42,6 +42,25 @@ impl Op for Count {
             None => core.count(place),
             Some(condition) => core.count_matching(place, &nuthatch_filter::parse(condition)?),
         })
+    }
+}
+
+/// How many records hold each value of some fields, of those that pass a condition.
+#[derive(Serialize, Deserialize)]
+pub struct Facets {
+    pub fields: Vec<String>,
+    pub filter: Option<String>,
+    /// Values of each field.
+    pub limit: usize,
+}
+
+impl Op for Facets {
+    type On = on::Records;
+    type Answer = Vec<FieldValues>;
+    const NAME: &'static str = "records.facets";
+
+    fn run(self, view: &View<'_>) -> Result<Self::Answer> {
+        view.records()?.count_values(&self.fields, self.filter.as_deref(), self.limit)
     }
 }
 

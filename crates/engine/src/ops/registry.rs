@@ -22,6 +22,7 @@ static ALL: &[Entry] = &[
     // Of records.
     entry::<records::Get>(),
     entry::<records::Count>(),
+    entry::<records::Facets>(),
     entry::<crate::Scan>(),
     entry::<crate::Search>(),
     entry::<search::SearchMany>(),
