@@ -1,6 +1,6 @@
 //! The names of modes, of fusions, and of the parts of a hit.
 
-use nuthatch_engine::{Fusion, Mode};
+use nuthatch_engine::{Error, Fusion, Mode, Result};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -11,7 +11,7 @@ pub const FUSIONS: [&str; 3] = ["rrf", "weighted", "normalised"];
 
 // Without comments: they would become part of the server's description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "lowercase", try_from = "String")]
 pub enum ModeName {
     Hybrid,
     Text,
@@ -19,7 +19,7 @@ pub enum ModeName {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "lowercase", try_from = "String")]
 pub enum FusionName {
     #[default]
     Rrf,
@@ -34,6 +34,24 @@ pub enum Part {
     Text,
     Payload,
     Vector,
+}
+
+/// With the engine's words for what is none.
+impl TryFrom<String> for ModeName {
+    type Error = Error;
+
+    fn try_from(name: String) -> Result<Self> {
+        name.parse::<Mode>().map(Into::into)
+    }
+}
+
+/// As that of [`ModeName`].
+impl TryFrom<String> for FusionName {
+    type Error = Error;
+
+    fn try_from(name: String) -> Result<Self> {
+        Fusion::named(&name, 1.0, 1.0).map(|fusion| Self::from(&fusion))
+    }
 }
 
 impl From<ModeName> for Mode {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use nuthatch_engine::{Fusion, Include, Result};
+use nuthatch_engine::{Error, Fusion, Include, Result};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::accuracy::accuracy;
@@ -14,7 +15,7 @@ use crate::names::{FusionName, ModeName, Part};
 use crate::vector::{self, Vector, VectorFormat};
 
 /// A question: at least one of text, vector and like.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Search {
     /// Words to find, and what is embedded for the vector leg when no vector is given.
@@ -88,11 +89,26 @@ fn one() -> f32 {
 }
 
 impl Search {
+    /// Of the fields that were given; the others are at their defaults.
+    ///
+    /// # Errors
+    /// `Invalid` with the name of the wrong field.
+    pub fn of(fields: Map<String, Value>) -> Result<Self> {
+        serde_path_to_error::deserialize(Value::Object(fields)).map_err(|error| {
+            let place = if error.path().iter().len() == 0 { String::new() } else { format!("{}: ", error.path()) };
+            Error::invalid(format!("the search: {place}{}", error.inner()))
+        })
+    }
+
     /// As the engine has it. The time is the caller's to bound: `timeout_ms` is not read here.
     ///
     /// # Errors
     /// `Invalid` with the wrong part.
-    pub fn into_engine(self, time_limit: Duration, cancel: Arc<AtomicBool>) -> Result<nuthatch_engine::Search> {
+    pub fn into_engine(
+        self,
+        time_limit: Option<Duration>,
+        cancel: Option<Arc<AtomicBool>>,
+    ) -> Result<nuthatch_engine::Search> {
         let has = |part| self.include.as_ref().is_none_or(|parts| parts.contains(&part));
         let include = Include {
             text: has(Part::Text),
@@ -107,8 +123,8 @@ impl Search {
             include,
             fusion: Fusion::named(self.fusion.name(), self.text_weight, self.vector_weight)?,
             accuracy: accuracy(self.exact, self.effort, self.recall)?,
-            time_limit: Some(time_limit),
-            cancel: Some(cancel),
+            time_limit,
+            cancel,
             text: self.text,
             vector: self.vector.map(Vector::into_engine),
             like: self.like,
@@ -135,7 +151,7 @@ mod tests {
         let base64 = || Vector::Base64("AACAPw==".into());
         (search.vector, search.vectors) = (Some(base64()), [("title".to_string(), base64())].into());
         assert_eq!(serde_json::to_string(&search).unwrap(), WRITTEN);
-        let engine = search.into_engine(Duration::from_secs(1), Arc::default()).unwrap();
+        let engine = search.into_engine(None, None).unwrap();
         assert_eq!(engine.include, Include { text: true, payload: false, vector: true });
         assert_eq!(engine.fusion, Fusion::Weighted { text_weight: 0.5, vector_weight: 2.0 });
         assert!(engine.filter.is_some() && engine.vector == Some(vec![1.0]));
@@ -144,7 +160,7 @@ mod tests {
     #[test]
     fn what_is_left_out_of_a_search_is_at_its_default() {
         let search: Search = serde_json::from_str(r#"{"text":"a"}"#).unwrap();
-        let engine = search.into_engine(Duration::from_secs(1), Arc::default()).unwrap();
+        let engine = search.into_engine(None, None).unwrap();
         let default = nuthatch_engine::Search::text("a");
         assert_eq!((engine.limit, engine.offset, engine.include), (default.limit, default.offset, default.include));
         assert_eq!((engine.fusion, engine.accuracy, engine.mode), (default.fusion, default.accuracy, default.mode));

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use nuthatch_dialect as dialect;
-use nuthatch_dialect::{FusionName, Part, VectorFormat};
-use nuthatch_link::{KeyScan, KvOp, Record, Search, StoredRecord, WalkOptions};
+use nuthatch_dialect::{Vector, VectorFormat};
+use nuthatch_link::{KeyScan, KvOp, Record, StoredRecord, WalkOptions};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList};
@@ -20,34 +20,18 @@ use crate::searching_many::each;
 /// A quarter of the size of numbers.
 const BASE64: VectorFormat = VectorFormat::Base64;
 
-/// A search as the server reads it: the checked one, and of its arguments what the engine keeps in another form.
-fn body(query: &Query<'_>, search: Search) -> dialect::Search {
-    let parts = [
-        (Part::Text, query.include_text),
-        (Part::Payload, query.include_payload),
-        (Part::Vector, query.include_vector),
-    ];
-    dialect::Search {
-        text: search.text,
-        vector: search.vector.map(|vector| BASE64.write(vector)),
-        like: search.like,
-        using: search.using,
-        vectors: BASE64.write_all(search.vectors),
-        mode: search.mode.map(Into::into),
-        filter: query.condition.clone(),
-        limit: query.limit,
-        offset: query.offset,
-        include: Some(parts.into_iter().filter_map(|(part, wanted)| wanted.then_some(part)).collect()),
+/// A search as the server reads it, refused where the engine would refuse it.
+fn body<'py>(py: Python<'py>, asked: dialect::Search, timeout_seconds: Option<f64>) -> PyResult<Bound<'py, PyBytes>> {
+    engine(py, || asked.clone().into_engine(None, None)?.check())?;
+    let base64 = |vector: Vector| BASE64.write(vector.into_engine());
+    let body = dialect::Search {
+        vector: asked.vector.map(base64),
+        vectors: asked.vectors.into_iter().map(|(field, vector)| (field, base64(vector))).collect(),
         vector_format: BASE64,
-        fusion: FusionName::from(&search.fusion),
-        text_weight: query.text_weight,
-        vector_weight: query.vector_weight,
-        recall: query.recall,
-        effort: query.effort,
-        exact: query.exact,
-        timeout_ms: query.timeout_seconds.map(|seconds| seconds * 1000.0),
-        explain: query.explain,
-    }
+        timeout_ms: timeout_seconds.map(|seconds| seconds * 1000.0),
+        ..asked
+    };
+    json(py, &body)
 }
 
 fn json<'py>(py: Python<'py>, body: &(impl Serialize + Sync)) -> PyResult<Bound<'py, PyBytes>> {
@@ -117,9 +101,8 @@ pub fn cursor_after(key: &[u8]) -> String {
 /// One search as a JSON object.
 #[pyfunction]
 pub fn search_json<'py>(py: Python<'py>, query: Query<'py>) -> PyResult<Bound<'py, PyBytes>> {
-    let search = query.search(py)?.and_then(|search| search.check().map(|()| search));
-    let search = search.map_err(|error| to_python(py, error, None))?;
-    json(py, &body(&query, search))
+    let asked = query.asked(py)?.map_err(|error| to_python(py, error, None))?;
+    body(py, asked, query.timeout_seconds)
 }
 
 /// `query` with each of `count` texts, vectors, or both: a JSON object each.
@@ -131,12 +114,11 @@ pub fn searches_json<'py>(
     texts: Option<Bound<'py, PyList>>,
     vectors: Option<Vectors>,
 ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-    let searches = each(py, &query, count, texts, vectors)?;
-    let one = |search: Search| {
-        search.check().map_err(|error| to_python(py, error, None))?;
-        json(py, &dialect::Search { timeout_ms: None, ..body(&query, search) })
+    let asked = query.asked(py)?.map_err(|error| to_python(py, error, None))?;
+    let one = |(text, vector): (_, Option<Vec<f32>>)| {
+        body(py, dialect::Search { text, vector: vector.map(Vector::Numbers), ..asked.clone() }, None)
     };
-    searches.into_iter().map(one).collect()
+    each(py, count, texts, vectors)?.into_iter().map(one).collect()
 }
 
 /// Refuses a durability that is none.

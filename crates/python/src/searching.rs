@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use nuthatch_dialect::accuracy;
-use nuthatch_link::{Answer, Fusion, Hit, Include, Leg, Mode, NamedVectors, Result, Search};
+use nuthatch_dialect::{self as dialect, Vector};
+use nuthatch_link::{Answer, Hit, Leg, NamedVectors, Result, Search};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
@@ -13,68 +13,45 @@ use crate::error::invalid;
 use crate::records::{floats, string};
 use crate::value::{json_to_python, payload_to_python};
 
-/// What `Collection.search` of the package hands over; it has filled in the defaults.
+/// What `Collection.search` of the package hands over: what JSON would make larger or could not hold, and the other fields as the
+/// dialect has them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Query<'py> {
     pub text: Option<Bound<'py, PyAny>>,
     pub vector: Option<PyBackedBytes>,
-    pub like: Option<String>,
-    pub using: Option<String>,
     /// Further legs, by vector field.
     pub vectors: Option<HashMap<String, PyBackedBytes>>,
-    pub mode: Option<String>,
-    pub condition: Option<String>,
-    pub limit: usize,
-    pub offset: usize,
-    pub include_text: bool,
-    pub include_payload: bool,
-    pub include_vector: bool,
-    pub fusion: String,
-    pub text_weight: f32,
-    pub vector_weight: f32,
-    /// One of these three at most.
-    pub recall: Option<f32>,
-    pub effort: Option<usize>,
-    pub exact: bool,
     pub timeout_seconds: Option<f64>,
-    /// Whether a server is to say how the answer was found; the engine in this process always does.
-    pub explain: bool,
     pub cancel: Option<Bound<'py, CancelFlag>>,
+    /// An object in JSON.
+    pub fields: String,
 }
 
 impl Query<'_> {
-    pub fn search(&self, py: Python<'_>) -> PyResult<Result<Search>> {
+    /// As every face writes it.
+    pub fn asked(&self, py: Python<'_>) -> PyResult<Result<dialect::Search>> {
         let text = match &self.text {
             None => None,
             Some(text) => Some(
                 string(text).map_err(|what| invalid(py, format!("the text to search for {what}; give a string")))?,
             ),
         };
-        Ok(self.build(text))
+        let fields = serde_json::from_str(&self.fields).map_err(|error| invalid(py, format!("the search: {error}")))?;
+        let vectors = self.vectors.iter().flatten();
+        Ok(dialect::Search::of(fields).map(|asked| dialect::Search {
+            text,
+            vector: self.vector.as_deref().map(|vector| Vector::Numbers(floats(vector))),
+            vectors: vectors.map(|(field, vector)| (field.clone(), Vector::Numbers(floats(vector)))).collect(),
+            ..asked
+        }))
     }
 
-    fn build(&self, text: Option<String>) -> Result<Search> {
-        let search = Search {
-            text,
-            vector: self.vector.as_deref().map(floats),
-            like: self.like.clone(),
-            using: self.using.clone(),
-            vectors: self.vectors.iter().flatten().map(|(field, vector)| (field.clone(), floats(vector))).collect(),
-            mode: self.mode.as_deref().map(str::parse::<Mode>).transpose()?,
-            filter: None,
-            limit: self.limit,
-            offset: self.offset,
-            include: Include { text: self.include_text, payload: self.include_payload, vector: self.include_vector },
-            fusion: Fusion::named(&self.fusion, self.text_weight, self.vector_weight)?,
-            accuracy: accuracy(self.exact, self.effort, self.recall)?,
-            time_limit: self.timeout_seconds.map(Duration::from_secs_f64),
-            cancel: self.cancel.as_ref().map(|cancel| cancel.get().shared()),
-        };
-        match &self.condition {
-            Some(condition) => search.filter(condition),
-            None => Ok(search),
-        }
+    /// As the engine has it.
+    pub fn search(&self, py: Python<'_>) -> PyResult<Result<Search>> {
+        let time_limit = self.timeout_seconds.map(Duration::from_secs_f64);
+        let cancel = self.cancel.as_ref().map(|cancel| cancel.get().shared());
+        Ok(self.asked(py)?.and_then(|asked| asked.into_engine(time_limit, cancel)))
     }
 }
 

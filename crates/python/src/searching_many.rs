@@ -23,10 +23,10 @@ pub fn search_many<'py>(
     vectors: Option<Vectors>,
 ) -> PyResult<Vec<AnswerParts<'py>>> {
     let cancel = query.cancel.as_ref().map(|cancel| cancel.get().shared()).unwrap_or_default();
-    let mut searches = each(py, query, count, texts, vectors)?;
-    for search in &mut searches {
-        search.cancel = Some(cancel.clone());
-    }
+    let like_all = query.search(py)?.map_err(|error| to_python(py, error, None))?;
+    let like_all = Search { cancel: Some(cancel.clone()), ..like_all };
+    let of_one = |(text, vector)| Search { text, vector, ..like_all.clone() };
+    let searches: Vec<Search> = each(py, count, texts, vectors)?.into_iter().map(of_one).collect();
     let deadline = query.timeout_seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
     let answers = std::thread::scope(|scope| {
         let (sender, mut ended) = channel::<()>();
@@ -61,24 +61,19 @@ pub fn search_many<'py>(
     answers.into_iter().map(|answer| searching::parts(py, answer)).collect()
 }
 
-/// The searches themselves.
+/// The text and the vector of each.
 pub fn each<'py>(
     py: Python<'py>,
-    query: &Query<'py>,
     count: usize,
     texts: Option<Bound<'py, PyList>>,
     vectors: Option<Vectors>,
-) -> PyResult<Vec<Search>> {
-    let like_all = query.search(py)?.map_err(|error| to_python(py, error, None))?;
-    let one = |at: usize| -> PyResult<Search> {
+) -> PyResult<Vec<(Option<String>, Option<Vec<f32>>)>> {
+    let one = |at: usize| {
         let text = |texts: &Bound<'py, PyList>| {
             string(&texts.get_item(at)?).map_err(|what| invalid(py, format!("texts[{at}] {what}; give strings")))
         };
-        Ok(Search {
-            text: texts.as_ref().map(text).transpose()?,
-            vector: vectors.as_ref().and_then(|vectors| vectors.row(at)),
-            ..like_all.clone()
-        })
+        let text = texts.as_ref().map(text).transpose()?;
+        Ok((text, vectors.as_ref().and_then(|vectors| vectors.row(at))))
     };
     (0..count).map(one).collect()
 }

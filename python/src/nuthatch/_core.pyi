@@ -33,27 +33,12 @@ class CollectionArguments(TypedDict):
     language: str | None
 
 class Query(TypedDict):
-    text: str | None
+    text: Any
     vector: bytes | None
-    like: str | None
-    using: str | None
     vectors: dict[str, bytes] | None
-    mode: str | None
-    condition: str | None
-    limit: int
-    offset: int
-    include_text: bool
-    include_payload: bool
-    include_vector: bool
-    fusion: str
-    text_weight: float
-    vector_weight: float
-    recall: float | None
-    effort: int | None
-    exact: bool
     timeout_seconds: float | None
-    explain: bool
     cancel: CancelFlag | None
+    fields: str
 
 class ScanArguments(TypedDict):
     prefix: bytes | None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -40,31 +42,35 @@ def query(
     cursor: str | None = None,
 ) -> _core.Query:
     """One search, or what several have in common."""
-    include_text, include_payload, include_vector = arguments.include(include)
     text_weight, vector_weight = arguments.weights(weights)
     asked_recall, asked_effort, is_exact = arguments.accuracy(recall, effort, exact)
-    return {
-        "text": text,
-        "vector": None if vector is None else _vectors.vector_bytes(vector, "vector"),
+    wanted = zip(("text", "payload", "vector"), arguments.include(include), strict=True)
+    fields = {
         "like": arguments.optional_text("like", like),
         "using": arguments.optional_text("using", using),
-        "vectors": None if vectors is None else _vectors.by_field(vectors, "vectors"),
         "mode": arguments.optional_text("mode", mode),
-        "condition": arguments.optional_text("where", where),
+        "where": arguments.optional_text("where", where),
         "limit": arguments.whole("limit", limit),
         "offset": _offset(offset, cursor),
-        "include_text": include_text,
-        "include_payload": include_payload,
-        "include_vector": include_vector,
+        "include": [part for part, is_wanted in wanted if is_wanted],
         "fusion": arguments.text("fusion", fusion),
         "text_weight": text_weight,
         "vector_weight": vector_weight,
         "recall": asked_recall,
         "effort": asked_effort,
         "exact": is_exact,
-        "timeout_seconds": arguments.seconds("timeout", timeout),
         "explain": bool(explain),
+    }
+    for name, value in fields.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InvalidError(f"{name} is {value}; weights, shares and scores are finite numbers")
+    return {
+        "text": text,
+        "vector": None if vector is None else _vectors.vector_bytes(vector, "vector"),
+        "vectors": None if vectors is None else _vectors.by_field(vectors, "vectors"),
+        "timeout_seconds": arguments.seconds("timeout", timeout),
         "cancel": cancel,
+        "fields": json.dumps(fields),
     }
 
 

@@ -1,6 +1,9 @@
 //! `NH.` commands: collections that other faces made, and what Redis has no word for.
 
-use nuthatch_link::{Include, Mode, Search, payload_to_json};
+use nuthatch_dialect as dialect;
+use nuthatch_link::payload_to_json;
+use serde_json::Map;
+use utoipa::PartialSchema;
 
 use crate::commands::Call;
 use crate::failure::{Failure, Outcome};
@@ -8,6 +11,9 @@ use crate::protocol::Reply;
 use crate::session::Session;
 use crate::vectors::parse_vector;
 use crate::words::Words;
+
+/// Fields of a search that mean nothing here: replies have one form, and connections their own time.
+const MEANINGLESS: [&str; 4] = ["include", "vector_format", "explain", "timeout_ms"];
 
 /// NH.COLLECTIONS: names, and what they hold.
 pub(crate) fn collections(session: &mut Session, _: &[Vec<u8>]) -> Outcome<Reply> {
@@ -27,35 +33,12 @@ pub(crate) fn collections(session: &mut Session, _: &[Vec<u8>]) -> Outcome<Reply
 }
 
 /// NH.SEARCH collection [TEXT words] [VECTOR FP32 blob | VECTOR VALUES n number …] [LIKE id] [WHERE condition] [LIMIT n] [OFFSET n]
-/// [MODE hybrid | text | vector]
+/// [MODE hybrid | text | vector], and any other field of a search over HTTP by its name: [FUSION weighted] [RECALL 0.9] …
 ///
 /// Answers with the hits (each its id, its score, its text and its payload in JSON), and why an index was not in use.
 pub(crate) fn search(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let name = String::from_utf8_lossy(&call.arguments[0]);
-    let mut search = Search { include: Include { text: true, payload: true, vector: false }, ..Search::default() };
-    let text = |word: &[u8]| {
-        String::from_utf8(word.to_vec()).map_err(|_| Failure::error("texts, ids and conditions are UTF-8"))
-    };
-    let mut words = Words::new(&call.arguments[1..]);
-    while !words.is_empty() {
-        match words.option()?.as_str() {
-            "TEXT" => search.text = Some(text(words.word()?)?),
-            "VECTOR" => {
-                let how = words.option()?;
-                let vector = parse_vector(&how, &mut words)?;
-                search.vector = Some(vector.ok_or_else(|| Failure::error("VECTOR takes FP32 or VALUES"))?);
-            }
-            "LIKE" => search.like = Some(text(words.word()?)?),
-            "WHERE" => search = search.filter(&text(words.word()?)?)?,
-            "LIMIT" => search.limit = words.positive("LIMIT")?,
-            "OFFSET" => {
-                let offset = words.integer()?;
-                search.offset = usize::try_from(offset).map_err(|_| Failure::error("OFFSET must not be negative"))?;
-            }
-            "MODE" => search.mode = Some(words.option()?.to_lowercase().parse::<Mode>()?),
-            _ => return Err(Failure::syntax()),
-        }
-    }
+    let search = asked(&call.arguments[1..])?.into_engine(None, None)?;
     let collection = call.context.tenant.collection(&name)?;
     let answer = call.context.search(&collection, &search)?;
     let hits = answer.hits.into_iter().map(|hit| {
@@ -73,4 +56,40 @@ pub(crate) fn search(call: &mut Call<'_, '_>) -> Outcome<Reply> {
         // Why something was searched without its index.
         (Reply::bulk("degraded"), Reply::bulks(answer.degraded)),
     ]))
+}
+
+/// A search from its words.
+fn asked(words: &[Vec<u8>]) -> Outcome<dialect::Search> {
+    let text = |word: &[u8]| {
+        String::from_utf8(word.to_vec()).map_err(|_| Failure::error("texts, ids and conditions are UTF-8"))
+    };
+    let mut known = dialect::fields(&dialect::Search::schema());
+    known.retain(|field| !MEANINGLESS.contains(&field.name.as_str()));
+    let (mut fields, mut vector, mut words) = (Map::new(), None, Words::new(words));
+    while !words.is_empty() {
+        let option = words.option()?;
+        match option.as_str() {
+            "VECTOR" => {
+                let how = words.option()?;
+                let found = parse_vector(&how, &mut words)?;
+                vector = Some(found.ok_or_else(|| Failure::error("VECTOR takes FP32 or VALUES"))?);
+            }
+            "LIMIT" => drop(fields.insert("limit".into(), words.positive("LIMIT")?.into())),
+            "OFFSET" => {
+                let offset = usize::try_from(words.integer()?);
+                let offset = offset.map_err(|_| Failure::error("OFFSET must not be negative"))?;
+                fields.insert("offset".into(), offset.into());
+            }
+            "MODE" => drop(fields.insert("mode".into(), words.option()?.to_lowercase().into())),
+            _ => {
+                let field = known.iter().find(|field| field.name.eq_ignore_ascii_case(&option));
+                let field = field.ok_or_else(Failure::syntax)?;
+                if field.takes != dialect::Takes::Texts {
+                    fields.remove(&field.name); // the last one holds
+                }
+                field.put(&mut fields, &text(words.word()?)?)?;
+            }
+        }
+    }
+    Ok(dialect::Search { vector: vector.map(dialect::Vector::Numbers), ..dialect::Search::of(fields)? })
 }

@@ -52,7 +52,7 @@ struct AllAnswered {
 /// As the engine has it, and no longer than the server lets it be.
 fn engine_search(asked: Asked, longest: Duration, cancel: Arc<AtomicBool>) -> EngineResult<Search> {
     let limit = time_limit(asked.timeout_ms)?.unwrap_or(longest);
-    asked.into_engine(limit.min(longest), cancel)
+    asked.into_engine(Some(limit.min(longest)), Some(cancel))
 }
 
 /// A question that came as JSON some other way, and what ends it when it is dropped.
