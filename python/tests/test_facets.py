@@ -123,3 +123,25 @@ def test_facets_are_awaited_too(address):
             return await notes.facets("team", where="not team = 'ops'")
 
     assert asyncio.run(count()) == {"team": nuthatch.Facet([("core", 1)], 1, 1)}
+
+
+def test_a_search_tells_facets_of_everything_that_passes_its_filter(db, notes):
+    notes.upsert(
+        ids=[str(n) for n in range(60)],
+        texts=["red fish" if n < 3 else "blue whale" for n in range(60)],
+        vectors=[[n, 1.0] for n in range(60)],
+        payloads=[{"team": f"t{n % 20}", "n": n} for n in range(60)],
+    )
+    with db.snapshot() as moment, db.transaction() as transaction:
+        for asked in (notes, moment.collection("notes"), transaction.collection("notes")):
+            found = asked.search("red", mode="text", facets=["team", "n"], limit=1, where="n < 25")
+            assert len(found) == 1 and list(found.facets) == ["team", "n"]
+            assert found.facets == asked.facets(["team", "n"], where="n < 25", limit=10)
+            assert (found.facets["team"].distinct, len(found.facets["team"].values)) == (20, 10)
+            assert asked.search("red", mode="text").facets == {}
+            [one, _] = asked.search_many(vectors=[[1, 1], [2, 2]], facets=["team"])
+            assert one.facets["team"].distinct == 20
+    with pytest.raises(nuthatch.InvalidError, match="taem.*team"):
+        notes.search("red", mode="text", facets=["taem"])
+    with pytest.raises(TypeError, match="facet"):
+        notes.search("red", facet=["team"])

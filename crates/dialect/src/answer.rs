@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::operations::Facet;
 use crate::search::Search;
 use crate::vector::{Vector, VectorFormat};
 
@@ -17,6 +18,9 @@ pub struct Answer {
     hits: Vec<Hit>,
     /// Why an index was not used, one sentence each. The hits are right either way.
     degraded: Vec<String>,
+    /// What `facets` asked for, in its order; absent when it asked for nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    facets: Vec<Facet>,
     /// The offset of the next page, if there may be one.
     next_offset: Option<usize>,
     /// Counts and choices of the search, where they were asked for.
@@ -81,6 +85,7 @@ impl Answer {
         Self {
             hits: answer.hits.into_iter().map(|hit| Hit::new(hit, shown.format)).collect(),
             degraded: answer.degraded,
+            facets: answer.facets.into_iter().map(Into::into).collect(),
             next_offset: answer.next_offset,
             explain: shown.explain.then_some(answer.explain),
         }

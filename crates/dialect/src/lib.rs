@@ -20,5 +20,5 @@ pub use answer::{Answer, Hit, Leg, Legs, Shown};
 pub use fields::{Field, Takes, fields};
 pub use names::{FUSIONS, FusionName, MODES, ModeName, Part};
 pub use record::{Record, StoredRecord};
-pub use search::Search;
+pub use search::{Search, further, refine};
 pub use vector::{Vector, VectorFormat, into_engine as vectors_into_engine};

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use nuthatch_engine::{Error, Fusion, Include, Result};
+use nuthatch_engine::{Error, Fusion, Include, Refine, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::accuracy::accuracy;
+use crate::fields::{Field, fields};
 use crate::names::{FusionName, ModeName, Part};
 use crate::vector::{self, Vector, VectorFormat};
 
@@ -71,6 +72,9 @@ pub struct Search {
     /// Compare every vector.
     #[serde(default)]
     pub exact: bool,
+    /// Tell for each of these fields the ten most frequent values among all records that pass `where`, hits or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facets: Vec<String>,
     /// Give up after that many milliseconds; the server's own limit holds as well.
     #[schema(minimum = 0)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,7 +92,32 @@ fn one() -> f32 {
     1.0
 }
 
+/// Fields that faces take by their names and descriptions, without spelling them out.
+const FURTHER: [&str; 1] = ["facets"];
+
+/// The fields of a search that a face takes besides those that it spells out.
+pub fn further() -> Vec<Field> {
+    let mut fields = fields(&Search::schema());
+    fields.retain(|field| FURTHER.contains(&field.name.as_str()));
+    fields
+}
+
+/// What such fields mean.
+///
+/// # Errors
+/// `Invalid` for a wrong value, or for what is none of them.
+pub fn refine(given: Map<String, Value>) -> Result<Refine> {
+    match given.keys().find(|name| !FURTHER.contains(&name.as_str())) {
+        Some(unknown) => Err(Error::invalid(format!("unknown field `{unknown}`"))),
+        None => Search::of(given).map(|search| search.refine()),
+    }
+}
+
 impl Search {
+    fn refine(&self) -> Refine {
+        Refine { facets: self.facets.clone() }
+    }
+
     /// Of the fields that were given; the others are at their defaults.
     ///
     /// # Errors
@@ -115,7 +144,9 @@ impl Search {
             payload: has(Part::Payload),
             vector: self.include.is_some() && has(Part::Vector),
         };
+        let refine = self.refine();
         let search = nuthatch_engine::Search {
+            refine,
             mode: self.mode.map(Into::into),
             filter: None,
             limit: self.limit,

@@ -39,8 +39,8 @@ pub use backup::{
 pub use clock::Clock;
 pub use collection::{
     Answer, BuildProgress, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, FieldValues, Fusion,
-    Hit, Include, Leg, Legs, Mode, NamedVectors, Page, Passing, PassingVector, PendingWrite, Scan, Search, Upserted,
-    VectorFieldInfo, VectorFieldOptions, Visitor, Wanted,
+    Hit, Include, Leg, Legs, Mode, NamedVectors, Page, Passing, PassingVector, PendingWrite, Refine, Scan, Search,
+    Upserted, VectorFieldInfo, VectorFieldOptions, Visitor, Wanted,
 };
 pub use database::{
     DiskStats, Doctor, Erase, Finding, MemoryStats, Migration, MigrationStep, ProcessMemory, Receipt, RemovedFile,

@@ -9,9 +9,10 @@ use tonic::Status;
 type Refused = (&'static str, &'static str);
 
 /// Of each question over Flight.
-pub const COLUMNS_INSTEAD: [Refused; 3] = [
+pub const COLUMNS_INSTEAD: [Refused; 4] = [
     ("include", "name what hits carry in `columns`"),
     ("vector_format", "vectors are columns of numbers, named in `columns`"),
+    ("facets", "there is no column for them; ask with the action `facets`"),
     ("explain", "there is no column for it; ask over HTTP"),
 ];
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use nuthatch_dialect::Field;
 use rmcp::model::JsonObject;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -10,6 +11,19 @@ use serde_json::Value;
 /// Of what a tool takes.
 pub fn of_arguments<T: JsonSchema>() -> Arc<JsonObject> {
     short::<T>(SchemaSettings::draft2020_12())
+}
+
+/// Of what a tool takes that has further fields, as their descriptions have them.
+pub fn with_fields(arguments: &JsonObject, fields: Vec<Field>) -> Arc<JsonObject> {
+    let mut object = arguments.clone();
+    object.insert("additionalProperties".into(), Value::Bool(false));
+    if let Some(Value::Object(properties)) = object.get_mut("properties") {
+        for mut field in fields {
+            shorten(&mut field.schema);
+            properties.insert(field.name, field.schema);
+        }
+    }
+    Arc::new(object)
 }
 
 /// Of what a tool answers.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use nuthatch_dialect::operations::Facet;
 use nuthatch_dialect::{self as dialect, Vector};
 use nuthatch_link::{Answer, Hit, Leg, NamedVectors, Result, Search};
 use pyo3::prelude::*;
@@ -72,13 +73,15 @@ type HitParts<'py> = (
     HashMap<String, LegParts>,
 );
 
-/// hits, degraded, offset of the next page, explain
-pub type AnswerParts<'py> = (Vec<HitParts<'py>>, Vec<String>, Option<usize>, Bound<'py, PyAny>);
+/// hits, degraded, offset of the next page, explain, facets
+pub type AnswerParts<'py> = (Vec<HitParts<'py>>, Vec<String>, Option<usize>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 pub fn parts<'py>(py: Python<'py>, answer: Answer) -> PyResult<AnswerParts<'py>> {
     let explain = serde_json::to_value(&answer.explain).map_err(|error| invalid(py, error.to_string()))?;
     let hits = answer.hits.into_iter().map(|hit| hit_parts(py, hit)).collect::<PyResult<_>>()?;
-    Ok((hits, answer.degraded, answer.next_offset, json_to_python(py, explain)?))
+    let facets: Vec<Facet> = answer.facets.into_iter().map(Into::into).collect();
+    let facets = serde_json::to_value(facets).map_err(|error| invalid(py, error.to_string()))?;
+    Ok((hits, answer.degraded, answer.next_offset, json_to_python(py, explain)?, json_to_python(py, facets)?))
 }
 
 fn hit_parts<'py>(py: Python<'py>, hit: Hit) -> PyResult<HitParts<'py>> {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
-from typing import NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, NoReturn, TypeVar, overload
 
 from . import _core
 from .collection_reads import _PAGE as _RECORDS
@@ -11,11 +11,14 @@ from .collection_reads import CollectionReads
 from .kv_entries import Bytes
 from .kv_reads import _PAGE, KeyPage, KeyReads
 from .paging import all_awaited
-from .queries import Fusion, Mode, query
+from .queries import Further, Fusion, Mode, query
 from .records import Page, Record
 from .results import Facet, Results
 from .threads import cancellable, in_thread
 from .vectors import Vector, Vectors
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 T = TypeVar("T")
 
@@ -174,6 +177,7 @@ class AsyncCollectionReads:
         effort: int | None = None,
         exact: bool = False,
         timeout: float | None = None,
+        **further: Unpack[Further],
     ) -> Results:
         """As ``Collection.search``. Cancelling the task ends the search."""
 
@@ -198,6 +202,7 @@ class AsyncCollectionReads:
                 timeout=timeout,
                 cancel=cancel,
                 explain=explain,
+                **further,
             )
             return self.sync._search(asked, explain)
 
@@ -221,6 +226,7 @@ class AsyncCollectionReads:
         effort: int | None = None,
         exact: bool = False,
         timeout: float | None = None,
+        **further: Unpack[Further],
     ) -> list[Results]:
         """As ``Collection.search_many``. Cancelling the task ends the searches."""
 
@@ -240,6 +246,7 @@ class AsyncCollectionReads:
                 timeout=timeout,
                 cancel=cancel,
                 explain=explain,
+                **further,
             )
             return self.sync._search_many(asked, texts, vectors, explain)
 

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
 
 from . import arguments, records, results
 from .paging import all_of
-from .queries import Fusion, Mode, query, several
+from .queries import Further, Fusion, Mode, query, several
 from .records import Page, Record, RecordParts
 from .results import AnswerParts, Facet, Results
 from .vectors import Vector, VectorColumn, Vectors
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from . import _core as extension
 
 #: Records that an iteration reads at once.
@@ -126,6 +128,7 @@ class CollectionReads:
         effort: int | None = None,
         exact: bool = False,
         timeout: float | None = None,
+        **further: Unpack[Further],
     ) -> Results:
         """Returns the best ``limit`` records for a text, a vector, or both: that many whenever that
         many match.
@@ -144,6 +147,9 @@ class CollectionReads:
         (0.5 to 0.999, the average share of the true nearest; default 0.99), ``effort`` (1 to
         100,000, the size of the search list, ``ef``) or ``exact=True`` (compares every row).
         ``timeout`` in seconds ends the search with UnavailableError.
+
+        ``facets=["team"]`` also counts values among all records that pass ``where``, hits or not:
+        ``Results.facets`` has the ten most frequent ones of each field.
 
         The next search sees a write at once. When an index is damaged or missing, the search reads
         the stored records, correct but slower, and ``Results.degraded`` says so.
@@ -177,6 +183,7 @@ class CollectionReads:
             exact=exact,
             timeout=timeout,
             explain=explain,
+            **further,
         )
         return self._search(asked, explain)
 
@@ -201,6 +208,7 @@ class CollectionReads:
         effort: int | None = None,
         exact: bool = False,
         timeout: float | None = None,
+        **further: Unpack[Further],
     ) -> list[Results]:
         """Runs a search for each of ``texts``, of ``vectors``, or of both in parallel, on all CPUs,
         and returns the results in their order.
@@ -230,6 +238,7 @@ class CollectionReads:
             exact=exact,
             timeout=timeout,
             explain=explain,
+            **further,
         )
         return self._search_many(asked, texts, vectors, explain)
 

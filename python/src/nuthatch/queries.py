@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
 from . import arguments
 from . import vectors as _vectors
@@ -13,10 +13,19 @@ from .errors import InvalidError
 from .results import CURSOR
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from . import _core
 
 Mode: TypeAlias = Literal["hybrid", "text", "vector"]
 Fusion: TypeAlias = Literal["rrf", "weighted", "normalised"]
+
+
+class Further(TypedDict, total=False):
+    """Fields of a search that ``search`` passes on as they are."""
+
+    #: Fields whose ten most frequent values ``Results.facets`` tells, among all records that pass ``where``, hits or not.
+    facets: Sequence[str]
 
 
 def query(
@@ -40,12 +49,13 @@ def query(
     using: str | None = None,
     vectors: object = None,
     cursor: str | None = None,
+    **further: Unpack[Further],
 ) -> _core.Query:
     """One search, or what several have in common."""
     text_weight, vector_weight = arguments.weights(weights)
     asked_recall, asked_effort, is_exact = arguments.accuracy(recall, effort, exact)
     wanted = zip(("text", "payload", "vector"), arguments.include(include), strict=True)
-    fields = {
+    fields: dict[str, Any] = {
         "like": arguments.optional_text("like", like),
         "using": arguments.optional_text("using", using),
         "mode": arguments.optional_text("mode", mode),
@@ -61,6 +71,10 @@ def query(
         "exact": is_exact,
         "explain": bool(explain),
     }
+    for name, wish in further.items():
+        if name not in Further.__annotations__:
+            raise TypeError(f"search() got an unexpected keyword argument {name!r}")
+        fields[name] = wish
     for name, value in fields.items():
         if isinstance(value, float) and not math.isfinite(value):
             raise InvalidError(f"{name} is {value}; weights, shares and scores are finite numbers")
@@ -70,8 +84,15 @@ def query(
         "vectors": None if vectors is None else _vectors.by_field(vectors, "vectors"),
         "timeout_seconds": arguments.seconds("timeout", timeout),
         "cancel": cancel,
-        "fields": json.dumps(fields),
+        "fields": _json(fields),
     }
+
+
+def _json(fields: dict[str, Any]) -> str:
+    try:
+        return json.dumps(fields)
+    except TypeError as error:
+        raise InvalidError(f"a field of the search is no JSON: {error}") from None
 
 
 def several(texts: object, vectors: object) -> tuple[int, list[Any] | None, _vectors.VectorColumn | None]:

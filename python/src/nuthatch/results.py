@@ -15,7 +15,7 @@ HitParts: TypeAlias = (
     "tuple[str, float, str | None, str | None, dict[str, Any], list[float] | None, dict[str, list[float]],"
     " LegParts, LegParts, dict[str, tuple[int, float]]]"
 )
-AnswerParts: TypeAlias = "tuple[list[HitParts], list[str], int | None, dict[str, Any]]"
+AnswerParts: TypeAlias = "tuple[list[HitParts], list[str], int | None, dict[str, Any], list[dict[str, Any]]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,10 @@ class Results(Sequence[Hit]):
 
     ``cursor`` asks for the next page (None at the end). ``degraded`` says which indexes could not
     be used, one sentence each; the hits are correct either way. ``explain`` says how the search
-    worked, if requested.
+    worked, and ``facets`` counts values of fields, if requested.
     """
 
-    __slots__ = ("_hits", "cursor", "degraded", "explain")
+    __slots__ = ("_hits", "cursor", "degraded", "explain", "facets")
 
     def __init__(
         self,
@@ -103,11 +103,13 @@ class Results(Sequence[Hit]):
         cursor: str | None = None,
         degraded: Sequence[str] = (),
         explain: dict[str, Any] | None = None,
+        facets: dict[str, Facet] | None = None,
     ) -> None:
         self._hits = hits
         self.cursor = cursor
         self.degraded = list(degraded)
         self.explain = explain
+        self.facets = {} if facets is None else facets
 
     @overload
     def __getitem__(self, at: int) -> Hit: ...
@@ -205,9 +207,9 @@ CURSOR = "after:"
 
 def of_parts(parts: AnswerParts, explain: bool) -> Results:
     """An answer from what the extension module gives."""
-    hits, degraded, next_offset, explained = parts
+    hits, degraded, next_offset, explained, counted = parts
     cursor = None if next_offset is None else f"{CURSOR}{next_offset}"
-    return Results([_hit(hit) for hit in hits], cursor, degraded, explained if explain else None)
+    return Results([_hit(hit) for hit in hits], cursor, degraded, explained if explain else None, facets(counted))
 
 
 def _hit(parts: HitParts) -> Hit:

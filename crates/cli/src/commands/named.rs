@@ -3,9 +3,9 @@
 
 use std::io::Write;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use nuthatch_dialect::operations::{self, Operation, RECORDS};
-use nuthatch_dialect::{Field, Takes};
+use nuthatch_dialect::{Field, Takes, further};
 use nuthatch_link::Error;
 use serde_json::{Map, Value};
 
@@ -89,6 +89,32 @@ fn described(operation: &Operation) -> Command {
         .args(own)
         .arg(collection.help("The collection to ask"))
         .arg(Arg::new(JSON).long(JSON).action(ArgAction::SetTrue).help("Print the answer as JSON"))
+}
+
+/// The fields of a search that `search` does not spell out.
+pub struct Further(pub Map<String, Value>);
+
+impl Args for Further {
+    fn augment_args(command: Command) -> Command {
+        command.args(further().iter().map(|field| flag(field).long(field.name.replace('_', "-"))))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Further {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut given = Map::new();
+        further().iter().try_for_each(|field| put(field, matches, &mut given))?;
+        Ok(Self(given))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// A field as an argument, still without its flag.

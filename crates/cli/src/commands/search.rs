@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use nuthatch_dialect::operations::{Facet, facets_in_lines};
 use nuthatch_dialect::{FUSIONS, MODES, accuracy};
 use nuthatch_link::{
     Answer, Collection, ErrorKind, Fusion, Hit, Leg, Legs, Mode, Value, citation, payload_to_json, text_snippet,
@@ -14,6 +15,7 @@ use nuthatch_text::Analyzer;
 use serde::Serialize;
 
 use crate::args::{COLLECTION_DEFAULT, Globals};
+use crate::commands::named::Further;
 use crate::embedder::EmbedderArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, BOLD, DIM, MATCH, Out, SOURCE, plain};
@@ -81,6 +83,8 @@ pub struct Search {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    further: Further,
+    #[command(flatten)]
     embedder: EmbedderArgs,
 }
 
@@ -94,6 +98,7 @@ impl Search {
         search.using = self.using.clone();
         search.accuracy = accuracy(self.exact, self.effort, self.recall)?;
         search.mode = self.mode;
+        search.refine = nuthatch_dialect::refine(self.further.0.clone())?;
         search.fusion = Fusion::named(&self.fusion, self.text_weight, self.vector_weight)?;
         if let Some(condition) = &self.filter {
             search = search.filter(condition)?;
@@ -146,6 +151,9 @@ impl Search {
             out.flush()?;
             output::note(&format!("\nMore: --offset {offset}"));
         }
+        if !answer.facets.is_empty() {
+            writeln!(out, "\n{}", plain(&facets_in_lines(&facets_json(answer)?)))?;
+        }
         if self.explain {
             writeln!(out, "\n{BOLD}How it was found{BOLD:#}")?;
             let explain = serde_json::to_string_pretty(&answer.explain).map_err(std::io::Error::from)?;
@@ -161,10 +169,16 @@ impl Search {
             mode: &answer.explain.mode,
             hits: answer.hits.iter().map(HitJson::new).collect(),
             degraded: &answer.degraded,
+            facets: answer.facets.iter().cloned().map(Into::into).collect(),
             next_offset: answer.next_offset,
             explain: self.explain.then_some(&answer.explain),
         }
     }
+}
+
+fn facets_json(answer: &Answer) -> Result<serde_json::Value, Failure> {
+    let facets: Vec<Facet> = answer.facets.iter().cloned().map(Into::into).collect();
+    Ok(serde_json::to_value(facets).map_err(std::io::Error::from)?)
 }
 
 /// The id that an argument means, if the store knows it; else the argument, so that the engine refuses it by that name.
@@ -234,6 +248,8 @@ struct AnswerJson<'a> {
     mode: &'a str,
     hits: Vec<HitJson<'a>>,
     degraded: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    facets: Vec<Facet>,
     next_offset: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explain: Option<&'a nuthatch_link::Explain>,

@@ -88,21 +88,26 @@ impl Named for Facets {
     }
 
     fn text(answer: &Value) -> String {
-        let items = |of: &Value| of.as_array().cloned().unwrap_or_default();
-        let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let mut lines = Vec::new();
-        for facet in items(&answer["facets"]) {
-            let values = items(&facet["values"]);
-            lines.push(word(&facet["field"]));
-            lines.extend(values.iter().map(|value| format!("{:>10}  {}", value["count"], word(&value["value"]))));
-            let others = facet["distinct"].as_u64().unwrap_or_default().saturating_sub(values.len() as u64);
-            if others > 0 {
-                lines.push(format!("            and {others} other values"));
-            }
-            if facet["missing"] != 0 {
-                lines.push(format!("{:>10}  (no value)", facet["missing"]));
-            }
-        }
-        lines.join("\n")
+        text_of(&answer["facets"])
     }
+}
+
+/// Facets in lines.
+pub fn text_of(facets: &Value) -> String {
+    let items = |of: &Value| of.as_array().cloned().unwrap_or_default();
+    let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut lines = Vec::new();
+    for facet in items(facets) {
+        let values = items(&facet["values"]);
+        lines.push(word(&facet["field"]));
+        lines.extend(values.iter().map(|value| format!("{:>10}  {}", value["count"], word(&value["value"]))));
+        let others = facet["distinct"].as_u64().unwrap_or_default().saturating_sub(values.len() as u64);
+        if others > 0 {
+            lines.push(format!("            and {others} other values"));
+        }
+        if facet["missing"] != 0 {
+            lines.push(format!("{:>10}  (no value)", facet["missing"]));
+        }
+    }
+    lines.join("\n")
 }

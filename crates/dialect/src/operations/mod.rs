@@ -9,6 +9,7 @@
 mod count;
 mod facets;
 
+pub use facets::{Facet, FacetValue, text_of as facets_in_lines};
 use nuthatch_engine::ops::{Op, Repeat, Scope, on};
 use nuthatch_engine::{Error, ErrorKind, Result};
 use nuthatch_link::Records;

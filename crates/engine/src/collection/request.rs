@@ -9,7 +9,7 @@ use nuthatch_filter::{Filter, Payload};
 use nuthatch_vector::Accuracy;
 use serde::{Deserialize, Serialize};
 
-use crate::collection::{Explain, Fusion, NamedVectors};
+use crate::collection::{Explain, FieldValues, Fusion, NamedVectors, Refine};
 use crate::{Error, Result};
 
 /// Most hits of one search, offset included.
@@ -80,6 +80,7 @@ pub struct Search {
     pub limit: usize,
     pub offset: usize,
     pub include: Include,
+    pub refine: Refine,
     pub fusion: Fusion,
     /// How good the vector leg has to be. Fresh rows and small segments are searched exactly, or nearly, whatever it says.
     #[serde(with = "Accurate")]
@@ -113,6 +114,7 @@ impl Default for Search {
             limit: 10,
             offset: 0,
             include: Include::default(),
+            refine: Refine::default(),
             fusion: Fusion::default(),
             accuracy: Accuracy::default(),
             time_limit: None,
@@ -260,6 +262,8 @@ pub struct Answer {
     pub hits: Vec<Hit>,
     /// Why an index was not used, one sentence each. Empty when all is well. The hits are right either way.
     pub degraded: Vec<String>,
+    /// What [`Refine::facets`] asked for, in its order.
+    pub facets: Vec<FieldValues>,
     /// The offset of the next page, if there may be one.
     pub next_offset: Option<usize>,
     pub explain: Explain,

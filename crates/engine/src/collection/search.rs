@@ -80,6 +80,7 @@ impl Core {
         if let Some(filter) = &search.filter {
             filter.check(&descriptor.schema)?;
         }
+        search.refine.check(&descriptor.schema)?;
         if search.is_over(deadline) {
             return Err(VectorError::Stopped.into()); // before a text is embedded for nothing
         }
@@ -90,7 +91,8 @@ impl Core {
         loop {
             match self.search_once(place, search, &query, deadline, &mut reservation) {
                 Ok((answer, complete)) if complete || retries >= RETRIES_MAX => {
-                    return Ok(Answer { explain: Explain { retries, ..answer.explain }, ..answer });
+                    let facets = self.facets_of(place, search)?;
+                    return Ok(Answer { facets, explain: Explain { retries, ..answer.explain }, ..answer });
                 }
                 Ok(_) => retries += 1,
                 // Damage is noted and the search begun anew: the second time it goes past the damaged index.
@@ -211,7 +213,7 @@ impl Core {
         let next_offset = (rows.len() >= search.depth() && search.depth() < LIMIT_MAX).then_some(search.depth());
         let rows: Vec<_> = rows.into_iter().skip(search.offset).take(search.limit).collect();
         let (hits, all_there) = self.read_hits(place.reader, rows, search, reservation)?;
-        Ok((Answer { hits, degraded, next_offset, explain }, complete && all_there))
+        Ok((Answer { hits, degraded, facets: Vec::new(), next_offset, explain }, complete && all_there))
     }
 
     /// Reads what the hits carry. False when one of them is no longer there.

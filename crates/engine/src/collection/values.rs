@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use nuthatch_filter::{Filter, Payload, Scalar};
+use nuthatch_filter::{Filter, Payload, Scalar, Schema};
 use nuthatch_store::Table;
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
@@ -40,6 +40,17 @@ pub struct FieldValues {
     pub missing: u64,
 }
 
+/// Whether these can be counted.
+///
+/// # Errors
+/// `Invalid` for none, too many, or one that the collection never had.
+pub(crate) fn check(fields: &[String], schema: &Schema) -> Result<()> {
+    if fields.is_empty() || fields.len() > FIELDS_MAX {
+        return Err(Error::invalid(format!("{} fields to count; name 1 to {FIELDS_MAX}", fields.len())));
+    }
+    fields.iter().try_for_each(|field| Ok(Filter::Exists { field: field.clone() }.check(schema)?))
+}
+
 impl Core {
     /// Counts the values of each field among the records that pass the filter.
     ///
@@ -52,12 +63,7 @@ impl Core {
         filter: Option<&Filter>,
         limit: usize,
     ) -> Result<Vec<FieldValues>> {
-        if fields.is_empty() || fields.len() > FIELDS_MAX {
-            return Err(Error::invalid(format!("{} fields to count; name 1 to {FIELDS_MAX}", fields.len())));
-        }
-        for field in fields {
-            self.check_filter(&Filter::Exists { field: field.clone() })?;
-        }
+        check(fields, &self.descriptor().schema)?;
         filter.map_or(Ok(()), |filter| self.check_filter(filter))?;
         let view = place.state.read().view();
         if view.segments_are_sound {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use nuthatch_dialect::operations::{Facet, facets_in_lines};
+use nuthatch_dialect::{further, refine};
 use nuthatch_link::{
     Answer as Hits, Collection, Database, EmbedderChoice, Error, ErrorKind, Hit, Mode, Result as EngineResult, Search,
     text_snippet,
@@ -12,6 +14,7 @@ use nuthatch_text::Analyzer;
 use rmcp::model::Tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use crate::access::{Access, Settings};
@@ -20,6 +23,7 @@ use crate::call_context::{CallContext, Step};
 use crate::hit_view::HitView;
 use crate::place;
 use crate::refusal::Refusal;
+use crate::schema;
 use crate::sources::Sources;
 use crate::tools::cursor::{Cursors, no_cursor};
 use crate::tools::{Answer, Does, Parsed, shown};
@@ -34,7 +38,6 @@ const SHARE: usize = 3;
 const REFUSED_MAX: usize = 8;
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Searching {
     /// A question or key words.
     pub query: String,
@@ -53,6 +56,9 @@ pub struct Searching {
     pub max_tokens: Option<usize>,
     /// Of the answer before, to go on.
     pub cursor: Option<String>,
+    /// Fields of a search that are not spelt out here.
+    #[serde(flatten)]
+    pub further: Map<String, Value>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -67,6 +73,9 @@ pub enum ModeName {
 pub struct SearchAnswer {
     /// Best first. Cite `source`; what has none is a note, not a file: say so, with its `id`.
     pub hits: Vec<HitView>,
+    /// What `facets` asked for, of each collection.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub facets: Vec<Value>,
     /// There is more: give it to go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
@@ -76,13 +85,15 @@ pub struct SearchAnswer {
 }
 
 pub fn tool() -> Tool {
-    super::tool::<Searching, SearchAnswer>(
+    let mut tool = super::tool::<Searching, SearchAnswer>(
         NAME,
         "Search the memory",
         "Use when files, notes or earlier decisions that the user has stored may answer a question, and before `remember`, to see what is \
          known already. Returns passages, best first, each with the source to cite.",
         Does::Reads,
-    )
+    );
+    tool.input_schema = schema::with_fields(&tool.input_schema, further());
+    tool
 }
 
 pub async fn call<A: Access>(
@@ -135,6 +146,7 @@ pub fn search(
         text: Some(arguments.query.clone()),
         mode: arguments.mode.map(Mode::from),
         filter,
+        refine: refine(arguments.further.clone())?,
         limit: limit + skipped_after,
         offset: skipped_inside,
         time_limit: Some(timeout),
@@ -143,6 +155,7 @@ pub fn search(
     };
     let mut answer = SearchAnswer::default();
     let found = ask_all(&collections, &question, &mut answer.notes, tell)?;
+    answer.facets = facets_of(&found);
     let mut is_more = found.iter().any(|(_, hits)| hits.next_offset.is_some());
     let mut ranked = interleaved(found).skip(skipped_after);
     let (share, mut shown, mut sources) = (budget.bytes_left() / SHARE, 0, Sources::default());
@@ -171,6 +184,16 @@ pub fn search(
         answer.notes.push(why.into());
     }
     Ok(answer)
+}
+
+/// Each with its collection.
+fn facets_of(found: &[(&Collection, Hits)]) -> Vec<Value> {
+    let of_one = |(collection, hits): &(&Collection, Hits)| {
+        let facets: Vec<Facet> = hits.facets.iter().cloned().map(Into::into).collect();
+        let told = json!({"collection": collection.name(), "facets": facets});
+        (!facets.is_empty()).then_some(told)
+    };
+    found.iter().filter_map(of_one).collect()
 }
 
 /// The answers of all collections that can be asked this.
@@ -284,6 +307,13 @@ impl From<ModeName> for Mode {
 impl Answer for SearchAnswer {
     fn text(&self) -> String {
         let hits = self.hits.iter().enumerate().map(|(at, hit)| hit.shown(at + 1));
-        shown(hits, self.cursor.as_deref(), &self.notes)
+        let facets = self.facets.iter().map(|told| {
+            format!(
+                "Collection {}:\n{}",
+                told["collection"].as_str().unwrap_or_default(),
+                facets_in_lines(&told["facets"])
+            )
+        });
+        shown(hits.chain(facets), self.cursor.as_deref(), &self.notes)
     }
 }

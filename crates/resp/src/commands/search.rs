@@ -1,11 +1,12 @@
 //! `NH.` commands: collections that other faces made, and what Redis has no word for.
 
 use nuthatch_dialect as dialect;
+use nuthatch_dialect::operations::Facet;
 use nuthatch_link::payload_to_json;
 use serde_json::Map;
 use utoipa::PartialSchema;
 
-use crate::commands::Call;
+use crate::commands::{Call, named};
 use crate::failure::{Failure, Outcome};
 use crate::protocol::Reply;
 use crate::session::Session;
@@ -51,11 +52,17 @@ pub(crate) fn search(call: &mut Call<'_, '_>) -> Outcome<Reply> {
         ];
         Reply::Map(facts.into_iter().map(|(name, value)| (Reply::bulk(name), value)).collect())
     });
-    Ok(Reply::Map(vec![
+    let mut parts = vec![
         (Reply::bulk("hits"), Reply::Array(hits.collect())),
         // Why something was searched without its index.
         (Reply::bulk("degraded"), Reply::bulks(answer.degraded)),
-    ]))
+    ];
+    if !answer.facets.is_empty() {
+        let facets: Vec<Facet> = answer.facets.into_iter().map(Into::into).collect();
+        let facets = serde_json::to_value(facets).map_err(|error| Failure::error(error.to_string()))?;
+        parts.push((Reply::bulk("facets"), named::reply(facets)));
+    }
+    Ok(Reply::Map(parts))
 }
 
 /// A search from its words.

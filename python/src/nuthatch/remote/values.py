@@ -58,7 +58,8 @@ def record(found: dict[str, Any]) -> RecordParts:
 
 def answer(found: dict[str, Any]) -> AnswerParts:
     """What a search answered."""
-    return [_hit(hit) for hit in found["hits"]], found["degraded"], found["next_offset"], found.get("explain") or {}
+    hits = [_hit(hit) for hit in found["hits"]]
+    return hits, found["degraded"], found["next_offset"], found.get("explain") or {}, found.get("facets", [])
 
 
 def _hit(found: dict[str, Any]) -> HitParts:
