@@ -75,6 +75,9 @@ pub struct Search {
     /// Tell for each of these fields the ten most frequent values among all records that pass `where`, hits or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facets: Vec<String>,
+    /// Of records that share a value of this field, show the best one alone; those without a value are one group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group_by: Option<String>,
     /// Give up after that many milliseconds; the server's own limit holds as well.
     #[schema(minimum = 0)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,7 +96,7 @@ fn one() -> f32 {
 }
 
 /// Fields that faces take by their names and descriptions, without spelling them out.
-const FURTHER: [&str; 1] = ["facets"];
+const FURTHER: [&str; 2] = ["facets", "group_by"];
 
 /// The fields of a search that a face takes besides those that it spells out.
 pub fn further() -> Vec<Field> {
@@ -115,7 +118,7 @@ pub fn refine(given: Map<String, Value>) -> Result<Refine> {
 
 impl Search {
     fn refine(&self) -> Refine {
-        Refine { facets: self.facets.clone() }
+        Refine { facets: self.facets.clone(), group_by: self.group_by.clone() }
     }
 
     /// Of the fields that were given; the others are at their defaults.

@@ -18,7 +18,8 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    fn of(value: &Value) -> Option<Self> {
+    /// `None` of null, arrays and maps.
+    pub fn of(value: &Value) -> Option<Self> {
         match value {
             Value::Bool(value) => Some(Self::Bool(*value)),
             Value::Int(value) => Some(Self::Int(*value)),

@@ -26,6 +26,8 @@ class Further(TypedDict, total=False):
 
     #: Fields whose ten most frequent values ``Results.facets`` tells, among all records that pass ``where``, hits or not.
     facets: Sequence[str]
+    #: Of records that share a value of this field, the best one alone is a hit; those without a value are one group.
+    group_by: str | None
 
 
 def query(

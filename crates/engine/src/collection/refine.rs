@@ -5,12 +5,18 @@
 //!
 //! [`Search`]: crate::collection::Search
 
-use nuthatch_filter::Schema;
+use std::collections::{BTreeSet, HashMap};
+use std::time::Instant;
+
+use nuthatch_filter::{Filter, Scalar, Schema, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
+use crate::collection::request::LIMIT_MAX;
+use crate::collection::search::{Query, Ranking, Trouble};
 use crate::collection::values::{self, FieldValues};
 use crate::collection::{Core, ReadSource, Search};
+use crate::database::Reservation;
 
 /// Values of each field that a search tells.
 const FACET_VALUES: usize = 10;
@@ -20,12 +26,20 @@ const FACET_VALUES: usize = 10;
 pub struct Refine {
     /// Fields whose values are counted among all records that pass the filter, hits or not.
     pub facets: Vec<String>,
+    /// A field: of records that share a value of it, the best one alone is a hit. Those without a value are one group.
+    pub group_by: Option<String>,
 }
+
+/// How much further a search looks when its hits are of too few groups.
+const DEEPER: usize = 4;
 
 impl Refine {
     /// # Errors
     /// `Invalid` for fields that the collection never had.
     pub(crate) fn check(&self, schema: &Schema) -> Result<()> {
+        if let Some(field) = &self.group_by {
+            Filter::Exists { field: field.clone() }.check(schema)?;
+        }
         match self.facets.is_empty() {
             true => Ok(()),
             false => values::check(&self.facets, schema),
@@ -41,4 +55,98 @@ impl Core {
             fields => self.count_values(place, fields, search.filter.as_ref(), FACET_VALUES),
         }
     }
+}
+
+/// The values of a row by which it is grouped; `None` alone where it has none.
+type Group = Vec<Option<Scalar>>;
+
+impl Core {
+    /// The ranking of which the hits are taken.
+    pub(crate) fn refined(
+        &self,
+        place: ReadSource<'_>,
+        search: &Search,
+        query: &Query<'_>,
+        deadline: Option<Instant>,
+        memory: &mut Reservation<'_>,
+    ) -> std::result::Result<Ranking, Trouble> {
+        let Some(field) = &search.refine.group_by else { return self.ranking(place, search, query, deadline) };
+        let (first, mut groups) = ((search.depth() * DEEPER).min(LIMIT_MAX), HashMap::new());
+        let (mut kept, mut seen) = (Vec::new(), BTreeSet::new());
+        let mut deeper = Search { limit: first, offset: 0, ..search.clone() };
+        loop {
+            let mut ranking = self.ranking(place, &deeper, query, deadline)?;
+            let is_all = ranking.rows.len() < deeper.limit;
+            let rows: Vec<u64> = ranking.rows.iter().map(|(row, ..)| *row).collect();
+            ranking.complete &= self.learn_groups(place, field, &rows, &mut groups, memory)?;
+            let (mut best, mut shown) = (kept.clone(), seen.clone());
+            for row in ranking.rows {
+                let Some(group) = groups.get(&row.0).filter(|group| !group.iter().any(|value| shown.contains(value)))
+                else {
+                    continue;
+                };
+                shown.extend(group.iter().cloned());
+                best.push(row);
+            }
+            let is_stuck = deeper.limit == LIMIT_MAX && best.len() == kept.len();
+            if best.len() >= search.depth() || is_all || is_stuck {
+                return Ok(Ranking { rows: best, ..ranking });
+            }
+            if deeper.limit < LIMIT_MAX {
+                deeper.limit = (deeper.limit * DEEPER).min(LIMIT_MAX);
+                continue;
+            }
+            // Whatever else there is, is of other groups. Pages agree: this happens at the same row for each.
+            (kept, seen) = (best, shown);
+            deeper.filter = Some(others(search.filter.clone(), field, &seen));
+            deeper.limit = first;
+        }
+    }
+
+    /// Adds the groups of those rows that are not known yet. False when a row is no longer there.
+    fn learn_groups(
+        &self,
+        place: ReadSource<'_>,
+        field: &str,
+        rows: &[u64],
+        groups: &mut HashMap<u64, Group>,
+        memory: &mut Reservation<'_>,
+    ) -> Result<bool> {
+        let new: Vec<u64> = rows.iter().copied().filter(|row| !groups.contains_key(row)).collect();
+        let mut all_there = true;
+        self.read_each(place.reader, &new, false, memory, &mut |at, found| {
+            let Some((stored, _)) = found else {
+                all_there = false;
+                return Ok(());
+            };
+            let values = Scalar::all_of(&nuthatch_filter::decode(stored.payload)?, field);
+            let group: Group = match values.is_empty() {
+                true => vec![None],
+                false => values.into_iter().map(|value| Some(as_compared(value))).collect(),
+            };
+            groups.insert(new[at], group);
+            Ok(())
+        })?;
+        Ok(all_there)
+    }
+}
+
+/// Filters take 1 and 1.0 for the same.
+fn as_compared(value: Scalar) -> Scalar {
+    match value.into_value() {
+        // Whole, and exact in 64 bits.
+        Value::Float(float) if float.fract() == 0.0 && float.abs() < 9e15 => Scalar::Int(float as i64),
+        other => Scalar::of(&other).unwrap_or(Scalar::Bool(false)),
+    }
+}
+
+/// Those that pass a filter and have none of these values.
+fn others(filter: Option<Filter>, field: &str, seen: &BTreeSet<Option<Scalar>>) -> Filter {
+    let values = seen.iter().flatten().cloned().map(Scalar::into_value).collect();
+    let shown = Filter::In { field: field.into(), values };
+    let mut parts: Vec<Filter> = filter.into_iter().chain([Filter::Not(Box::new(shown))]).collect();
+    if seen.contains(&None) {
+        parts.push(Filter::Exists { field: field.into() });
+    }
+    Filter::And(parts)
 }

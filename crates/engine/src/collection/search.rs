@@ -209,7 +209,8 @@ impl Core {
         deadline: Option<Instant>,
         reservation: &mut Reservation<'_>,
     ) -> std::result::Result<(Answer, bool), Trouble> {
-        let Ranking { rows, complete, degraded, explain } = self.ranking(place, search, query, deadline)?;
+        let Ranking { rows, complete, degraded, explain } =
+            self.refined(place, search, query, deadline, reservation)?;
         let next_offset = (rows.len() >= search.depth() && search.depth() < LIMIT_MAX).then_some(search.depth());
         let rows: Vec<_> = rows.into_iter().skip(search.offset).take(search.limit).collect();
         let (hits, all_there) = self.read_hits(place.reader, rows, search, reservation)?;
@@ -277,7 +278,7 @@ impl Core {
     }
 }
 
-pub(super) struct Query<'f> {
+pub(crate) struct Query<'f> {
     pub mode: Mode,
     /// Of vectors; that of the text follows from the mode.
     pub legs: Vec<QueryLeg<'f>>,
@@ -285,7 +286,7 @@ pub(super) struct Query<'f> {
     pub exclude: Option<u64>,
 }
 
-pub(super) struct QueryLeg<'f> {
+pub(crate) struct QueryLeg<'f> {
     pub kind: LegKind<'f>,
     pub field: &'f Field,
     pub vector: Vec<f32>,
