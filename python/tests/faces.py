@@ -33,6 +33,7 @@ EVERYWHERE = {
     "test_named_vectors",
     "test_payload",
     "test_records",
+    "test_refined_searches",
     "test_search",
     "test_tenants",
     "test_transactions",

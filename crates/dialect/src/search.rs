@@ -78,6 +78,9 @@ pub struct Search {
     /// Of records that share a value of this field, show the best one alone; those without a value are one group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group_by: Option<String>,
+    /// Leave out records with a worse score: a lower one, or a greater distance where the score is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score_threshold: Option<f32>,
     /// Give up after that many milliseconds; the server's own limit holds as well.
     #[schema(minimum = 0)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,7 +99,7 @@ fn one() -> f32 {
 }
 
 /// Fields that faces take by their names and descriptions, without spelling them out.
-const FURTHER: [&str; 2] = ["facets", "group_by"];
+const FURTHER: [&str; 3] = ["facets", "group_by", "score_threshold"];
 
 /// The fields of a search that a face takes besides those that it spells out.
 pub fn further() -> Vec<Field> {
@@ -118,7 +121,7 @@ pub fn refine(given: Map<String, Value>) -> Result<Refine> {
 
 impl Search {
     fn refine(&self) -> Refine {
-        Refine { facets: self.facets.clone(), group_by: self.group_by.clone() }
+        Refine { facets: self.facets.clone(), group_by: self.group_by.clone(), score_threshold: self.score_threshold }
     }
 
     /// Of the fields that were given; the others are at their defaults.

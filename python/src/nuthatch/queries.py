@@ -28,6 +28,8 @@ class Further(TypedDict, total=False):
     facets: Sequence[str]
     #: Of records that share a value of this field, the best one alone is a hit; those without a value are one group.
     group_by: str | None
+    #: Records with a worse score are no hits: with a lower one, or with a greater distance where that is the score.
+    score_threshold: float | None
 
 
 def query(

@@ -11,12 +11,12 @@ use std::time::Instant;
 use nuthatch_filter::{Filter, Scalar, Schema, Value};
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
-use crate::collection::request::LIMIT_MAX;
+use crate::collection::request::{LIMIT_MAX, Mode};
 use crate::collection::search::{Query, Ranking, Trouble};
 use crate::collection::values::{self, FieldValues};
 use crate::collection::{Core, ReadSource, Search};
 use crate::database::Reservation;
+use crate::{Error, Result};
 
 /// Values of each field that a search tells.
 const FACET_VALUES: usize = 10;
@@ -28,6 +28,8 @@ pub struct Refine {
     pub facets: Vec<String>,
     /// A field: of records that share a value of it, the best one alone is a hit. Those without a value are one group.
     pub group_by: Option<String>,
+    /// Records with a worse score are no hits: with a lower one, or with a greater distance where that is the score.
+    pub score_threshold: Option<f32>,
 }
 
 /// How much further a search looks when its hits are of too few groups.
@@ -37,6 +39,9 @@ impl Refine {
     /// # Errors
     /// `Invalid` for fields that the collection never had.
     pub(crate) fn check(&self, schema: &Schema) -> Result<()> {
+        if let Some(score) = self.score_threshold.filter(|score| !score.is_finite()) {
+            return Err(Error::invalid(format!("score_threshold is {score}; give a finite number")));
+        }
         if let Some(field) = &self.group_by {
             Filter::Exists { field: field.clone() }.check(schema)?;
         }
@@ -70,12 +75,12 @@ impl Core {
         deadline: Option<Instant>,
         memory: &mut Reservation<'_>,
     ) -> std::result::Result<Ranking, Trouble> {
-        let Some(field) = &search.refine.group_by else { return self.ranking(place, search, query, deadline) };
+        let Some(field) = &search.refine.group_by else { return self.good_enough(place, search, query, deadline) };
         let (first, mut groups) = ((search.depth() * DEEPER).min(LIMIT_MAX), HashMap::new());
         let (mut kept, mut seen) = (Vec::new(), BTreeSet::new());
         let mut deeper = Search { limit: first, offset: 0, ..search.clone() };
         loop {
-            let mut ranking = self.ranking(place, &deeper, query, deadline)?;
+            let mut ranking = self.good_enough(place, &deeper, query, deadline)?;
             let is_all = ranking.rows.len() < deeper.limit;
             let rows: Vec<u64> = ranking.rows.iter().map(|(row, ..)| *row).collect();
             ranking.complete &= self.learn_groups(place, field, &rows, &mut groups, memory)?;
@@ -101,6 +106,26 @@ impl Core {
             deeper.filter = Some(others(search.filter.clone(), field, &seen));
             deeper.limit = first;
         }
+    }
+
+    /// The ranking without rows whose score is worse than the threshold.
+    fn good_enough(
+        &self,
+        place: ReadSource<'_>,
+        search: &Search,
+        query: &Query<'_>,
+        deadline: Option<Instant>,
+    ) -> std::result::Result<Ranking, Trouble> {
+        let mut ranking = self.ranking(place, search, query, deadline)?;
+        if let Some(threshold) = search.refine.score_threshold {
+            // A fused score is the higher the better.
+            let is_distance = match &query.legs[..] {
+                [leg] => query.mode == Mode::Vector && leg.field.metric.lower_is_better(),
+                _ => false,
+            };
+            ranking.rows.retain(|(_, score, _)| if is_distance { *score <= threshold } else { *score >= threshold });
+        }
+        Ok(ranking)
     }
 
     /// Adds the groups of those rows that are not known yet. False when a row is no longer there.
