@@ -149,7 +149,10 @@ class CollectionReads:
         ``timeout`` in seconds ends the search with UnavailableError.
 
         ``facets=["team"]`` also counts values among all records that pass ``where``, hits or not:
-        ``Results.facets`` has the ten most frequent ones of each field.
+        ``Results.facets`` has the ten most frequent ones of each field. ``group_by="path"`` keeps
+        the best hit of each value of a field and still fills the limit; records without a value are
+        one group. ``score_threshold`` leaves out hits with a worse ``score``: a lower one, or a
+        greater distance.
 
         The next search sees a write at once. When an index is damaged or missing, the search reads
         the stored records, correct but slower, and ``Results.degraded`` says so.
