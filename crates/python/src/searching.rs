@@ -59,19 +59,21 @@ impl Query<'_> {
 /// rank, score
 type LegParts = (usize, f32);
 
-/// id, score, text, context, payload, vector, vectors, text leg, vector leg, legs of vector fields
-type HitParts<'py> = (
-    String,
-    f32,
-    Option<String>,
-    Option<String>,
-    Bound<'py, PyAny>,
-    Option<Vec<f32>>,
-    NamedVectors,
-    Option<LegParts>,
-    Option<LegParts>,
-    HashMap<String, LegParts>,
-);
+/// A hit; a dict in Python.
+#[derive(IntoPyObject)]
+pub struct HitParts<'py> {
+    id: String,
+    score: f32,
+    text: Option<String>,
+    context: Option<String>,
+    payload: Bound<'py, PyAny>,
+    vector: Option<Vec<f32>>,
+    vectors: NamedVectors,
+    text_leg: Option<LegParts>,
+    vector_leg: Option<LegParts>,
+    /// Of vector fields.
+    named_legs: HashMap<String, LegParts>,
+}
 
 /// hits, degraded, offset of the next page, explain, facets
 pub type AnswerParts<'py> = (Vec<HitParts<'py>>, Vec<String>, Option<usize>, Bound<'py, PyAny>, Bound<'py, PyAny>);
@@ -86,17 +88,16 @@ pub fn parts<'py>(py: Python<'py>, answer: Answer) -> PyResult<AnswerParts<'py>>
 
 fn hit_parts<'py>(py: Python<'py>, hit: Hit) -> PyResult<HitParts<'py>> {
     let leg = |leg: Leg| (leg.rank, leg.score);
-    let payload = payload_to_python(py, hit.payload)?.into_any();
-    Ok((
-        hit.id,
-        hit.score,
-        hit.text,
-        hit.context,
-        payload,
-        hit.vector,
-        hit.vectors,
-        hit.legs.text.map(leg),
-        hit.legs.vector.map(leg),
-        hit.legs.vectors.into_iter().map(|(field, at)| (field, leg(at))).collect(),
-    ))
+    Ok(HitParts {
+        id: hit.id,
+        score: hit.score,
+        text: hit.text,
+        context: hit.context,
+        payload: payload_to_python(py, hit.payload)?.into_any(),
+        vector: hit.vector,
+        vectors: hit.vectors,
+        text_leg: hit.legs.text.map(leg),
+        vector_leg: hit.legs.vector.map(leg),
+        named_legs: hit.legs.vectors.into_iter().map(|(field, at)| (field, leg(at))).collect(),
+    })
 }

@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, overload
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
 LegParts: TypeAlias = "tuple[int, float] | None"
-HitParts: TypeAlias = (
-    "tuple[str, float, str | None, str | None, dict[str, Any], list[float] | None, dict[str, list[float]],"
-    " LegParts, LegParts, dict[str, tuple[int, float]]]"
-)
 AnswerParts: TypeAlias = "tuple[list[HitParts], list[str], int | None, dict[str, Any], list[dict[str, Any]]]"
+
+
+class HitParts(TypedDict):
+    """A hit as the extension module gives it."""
+
+    id: str
+    score: float
+    text: str | None
+    context: str | None
+    payload: dict[str, Any]
+    vector: list[float] | None
+    vectors: dict[str, list[float]]
+    text_leg: LegParts
+    vector_leg: LegParts
+    named_legs: dict[str, tuple[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,10 +224,19 @@ def of_parts(parts: AnswerParts, explain: bool) -> Results:
 
 
 def _hit(parts: HitParts) -> Hit:
-    id, score, text, context, payload, vector, vectors, text_leg, vector_leg, named_legs = parts
+    text_leg, vector_leg = parts["text_leg"], parts["vector_leg"]
     legs = Legs(
         Leg(*text_leg) if text_leg else None,
         Leg(*vector_leg) if vector_leg else None,
-        {name: Leg(*leg) for name, leg in named_legs.items()},
+        {name: Leg(*leg) for name, leg in parts["named_legs"].items()},
     )
-    return Hit(id, score, text, payload, legs, context, vector, vectors)
+    return Hit(
+        parts["id"],
+        parts["score"],
+        parts["text"],
+        parts["payload"],
+        legs,
+        parts["context"],
+        parts["vector"],
+        parts["vectors"],
+    )

@@ -64,18 +64,18 @@ def answer(found: dict[str, Any]) -> AnswerParts:
 
 def _hit(found: dict[str, Any]) -> HitParts:
     legs = found["legs"]
-    return (
-        found["id"],
-        _single(found["score"]),
-        found["text"],
-        found["context"],
-        _payload(found),
-        vector(found.get("vector")),
-        _vectors(found),
-        _leg(legs["text"]),
-        _leg(legs["vector"]),
-        {name: (leg["rank"], _single(leg["score"])) for name, leg in legs["vectors"].items()},
-    )
+    return {
+        "id": found["id"],
+        "score": _single(found["score"]),
+        "text": found["text"],
+        "context": found["context"],
+        "payload": _payload(found),
+        "vector": vector(found.get("vector")),
+        "vectors": _vectors(found),
+        "text_leg": _leg(legs["text"]),
+        "vector_leg": _leg(legs["vector"]),
+        "named_legs": {name: (leg["rank"], _single(leg["score"])) for name, leg in legs["vectors"].items()},
+    }
 
 
 def _leg(found: dict[str, Any] | None) -> LegParts:
