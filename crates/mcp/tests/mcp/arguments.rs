@@ -1,5 +1,6 @@
 //! Arguments: what the schemas say of them is so, and what cannot be meant is refused.
 
+use nuthatch_link::{Record, payload_from_json};
 use serde_json::{Value, json};
 
 use crate::host::Host;
@@ -120,4 +121,26 @@ fn forgetting_what_is_gone_is_done_already() {
     let (gone, text) = host.call_with_text("forget", json!({"collection": "notes", "path": "nowhere"}));
     assert_eq!((&gone["records"], &gone["files"]), (&json!(0), &json!(0)));
     assert!(text.contains("nothing to forget"), "{text}");
+}
+
+#[test]
+fn facets_are_asked_alone_and_with_a_search_and_hits_are_grouped() {
+    let mut host = Host::new();
+    let notes = host.database.collection("notes", Default::default()).unwrap();
+    let payload = |n: usize| payload_from_json(json!({"team": ["core", "ops"][n % 2], "n": n})).unwrap();
+    let record = |n: usize| Record::new(n.to_string()).text("red fish").payload(payload(n));
+    notes.upsert((0..9).map(record).collect()).unwrap();
+    let question = json!({"fields": ["team"], "where": "n > 0"});
+    let asked = json!({"collection": "notes", "operation": "facets", "question": question});
+    let (asked, text) = host.call_with_text("ask", asked);
+    let values = json!([{"value": "core", "count": 4}, {"value": "ops", "count": 4}]);
+    assert_eq!(asked["answer"]["facets"][0]["values"], values);
+    assert!(text.contains("4  core"), "{text}");
+    let found = host.call("search", json!({"query": "fish", "where": "n > 0", "facets": ["team"], "group_by": "team"}));
+    assert_eq!(found["hits"].as_array().unwrap().len(), 2);
+    assert_eq!(found["facets"][0]["facets"][0]["values"], values);
+    let none = host.call("search", json!({"query": "fish", "mode": "text", "score_threshold": 1e6}));
+    assert_eq!(none["hits"], json!([]));
+    let refused = host.tool_refuses("ask", json!({"collection": "notes", "operation": "facts"}));
+    assert!(refused.contains("facets"), "{refused}");
 }
