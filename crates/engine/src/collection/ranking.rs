@@ -27,7 +27,7 @@ use crate::index::{IndexId, SEGMENTS, TEXT};
 type Result<T> = std::result::Result<T, Trouble>;
 
 /// Rows, best first, with their scores.
-pub(super) struct Ranking {
+pub(crate) struct Ranking {
     pub rows: Vec<(u64, f32, Legs)>,
     /// False when a row was gone before it could be compared.
     pub complete: bool,

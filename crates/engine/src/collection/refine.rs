@@ -11,8 +11,9 @@ use std::time::Instant;
 use nuthatch_filter::{Filter, Scalar, Schema, Value};
 use serde::{Deserialize, Serialize};
 
+use crate::collection::ranking::{Ranking, Trouble};
 use crate::collection::request::{LIMIT_MAX, Mode};
-use crate::collection::search::{Query, Ranking, Trouble};
+use crate::collection::search::Query;
 use crate::collection::values::{self, FieldValues};
 use crate::collection::{Core, ReadSource, Search};
 use crate::database::Reservation;
