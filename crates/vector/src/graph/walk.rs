@@ -5,14 +5,14 @@
 //! is and estimates all its neighbours in one fast scan. Nodes that were expanded are the candidates. When records have to come
 //! from the disk, several are expanded at once, because they arrive together.
 
-use nuthatch_distance::{BLOCK_ROWS, scan_edges};
+use nuthatch_distance::{BLOCK_ROWS, LookupTable, scan_edges};
 use nuthatch_segment::RecordReader;
 
 use super::Graph;
 use super::among::is_dense;
 use super::filtered::{Beside, Filtered, Reach};
 use super::front::{Everything, Front};
-use super::layout::Own;
+use super::layout::{Own, Record};
 use super::pool::{Pool, Seen};
 use crate::gather::Gather;
 use crate::members::Members;
@@ -131,11 +131,7 @@ impl Graph {
         let mut estimates = [0.0; BLOCK_ROWS];
         let before = reader.stats();
 
-        for (block, nodes) in self.entry_blocks() {
-            let (codes, factors) = block.split_at(self.layout.code_bytes());
-            scan_edges(codes, self.layout.planes, factors, &table, -query.norm_squared(), &mut estimates);
-            nodes.iter().zip(&estimates).for_each(|(node, estimate)| front.enter(*node, *estimate));
-        }
+        self.enter(front, &table, query, &mut estimates);
         front.begin();
         let mut stats = WalkStats::default();
         let mut beam = [0u32; BEAM_COLD];
@@ -143,21 +139,7 @@ impl Graph {
             if (bounds.stop)() {
                 return Err(VectorError::Stopped);
             }
-            let width = match reader.cold() {
-                true => BEAM_COLD,
-                false if front.is_wide() => BEAM_WIDE,
-                false => BEAM_WARM,
-            };
-            let mut taken = 0;
-            while taken < width
-                && let Some(node) = front.pop()
-            {
-                // A node comes in again when another neighbour estimates it nearer.
-                if seen.insert(node) {
-                    beam[taken] = node;
-                    taken += 1;
-                }
-            }
+            let taken = take(&mut beam, front, seen, reader);
             if taken == 0 {
                 let Some(wanted) = front.wants_seeds() else { break };
                 let mut seeds = (bounds.sample)(wanted)?;
@@ -174,14 +156,7 @@ impl Graph {
             reader.read(&beam[..taken], &mut |at, bytes| {
                 let node = beam[at];
                 let record = self.layout.record(bytes);
-                let (similarity, error) = match self.layout.own {
-                    Own::Stored => (exact.similarity(record.own).unwrap_or(f32::NEG_INFINITY), 0.0),
-                    Own::Nibbles => {
-                        let (add, scale) = record.own_factors();
-                        let (similarity, error) = query.estimate(record.own, Factors { add, scale });
-                        (similarity + query.base, error)
-                    }
-                };
+                let (similarity, error) = self.own_similarity(&record, &mut exact, query);
                 if front.matches(node) {
                     stats.matching += 1;
                     gather.push(node, similarity, error);
@@ -200,12 +175,40 @@ impl Graph {
         stats.rounds = (after.rounds - before.rounds) as usize;
         stats.cold = (after.cold - before.cold) as usize;
         let candidates = gather.into_sorted();
+        let is_dependable = self.is_dependable(front, reader, &candidates[..candidates.len().min(bounds.limit)])?;
+        Ok(Walked { candidates, stats, is_dependable })
+    }
+
+    /// Offers the entries of the graph.
+    fn enter(&self, front: &mut impl Front, table: &LookupTable, query: &Prepared, estimates: &mut [f32; BLOCK_ROWS]) {
+        for (block, nodes) in self.entry_blocks() {
+            let (codes, factors) = block.split_at(self.layout.code_bytes());
+            scan_edges(codes, self.layout.planes, factors, table, -query.norm_squared(), estimates);
+            nodes.iter().zip(&*estimates).for_each(|(node, estimate)| front.enter(*node, *estimate));
+        }
+    }
+
+    /// How near a node itself is, and by how much that may be wrong.
+    #[inline]
+    fn own_similarity(&self, record: &Record<'_>, exact: &mut Exact<'_>, query: &Prepared) -> (f32, f32) {
+        match self.layout.own {
+            Own::Stored => (exact.similarity(record.own).unwrap_or(f32::NEG_INFINITY), 0.0),
+            Own::Nibbles => {
+                let (add, scale) = record.own_factors();
+                let (similarity, error) = query.estimate(record.own, Factors { add, scale });
+                (similarity + query.base, error)
+            }
+        }
+    }
+
+    /// Whether `nearest` are where the rows asked for lie.
+    fn is_dependable(&self, front: &impl Front, reader: &mut RecordReader, nearest: &[Candidate]) -> Result<bool> {
         let mut is_dependable = front.is_dependable();
         if front.must_be_dense() {
-            let nearest: Vec<u32> = candidates.iter().take(bounds.limit).map(|candidate| candidate.slot).collect();
+            let nearest: Vec<u32> = nearest.iter().map(|candidate| candidate.slot).collect();
             is_dependable &= is_dense(&self.matching_around(front, reader, &nearest)?);
         }
-        Ok(Walked { candidates, stats, is_dependable })
+        Ok(is_dependable)
     }
 
     /// How many neighbours of each of `nodes` match.
@@ -244,4 +247,25 @@ impl Nearness {
     fn of(&self, similarity: f32) -> f32 {
         self.factor * similarity + self.add
     }
+}
+
+/// Takes the nodes from the front that are expanded next, as many as are read at once.
+#[inline]
+fn take(beam: &mut [u32; BEAM_COLD], front: &mut impl Front, seen: &mut Seen, reader: &RecordReader) -> usize {
+    let width = match reader.cold() {
+        true => BEAM_COLD,
+        false if front.is_wide() => BEAM_WIDE,
+        false => BEAM_WARM,
+    };
+    let mut taken = 0;
+    while taken < width
+        && let Some(node) = front.pop()
+    {
+        // A node comes in again when another neighbour estimates it nearer.
+        if seen.insert(node) {
+            beam[taken] = node;
+            taken += 1;
+        }
+    }
+    taken
 }
