@@ -86,6 +86,15 @@ enum State {
     Filling { left: usize, bytes: usize },
 }
 
+/// What came of one step of a command.
+enum Step {
+    /// The next step can begin.
+    On,
+    /// More bytes have to come first.
+    Short,
+    Whole(Command),
+}
+
 impl Decoder {
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -130,82 +139,98 @@ impl Decoder {
     /// The next whole command; `None` when more bytes have to come first.
     pub fn next_command(&mut self) -> Result<Option<Command>, ProtocolError> {
         loop {
-            match self.state {
-                State::Start => match self.input.get(self.at) {
-                    None => return Ok(None),
-                    Some(b'*') => {
-                        let Some(line) = self.line(ProtocolError::LongNumber)? else { return Ok(None) };
-                        let count = number(&self.input[line.0 + 1..line.1]).ok_or(ProtocolError::Count)?;
-                        let most = self.limits.arguments_max as i64;
-                        match count {
-                            count if count > most && self.is_unauthenticated() => {
-                                return Err(ProtocolError::UnauthenticatedCount);
-                            }
-                            count if count > most => return Err(ProtocolError::Count),
-                            // Nothing was asked, and nothing is answered.
-                            count if count <= 0 => {}
-                            count => self.state = State::Length { left: count as usize },
-                        }
-                    }
-                    Some(_) => {
-                        let Some(line) = self.line(ProtocolError::LongLine)? else { return Ok(None) };
-                        let words = inline::words(&self.input[line.0..line.1]).ok_or(ProtocolError::Quotes)?;
-                        if words.first().is_some_and(|word| is_http(word)) {
-                            return Err(ProtocolError::Http);
-                        }
-                        if !words.is_empty() {
-                            return Ok(Some(words));
-                        }
-                    }
-                },
+            let step = match self.state {
+                State::Start => self.begin()?,
                 State::Length { left: 0 } => {
                     self.state = State::Start;
                     self.command_bytes = 0;
-                    return Ok(Some(std::mem::take(&mut self.command)));
+                    Step::Whole(std::mem::take(&mut self.command))
                 }
-                State::Length { left } => {
-                    match self.input.get(self.at) {
-                        None => return Ok(None),
-                        Some(b'$') => {}
-                        Some(other) => return Err(ProtocolError::NoLength(char::from(*other))),
-                    }
-                    let Some(line) = self.line(ProtocolError::LongNumber)? else { return Ok(None) };
-                    let bytes = number(&self.input[line.0 + 1..line.1]).and_then(|bytes| usize::try_from(bytes).ok());
-                    let bytes = bytes.ok_or(ProtocolError::Length)?;
-                    if bytes > self.limits.argument_bytes_max {
-                        return Err(match self.is_unauthenticated() {
-                            true => ProtocolError::UnauthenticatedLength,
-                            false => ProtocolError::Length,
-                        });
-                    }
-                    self.grow(ARGUMENT_COST_BYTES)?;
-                    self.command.push(Vec::new());
-                    self.state = State::Filling { left: left - 1, bytes };
-                }
-                State::Filling { left, bytes } => {
-                    let argument = self.command.last_mut().expect("pushed with its length");
-                    let missing = bytes - argument.len();
-                    if missing > 0 {
-                        let there = &self.input[self.at..];
-                        let taken = missing.min(there.len());
-                        argument.extend_from_slice(&there[..taken]);
-                        self.at += taken;
-                        self.searched = self.at;
-                        self.grow(taken)?;
-                        if taken < missing {
-                            return Ok(None);
-                        }
-                    }
-                    match self.input.get(self.at..self.at + 2) {
-                        None => return Ok(None),
-                        Some(b"\r\n") => self.at += 2,
-                        Some(_) => return Err(ProtocolError::NoLineEnd),
-                    }
-                    self.searched = self.at;
-                    self.state = State::Length { left };
-                }
+                State::Length { left } => self.length(left)?,
+                State::Filling { left, bytes } => self.fill(left, bytes)?,
+            };
+            match step {
+                Step::On => {}
+                Step::Short => return Ok(None),
+                Step::Whole(command) => return Ok(Some(command)),
             }
         }
+    }
+
+    /// How many arguments come, or a whole command in one line.
+    fn begin(&mut self) -> Result<Step, ProtocolError> {
+        match self.input.get(self.at) {
+            None => return Ok(Step::Short),
+            Some(b'*') => {}
+            Some(_) => return self.inline(),
+        }
+        let Some(line) = self.line(ProtocolError::LongNumber)? else { return Ok(Step::Short) };
+        let count = number(&self.input[line.0 + 1..line.1]).ok_or(ProtocolError::Count)?;
+        let most = self.limits.arguments_max as i64;
+        match count {
+            count if count > most && self.is_unauthenticated() => return Err(ProtocolError::UnauthenticatedCount),
+            count if count > most => return Err(ProtocolError::Count),
+            // Nothing was asked, and nothing is answered.
+            count if count <= 0 => {}
+            count => self.state = State::Length { left: count as usize },
+        }
+        Ok(Step::On)
+    }
+
+    fn inline(&mut self) -> Result<Step, ProtocolError> {
+        let Some(line) = self.line(ProtocolError::LongLine)? else { return Ok(Step::Short) };
+        let words = inline::words(&self.input[line.0..line.1]).ok_or(ProtocolError::Quotes)?;
+        if words.first().is_some_and(|word| is_http(word)) {
+            return Err(ProtocolError::Http);
+        }
+        Ok(if words.is_empty() { Step::On } else { Step::Whole(words) })
+    }
+
+    /// How long the next argument is.
+    fn length(&mut self, left: usize) -> Result<Step, ProtocolError> {
+        match self.input.get(self.at) {
+            None => return Ok(Step::Short),
+            Some(b'$') => {}
+            Some(other) => return Err(ProtocolError::NoLength(char::from(*other))),
+        }
+        let Some(line) = self.line(ProtocolError::LongNumber)? else { return Ok(Step::Short) };
+        let bytes = number(&self.input[line.0 + 1..line.1]).and_then(|bytes| usize::try_from(bytes).ok());
+        let bytes = bytes.ok_or(ProtocolError::Length)?;
+        if bytes > self.limits.argument_bytes_max {
+            return Err(match self.is_unauthenticated() {
+                true => ProtocolError::UnauthenticatedLength,
+                false => ProtocolError::Length,
+            });
+        }
+        self.grow(ARGUMENT_COST_BYTES)?;
+        self.command.push(Vec::new());
+        self.state = State::Filling { left: left - 1, bytes };
+        Ok(Step::On)
+    }
+
+    /// What is there of an argument, and its end.
+    fn fill(&mut self, left: usize, bytes: usize) -> Result<Step, ProtocolError> {
+        let argument = self.command.last_mut().expect("pushed with its length");
+        let missing = bytes - argument.len();
+        if missing > 0 {
+            let there = &self.input[self.at..];
+            let taken = missing.min(there.len());
+            argument.extend_from_slice(&there[..taken]);
+            self.at += taken;
+            self.searched = self.at;
+            self.grow(taken)?;
+            if taken < missing {
+                return Ok(Step::Short);
+            }
+        }
+        match self.input.get(self.at..self.at + 2) {
+            None => return Ok(Step::Short),
+            Some(b"\r\n") => self.at += 2,
+            Some(_) => return Err(ProtocolError::NoLineEnd),
+        }
+        self.searched = self.at;
+        self.state = State::Length { left };
+        Ok(Step::On)
     }
 
     /// From and to of the next line, without its end; what comes after it is next.
