@@ -68,16 +68,7 @@ pub(crate) fn serve(shared: &Arc<Shared>, client: Arc<Client>, mut stream: Box<d
             let _ = stream.write_all(&out);
             return;
         }
-        let patience = match decoder.is_within_command() || !session.is_authenticated() {
-            true => match pace.left(shared.settings.stalled_after) {
-                Some(left) => Some(left),
-                None => return,
-            },
-            false => {
-                pace.begin();
-                shared.settings.idle_after
-            }
-        };
+        let Some(patience) = patience(shared, &decoder, &session, &mut pace) else { return };
         if patience != timeout {
             if stream.set_read_timeout(patience).is_err() {
                 return;
@@ -94,6 +85,17 @@ pub(crate) fn serve(shared: &Arc<Shared>, client: Arc<Client>, mut stream: Box<d
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             // It has said nothing for too long, or is gone.
             Err(_) => return,
+        }
+    }
+}
+
+/// How long to wait for what comes next, if not for ever; `None` when the client has stalled.
+fn patience(shared: &Shared, decoder: &Decoder, session: &Session, pace: &mut Pace) -> Option<Option<Duration>> {
+    match decoder.is_within_command() || !session.is_authenticated() {
+        true => pace.left(shared.settings.stalled_after).map(Some),
+        false => {
+            pace.begin();
+            Some(shared.settings.idle_after)
         }
     }
 }
