@@ -157,45 +157,14 @@ pub async fn act<C: Caller>(caller: C, action: Action, snapshots: Snapshots) -> 
             let walk: graph::Walk = read(body)?;
             caller.run(move |database| walk.run(database)).await
         }
-        "stats" => match read_or_default(body)? {
-            MaybeNamed { collection: Some(collection) } => {
-                let caller = caller.allowed(Scope::Read)?;
-                let info = caller.run(move |database| database.existing_collection(&collection)?.info()).await?;
-                Ok(caller.describe(info))
-            }
-            MaybeNamed { collection: None } => {
-                let caller = caller.allowed(Scope::Operate)?;
-                let stats = caller.run(|database| database.stats()).await?;
-                Ok(caller.statistics(stats))
-            }
-        },
-        "snapshot" => {
-            let caller = caller.allowed(Scope::Read)?;
-            let Snapshot { name } = read(body)?;
-            let tenant = caller.tenant().to_string();
-            let kept = caller.run(move |database| {
-                snapshots.keep(&tenant, &name, database.snapshot()?)?;
-                Ok(json!({"name": name, "ends_after_s": AGE_MAX.as_secs()}))
-            });
-            kept.await
-        }
+        "stats" => statistics(caller, body).await,
+        "snapshot" => take_snapshot(caller, body, snapshots).await,
         "release" => {
             let caller = caller.allowed(Scope::Read)?;
             let Snapshot { name } = read(body)?;
             Ok(json!({"released": snapshots.release(caller.tenant(), &name)}))
         }
-        "readiness" => {
-            let caller = caller.allowed(Scope::Read)?;
-            let MaybeNamed { collection } = read_or_default(body)?;
-            let fresh = caller.run(move |database| match collection {
-                Some(name) => Ok(Some(database.existing_collection(&name)?.info()?.fresh_rows)),
-                None => Ok(None),
-            });
-            Ok(match fresh.await? {
-                Some(fresh) => json!({"ready": true, "indexed": fresh == 0, "fresh_rows": fresh}),
-                None => json!({"ready": true}),
-            })
-        }
+        "readiness" => readiness(caller, body).await,
         other => match operations::find(other) {
             Ok(operation) => ask(caller, operation, body, &snapshots).await,
             Err(_) => {
@@ -204,6 +173,45 @@ pub async fn act<C: Caller>(caller: C, action: Action, snapshots: Snapshots) -> 
             }
         },
     }
+}
+
+async fn statistics<C: Caller>(caller: C, body: &[u8]) -> Result<Value, Status> {
+    match read_or_default(body)? {
+        MaybeNamed { collection: Some(collection) } => {
+            let caller = caller.allowed(Scope::Read)?;
+            let info = caller.run(move |database| database.existing_collection(&collection)?.info()).await?;
+            Ok(caller.describe(info))
+        }
+        MaybeNamed { collection: None } => {
+            let caller = caller.allowed(Scope::Operate)?;
+            let stats = caller.run(|database| database.stats()).await?;
+            Ok(caller.statistics(stats))
+        }
+    }
+}
+
+async fn take_snapshot<C: Caller>(caller: C, body: &[u8], snapshots: Snapshots) -> Result<Value, Status> {
+    let caller = caller.allowed(Scope::Read)?;
+    let Snapshot { name } = read(body)?;
+    let tenant = caller.tenant().to_string();
+    let kept = caller.run(move |database| {
+        snapshots.keep(&tenant, &name, database.snapshot()?)?;
+        Ok(json!({"name": name, "ends_after_s": AGE_MAX.as_secs()}))
+    });
+    kept.await
+}
+
+async fn readiness<C: Caller>(caller: C, body: &[u8]) -> Result<Value, Status> {
+    let caller = caller.allowed(Scope::Read)?;
+    let MaybeNamed { collection } = read_or_default(body)?;
+    let fresh = caller.run(move |database| match collection {
+        Some(name) => Ok(Some(database.existing_collection(&name)?.info()?.fresh_rows)),
+        None => Ok(None),
+    });
+    Ok(match fresh.await? {
+        Some(fresh) => json!({"ready": true, "indexed": fresh == 0, "fresh_rows": fresh}),
+        None => json!({"ready": true}),
+    })
 }
 
 impl Delete {

@@ -70,12 +70,7 @@ impl Layout {
                 CONTEXT => string(&mut layout.context)?,
                 PAYLOAD => string(&mut layout.json.payload)?,
                 DATETIMES if marked == Some(Mark::Datetimes) || has_payload => {
-                    if !json::is_paths(kind) {
-                        return Err(Error::invalid(format!(
-                            "column {name:?} is {kind}; with \"payload\" it must be lists of strings that name the \
-                            payload's datetimes; to write a payload field, call it {OF_PAYLOAD}{name}"
-                        )));
-                    }
+                    check_datetimes(kind)?;
                     layout.json.datetimes = Some(at);
                 }
                 CODE if *kind == DataType::Boolean => layout.code = Some(at),
@@ -89,20 +84,7 @@ impl Layout {
                         check_dim(name, vectors::dim(name, kind)?, Some(field.dim), info)?;
                         layout.named.push((at, name.into()));
                     }
-                    _ => {
-                        payload::check(name, kind)?;
-                        let of_payload = name.strip_prefix(OF_PAYLOAD).unwrap_or(name);
-                        let same = |(_, other): &&(usize, String)| other == of_payload;
-                        if let Some((other, _)) = layout.fields.iter().chain(&layout.json.fields).find(same) {
-                            return Err(Error::invalid(format!(
-                                "columns {:?} and {name:?} are the same field of the payload; leave one out",
-                                schema.field(*other).name()
-                            )));
-                        }
-                        let is_json = marked == Some(Mark::Json) && Strings::is_type(kind);
-                        let fields = if is_json { &mut layout.json.fields } else { &mut layout.fields };
-                        fields.push((at, of_payload.into()));
-                    }
+                    _ => layout.add_payload_field(schema, at, marked)?,
                 },
             }
         }
@@ -110,6 +92,24 @@ impl Layout {
             Error::invalid("the schema has no column \"id\"; give each record one, of strings or whole numbers")
         })?;
         Ok(Self { id, ..layout })
+    }
+
+    /// A column that no other field of a record takes.
+    fn add_payload_field(&mut self, schema: &Schema, at: usize, marked: Option<Mark>) -> Result<()> {
+        let (name, kind) = (schema.field(at).name().as_str(), schema.field(at).data_type());
+        payload::check(name, kind)?;
+        let of_payload = name.strip_prefix(OF_PAYLOAD).unwrap_or(name);
+        let same = |(_, other): &&(usize, String)| other == of_payload;
+        if let Some((other, _)) = self.fields.iter().chain(&self.json.fields).find(same) {
+            return Err(Error::invalid(format!(
+                "columns {:?} and {name:?} are the same field of the payload; leave one out",
+                schema.field(*other).name()
+            )));
+        }
+        let is_json = marked == Some(Mark::Json) && Strings::is_type(kind);
+        let fields = if is_json { &mut self.json.fields } else { &mut self.fields };
+        fields.push((at, of_payload.into()));
+        Ok(())
     }
 
     /// The records of a batch of this layout's schema.
@@ -168,6 +168,16 @@ impl Layout {
             fields: Vec::new(),
             json: JsonColumns::default(),
         }
+    }
+}
+
+fn check_datetimes(kind: &DataType) -> Result<()> {
+    match json::is_paths(kind) {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "column {DATETIMES:?} is {kind}; with \"payload\" it must be lists of strings that name the payload's datetimes; \
+             to write a payload field, call it {OF_PAYLOAD}{DATETIMES}"
+        ))),
     }
 }
 
