@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use nuthatch_store::{Batch, Damage, Direction, Extent, Reader, Shard, Table, repair, verify};
+use nuthatch_store::{Batch, Damage, Direction, Extent, Reader, Shard, Store, Table, repair, verify};
 use nuthatch_vector::{Element, Metric};
 
 use crate::clock::Clock;
@@ -213,16 +213,7 @@ fn mend_collection(core: &Core) -> Result<u64> {
         }
         Ok(())
     })?;
-    for (id, (row, _)) in &newest {
-        batch.put(Table::Ids, shard.key(id.as_bytes()), row.to_be_bytes().to_vec());
-    }
-    store.scan(Table::Ids, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, _| {
-        let id = String::from_utf8_lossy(Shard::suffix(key));
-        if !newest.contains_key(id.as_ref()) {
-            batch.delete(Table::Ids, key.to_vec());
-        }
-        ControlFlow::Continue(())
-    })?;
+    mend_ids(&*store, shard, &newest, &mut batch)?;
     let mut bytes: u64 = newest.values().map(|(_, bytes)| bytes).sum();
     for (path, mut entry) in core.file_entries(&*core.shared, "")? {
         if entry.ids(&path).any(|id| !newest.contains_key(&id) || without_their_vector.contains(&id)) {
@@ -231,12 +222,8 @@ fn mend_collection(core: &Core) -> Result<u64> {
         }
         bytes += (path.len() + entry.encode().len()) as u64;
     }
-    // The log may reach further than counters that were lost. None of it is to be replayed: the indexes are rebuilt.
-    let mut sequence = writer.counters.sequence;
-    store.scan(Table::Log, &shard.prefix(), &shard.end(), Direction::Reverse, &mut |key, _| {
-        sequence = sequence.max(row_of(key));
-        ControlFlow::Break(())
-    })?;
+    let sequence = last_change(&*store, shard)?.max(writer.counters.sequence);
+    // None of it is to be replayed: the indexes are rebuilt.
     nuthatch_store::trim_changes(&mut batch, shard, sequence);
     let before = writer.counters.rows;
     let bytes = if core.tenant.is_default() { 0 } else { bytes };
@@ -251,6 +238,30 @@ fn mend_collection(core: &Core) -> Result<u64> {
     let lost = before.saturating_sub(counters.rows);
     writer.counters = counters;
     Ok(lost)
+}
+
+/// Makes the ids those of the rows that there are.
+fn mend_ids(store: &dyn Store, shard: Shard, newest: &HashMap<String, (u64, u64)>, batch: &mut Batch) -> Result<()> {
+    for (id, (row, _)) in newest {
+        batch.put(Table::Ids, shard.key(id.as_bytes()), row.to_be_bytes().to_vec());
+    }
+    Ok(store.scan(Table::Ids, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, _| {
+        let id = String::from_utf8_lossy(Shard::suffix(key));
+        if !newest.contains_key(id.as_ref()) {
+            batch.delete(Table::Ids, key.to_vec());
+        }
+        ControlFlow::Continue(())
+    })?)
+}
+
+/// How far the log reaches: further than the counters, when those were lost.
+fn last_change(store: &dyn Store, shard: Shard) -> Result<u64> {
+    let mut last = 0;
+    store.scan(Table::Log, &shard.prefix(), &shard.end(), Direction::Reverse, &mut |key, _| {
+        last = row_of(key);
+        ControlFlow::Break(())
+    })?;
+    Ok(last)
 }
 
 /// A damaged or missing identity file says nothing that the rest does not; it is written anew.

@@ -276,13 +276,7 @@ impl<'c, 'o> Add<'c, 'o> {
         let document = match extract(path, content, &self.options.passages) {
             Ok(document) => document,
             Err(error) => {
-                self.skip(error);
-                // What was there of it is no longer true.
-                if let Some(old) = old {
-                    self.report.passages_removed += old.passages.len() as u64;
-                    pending.set.deletes.extend(old.ids(name));
-                    pending.set.files.push((name.to_string(), None));
-                }
+                self.refuse(name, error, old, pending);
                 return Ok(());
             }
         };
@@ -310,14 +304,7 @@ impl<'c, 'o> Add<'c, 'o> {
             }
             self.progress.passages -= records.len() as u64; // counted below like everyone's
         }
-        match &old {
-            None => self.report.files_added += 1,
-            Some(old) => {
-                self.report.files_changed += 1;
-                self.report.passages_removed += old.passages.len() as u64;
-                pending.set.deletes.extend(old.ids(name).skip(records.len()));
-            }
-        }
+        self.replace(name, old.as_ref(), records.len(), pending);
         self.report.passages_added += records.len() as u64;
         self.report.passages_reused += kept;
         self.progress.passages += records.len() as u64;
@@ -332,6 +319,28 @@ impl<'c, 'o> Add<'c, 'o> {
         pending.set.files.push((name.to_string(), Some(entry.encode())));
         pending.set.upserts.extend(records);
         Ok(())
+    }
+
+    /// Notes a file that could not be read. What was there of it is no longer true.
+    fn refuse(&mut self, name: &str, error: ExtractError, old: Option<FileEntry>, pending: &mut Pending) {
+        self.skip(error);
+        if let Some(old) = old {
+            self.report.passages_removed += old.passages.len() as u64;
+            pending.set.deletes.extend(old.ids(name));
+            pending.set.files.push((name.to_string(), None));
+        }
+    }
+
+    /// Counts a file that brings so many passages, and deletes those that it had beyond them.
+    fn replace(&mut self, name: &str, old: Option<&FileEntry>, passages: usize, pending: &mut Pending) {
+        match old {
+            None => self.report.files_added += 1,
+            Some(old) => {
+                self.report.files_changed += 1;
+                self.report.passages_removed += old.passages.len() as u64;
+                pending.set.deletes.extend(old.ids(name).skip(passages));
+            }
+        }
     }
 
     /// Unchanged passages keep their vectors: embedding is what costs.
