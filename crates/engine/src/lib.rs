@@ -15,6 +15,7 @@ pub mod codec;
 pub mod collection;
 pub mod database;
 pub mod durability;
+pub mod embedder;
 mod error;
 pub mod files;
 pub mod folder;
@@ -38,7 +39,7 @@ pub use backup::{
 };
 pub use clock::Clock;
 pub use collection::{
-    Answer, BuildProgress, CollectionInfo, CollectionOptions, Deleted, EmbedderChoice, Explain, FieldValues, Fusion,
+    Answer, BuildProgress, CollectionInfo, CollectionOptions, Deleted, Explain, FieldValues, Fusion,
     Hit, Include, Leg, Legs, Mode, NamedVectors, Page, Passing, PassingVector, PendingWrite, Refine, Scan, Search,
     Upserted, VectorFieldInfo, VectorFieldOptions, Visitor, Wanted,
 };
@@ -47,6 +48,7 @@ pub use database::{
     RepairOutcome, Stats, WrittenFile,
 };
 pub use durability::Durability;
+pub use embedder::EmbedderChoice;
 pub use error::{Error, ErrorKind, Result};
 pub use files::{AddOptions, AddReport, FILE_ABSENT, FileInfo, Progress, Skipped, citation};
 pub use folder::{FORMAT_OLDEST_READABLE, FORMAT_VERSION};

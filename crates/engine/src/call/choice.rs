@@ -3,8 +3,7 @@
 use nuthatch_embed::Model;
 use serde::{Deserialize, Serialize};
 
-use crate::EmbedderChoice;
-use crate::collection::meta::EmbedderMeta;
+use crate::embedder::{EmbedderChoice, EmbedderMeta};
 
 /// [`EmbedderChoice`] without the embedder itself, which stays with the caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -21,7 +21,7 @@ pub use idempotency::IdempotencyRecord;
 pub use outcome::{Outcome, OutcomeValue};
 pub use waits::Waits;
 
-use crate::EmbedderChoice;
+use crate::embedder::EmbedderChoice;
 
 /// The default: the engine's own call, with the embedders that are kept here. Cheap to clone.
 #[derive(Clone, Default)]

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::collection::field::{Field, FieldId, UNNAMED};
+use crate::embedder::EmbedderMeta;
 use crate::kv::after_prefix;
 use crate::tenant::catalog_of;
 use crate::{Error, Result};
@@ -36,14 +37,6 @@ pub(crate) struct Meta {
     /// Free for later versions; kept when rewritten.
     #[serde(flatten)]
     pub more: BTreeMap<String, serde_json::Value>,
-}
-
-/// The embedder that made a collection's vectors.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EmbedderMeta {
-    pub name: String,
-    pub dim: usize,
-    pub fingerprint: String,
 }
 
 /// A named vector field.

@@ -44,7 +44,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use nuthatch_embed::{Embedder, Model};
 use nuthatch_segment::BlockCache;
 use nuthatch_store::Shard;
 use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
@@ -76,23 +75,10 @@ use crate::collection::segment::Segment;
 use crate::collection::state::State;
 use crate::database::{RowLength, Shared};
 use crate::durability::Durability;
+use crate::embedder::EmbedderChoice;
 use crate::index::{DerivedIndex, IndexId, SEGMENTS};
 use crate::tenant::Tenant;
 use crate::{Error, Result, What};
-
-/// How a collection gets its vectors. Fixed by the first `collection()` call that needs it.
-#[derive(Clone, Default)]
-pub enum EmbedderChoice {
-    /// The stored one; for a new collection the built-in default, when texts without vectors are stored or asked for.
-    #[default]
-    Auto,
-    /// The caller brings every vector.
-    None,
-    /// An installed model, opened on first use and shared by every collection that has it.
-    BuiltIn(Model),
-    /// This one.
-    Given(Arc<dyn Embedder>),
-}
 
 /// Options for [`crate::Database::collection`]. Those left out keep what is stored, or take the default.
 #[derive(Clone, Default)]

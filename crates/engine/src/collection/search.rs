@@ -15,8 +15,9 @@ use crate::collection::fusion::{self, LegKind};
 use crate::collection::ranking::{Ranking, Trouble};
 use crate::collection::read_source::ReadSource;
 use crate::collection::request::{Answer, Hit, LIMIT_MAX, Legs, Mode, Search};
-use crate::collection::{Collection, Core, EmbedderChoice};
+use crate::collection::{Collection, Core};
 use crate::database::{Reservation, SMALL_BYTES_MAX};
+use crate::embedder::EmbedderChoice;
 use crate::index::SEGMENTS;
 use crate::{Error, Result, What};
 

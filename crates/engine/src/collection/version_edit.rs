@@ -56,8 +56,9 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    use crate::collection::{Collection, CollectionOptions, EmbedderChoice, Search};
+    use crate::collection::{Collection, CollectionOptions, Search};
     use crate::database::Database;
+    use crate::embedder::EmbedderChoice;
     use crate::{Options, Record};
 
     fn notes(db: &Database) -> Collection {

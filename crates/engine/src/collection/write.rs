@@ -9,9 +9,10 @@ use nuthatch_vector::{DIM_MAX, DIM_MIN};
 use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
-use crate::collection::meta::EmbedderMeta;
-use crate::collection::{Collection, Core, EmbedderChoice};
+
+use crate::collection::{Collection, Core};
 use crate::durability::Durability;
+use crate::embedder::{EmbedderChoice, EmbedderMeta};
 use crate::files::FileEntry;
 use crate::files::staged::changed_meanwhile;
 use crate::record::{Record, shortened};

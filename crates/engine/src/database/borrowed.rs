@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::Result;
-use crate::collection::{Core, EmbedderChoice};
+use crate::collection::Core;
 use crate::database::shared::CLOSE_FLUSH_ROWS;
 use crate::database::{Database, Shared};
+use crate::embedder::EmbedderChoice;
 
 /// From here on opening another collection closes those that nobody holds. Each has some files open, and processes may have few.
 const OPEN_MAX: usize = 256;

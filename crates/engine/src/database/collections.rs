@@ -10,10 +10,12 @@ use nuthatch_vector::{DIM_MAX, DIM_MIN};
 
 use crate::call::{Call, Outcome};
 use crate::collection::field_options::{metric_and_element, new_fields};
-use crate::collection::meta::{self, COUNTERS, Counters, EmbedderMeta, Meta, meta_key};
-use crate::collection::{Collection, CollectionInfo, CollectionOptions, Core, EmbedderChoice};
+use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
+
+use crate::collection::{Collection, CollectionInfo, CollectionOptions, Core};
 use crate::database::{Database, Shared};
 use crate::durability::Durability;
+use crate::embedder::{EmbedderChoice, EmbedderMeta};
 use crate::folder::FORMAT_OF_FIELDS;
 use crate::tenant::{Delta, Tenant, catalog_of};
 use crate::{Error, Result, What};

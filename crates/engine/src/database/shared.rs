@@ -12,13 +12,13 @@ use nuthatch_store::{Damage, Direction, OwnedSnapshot, Reader, Store, StoreError
 use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard};
 
 use crate::collection::Core;
-use crate::collection::meta::EmbedderMeta;
 use crate::database::MemoryPool;
 use crate::database::opened::Opened;
 use crate::database::pressure::Gauge;
 use crate::database::priority::PriorityInheritance;
 use crate::database::stores;
 use crate::database::syncer::Syncer;
+use crate::embedder::EmbedderMeta;
 use crate::folder::Folder;
 use crate::kv::Space;
 use crate::lock::FolderLock;

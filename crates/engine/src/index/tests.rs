@@ -10,8 +10,9 @@ use std::sync::atomic::Ordering;
 use nuthatch_filter::Value;
 
 use crate::backup::{BackupOptions, Backups, RestoreOptions};
-use crate::collection::{Collection, CollectionOptions, Core, EmbedderChoice};
+use crate::collection::{Collection, CollectionOptions, Core};
 use crate::database::Database;
+use crate::embedder::EmbedderChoice;
 use crate::index::tags::{TAGS, Tags};
 use crate::index::{DerivedIndex, MoreIndexes};
 use crate::{Options, Record};

@@ -6,9 +6,10 @@ use crate::call::{Choice, Outcome};
 use crate::codec::json;
 use crate::collection::{CollectionInfo, CollectionOptions, VectorFieldOptions};
 use crate::database::Database;
+use crate::embedder::EmbedderChoice;
 use crate::ops::{Op, Repeat, Scope, View, on};
 use crate::transfer::CollectionEntry;
-use crate::{EmbedderChoice, Error, Result};
+use crate::{Error, Result};
 
 /// The collection of that name, made when there is none, unless it must exist.
 #[derive(Serialize, Deserialize)]
