@@ -40,7 +40,7 @@ pub use backup::{
 pub use clock::Clock;
 pub use collection::{
     Answer, BuildProgress, CollectionInfo, CollectionOptions, Deleted, Explain, FieldValues, Fusion,
-    Hit, Include, Leg, Legs, Mode, NamedVectors, Page, Passing, PassingVector, PendingWrite, Refine, Scan, Search,
+    Hit, Include, Leg, Legs, Mode, Page, Passing, PassingVector, PendingWrite, Refine, Scan, Search,
     Upserted, VectorFieldInfo, VectorFieldOptions, Visitor, Wanted,
 };
 pub use database::{
@@ -71,7 +71,7 @@ pub use nuthatch_vector::{Accuracy, Element, Metric};
 pub use options::{
     BUILD_MEMORY_DEFAULT_BYTES, ERASURE_GRACE_MAX, MEMORY_BUDGET_DEFAULT_BYTES, MEMORY_BUDGET_MIN_BYTES, Options,
 };
-pub use record::{ID_BYTES_MAX, Record, StoredRecord, TEXT_BYTES_MAX};
+pub use record::{ID_BYTES_MAX, NamedVectors, Record, StoredRecord, TEXT_BYTES_MAX};
 pub use subject::{Subject, What};
 pub use tenant::{TenantInfo, TenantLimits, TenantUsage};
 pub use transaction::WriteBatch;

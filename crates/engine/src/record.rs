@@ -1,15 +1,19 @@
 //! A record: what a caller stores, and how it lies in the store.
 
+use std::collections::BTreeMap;
+
 use nuthatch_filter::Payload;
 use serde::{Deserialize, Serialize};
 
-use crate::collection::NamedVectors;
 use crate::{Error, Result};
 
 /// Longest id in bytes.
 pub const ID_BYTES_MAX: usize = 1024;
 /// Longest text of one record in bytes.
 pub const TEXT_BYTES_MAX: usize = 4 << 20;
+
+/// Vectors by the name of their field.
+pub type NamedVectors = BTreeMap<String, Vec<f32>>;
 
 /// What a caller gives to [`crate::Collection::upsert`]. At least one of text, vector and payload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

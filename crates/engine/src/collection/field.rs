@@ -5,7 +5,6 @@
 //!
 //! **Invariant:** a field's number, metric and element type never change; its dimension once it is settled.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use nuthatch_store::{Direction, Reader, Shard, Table};
@@ -14,6 +13,7 @@ use nuthatch_vector::{Element, Metric, VectorError, validate};
 use crate::collection::exact::row_of;
 use crate::collection::fusion::ScoredRow;
 use crate::collection::meta::Meta;
+use crate::record::NamedVectors;
 use crate::{Error, Result};
 
 /// A field's number in its collection, given once.
@@ -27,9 +27,6 @@ const NAMED: u8 = 0xFF;
 
 /// Rows that are passed over for one that is wanted, before it is cheaper to read each by itself.
 const BETWEEN_MAX: u64 = 4;
-
-/// Vectors by the name of their field.
-pub type NamedVectors = BTreeMap<String, Vec<f32>>;
 
 /// One field.
 #[derive(Clone, Debug, PartialEq)]

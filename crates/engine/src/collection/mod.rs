@@ -53,7 +53,6 @@ pub use building::BuildProgress;
 pub(crate) use building::Building;
 pub(crate) use exact::row_of;
 pub use explain::Explain;
-pub use field::NamedVectors;
 pub use field_options::VectorFieldOptions;
 pub(crate) use flush::Eagerness;
 pub use fusion::Fusion;

@@ -9,8 +9,9 @@ use crate::collection::field::{Field, FieldVectors, Fields};
 use crate::collection::meta::{self, COUNTERS, Counters};
 use crate::collection::visit::{Passing, PassingVector, Visitor, Wanted};
 use crate::collection::write::row_from;
-use crate::collection::{Collection, Core, NamedVectors, ReadSource};
+use crate::collection::{Collection, Core, ReadSource};
 use crate::database::{Reservation, in_memory, in_the_end};
+use crate::record::NamedVectors;
 use crate::record::{Row, RowParts, StoredRecord};
 
 /// A listing.

@@ -9,7 +9,8 @@ use nuthatch_filter::{Filter, Payload};
 use nuthatch_vector::Accuracy;
 use serde::{Deserialize, Serialize};
 
-use crate::collection::{Explain, FieldValues, Fusion, NamedVectors, Refine};
+use crate::collection::{Explain, FieldValues, Fusion, Refine};
+use crate::record::NamedVectors;
 use crate::{Error, Result};
 
 /// Most hits of one search, offset included.

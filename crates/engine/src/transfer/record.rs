@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
 use crate::Result;
-use crate::collection::NamedVectors;
+use crate::record::NamedVectors;
 use crate::record::{Record, Row};
 
 #[derive(Serialize, Deserialize)]
