@@ -24,6 +24,7 @@ mod identity;
 mod index;
 pub mod kv;
 pub mod lock;
+mod name;
 pub mod ops;
 pub mod options;
 pub mod record;

@@ -7,8 +7,8 @@ use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
 use crate::collection::Core;
 use crate::collection::field::FieldId;
 use crate::collection::meta::FieldMeta;
-use crate::database::check_name;
 use crate::folder::FORMAT_OF_FIELDS;
+use crate::name::check_name;
 use crate::{Error, Result};
 
 /// Named fields of one collection.

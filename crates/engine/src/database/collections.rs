@@ -17,11 +17,9 @@ use crate::database::{Database, Shared};
 use crate::durability::Durability;
 use crate::embedder::{EmbedderChoice, EmbedderMeta};
 use crate::folder::FORMAT_OF_FIELDS;
+use crate::name::check_name;
 use crate::tenant::{Delta, Tenant, catalog_of};
 use crate::{Error, Result, What};
-
-/// Longest name of a collection in bytes.
-const NAME_BYTES_MAX: usize = 200;
 
 impl Database {
     /// The collection of that name, created with these options when there is none.
@@ -279,16 +277,6 @@ fn agree(core: &Core, options: &CollectionOptions, call: &Call) -> Result<()> {
                 *core.embedder.write() = options.embedder.clone();
             }
         }
-    }
-    Ok(())
-}
-
-pub(crate) fn check_name(what: &str, name: &str) -> Result<()> {
-    let fine = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(fine) {
-        return Err(Error::invalid(format!(
-            "{name:?} cannot name a {what}; use letters, digits, '-', '_' and '.', {NAME_BYTES_MAX} bytes at most"
-        )));
     }
     Ok(())
 }

@@ -29,7 +29,6 @@ use nuthatch_embed::Embedder;
 use nuthatch_store::Store;
 use parking_lot::Mutex;
 
-pub(crate) use collections::check_name;
 pub use doctor::{Doctor, Finding};
 pub(crate) use maintenance::yield_to_others;
 pub use memory::ProcessMemory;

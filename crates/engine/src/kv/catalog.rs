@@ -11,10 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::call::Outcome;
 use crate::clock::Clock;
 use crate::collection::meta::{self, COUNTERS};
-use crate::database::{Database, Shared, check_name};
+use crate::database::{Database, Shared};
 use crate::durability::Durability;
 use crate::folder::FORMAT_OF_GRAPHS;
 use crate::kv::{Counters, Keyspace, Kind, Space};
+use crate::name::check_name;
 use crate::tenant::{Delta, Tenant, catalog_of, records};
 use crate::{Error, ErrorKind, Result};
 
