@@ -122,3 +122,15 @@ impl Shard {
         key.get(8..).unwrap_or_default()
     }
 }
+
+/// The first key after all that begin with `prefix`, which begins with a shard and so is never all 255s.
+pub fn after_prefix(prefix: &[u8]) -> Vec<u8> {
+    let mut end = prefix.to_vec();
+    while end.last() == Some(&u8::MAX) {
+        end.pop();
+    }
+    if let Some(last) = end.last_mut() {
+        *last += 1;
+    }
+    end
+}

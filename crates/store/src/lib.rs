@@ -38,7 +38,7 @@ pub use batch::{Batch, Op};
 pub use cached::CachedOnly;
 pub use error::{Result, StoreError};
 pub use faulty_store::{Access, Fault, FaultyStore};
-pub use key::{Extent, Shard, Table};
+pub use key::{Extent, Shard, Table, after_prefix};
 pub use log::{append_change, changes_after, trim_changes};
 pub use log_check::LogHole;
 pub use memory_store::MemoryStore;

@@ -5,14 +5,13 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use nuthatch_segment::{read_sealed, write_sealed};
-use nuthatch_store::{Batch, Direction, Reader, Shard, Table};
+use nuthatch_store::{Batch, Direction, Reader, Shard, Table, after_prefix};
 use nuthatch_vector::{Element, Metric};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::collection::field::{Field, FieldId, UNNAMED};
 use crate::embedder::EmbedderMeta;
-use crate::kv::after_prefix;
 use crate::tenant::catalog_of;
 use crate::{Error, Result};
 

@@ -29,7 +29,6 @@ pub(crate) use catalog::meta_key;
 pub(crate) use catalog::{Listed, keyspaces};
 pub(crate) use counting::Counted;
 pub use kind::Kind;
-pub(crate) use page::after_prefix;
 pub use page::{KeyPage, KeyScan};
 pub(crate) use read::COUNTED_KEYS;
 pub use read::LivingValue;

@@ -4,7 +4,7 @@ use std::ops::{Bound, ControlFlow};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use nuthatch_store::{Direction, Reader, Shard, Table};
+use nuthatch_store::{Direction, Reader, Shard, Table, after_prefix};
 
 use crate::database::{Reservation, in_memory, in_the_end};
 use crate::kv::Space;
@@ -169,16 +169,4 @@ impl Space {
         let cursor = entries.last().filter(|_| more).map(|(key, _)| KeyScan::cursor_after(key));
         Ok(KeyPage { entries, cursor })
     }
-}
-
-/// The first key after all that begin with `prefix`, which begins with a shard and so is never all 255s.
-pub(crate) fn after_prefix(prefix: &[u8]) -> Vec<u8> {
-    let mut end = prefix.to_vec();
-    while end.last() == Some(&u8::MAX) {
-        end.pop();
-    }
-    if let Some(last) = end.last_mut() {
-        *last += 1;
-    }
-    end
 }

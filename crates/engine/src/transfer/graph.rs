@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use nuthatch_store::{Reader, Shard, Table};
+use nuthatch_store::{Reader, Shard, Table, after_prefix};
 
 use crate::Result;
 use crate::graph::{GraphRow, Line, decode_edge, decode_node, keys_of_edges, keys_of_nodes};
-use crate::kv::{Space, after_prefix};
+use crate::kv::Space;
 use crate::transfer::export::Lines;
 use crate::transfer::manifest::GraphEntry;
 use crate::transfer::{ExportReport, Outlet};
