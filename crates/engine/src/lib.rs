@@ -9,6 +9,7 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
 
 pub mod backup;
+mod below;
 pub mod call;
 mod clock;
 pub mod codec;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use nuthatch_store::{Batch, Checkpoint, Direction, Extent, Reader, Store, Table};
 
-use crate::backup::capture::remove;
+use crate::below::remove_below;
 use crate::database::{Database, Shared, stores};
 use crate::tenant::{dropped, last_number, put_last_number, record_in};
 use crate::{Error, Result};

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use nuthatch_store::Checkpoint;
 
 use crate::backup::alone::copy_rows;
+use crate::below::remove_below;
 use crate::collection::Core;
 use crate::database::{Database, Shared};
 use crate::index::IndexId;
@@ -51,10 +52,10 @@ impl Capture {
     pub fn take(database: &Database, with_indexes: bool) -> Result<Self> {
         let shared = &database.inner.shared;
         let folder = shared.folder.backing_up();
-        remove(&folder)?;
+        remove_below(&folder)?;
         let made = Self::take_in(database, with_indexes, &folder);
         if made.is_err() {
-            remove(&folder)?;
+            remove_below(&folder)?;
         }
         made
     }
@@ -149,14 +150,14 @@ impl Capture {
     pub fn remove(self) -> Result<()> {
         let folder = self.folder.clone();
         drop(self);
-        remove(&folder)
+        remove_below(&folder)
     }
 }
 
 impl Drop for Capture {
     fn drop(&mut self) {
         // After an error; what cannot be removed now is removed at the next backup or opening.
-        remove(&self.folder).ok();
+        remove_below(&self.folder).ok();
     }
 }
 
@@ -188,14 +189,6 @@ impl<'s> Pinned<'s> {
 impl Drop for Pinned<'_> {
     fn drop(&mut self) {
         self.0.log_pins.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-/// Removes what a backup that was killed left in a data folder.
-pub(crate) fn remove(folder: &Path) -> Result<()> {
-    match std::fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(folder, &error)),
-        _ => Ok(()),
     }
 }
 

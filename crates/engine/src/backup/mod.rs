@@ -168,8 +168,3 @@ pub fn refuse_when_cancelled(cancel: Option<&AtomicBool>) -> Result<()> {
         false => Ok(()),
     }
 }
-
-/// Removes the links of a backup that was killed. Only under the folder's lock.
-pub(crate) fn remove_leftovers(folder: &crate::folder::Folder) -> Result<()> {
-    capture::remove(&folder.backing_up())
-}

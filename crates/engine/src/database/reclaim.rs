@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use nuthatch_segment::{read_sealed, write_sealed};
 use nuthatch_store::Extent;
 use serde::{Deserialize, Serialize};
 
+use crate::below::{Seen, files_below};
 use crate::collection::Core;
 use crate::collection::meta::{self, Meta, meta_key};
 use crate::database::{Database, Shared};
@@ -346,35 +346,6 @@ impl Database {
         }
         Ok(())
     }
-}
-
-/// A file as it was when the folder was looked through.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub bytes: u64,
-    modified: Option<SystemTime>,
-}
-
-/// All files below a folder; none when it does not exist. Files that vanish meanwhile are passed over.
-pub(crate) fn files_below(folder: &Path) -> Result<BTreeMap<PathBuf, Seen>> {
-    let mut files = BTreeMap::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        let entries = match std::fs::read_dir(&folder) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            entries => entries.map_err(|error| Error::io(&folder, &error))?,
-        };
-        for entry in entries.flatten() {
-            match entry.metadata() {
-                Ok(found) if found.is_dir() => folders.push(entry.path()),
-                Ok(found) if found.is_file() => {
-                    files.insert(entry.path(), Seen { bytes: found.len(), modified: found.modified().ok() });
-                }
-                _ => {}
-            }
-        }
-    }
-    Ok(files)
 }
 
 /// Written to while it is looked at: logs, and who holds the folder.

@@ -11,6 +11,7 @@ use nuthatch_segment::BlockCache;
 use nuthatch_store::{Damage, Direction, OwnedSnapshot, Reader, Store, StoreError, Table, Visit};
 use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard};
 
+use crate::below::remove_below;
 use crate::collection::Core;
 use crate::database::MemoryPool;
 use crate::database::opened::Opened;
@@ -137,7 +138,8 @@ impl Shared {
             Some(lock) => lock,
             None => FolderLock::take(root, &options.program)?,
         };
-        crate::backup::remove_leftovers(&folder)?;
+        // What a backup that was killed left.
+        remove_below(&folder.backing_up())?;
         let (noticed, store) = match given {
             Some(store) => (Vec::new(), store),
             None => (stores::damage_before_opening(&folder)?, stores::open(&folder, &budget)?),

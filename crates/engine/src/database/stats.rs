@@ -8,10 +8,10 @@ use nuthatch_store::{StoreMemory, Upkeep};
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
+use crate::below::files_below;
 use crate::collection::{CollectionInfo, Core};
 use crate::database::Database;
 use crate::database::memory::{Accounted, Mappings, ProcessMemory};
-use crate::database::reclaim::files_below;
 use crate::index::TEXT;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use nuthatch_segment::verify_sealed;
 use roaring::RoaringTreemap;
 
+use crate::below::files_below;
 use crate::collection::Core;
 use crate::collection::flush::Eagerness;
 use crate::collection::manifest::{MANIFEST_FILE, Manifest};
 use crate::collection::segment::{Segment, remove_checkpoints, rows_max};
 use crate::collection::state::{SegmentView, State};
-use crate::database::files_below;
 use crate::index::{DerivedIndex, IndexId, Reach, Replayed, SEGMENTS};
 use crate::snapshot::Ending;
 use crate::{Error, Result};
