@@ -3,13 +3,12 @@
 use std::time::{Duration, Instant};
 
 use nuthatch_link as core;
-use nuthatch_link::{FileInfo, Scan, Search};
+use nuthatch_link::{CollectionInfo, FileInfo, Scan, Search};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::adding::{self, AddArguments, SIGNALS_EVERY};
 use crate::asking;
-use crate::database::info_to_python;
 use crate::error::{engine, invalid};
 use crate::handle::Handle;
 use crate::keyspace;
@@ -205,4 +204,36 @@ fn in_slices(
             return Ok(false);
         }
     }
+}
+
+pub fn info_to_python(py: Python<'_>, info: CollectionInfo) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("name", info.name)?;
+    dict.set_item("dim", info.dim)?;
+    dict.set_item("metric", info.metric.as_str())?;
+    dict.set_item("elements", info.element.as_str())?;
+    dict.set_item("language", info.language)?;
+    dict.set_item("embedder", info.embedder)?;
+    dict.set_item("rows", info.rows)?;
+    dict.set_item("vectors", info.vectors)?;
+    // dim, metric, elements, vectors
+    let vector_fields = PyDict::new(py);
+    for field in info.vector_fields {
+        let parts = (field.dim, field.metric.as_str(), field.element.as_str(), field.vectors);
+        vector_fields.set_item(field.name, parts)?;
+    }
+    dict.set_item("vector_fields", vector_fields)?;
+    dict.set_item("fresh_rows", info.fresh_rows)?;
+    dict.set_item("segments", info.segments)?;
+    dict.set_item("graphs", info.graphs)?;
+    // done, total, rows per second, seconds left
+    let building = info.building.map(|build| (build.done, build.total, build.rows_per_second, build.seconds_left));
+    dict.set_item("building", building)?;
+    dict.set_item("degraded", info.degraded)?;
+    let fields = PyDict::new(py);
+    for (name, kinds) in info.fields {
+        fields.set_item(name, kinds)?;
+    }
+    dict.set_item("fields", fields)?;
+    Ok(dict)
 }
