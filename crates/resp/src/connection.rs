@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use crate::clients::{Client, Clients};
 use crate::protocol::{Decoder, Limits, ProtocolError, Reply};
-use crate::server::{Shared, Stream};
+
 use crate::session::Session;
+use crate::shared::{Shared, Stream};
 
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 16 << 10;

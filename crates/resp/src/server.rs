@@ -1,34 +1,22 @@
 //! The listener: takes connections in, and ends them all when it stops.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::clients::Clients;
 use crate::connection;
 use crate::gate::Gate;
 use crate::protocol::{Protocol, Reply};
 use crate::settings::Settings;
+use crate::shared::{Shared, Stream};
 
 /// How long a listener that cannot take a connection in waits before it tries again.
 const BREATH: Duration = Duration::from_millis(50);
-
-/// What a connection is read from and written to: a socket, or TLS over one.
-pub trait Stream: Read + Write + Send {
-    /// Reads end with an error after this time without a byte; `None`: never.
-    fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()>;
-}
-
-impl Stream for TcpStream {
-    fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        TcpStream::set_read_timeout(self, timeout)
-    }
-}
 
 /// Makes of an accepted socket what is spoken over.
 pub type Wrap = dyn Fn(TcpStream) -> io::Result<Box<dyn Stream>> + Send + Sync;
@@ -38,23 +26,6 @@ pub struct Server {
     shared: Arc<Shared>,
     address: SocketAddr,
     listening: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// What all connections share.
-pub(crate) struct Shared {
-    pub gate: Arc<dyn Gate>,
-    pub settings: Settings,
-    pub clients: Clients,
-    pub address: SocketAddr,
-    pub started: Instant,
-    stopping: AtomicBool,
-}
-
-impl Shared {
-    pub fn new(gate: Arc<dyn Gate>, settings: Settings, address: SocketAddr) -> Arc<Self> {
-        let (clients, stopping) = (Clients::default(), AtomicBool::new(false));
-        Arc::new(Self { gate, settings, clients, address, started: Instant::now(), stopping })
-    }
 }
 
 impl Server {

@@ -12,7 +12,7 @@ use crate::gate::{Grant, Turn};
 use crate::pipeline::Deferred;
 use crate::protocol::{Command, Protocol, Reply};
 use crate::replies::Replies;
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::tenant::{Space, Tenant};
 use crate::transaction::Watch;
 
