@@ -5,15 +5,28 @@ use nuthatch_segment::SegmentError;
 /// What can go wrong with a store of blobs.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
+    /// The operating system refused; the bytes are not accused.
     #[error("{}: {source}", path.display())]
-    Io { path: PathBuf, source: std::io::Error },
+    Io {
+        /// The file or folder at hand.
+        path: PathBuf,
+        /// Its answer.
+        source: std::io::Error,
+    },
     /// Bytes that are kept are not what was stored.
     #[error("{} is damaged: {what}", path.display())]
-    Corrupt { path: PathBuf, what: String },
+    Corrupt {
+        /// The damaged file.
+        path: PathBuf,
+        /// How it differs from what was stored.
+        what: String,
+    },
+    /// What was given as the name of an object is none: objects are named by a BLAKE3 hash in hexadecimal digits.
     #[error("{0}")]
     Invalid(String),
 }
 
+/// A value, or the error of this crate.
 pub type Result<T> = std::result::Result<T, BlobError>;
 
 impl BlobError {

@@ -22,6 +22,7 @@ pub struct FolderStore {
 }
 
 impl FolderStore {
+    /// A store in this folder, which need not exist: the first value that is stored makes it.
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_path_buf(), changed: Mutex::default() }
     }
