@@ -53,6 +53,7 @@ impl BlockFile {
         self.data_bytes
     }
 
+    /// True when there is no byte of data; checksums and trailer do not count.
     pub fn is_empty(&self) -> bool {
         self.data_bytes == 0
     }
@@ -62,6 +63,7 @@ impl BlockFile {
         self.cache.is_crowded()
     }
 
+    /// Where it was opened, for messages; the file may have been moved or removed since.
     pub fn path(&self) -> &Path {
         &self.path
     }

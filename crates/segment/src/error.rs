@@ -5,19 +5,32 @@ use std::path::{Path, PathBuf};
 pub enum SegmentError {
     /// The operating system refused; the file itself is not accused.
     #[error("{}: {source}", path.display())]
-    Io { path: PathBuf, source: std::io::Error },
+    Io {
+        /// The file or folder at hand.
+        path: PathBuf,
+        /// Its answer.
+        source: std::io::Error,
+    },
     /// The bytes are not what was written. The index is derived: it can be rebuilt.
     #[error("{} is damaged: {what}; run `nuthatch doctor --repair` to quarantine and rebuild it", path.display())]
-    Corrupt { path: PathBuf, what: String },
+    Corrupt {
+        /// The damaged file.
+        path: PathBuf,
+        /// How it differs from what was written.
+        what: String,
+    },
 }
 
+/// A value, or the error of this crate.
 pub type Result<T> = std::result::Result<T, SegmentError>;
 
 impl SegmentError {
+    /// The operating system's refusal, with the file that it is about.
     pub fn io(path: &Path, source: std::io::Error) -> Self {
         Self::Io { path: path.to_path_buf(), source }
     }
 
+    /// Damage, with the file that has it.
     pub fn corrupt(path: &Path, what: impl Into<String>) -> Self {
         Self::Corrupt { path: path.to_path_buf(), what: what.into() }
     }

@@ -74,6 +74,7 @@ impl RecordFile {
         &self.meta
     }
 
+    /// Where it was opened, for messages; the file may have been moved or removed since.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -99,6 +100,7 @@ impl RecordFile {
         usable_memory_bytes().is_none_or(|usable| self.len() <= usable)
     }
 
+    /// How its records are read: through a mapping, or by reads.
     pub fn access(&self) -> Access {
         match self.mapping {
             Some(_) => Access::Mapped,

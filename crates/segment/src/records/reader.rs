@@ -75,6 +75,7 @@ impl RecordReader {
         self.file.miss_rate.is_cold()
     }
 
+    /// The sums since the reader was made.
     pub fn stats(&self) -> ReadStats {
         self.stats
     }
