@@ -10,8 +10,11 @@ use crate::{Repository, Result};
 /// What went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
+    /// Ids of the deleted backups, in their order.
     pub backups: Vec<String>,
+    /// Objects that no backup needs any more, and that were deleted.
     pub objects: u64,
+    /// Bytes of these objects, as they were stored.
     pub bytes: u64,
 }
 

@@ -6,16 +6,34 @@ use nuthatch_segment::SegmentError;
 /// What can go wrong with a place for backups.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
+    /// The operating system refused; the bytes are not accused.
     #[error("{}: {source}", path.display())]
-    Io { path: PathBuf, source: std::io::Error },
+    Io {
+        /// The file or folder at hand.
+        path: PathBuf,
+        /// Its answer.
+        source: std::io::Error,
+    },
     /// Bytes that are kept are not what was stored.
     #[error("{} is damaged: {what}", path.display())]
-    Corrupt { path: PathBuf, what: String },
+    Corrupt {
+        /// The damaged file.
+        path: PathBuf,
+        /// How it differs from what was stored.
+        what: String,
+    },
     /// The place itself holds none.
     #[error("{0}")]
     NotFound(String),
+    /// The place has no backup of this id.
     #[error("no backup {id:?}; {known}")]
-    NoBackup { id: String, known: String },
+    NoBackup {
+        /// What was asked for.
+        id: String,
+        /// Which backups there are, as a phrase.
+        known: String,
+    },
+    /// A folder, a format or a path that cannot be used; the text says why.
     #[error("{0}")]
     Invalid(String),
     /// Somebody else is writing there.
@@ -23,6 +41,7 @@ pub enum BackupError {
     Held(String),
 }
 
+/// A value, or the error of this crate.
 pub type Result<T> = std::result::Result<T, BackupError>;
 
 impl BackupError {

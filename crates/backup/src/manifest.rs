@@ -12,6 +12,7 @@ pub struct Manifest {
     pub version: u32,
     /// `<number>-<time>`, so that names sort as the backups were made, whatever the clock says.
     pub id: String,
+    /// One more than the greatest number that the place had; the first has 1.
     pub number: u64,
     /// UTC, RFC 3339.
     pub created: String,
@@ -21,6 +22,7 @@ pub struct Manifest {
     pub bytes: u64,
     /// Of these, bytes that no earlier backup had.
     pub new_bytes: u64,
+    /// Every file of the backup, in the order in which they were taken in.
     pub files: Vec<FileEntry>,
 }
 
@@ -29,6 +31,7 @@ pub struct Manifest {
 pub struct FileEntry {
     /// Relative, with slashes.
     pub path: String,
+    /// The file's length; its objects together have as many.
     pub bytes: u64,
     /// When the source was changed last: with path and size it says that a file is the same as in the backup before.
     pub mtime_ns: i64,

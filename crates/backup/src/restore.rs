@@ -13,7 +13,9 @@ use crate::{BackupError, FileEntry, Manifest, Repository, Result};
 /// What was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
+    /// Files that were written whole.
     pub files: u64,
+    /// Bytes of these files.
     pub bytes: u64,
 }
 

@@ -10,16 +10,22 @@ use crate::{BackupError, Repository};
 /// What a check found.
 #[derive(Clone, Debug, Default)]
 pub struct Verified {
+    /// Manifests that were looked at, damaged ones included.
     pub backups: u64,
+    /// Objects that were looked at, each one once, damaged ones included.
     pub objects: u64,
+    /// Bytes of the objects that are whole.
     pub bytes: u64,
+    /// Manifests and objects that are damaged or missing; empty when all is well.
     pub damage: Vec<DamagedObject>,
 }
 
 /// Something that is missing or not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedObject {
+    /// Where the store keeps it.
     pub path: PathBuf,
+    /// How it differs from what was stored.
     pub what: String,
     /// Files that cannot be restored because of it, with the backup's name in front.
     pub files: Vec<String>,

@@ -23,6 +23,7 @@ pub struct Writer<'r> {
 /// What a backup has cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stored {
+    /// Files of the backup, with those that were taken over.
     pub files: u64,
     /// Of these, files that were not read because the backup before has them unchanged.
     pub files_unchanged: u64,
@@ -30,6 +31,7 @@ pub struct Stored {
     pub read_bytes: u64,
     /// Objects that were not there yet, and their bytes.
     pub new_objects: u64,
+    /// Bytes of these objects.
     pub new_bytes: u64,
 }
 
@@ -46,6 +48,7 @@ impl<'r> Writer<'r> {
         }
     }
 
+    /// The cost so far.
     pub fn stored(&self) -> Stored {
         self.stored
     }
