@@ -35,8 +35,11 @@ const LANGUAGES: [(&str, Language); 18] = [
 /// One word of a text and where it stood (byte offsets).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
+    /// The word as it is indexed: in lower case, and stemmed where the language has a stemmer.
     pub text: String,
+    /// Its first byte.
     pub start: usize,
+    /// One past its last byte.
     pub end: usize,
 }
 

@@ -21,7 +21,9 @@ pub const WRITER_BUDGET_BYTES_MIN: usize = 4 << 20;
 /// A row to index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextRow {
+    /// The number under which a search returns it.
     pub row_id: u64,
+    /// What is indexed; it is not kept.
     pub text: String,
     /// Source code: identifiers are also found by their parts.
     pub code: bool,
@@ -36,6 +38,7 @@ pub struct Unpublished<'a> {
 }
 
 impl Unpublished<'_> {
+    /// Lets searches see the commit now, which dropping would do too: for a caller who wants to say where.
     pub fn publish(self) {}
 
     /// The change sequence that the index will have applied.

@@ -7,6 +7,7 @@ use nuthatch_segment::SegmentError;
 use tantivy::TantivyError;
 use tantivy::directory::error::{OpenDirectoryError, OpenReadError, OpenWriteError};
 
+/// A value, or the error of this crate.
 pub type Result<T> = std::result::Result<T, TextError>;
 
 /// An error of the text index.
@@ -14,22 +15,47 @@ pub type Result<T> = std::result::Result<T, TextError>;
 pub enum TextError {
     /// The operating system refused; the file itself is not accused.
     #[error("{}: {source}", path.display())]
-    Io { path: PathBuf, source: Arc<std::io::Error> },
+    Io {
+        /// The file or folder at hand.
+        path: PathBuf,
+        /// Its answer.
+        source: Arc<std::io::Error>,
+    },
     /// The index is damaged. It is derived: quarantine the folder, rebuild it from the store, and use [`scan`](crate::scan) meanwhile.
     #[error("the text index file {} is damaged: {what}; rebuild the text index from the stored records", path.display())]
-    Corrupt { path: PathBuf, what: String },
+    Corrupt {
+        /// The damaged file, or the index's folder.
+        path: PathBuf,
+        /// How it differs from what was written.
+        what: String,
+    },
     /// No stemmer goes by this name.
     #[error("there is no text language {asked:?}; choose one of {}", crate::analyzer::names())]
-    UnknownLanguage { asked: String },
+    UnknownLanguage {
+        /// The name that was given.
+        asked: String,
+    },
     /// The folder was indexed with another analyzer, whose words do not match ours.
     #[error("the text index {} was built for {stored:?}, but {asked:?} was asked for; rebuild it or ask for {stored:?}", path.display())]
-    OtherLanguage { path: PathBuf, stored: String, asked: String },
+    OtherLanguage {
+        /// The index's folder.
+        path: PathBuf,
+        /// The analyzer that the index was built for.
+        stored: String,
+        /// The analyzer that was asked for.
+        asked: String,
+    },
     /// The rows to be added could not be read; nothing of the commit was applied.
     #[error("reading the rows to index failed, nothing was committed: {0}")]
     Rows(Box<dyn std::error::Error + Send + Sync>),
     /// tantivy refused for a reason that is neither the disk's nor damage.
     #[error("the text index {}: {what}; reopen the index and try again", path.display())]
-    Engine { path: PathBuf, what: String },
+    Engine {
+        /// The index's folder.
+        path: PathBuf,
+        /// tantivy's message.
+        what: String,
+    },
 }
 
 impl TextError {

@@ -7,23 +7,28 @@ use roaring::RoaringTreemap;
 /// A row and its BM25 score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextHit {
+    /// The number that the row was added under.
     pub row_id: u64,
+    /// Comparable within one search only: it depends on how many rows have each word. Higher is better.
     pub score: f32,
 }
 
 /// Rows that a search may return. `limit` is filled whenever that many of them match.
 #[derive(Clone, Copy, Debug)]
 pub enum RowFilter<'a> {
+    /// Every row.
     All,
     /// All but these.
     Except(&'a RoaringTreemap),
     /// Only these.
     Only {
+        /// The rows that may be returned.
         allowed: &'a RoaringTreemap,
     },
 }
 
 impl RowFilter<'_> {
+    /// Whether a search may return the row.
     pub fn allows(&self, row_id: u64) -> bool {
         match self {
             Self::All => true,

@@ -72,6 +72,7 @@ impl TextIndex {
         })
     }
 
+    /// What the index turns texts into words with; whoever scans or highlights must use the same.
     pub fn analyzer(&self) -> &Analyzer {
         &self.analyzer
     }

@@ -42,6 +42,7 @@ pub struct RowWords {
 }
 
 impl RowWords {
+    /// Analyses a text; `code` also finds the parts of identifiers.
     pub fn of(text: &str, code: bool, analyzer: &Analyzer) -> Self {
         let mut words = Self { frequencies: HashMap::new(), row_words: 0 };
         analyzer.passage_words(text, code, |token| {
@@ -56,6 +57,7 @@ impl RowWords {
 }
 
 impl TextMemtable {
+    /// Without rows.
     pub fn new() -> Self {
         Self::default()
     }
@@ -110,6 +112,7 @@ impl TextMemtable {
         true
     }
 
+    /// Whether the row was added, and neither removed nor forgotten since.
     pub fn contains(&self, row_id: u64) -> bool {
         self.rows.contains_key(&row_id)
     }
@@ -119,6 +122,7 @@ impl TextMemtable {
         self.rows.len()
     }
 
+    /// True when there is no row.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

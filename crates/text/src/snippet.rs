@@ -9,7 +9,9 @@ use crate::bm25::Bag;
 /// A window of a text and the query's words in it, all as byte offsets of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snippet {
+    /// What to show; it begins and ends between characters.
     pub window: Range<usize>,
+    /// The query's words in the window, ascending and without overlaps.
     pub highlights: Vec<Range<usize>>,
 }
 

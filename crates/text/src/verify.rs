@@ -18,7 +18,9 @@ const SEGMENT_EXTENSIONS: [&str; 6] = ["idx", "term", "fast", "fieldnorm", "stor
 /// A file that is not what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedFile {
+    /// The damaged file.
     pub path: PathBuf,
+    /// How it differs from what was written.
     pub what: String,
 }
 
