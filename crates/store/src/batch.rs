@@ -3,19 +3,29 @@ use crate::Table;
 /// One change inside a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
+    /// Writes a key, whether it was there or not.
     Put {
+        /// The table of the key.
         table: Table,
+        /// With the prefix of its shard in front.
         key: Vec<u8>,
+        /// All bytes that the key has from then on.
         value: Vec<u8>,
     },
+    /// Removes a key; one that is not there is no error.
     Delete {
+        /// The table of the key.
         table: Table,
+        /// With the prefix of its shard in front.
         key: Vec<u8>,
     },
     /// Everything in `from..to`.
     DeleteRange {
+        /// The table of the keys.
         table: Table,
+        /// The first key that goes, if it is there.
         from: Vec<u8>,
+        /// The first key behind them, which stays.
         to: Vec<u8>,
     },
 }
@@ -27,22 +37,27 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Without any change.
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// Adds [`Op::Put`].
     pub fn put(&mut self, table: Table, key: Vec<u8>, value: Vec<u8>) {
         self.ops.push(Op::Put { table, key, value });
     }
 
+    /// Adds [`Op::Delete`].
     pub fn delete(&mut self, table: Table, key: Vec<u8>) {
         self.ops.push(Op::Delete { table, key });
     }
 
+    /// Adds [`Op::DeleteRange`]: the keys in `from..to`.
     pub fn delete_range(&mut self, table: Table, from: Vec<u8>, to: Vec<u8>) {
         self.ops.push(Op::DeleteRange { table, from, to });
     }
 
+    /// True when it changes nothing.
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty()
     }
@@ -52,6 +67,7 @@ impl Batch {
         self.ops.len()
     }
 
+    /// The changes, in the order in which they apply.
     pub fn into_ops(self) -> Vec<Op> {
         self.ops
     }

@@ -5,16 +5,38 @@ use std::path::{Path, PathBuf};
 pub enum StoreError {
     /// Bytes on disk are not what was written. Never silently skipped.
     #[error("{}: {what}; restore this folder from a backup, or see what can be saved with `nuthatch doctor --repair`", path.display())]
-    Corrupt { path: PathBuf, what: String },
+    Corrupt {
+        /// The damaged file, or the folder that lacks one.
+        path: PathBuf,
+        /// How it differs from what was written.
+        what: String,
+    },
+    /// The operating system, or RocksDB, refused; the bytes are not accused.
     #[error("{}: {what}", path.display())]
-    Io { path: PathBuf, what: String },
+    Io {
+        /// The file or folder at hand.
+        path: PathBuf,
+        /// The refusal, in the words of the one who refused.
+        what: String,
+    },
+    /// The disk has no room for the write, and the write was not done.
     #[error(
         "the disk under {} is full: {what}; nothing was written, free some space and try again", path.display()
     )]
-    Full { path: PathBuf, what: String },
+    Full {
+        /// The file that RocksDB names, or the store's folder.
+        path: PathBuf,
+        /// RocksDB's message.
+        what: String,
+    },
     /// Another process has the files open: one that was killed, for the moment that its end takes.
     #[error("{}: another process has the store open: {what}; try again when it has ended", path.display())]
-    Busy { path: PathBuf, what: String },
+    Busy {
+        /// The file that RocksDB names, or the store's folder.
+        path: PathBuf,
+        /// RocksDB's message.
+        what: String,
+    },
     /// An fsync failed: what the disk holds is unknown, so nothing more is accepted.
     #[error("the store has stopped writing after a failed sync ({0}); reopen it")]
     Stopped(String),
@@ -22,7 +44,10 @@ pub enum StoreError {
     #[error(
         "this store was fenced: another holder has taken over with epoch {epoch}; ask that one, nothing is written here any more"
     )]
-    Fenced { epoch: u64 },
+    Fenced {
+        /// The epoch of the holder that took over.
+        epoch: u64,
+    },
     /// It is not in memory, and whoever asked does not wait for the disk.
     #[error("what was asked for is not in memory")]
     NotCached,
@@ -34,6 +59,7 @@ pub enum StoreError {
     Held(String),
 }
 
+/// A value, or the error of this crate.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 impl StoreError {

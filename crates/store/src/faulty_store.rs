@@ -19,7 +19,9 @@ use crate::{
 pub enum Access {
     /// Live or of a snapshot, one key or many.
     Read,
+    /// One batch.
     Write,
+    /// Making writes durable.
     Sync,
 }
 
@@ -66,6 +68,7 @@ struct Journal {
 }
 
 impl FaultyStore {
+    /// A store without faults, yet: it counts accesses and waits for what a test wants.
     pub fn new(inner: Arc<dyn Store>) -> Self {
         Self { inner, faults: Arc::default(), journal: Mutex::default(), has_upkeep: true }
     }

@@ -24,6 +24,7 @@ pub enum Table {
 }
 
 impl Table {
+    /// Every table, in the order of the enum.
     pub const ALL: [Table; 9] = [
         Table::Catalog,
         Table::Ids,
@@ -36,6 +37,7 @@ impl Table {
         Table::Expiry,
     ];
 
+    /// The lower-case name of its column family.
     pub fn name(self) -> &'static str {
         match self {
             Table::Catalog => "catalog",
@@ -54,8 +56,11 @@ impl Table {
 /// A part of the store: ranges of keys that belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
+    /// All keys of all tables.
     Everything,
+    /// The keys of one tenant, by its number.
     Tenant(u32),
+    /// The keys of one collection or keyspace of a tenant.
     Shard(Shard),
 }
 
@@ -76,7 +81,9 @@ impl Extent {
 /// The unit of placement: a tenant's collection or keyspace. Its eight bytes begin every key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shard {
+    /// The tenant's number; the default tenant has 0.
     pub tenant: u32,
+    /// The number of the tenant's collection or keyspace.
     pub collection: u32,
 }
 

@@ -8,6 +8,7 @@
 //!
 //! Everything above holds an `Arc<dyn Store>`; `docs/rfcs/0002-store.md` says what each implementation owes it.
 
+#![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
 
 mod batch;
@@ -56,7 +57,9 @@ pub struct Position(pub u64);
 /// Order of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
+    /// Ascending keys.
     Forward,
+    /// Descending keys.
     Reverse,
 }
 

@@ -33,10 +33,13 @@ impl SyncMark {
 /// The log stops making sense here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogHole {
+    /// The log.
     pub path: PathBuf,
+    /// In bytes from the beginning of the log: where the first thing stands that makes no sense.
     pub offset: u64,
     /// Intact batches after it, in this log and later ones, and their bytes: lost when the log is cut here.
     pub batches_after: u64,
+    /// Bytes of these batches.
     pub bytes_after: u64,
 }
 

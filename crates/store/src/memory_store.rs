@@ -53,6 +53,7 @@ struct State {
 type Open = Mutex<BTreeMap<u64, usize>>;
 
 impl MemoryStore {
+    /// An empty store.
     pub fn new() -> Self {
         Self::default()
     }

@@ -18,6 +18,7 @@ pub struct StoreMemory {
     pub cache_bytes: u64,
     /// Of these, what is written nowhere else yet.
     pub write_buffer_bytes: u64,
+    /// Indexes and filters of the open table files, which the cache does not count.
     pub table_reader_bytes: u64,
 }
 
@@ -71,7 +72,9 @@ pub trait Upkeep {
 pub struct Estimate {
     /// Of the range that was asked for.
     pub bytes: u64,
+    /// Keys of the whole table.
     pub table_keys: u64,
+    /// Bytes of the whole table.
     pub table_bytes: u64,
 }
 

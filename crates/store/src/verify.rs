@@ -18,7 +18,9 @@ use crate::{Result, StoreError};
 /// A file whose bytes are not what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
+    /// The file that has the damage.
     pub path: PathBuf,
+    /// How it differs from what was written.
     pub what: String,
 }
 
