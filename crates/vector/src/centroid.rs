@@ -12,6 +12,7 @@ pub struct Centroid {
 }
 
 impl Centroid {
+    /// Without rows. Fails for a dimension that is not supported.
     pub fn new(dim: usize, metric: Metric) -> Result<Self> {
         validate_dim(dim)?;
         Ok(Self { metric, sums: vec![0.0; dim], rows: 0 })

@@ -30,14 +30,17 @@ impl Codes {
         Ok(Self { header, rotation, one, four })
     }
 
+    /// Rows of the file.
     pub fn rows(&self) -> u32 {
         self.header.rows
     }
 
+    /// Dimension of a row, without padding.
     pub fn dim(&self) -> usize {
         self.header.dim
     }
 
+    /// What the codes were made for.
     pub fn metric(&self) -> Metric {
         self.header.metric
     }

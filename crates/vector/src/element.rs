@@ -24,6 +24,7 @@ pub enum Element {
 impl Element {
     const ALL: [Self; 5] = [Self::F32, Self::F16, Self::Int8, Self::Uint8, Self::Binary];
 
+    /// The name in options and in messages; [`std::str::FromStr`] reads it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::F32 => "f32",
@@ -99,6 +100,7 @@ impl Element {
         vector.truncate(dim);
     }
 
+    /// The same in a vector of its own, of `dim` elements.
     pub fn decode(self, bytes: &[u8], dim: usize) -> Vec<f32> {
         let mut vector = Vec::with_capacity(dim);
         self.decode_into(bytes, dim, &mut vector);
@@ -141,6 +143,7 @@ pub struct Exact<'q> {
 }
 
 impl<'q> Exact<'q> {
+    /// Compares with rows of `element`; `query` is raw and has the rows' dimension.
     pub fn new(metric: Metric, element: Element, query: &'q [f32]) -> Self {
         Self { metric, element, query, query_length: dot(query, query).sqrt(), row: Vec::with_capacity(query.len()) }
     }

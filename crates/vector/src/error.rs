@@ -5,38 +5,87 @@ use crate::Element;
 /// What can be wrong with a vector, or with the files that hold its codes.
 #[derive(Debug, thiserror::Error)]
 pub enum VectorError {
+    /// The vector does not belong into this collection.
     #[error(
         "the vector has {found} dimensions, the collection has {expected}; use the embedder that the collection was made with"
     )]
-    WrongDimension { expected: usize, found: usize },
+    WrongDimension {
+        /// The collection's dimension.
+        expected: usize,
+        /// The vector's.
+        found: usize,
+    },
+    /// No index is built for vectors of this dimension.
     #[error("{dim} dimensions are not supported; choose a dimension from {min} to {max}", min = crate::DIM_MIN, max = crate::DIM_MAX)]
-    UnsupportedDimension { dim: usize },
+    UnsupportedDimension {
+        /// What was asked for.
+        dim: usize,
+    },
+    /// An element is infinite or no number.
     #[error("element {position} of the vector is {value}; every element must be a finite number")]
-    NotFinite { position: usize, value: f32 },
+    NotFinite {
+        /// Of the element, from 0.
+        position: usize,
+        /// The element.
+        value: f32,
+    },
+    /// A vector without a direction, under a metric that compares directions.
     #[error(
         "the vector is zero, and cosine similarity has no answer for it; leave the row without a vector, or use metric \"dot\" or \"l2\""
     )]
     Zero,
+    /// 32-bit sums of this vector would be too inexact, or overflow.
     #[error(
         "the length of the vector is {norm:e}, outside {min:e} to {max:e} where 32-bit sums are exact enough; scale the vectors of this collection"
     )]
-    LengthOutOfRange { norm: f64, min: f64, max: f64 },
+    LengthOutOfRange {
+        /// The vector's Euclidean length.
+        norm: f64,
+        /// The least length.
+        min: f64,
+        /// The greatest length.
+        max: f64,
+    },
+    /// No metric goes by this name.
     #[error("unknown metric \"{name}\"; use \"cosine\", \"dot\", \"l2\" or \"hamming\"")]
-    UnknownMetric { name: String },
+    UnknownMetric {
+        /// What was given.
+        name: String,
+    },
+    /// No element type goes by this name.
     #[error("unknown element type \"{name}\"; use \"f32\", \"f16\", \"int8\", \"uint8\" or \"binary\"")]
-    UnknownElement { name: String },
+    UnknownElement {
+        /// What was given.
+        name: String,
+    },
+    /// The vector would lose what the element type cannot hold.
     #[error("element {position} of the vector is {value}, which {element} cannot hold: {}", holds(*element))]
-    NotRepresentable { position: usize, value: f32, element: Element },
+    NotRepresentable {
+        /// Of the element, from 0.
+        position: usize,
+        /// The element.
+        value: f32,
+        /// The type that the collection stores.
+        element: Element,
+    },
+    /// An accuracy outside of what can be asked for.
     #[error("{what}")]
-    Accuracy { what: String },
+    Accuracy {
+        /// What was given, and what can be.
+        what: String,
+    },
+    /// Slots are 32-bit numbers, and all are taken.
     #[error("a segment holds at most 4,294,967,295 rows; seal it and begin another")]
     SegmentFull,
+    /// The caller's check said so; nothing is returned of what was found.
     #[error("the search was stopped: its time was up, or it was cancelled")]
     Stopped,
+    /// A file of the segment is damaged, or the system refused to read it.
     #[error(transparent)]
     Segment(#[from] SegmentError),
 }
 
+/// A value, or the error of this crate.
 pub type Result<T> = std::result::Result<T, VectorError>;
 
 fn holds(element: Element) -> &'static str {

@@ -38,12 +38,16 @@ struct Row {
 /// A row that may be among the best: its exact similarity lies within the bounds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MemtableCandidate {
+    /// The number that the row was pushed under.
     pub row_id: u64,
+    /// The exact similarity is not below.
     pub lower: f32,
+    /// The exact similarity is not above.
     pub upper: f32,
 }
 
 impl VectorMemtable {
+    /// Without rows. Fails for a dimension that is not supported.
     pub fn new(dim: usize, metric: Metric) -> Result<Self> {
         validate_dim(dim)?;
         Ok(Self { dim, metric, row_ids: Vec::new(), rows: Vec::new(), codes: Vec::new(), removed: 0 })
@@ -98,14 +102,17 @@ impl VectorMemtable {
         self.rows.len() - self.removed
     }
 
+    /// True when there is no live row.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
+    /// Dimension of a row.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
+    /// How rows are compared with a query.
     pub fn metric(&self) -> Metric {
         self.metric
     }
@@ -169,6 +176,7 @@ pub struct MemtableSearch {
 }
 
 impl MemtableSearch {
+    /// A search for the `limit` best rows. Fails where [`validate`](crate::validate()) refuses the query.
     pub fn new(query: &[f32], dim: usize, metric: Metric, limit: usize) -> Result<Self> {
         validate(query, dim, metric)?;
         let query = Query::new(query, metric);

@@ -45,6 +45,7 @@ impl Metric {
         }
     }
 
+    /// The name in options and in messages; [`std::str::FromStr`] reads it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Cosine => "cosine",

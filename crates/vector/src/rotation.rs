@@ -25,6 +25,7 @@ pub struct Rotation {
 }
 
 impl Rotation {
+    /// The same for the same two numbers, on every machine. Fails for a dimension that is not supported.
     pub fn new(dim: usize, seed: u64) -> Result<Self> {
         validate_dim(dim)?;
         let padded_dim = padded_dim(dim);

@@ -6,8 +6,11 @@ use roaring::RoaringBitmap;
 /// Which slots of a segment count. Slots beyond the segment's rows are ignored.
 #[derive(Clone, Copy, Debug)]
 pub enum Rows<'a> {
+    /// Every slot.
     All,
+    /// Every slot but these.
     Except(&'a RoaringBitmap),
+    /// These slots alone.
     Only(&'a RoaringBitmap),
 }
 

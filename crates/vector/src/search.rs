@@ -19,6 +19,7 @@ use crate::{Codes, Result, Rows, VectorError, validate};
 /// A row that may be among the best. Higher is better: see [`Metric::similarity`](crate::Metric::similarity).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Candidate {
+    /// The row's place in its segment, from 0.
     pub slot: u32,
     /// Unbiased estimate.
     pub similarity: f32,

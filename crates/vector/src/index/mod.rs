@@ -29,11 +29,13 @@ pub use writer::{BuildOptions, IndexOptions, IndexWriter, graph_rows_at_leisure,
 
 /// Smallest and greatest size of a walk's pool that can be asked for.
 pub const EFFORT_MIN: usize = 1;
+/// See [`EFFORT_MIN`].
 pub const EFFORT_MAX: usize = 100_000;
 /// The recall that is aimed at when nothing is said.
 pub const RECALL_DEFAULT: f32 = 0.99;
 /// What can be aimed at; beyond, ask for [`Accuracy::Exact`].
 pub const RECALL_MIN: f32 = 0.5;
+/// See [`RECALL_MIN`].
 pub const RECALL_MAX: f32 = 0.999;
 
 /// How good an answer has to be.
@@ -75,6 +77,7 @@ impl Accuracy {
 pub struct SegmentHits {
     /// The rows that can be among the best, best estimate first.
     pub candidates: Vec<Candidate>,
+    /// How the candidates were found.
     pub plan: Plan,
     /// What the walk did, if one was made (even if it was given up).
     pub walk: WalkStats,
@@ -115,18 +118,22 @@ impl Index {
         Ok(Self { codes, vectors, graph, efforts: Efforts::default(), mapped: access == Access::Mapped, uncached_one })
     }
 
+    /// Rows of the segment, deleted ones included: their slots are below it.
     pub fn rows(&self) -> u32 {
         self.codes.rows()
     }
 
+    /// Dimension of a row, without padding.
     pub fn dim(&self) -> usize {
         self.codes.dim()
     }
 
+    /// What the segment was built for; a search in it uses the same.
     pub fn metric(&self) -> Metric {
         self.codes.metric()
     }
 
+    /// What the stored vectors consist of.
     pub fn element(&self) -> Element {
         self.vectors.element()
     }

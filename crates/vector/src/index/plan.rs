@@ -14,7 +14,10 @@ pub enum Plan {
     /// Nothing matches.
     Nothing,
     /// A walk over the graph with a pool of this size; where rows are filtered, it went on to what matches.
-    Walk { effort: usize },
+    Walk {
+        /// Nodes that the pool holds.
+        effort: usize,
+    },
     /// A scan of the 1-bit codes, or of the matching rows' 4-bit codes.
     Codes,
     /// Every matching row was compared by its stored vector.
@@ -22,6 +25,7 @@ pub enum Plan {
 }
 
 impl Plan {
+    /// In words, for a search that explains itself.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Nothing => "nothing matches",

@@ -30,8 +30,11 @@ const CHECKPOINTS: usize = 16;
 /// What a segment's vectors are.
 #[derive(Clone, Debug)]
 pub struct IndexOptions {
+    /// Dimension of every row.
     pub dim: usize,
+    /// How rows are compared with a query.
     pub metric: Metric,
+    /// What the stored vectors consist of.
     pub element: Element,
     /// Of the rotation and the order of insertion.
     pub seed: u64,
@@ -43,6 +46,7 @@ pub struct IndexOptions {
 
 /// How the graph is built.
 pub struct BuildOptions<'a> {
+    /// Threads that build it; the graph does not depend on how many there are.
     pub threads: usize,
     /// The index that most of the rows come from, and what its slots have become (`u32::MAX`: dropped). Its graph is kept.
     pub previous: Option<(&'a Index, &'a [u32])>,

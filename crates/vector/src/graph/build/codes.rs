@@ -77,6 +77,7 @@ impl BuildCodes {
         self.len
     }
 
+    /// True when there is no row.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

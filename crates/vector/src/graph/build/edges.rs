@@ -33,6 +33,7 @@ impl Edges {
         self.degrees.len()
     }
 
+    /// True when there is no node.
     pub fn is_empty(&self) -> bool {
         self.degrees.is_empty()
     }

@@ -62,7 +62,9 @@ impl Default for BuildParameters {
 /// How far a build is, in rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
+    /// Rows that are in the graph.
     pub done: usize,
+    /// Rows that it will have.
     pub total: usize,
 }
 
