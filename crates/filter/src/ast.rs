@@ -14,52 +14,77 @@ pub enum Filter {
     And(Vec<Filter>),
     /// Any of them; no row when empty.
     Or(Vec<Filter>),
+    /// The rows that the inner filter leaves out, with those that lack its fields.
     Not(Box<Filter>),
     /// [`CompareOp::Ne`] is `Not` of [`CompareOp::Eq`], so it holds for rows without the field.
     Compare {
+        /// Dotted path of the field.
         field: String,
+        /// How the field is compared.
         op: CompareOp,
+        /// What it is compared with; kinds do not convert.
         value: Value,
     },
     /// Equal to any of the values.
     In {
+        /// Dotted path of the field.
         field: String,
+        /// No row when empty.
         values: Vec<Value>,
     },
     /// One and the same element is at least `low` and at most `high`.
     Between {
+        /// Dotted path of the field.
         field: String,
+        /// The least value that passes.
         low: Value,
+        /// The greatest value that passes.
         high: Value,
     },
     /// The field is there and not null. An empty array or map is there.
     Exists {
+        /// Dotted path of the field.
         field: String,
     },
     /// `%` stands for any characters, `_` for one; `escape` before either takes it literally. Case sensitive, whole text.
     Like {
+        /// Dotted path of the field.
         field: String,
+        /// With its wildcards.
         pattern: String,
+        /// `None`: nothing in the pattern is escaped.
         escape: Option<char>,
     },
+    /// A text of the field begins with `prefix`. Case sensitive, without wildcards.
     Prefix {
+        /// Dotted path of the field.
         field: String,
+        /// What the text begins with.
         prefix: String,
     },
     /// An element of the array equals the value. On a field that is no array this is plain equality, not a substring.
     Contains {
+        /// Dotted path of the field.
         field: String,
+        /// What one element equals.
         value: Value,
     },
 }
 
+/// How a value of the field stands to the literal on the right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompareOp {
+    /// Equal.
     Eq,
+    /// Not equal.
     Ne,
+    /// Less.
     Lt,
+    /// Less or equal.
     Le,
+    /// Greater.
     Gt,
+    /// Greater or equal.
     Ge,
 }
 

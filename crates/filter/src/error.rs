@@ -7,6 +7,7 @@ const LISTED_FIELDS_MAX: usize = 30;
 /// How many characters of the offending line are shown on each side of the caret.
 const SHOWN_CHARS_EACH_SIDE: usize = 60;
 
+/// Why a filter was not run, or a payload not stored or not read.
 #[derive(Debug, thiserror::Error)]
 pub enum FilterError {
     /// The text is not a filter; the error points at the character.
@@ -14,19 +15,49 @@ pub enum FilterError {
     Syntax(#[from] SyntaxError),
     /// The filter names a field that no record of the collection has had.
     #[error("no field `{field}` in this collection{}; {}", suggest(.suggestion), list(.known))]
-    UnknownField { field: String, suggestion: Option<String>, known: Vec<String> },
+    UnknownField {
+        /// The path that the filter names.
+        field: String,
+        /// The known field that it resembles most, if any comes near.
+        suggestion: Option<String>,
+        /// The fields that there are.
+        known: Vec<String>,
+    },
     /// A literal that no value of the field can ever equal or be ordered with.
     #[error("field `{field}` holds {kinds}, so it never matches {literal}; {remedy}")]
-    KindMismatch { field: String, kinds: String, literal: String, remedy: String },
+    KindMismatch {
+        /// Dotted path of the field.
+        field: String,
+        /// The kinds that it has held, joined by commas.
+        kinds: String,
+        /// The literal, with its kind in front.
+        literal: String,
+        /// What to write instead.
+        remedy: String,
+    },
     /// The payload cannot be stored.
     #[error("payload field `{field}`: {reason}")]
-    InvalidPayload { field: String, reason: String },
+    InvalidPayload {
+        /// Dotted path of the field; empty when it is the payload as a whole.
+        field: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Stored payload or schema bytes that were not written by this library, or are damaged.
     #[error("cannot read stored {what}: {reason}; the bytes are damaged or from a newer version")]
-    Decode { what: &'static str, reason: String },
+    Decode {
+        /// `payload` or `schema`.
+        what: &'static str,
+        /// What could not be read.
+        reason: String,
+    },
     /// The attribute columns of a segment cannot be read.
     #[error("cannot read attribute columns: {reason}; rebuild them from the stored payloads")]
-    CorruptColumns { reason: String },
+    CorruptColumns {
+        /// What is wrong with them.
+        reason: String,
+    },
+    /// Attribute columns could not be written, or not read, because the operating system refused.
     #[error("attribute columns: {0}")]
     Io(#[from] io::Error),
 }
@@ -34,6 +65,7 @@ pub enum FilterError {
 /// Where and why a text is not a filter. Its `Display` shows the line with a caret under the character.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SyntaxError {
+    /// What the parser expected or found, without the place.
     pub message: String,
     /// In characters from the beginning of the text, from 0.
     pub offset: usize,

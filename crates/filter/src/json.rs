@@ -41,6 +41,7 @@ pub fn payload_from_json(json: Json) -> Result<Payload, FilterError> {
     }
 }
 
+/// The payload as JSON. Kinds that JSON lacks turn into text: datetimes as RFC 3339.
 pub fn payload_to_json(payload: &Payload) -> Map<String, Json> {
     payload.iter().map(|(name, value)| (name.clone(), value.to_json())).collect()
 }

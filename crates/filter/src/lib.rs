@@ -31,6 +31,7 @@
 //! # Ok::<(), nuthatch_filter::FilterError>(())
 //! ```
 
+#![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
 
 mod ast;

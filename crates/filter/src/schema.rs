@@ -18,12 +18,19 @@ const SIMILAR_MIN: f64 = 0.8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
+    /// True or false.
     Bool,
+    /// An integer of 64 bits.
     Int,
+    /// A 64-bit floating-point number.
     Float,
+    /// A text in UTF-8.
     Text,
+    /// A moment in UTC, in microseconds.
     Datetime,
+    /// A list of values, of any kinds.
     Array,
+    /// Named values.
     Map,
 }
 

@@ -8,10 +8,13 @@ use std::collections::BTreeMap;
 pub enum Value {
     /// Known to be absent. A filter cannot tell it from a missing field.
     Null,
+    /// True or false.
     Bool(bool),
+    /// An integer of 64 bits.
     Int(i64),
     /// Finite in a validated payload.
     Float(f64),
+    /// Compared byte by byte, with upper and lower case apart.
     Text(String),
     /// Microseconds since 1970-01-01T00:00:00Z.
     Datetime(i64),

@@ -36,6 +36,7 @@ pub struct ColumnsWriter {
 }
 
 impl ColumnsWriter {
+    /// Without rows.
     pub fn new() -> Self {
         Self::default()
     }
@@ -55,6 +56,7 @@ impl ColumnsWriter {
         }
     }
 
+    /// Rows that were pushed.
     pub fn rows(&self) -> u32 {
         self.rows
     }
