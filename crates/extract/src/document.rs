@@ -3,10 +3,15 @@
 /// The format that a file was read as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
+    /// Markdown, cut at its headings.
     Markdown,
+    /// Plain text and data formats.
     Text,
+    /// HTML, of which the visible text is kept.
     Html,
+    /// PDF, of which the text of each page is kept.
     Pdf,
+    /// A programming language.
     Code,
 }
 
@@ -26,11 +31,13 @@ impl Kind {
 /// One file, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
+    /// What it was read as.
     pub kind: Kind,
     /// What the file is written in, as one filterable word: a programming language (`rust`, `python`, `shell`, …), a
     /// data format (`json`, `csv`, `toml`, `yaml`, `xml`, `log`), or `markdown`, `html`, `pdf`, `text`. `None` when the
     /// name tells nothing and the content is plain text.
     pub lang: Option<String>,
+    /// The media type, such as `text/markdown`.
     pub mime: &'static str,
     /// Front matter's `title` or the first `#` heading (Markdown), `<title>` or the first `<h1>` (HTML), the
     /// information dictionary's title (PDF). Never made up from the file name.
@@ -44,6 +51,7 @@ pub struct Document {
 /// A stretch of a document, sized for an embedder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
+    /// Never empty.
     pub text: String,
     /// Where it stands, outermost first: the headings above it, or the enclosing symbols of code (`["impl Foo", "fn
     /// bar"]`).

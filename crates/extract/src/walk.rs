@@ -5,6 +5,7 @@ use std::time::UNIX_EPOCH;
 
 use crate::ExtractError;
 
+/// Which files a [`walk`] yields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WalkOptions {
     /// Larger files come back as [`ExtractError::TooLarge`]. Default 32 MiB.
@@ -30,6 +31,7 @@ pub struct FileEntry {
     /// Absolute, without `.` and `..`, and with the root's symbolic links resolved, so that one file has one name
     /// however it was reached.
     pub path: PathBuf,
+    /// Size of the file.
     pub bytes: u64,
     /// Nanoseconds since 1970 in UTC; negative before.
     pub mtime_ns: i64,
