@@ -50,6 +50,7 @@ pub struct Settings {
     pub embedder: EmbedderChoice,
     /// The longest that a search may take.
     pub search_timeout: Duration,
+    /// What "now" is, for the times that tools read and write.
     pub clock: Clock,
     /// Streams of notifications that are open, where the transport has them.
     pub streams: Option<Arc<Streams>>,

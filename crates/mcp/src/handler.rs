@@ -29,6 +29,7 @@ pub struct Handler<A> {
 }
 
 impl<A: Access> Handler<A> {
+    /// A handler for one caller: `access` says what they may do, `settings` which tools there are.
     pub fn new(access: A, settings: impl Into<Arc<Settings>>) -> Self {
         Self { access, settings: settings.into() }
     }

@@ -21,10 +21,12 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// The arguments cannot be used as they are.
     pub fn invalid(message: impl Into<String>) -> Self {
         Error::invalid(message).into()
     }
 
+    /// The thing that was named is not there.
     pub fn not_found(message: impl Into<String>) -> Self {
         Error::not_found(message).into()
     }

@@ -31,6 +31,7 @@ pub struct Local {
 }
 
 impl Local {
+    /// Access to this database, for a few calls at a time; the others wait.
     pub fn new(database: Database) -> Self {
         Self { database, turns: Arc::new(Semaphore::new(CALLS_MAX)) }
     }
