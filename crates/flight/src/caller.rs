@@ -10,7 +10,9 @@ use tonic::{Request, Status};
 /// What a call needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
+    /// Reads the tenant's data.
     Read,
+    /// Changes the tenant's data.
     Write,
     /// The whole database, of all tenants.
     Operate,
@@ -26,6 +28,7 @@ pub struct Begun {
 
 /// A search that was read from JSON.
 pub struct Asked {
+    /// What to search for.
     pub search: Search,
     /// Ends the search when it is dropped.
     pub cancel: Box<dyn Any + Send + Sync>,

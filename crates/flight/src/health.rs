@@ -21,6 +21,7 @@ impl Health {
         health
     }
 
+    /// Requests are answered from now on; those who watch are told.
     pub async fn ready(&self) {
         self.say(ServingStatus::Serving).await;
     }
