@@ -8,6 +8,7 @@
 //! What it buys, measured: after loading 50,000 passages and 200,000 vectors the process kept 93 MiB beyond what its parts
 //! held, without this; `docs/benchmarks/scale.md` has the figures with it.
 
+#![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
 
 use std::time::Duration;
@@ -46,11 +47,13 @@ pub fn usage() -> Option<HeapUsage> {
 /// What the operating system counts of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessUsage {
+    /// Memory of the process that lies in RAM now.
     pub resident_bytes: u64,
     /// The most that it has been.
     pub resident_bytes_max: u64,
-    /// Processor time of all threads, in the program and in the system's calls.
+    /// Processor time of all threads in the program itself.
     pub user_time: Duration,
+    /// Processor time of all threads in the system's calls.
     pub system_time: Duration,
 }
 
