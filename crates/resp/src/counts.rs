@@ -27,7 +27,9 @@ struct Counted {
 /// How often a command was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandCount {
+    /// In lower case, as the table of commands has it, or `other`.
     pub command: &'static str,
+    /// How often it came, whatever the answer was.
     pub sent: u64,
     /// Answered with an error, as far as that was known when the command ended: errors within the reply of EXEC, and of writes of a pipeline
     /// that were put off and then failed, are not counted.

@@ -21,9 +21,11 @@ pub trait Gate: Send + Sync {
 /// What a connection may do.
 #[derive(Clone)]
 pub struct Grant {
+    /// The name that they have logged in with.
     pub user: String,
     /// Whose data it is: the same `Arc` for every connection of a tenant.
     pub tenant: Arc<Tenant>,
+    /// What they may do.
     pub scopes: Scopes,
     /// Asked at every command; `None`: what was granted holds without bounds.
     pub pass: Option<Arc<dyn Pass>>,
@@ -50,14 +52,18 @@ pub type Turn = Option<Box<dyn Any>>;
 /// What may be done with the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scopes {
+    /// Commands that read.
     pub read: bool,
+    /// Commands that write.
     pub write: bool,
     /// Looking at and ending other connections, settings, figures.
     pub admin: bool,
 }
 
 impl Scopes {
+    /// Everything.
     pub const ALL: Self = Self { read: true, write: true, admin: true };
+    /// Reading alone.
     pub const READ: Self = Self { read: true, write: false, admin: false };
 }
 

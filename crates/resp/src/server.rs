@@ -52,6 +52,7 @@ impl Server {
         Ok(Self { shared, address, listening: Mutex::new(Some(listening)) })
     }
 
+    /// Where it listens, with the port that the system chose if port 0 was asked for.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

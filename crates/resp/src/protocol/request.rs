@@ -15,6 +15,7 @@ const ARGUMENT_COST_BYTES: usize = 32;
 /// How large a command may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
+    /// Arguments of one command, with its name.
     pub arguments_max: usize,
     /// Of one argument.
     pub argument_bytes_max: usize,
@@ -37,26 +38,37 @@ impl Default for Limits {
 /// Bytes that are no command. Nothing after them can be understood, so the connection ends.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ProtocolError {
+    /// The number of arguments is none, or greater than [`Limits::arguments_max`].
     #[error("Protocol error: invalid multibulk length")]
     Count,
+    /// The length of an argument is none, or greater than [`Limits::argument_bytes_max`].
     #[error("Protocol error: invalid bulk length")]
     Length,
+    /// An argument begins with this, in place of a length.
     #[error("Protocol error: expected '$', got '{0}'")]
     NoLength(char),
+    /// No line end follows where an argument should end.
     #[error("Protocol error: no line end after an argument")]
     NoLineEnd,
+    /// A command written as words has no end of line within 64 KiB.
     #[error("Protocol error: too big inline request")]
     LongLine,
+    /// A length has no end of line within 64 KiB.
     #[error("Protocol error: too big mbulk count string")]
     LongNumber,
+    /// A command written as words opens a quote and does not close it.
     #[error("Protocol error: unbalanced quotes in request")]
     Quotes,
+    /// A line begins as those of HTTP do.
     #[error("Protocol error: this is HTTP, and here Redis clients are answered")]
     Http,
+    /// More arguments than [`Limits::UNAUTHENTICATED`] allows.
     #[error("Protocol error: unauthenticated multibulk length")]
     UnauthenticatedCount,
+    /// A longer argument than [`Limits::UNAUTHENTICATED`] allows.
     #[error("Protocol error: unauthenticated bulk length")]
     UnauthenticatedLength,
+    /// All arguments together take more than [`Limits::command_bytes_max`], which it holds.
     #[error("Protocol error: a command of more than {0} bytes")]
     LargeCommand(usize),
 }
@@ -96,6 +108,7 @@ enum Step {
 }
 
 impl Decoder {
+    /// Waits for the first command.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -108,7 +121,8 @@ impl Decoder {
         }
     }
 
-    pub fn set_limits(&mut self, limits: Limits) {
+    /// Holds from the next argument on: for a connection that has logged in.
+    pub(crate) fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
 
