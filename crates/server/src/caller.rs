@@ -21,7 +21,8 @@ use crate::shared::Shared;
 /// Somebody who may ask. What they ask is answered from the data of their tenant and nothing else.
 #[derive(Clone)]
 pub struct Caller {
-    pub shared: Arc<Shared>,
+    /// The server that the caller is connected to.
+    pub(crate) shared: Arc<Shared>,
     database: Database,
     tenant: String,
     /// The key is one of the default tenant.
@@ -276,7 +277,8 @@ impl Caller {
         }
     }
 
-    pub fn may(&self, scope: Scope) -> bool {
+    /// Whether the scopes of the key suffice.
+    pub(crate) fn may(&self, scope: Scope) -> bool {
         self.scopes.allow(scope)
     }
 

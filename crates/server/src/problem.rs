@@ -58,28 +58,34 @@ impl Problem {
         }
     }
 
-    pub fn invalid(detail: impl Into<String>) -> Self {
+    /// 400: the request cannot be done as it stands.
+    pub(crate) fn invalid(detail: impl Into<String>) -> Self {
         Error::invalid(detail).into()
     }
 
-    pub fn not_found(detail: impl Into<String>) -> Self {
+    /// 404: the thing that was named is not there.
+    pub(crate) fn not_found(detail: impl Into<String>) -> Self {
         Error::not_found(detail).into()
     }
 
-    pub fn unavailable(detail: impl Into<String>) -> Self {
+    /// 503: not now; the client may repeat it.
+    pub(crate) fn unavailable(detail: impl Into<String>) -> Self {
         Self { again_soon: true, ..Error::new(ErrorKind::Unavailable, detail).into() }
     }
 
-    pub fn unauthenticated() -> Self {
+    /// 401: no key, or none that holds.
+    pub(crate) fn unauthenticated() -> Self {
         let detail = "missing or invalid API key";
         Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", detail, "send `Authorization: Bearer KEY`")
     }
 
-    pub fn forbidden(detail: impl Into<String>, remedy: &str) -> Self {
+    /// 403: the key does not allow it.
+    pub(crate) fn forbidden(detail: impl Into<String>, remedy: &str) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", detail, remedy)
     }
 
-    pub fn too_many(detail: impl Into<String>) -> Self {
+    /// 429: too many at once.
+    pub(crate) fn too_many(detail: impl Into<String>) -> Self {
         Self::too_much_open(detail, "send fewer, or try again in a moment")
     }
 
@@ -88,31 +94,37 @@ impl Problem {
         Self { again_soon: true, ..Self::new(StatusCode::TOO_MANY_REQUESTS, "exhausted", detail, remedy) }
     }
 
-    pub fn too_large(detail: impl Into<String>) -> Self {
+    /// 413: more bytes than a body may have.
+    pub(crate) fn too_large(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "exhausted", detail, "split it, or raise `body_max`")
     }
 
-    pub fn wrong_media_type(wanted: &str) -> Self {
+    /// 415: the body must be of another media type.
+    pub(crate) fn wrong_media_type(wanted: &str) -> Self {
         let detail = format!("the body must be {wanted}, and `Content-Type` must say so");
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid", detail, &format!("send `Content-Type: {wanted}`"))
     }
 
-    pub fn compressed() -> Self {
+    /// 415: the body is compressed.
+    pub(crate) fn compressed() -> Self {
         let detail = "the body is compressed (`Content-Encoding`), but this server accepts only uncompressed bodies";
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "invalid", detail, "send it uncompressed, without that header")
     }
 
-    pub fn wrong_method() -> Self {
+    /// 405: the address has other methods.
+    pub(crate) fn wrong_method() -> Self {
         let detail = "this endpoint does not support the method";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "invalid", detail, "use one of those in the header `Allow`")
     }
 
-    pub fn no_such_address() -> Self {
+    /// 404: no endpoint has this address.
+    pub(crate) fn no_such_address() -> Self {
         let detail = "no such endpoint";
         Self::new(StatusCode::NOT_FOUND, "not_found", detail, "see /openapi.json for all endpoints")
     }
 
-    pub fn timed_out(detail: impl Into<String>) -> Self {
+    /// 408: the client was too slow.
+    pub(crate) fn timed_out(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::REQUEST_TIMEOUT, "unavailable", detail, "send the request again, without pauses")
     }
 
@@ -121,7 +133,8 @@ impl Problem {
         Self { remedy: remedy.into(), ..self }
     }
 
-    pub fn status(&self) -> StatusCode {
+    /// The HTTP status of the answer.
+    pub(crate) fn status(&self) -> StatusCode {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 

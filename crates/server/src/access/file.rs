@@ -37,10 +37,12 @@ pub struct KeyFile {
 }
 
 impl KeyFile {
+    /// The keys of this data folder; nothing is read yet.
     pub fn of(data_dir: &Path) -> Self {
         Self { folder: data_dir.to_path_buf() }
     }
 
+    /// The file that has them, whether it is there or not.
     pub fn path(&self) -> PathBuf {
         self.folder.join(NAME)
     }

@@ -30,11 +30,14 @@ pub struct Key {
     /// The number of that tenant, except the default one: who gets the name later is somebody else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant_number: Option<u32>,
+    /// What the holder may do.
     pub scopes: Scopes,
     /// UTC, RFC 3339.
     pub created: String,
+    /// UTC, RFC 3339; `None`: it never ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<String>,
+    /// UTC, RFC 3339, since when it opens nothing; `None`: it was not revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<String>,
     /// Of the whole token, in hex.
@@ -48,10 +51,15 @@ pub struct Key {
 /// How a key is made.
 #[derive(Clone, Debug)]
 pub struct NewKey {
+    /// For people: who has it.
     pub name: String,
+    /// Whose data it opens.
     pub tenant: String,
+    /// The number of that tenant; `None` for the default one.
     pub tenant_number: Option<u32>,
+    /// What the holder may do.
     pub scopes: Scopes,
+    /// From now; `None`: it never ends by itself.
     pub expires_in: Option<Duration>,
 }
 
@@ -59,6 +67,7 @@ pub struct NewKey {
 pub struct Token(pub String);
 
 impl NewKey {
+    /// A key of the default tenant that never ends by itself.
     pub fn new(name: impl Into<String>, scopes: Scopes) -> Self {
         Self { name: name.into(), tenant: TENANT_DEFAULT.into(), tenant_number: None, scopes, expires_in: None }
     }
@@ -145,7 +154,8 @@ impl Key {
         self.revoked.is_none() && self.expires.as_ref().is_none_or(is_over)
     }
 
-    pub fn revoke(&mut self, now: Timestamp) {
+    /// Makes it open nothing; the time of the first revocation stays.
+    pub(crate) fn revoke(&mut self, now: Timestamp) {
         self.revoked.get_or_insert_with(|| written(now));
     }
 

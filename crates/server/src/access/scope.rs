@@ -31,24 +31,29 @@ impl Scopes {
         Self(scopes)
     }
 
+    /// Everything: the scope of administration has the others in it.
     pub fn all() -> Self {
         Self(vec![Scope::Admin])
     }
 
-    pub fn allow(&self, wanted: Scope) -> bool {
+    /// Whether they suffice for what takes `wanted`.
+    pub(crate) fn allow(&self, wanted: Scope) -> bool {
         self.0.iter().any(|scope| *scope == wanted || *scope == Scope::Admin)
     }
 
+    /// Their names, in the order of the enum.
     pub fn names(&self) -> Vec<&'static str> {
         self.0.iter().map(|scope| scope.name()).collect()
     }
 
+    /// True when they allow nothing.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 impl Scope {
+    /// `read`, `write` or `admin`, as keys are stored and asked for.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",

@@ -19,6 +19,7 @@ pub struct Entry {
     pub time: String,
     /// `http`, `grpc`, `redis`, `command` or `server`.
     pub face: String,
+    /// Who did it.
     pub who: Who,
     /// Of a server's request, as its log and its answer have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,8 +29,10 @@ pub struct Entry {
     /// What it was done to; empty for everything.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub target: String,
+    /// More of what it was, by name: limits that were set, rows that went.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub details: Map<String, Value>,
+    /// How it ended.
     pub outcome: Outcome,
     /// The kind of error of what was refused or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,6 +50,7 @@ pub struct Who {
     /// The key's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// The tenant whose data the key opens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// Address and port of the client.
@@ -58,9 +62,11 @@ pub struct Who {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
+    /// It was done.
     Done,
     /// They may not.
     Refused,
+    /// They may, and it did not come about: an error.
     Failed,
 }
 
@@ -81,6 +87,7 @@ impl Entry {
         }
     }
 
+    /// Adds to the details; an earlier one of the same name is replaced.
     pub fn detail(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.details.insert(name.into(), value.into());
         self
@@ -100,6 +107,7 @@ impl Entry {
 }
 
 impl Outcome {
+    /// `done`, `refused` or `failed`, as entries are stored and asked for.
     pub fn name(self) -> &'static str {
         match self {
             Self::Done => "done",

@@ -36,10 +36,12 @@ pub struct Page {
 }
 
 impl AuditFile {
+    /// The log of this data folder; nothing is read yet.
     pub fn of(data_dir: &Path) -> Self {
         Self { folder: data_dir.join(FOLDER), file_bytes: FILE_BYTES }
     }
 
+    /// The folder that has its files, whether it is there or not.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

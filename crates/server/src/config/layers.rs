@@ -20,17 +20,29 @@ pub struct Layers {
 /// Who said it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
+    /// This flag, with its dashes.
     Flag(String),
+    /// This variable of the environment.
     Environment(&'static str),
-    File { path: PathBuf, line: usize },
+    /// The configuration file.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Its line, from 1.
+        line: usize,
+    },
+    /// Nobody: the setting's default.
     Default,
 }
 
 /// A value with the one who said it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
+    /// The setting's name in the file.
     pub setting: &'static str,
+    /// The value, as it was written.
     pub text: String,
+    /// Who said it.
     pub origin: Origin,
 }
 
@@ -46,6 +58,7 @@ impl fmt::Display for Origin {
 }
 
 impl Layers {
+    /// Sets a flag; the last one of a name counts.
     pub fn flag(mut self, key: &'static str, value: impl Into<String>) -> Self {
         self.flags.insert(key, value.into());
         self

@@ -51,7 +51,9 @@ pub enum Auth {
 /// The files of TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
+    /// The server's chain of certificates, in PEM.
     pub certificate: PathBuf,
+    /// The certificate's private key, in PEM.
     pub key: PathBuf,
     /// Who may sign clients' certificates; with it, a client needs one.
     pub client_ca: Option<PathBuf>,
@@ -60,7 +62,9 @@ pub struct TlsFiles {
 /// The format of the log's lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
+    /// One line for people.
     Text,
+    /// One JSON object a line.
     Json,
 }
 
@@ -69,33 +73,57 @@ pub enum LogFormat {
 pub struct Config {
     /// Left out: the nearest `.nuthatch`, which the command looks for.
     pub data_dir: Option<PathBuf>,
+    /// Where HTTP is listened to; port 0 picks a free one.
     pub listen: SocketAddr,
     /// For Redis clients.
     pub redis: Option<SocketAddr>,
+    /// What an answered write of a Redis client survives.
     pub redis_durability: Durability,
+    /// Who may connect.
     pub auth: Auth,
+    /// `None`: without TLS.
     pub tls: Option<TlsFiles>,
+    /// Listen beyond this machine without TLS, because a proxy in front does it.
     pub allow_plaintext: bool,
+    /// Where backups that clients ask for go; `None`: clients cannot ask.
     pub backup_dir: Option<PathBuf>,
+    /// Keep other processes out of the folder.
     pub exclusive: bool,
+    /// How the log on standard error is written.
     pub log_format: LogFormat,
+    /// The least important lines that the log has.
     pub log_level: tracing::level_filters::LevelFilter,
+    /// Requests that the engine processes at the same time.
     pub workers: usize,
+    /// Requests under way, with those that wait for a worker.
     pub requests_max: usize,
+    /// Open connections; further ones wait to be accepted.
     pub connections_max: usize,
+    /// The largest body of one request.
     pub body_max_bytes: u64,
+    /// Memory for the bodies of all requests under way.
     pub bodies_memory_bytes: u64,
+    /// How long a connection may take to send the head of its next request.
     pub header_timeout: Duration,
+    /// How long a client may pause while it sends a body or reads an answer.
     pub body_timeout: Duration,
+    /// How long one search may take, whatever its client requests.
     pub search_timeout: Duration,
+    /// How long requests under way may take when the server stops.
     pub shutdown_timeout: Duration,
     /// Of one tenant.
     pub snapshots_max: usize,
+    /// How old a snapshot or a transaction may become, over any protocol.
     pub snapshot_age_max: Duration,
+    /// How long an erasure waits for earlier snapshots before it ends them.
     pub erasure_grace: Duration,
+    /// Memory for caches, buffers and indexing; `None`: the engine's default.
     pub memory_budget_bytes: Option<u64>,
+    /// Map the indexes of large segments instead of reading them.
     pub mapped: bool,
+    /// Memory for building the vector graph of a large segment; `None`: the engine's default.
     pub build_memory_bytes: Option<u64>,
+    /// Threads for building it; `None`: the engine's default.
     pub build_threads: Option<usize>,
 }
 

@@ -11,6 +11,7 @@ pub struct Setting {
     pub value: &'static str,
     /// As it would be written; empty: not set.
     pub default: &'static str,
+    /// What it is for: the sentence of help texts.
     pub help: &'static str,
     /// A flag of every command, not of `serve` alone.
     pub everywhere: bool,
@@ -195,7 +196,8 @@ impl Setting {
         format!("--{}", self.key.replace('_', "-"))
     }
 
-    pub fn of(key: &str) -> Option<&'static Self> {
+    /// The setting of this name in the file.
+    pub(crate) fn of(key: &str) -> Option<&'static Self> {
         SETTINGS.iter().find(|setting| setting.key == key)
     }
 }
