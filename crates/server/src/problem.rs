@@ -63,11 +63,6 @@ impl Problem {
         Error::invalid(detail).into()
     }
 
-    /// 404: the thing that was named is not there.
-    pub(crate) fn not_found(detail: impl Into<String>) -> Self {
-        Error::not_found(detail).into()
-    }
-
     /// 503: not now; the client may repeat it.
     pub(crate) fn unavailable(detail: impl Into<String>) -> Self {
         Self { again_soon: true, ..Error::new(ErrorKind::Unavailable, detail).into() }
