@@ -13,29 +13,33 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// `#[serde(with = "payload")]`
-pub mod payload {
+pub(crate) mod payload {
     use nuthatch_filter::{Payload, decode, encode};
 
     use super::*;
 
+    /// As the store keeps it.
     pub fn serialize<S: Serializer>(payload: &Payload, to: S) -> std::result::Result<S::Ok, S::Error> {
         bytes::serialize(&encode(payload), to)
     }
 
     // Its own decoder bounds how deep values are nested.
+    /// Of what [`serialize`] wrote.
     pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> std::result::Result<Payload, D::Error> {
         decode(&bytes::deserialize(from)?).map_err(serde::de::Error::custom)
     }
 }
 
 /// `#[serde(with = "named")]`: what has a name that gives it back.
-pub mod named {
+pub(crate) mod named {
     use super::*;
 
+    /// As its name.
     pub fn serialize<T: fmt::Display, S: Serializer>(value: &T, to: S) -> std::result::Result<S::Ok, S::Error> {
         to.collect_str(value)
     }
 
+    /// Of what [`serialize`] wrote.
     pub fn deserialize<'d, T, D>(from: D) -> std::result::Result<T, D::Error>
     where
         T: std::str::FromStr<Err: fmt::Display>,
@@ -52,10 +56,12 @@ pub mod json {
 
     use super::*;
 
+    /// As one string.
     pub fn serialize<T: Serialize, S: Serializer>(value: &T, to: S) -> std::result::Result<S::Ok, S::Error> {
         to.serialize_str(&serde_json::to_string(value).map_err(S::Error::custom)?)
     }
 
+    /// Of what [`serialize`] wrote.
     pub fn deserialize<'d, T, D>(from: D) -> std::result::Result<T, D::Error>
     where
         T: DeserializeOwned,
@@ -66,15 +72,17 @@ pub mod json {
 }
 
 /// `#[serde(with = "condition")]`: a filter as the text that gives it back.
-pub mod condition {
+pub(crate) mod condition {
     use nuthatch_filter::{Filter, parse};
 
     use super::*;
 
+    /// As the text of the filter.
     pub fn serialize<S: Serializer>(filter: &Option<Filter>, to: S) -> std::result::Result<S::Ok, S::Error> {
         filter.as_ref().map(ToString::to_string).serialize(to)
     }
 
+    /// Of what [`serialize`] wrote.
     pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> std::result::Result<Option<Filter>, D::Error> {
         let text: Option<String> = Deserialize::deserialize(from)?;
         text.map(|text| parse(&text)).transpose().map_err(serde::de::Error::custom)
@@ -85,10 +93,12 @@ pub mod condition {
 pub mod path {
     use super::*;
 
+    /// As the bytes of the system's name.
     pub fn serialize<S: Serializer>(path: &std::path::Path, to: S) -> std::result::Result<S::Ok, S::Error> {
         bytes::serialize(path.as_os_str().as_encoded_bytes(), to)
     }
 
+    /// Of what [`serialize`] wrote.
     pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> std::result::Result<PathBuf, D::Error> {
         let bytes = bytes::deserialize(from)?;
         #[cfg(unix)]
@@ -102,10 +112,12 @@ pub mod path {
 pub mod bytes {
     use super::*;
 
+    /// As one piece.
     pub fn serialize<S: Serializer>(bytes: &[u8], to: S) -> std::result::Result<S::Ok, S::Error> {
         to.serialize_bytes(bytes)
     }
 
+    /// Of what [`serialize`] wrote.
     pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> std::result::Result<Vec<u8>, D::Error> {
         from.deserialize_byte_buf(Piece)
     }

@@ -24,6 +24,7 @@ pub enum Durability {
 }
 
 impl Durability {
+    /// `commit`, `interval` or `os`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Commit => "commit",

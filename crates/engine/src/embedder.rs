@@ -22,7 +22,10 @@ pub enum EmbedderChoice {
 /// The embedder that made a collection's vectors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmbedderMeta {
+    /// The model, for people.
     pub name: String,
+    /// Components of its vectors.
     pub dim: usize,
+    /// Equal for embedders that make the same vectors.
     pub fingerprint: String,
 }

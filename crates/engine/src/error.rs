@@ -31,6 +31,7 @@ pub enum ErrorKind {
     NotFound,
     /// This file is damaged: restore or repair it.
     Corrupt {
+        /// The damaged file or folder.
         #[serde(with = "crate::codec::path")]
         path: PathBuf,
     },
@@ -63,15 +64,19 @@ impl ErrorKind {
 /// A program decides by the kind and the subject. The sentence is for people, and its words may change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Error {
+    /// What the caller can do about it.
     pub kind: ErrorKind,
     /// `None` when the error is about the call as a whole, or about a thing without a name.
     pub subject: Option<Subject>,
+    /// The thing, what is wrong with it, and what to do next.
     pub message: String,
 }
 
+/// A value, or the error of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
+    /// About the call as a whole; `about` names a thing.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, subject: None, message: message.into() }
     }
@@ -86,10 +91,12 @@ impl Error {
         self.kind == ErrorKind::NotFound && self.subject.as_ref().is_some_and(|subject| subject.what == what)
     }
 
+    /// The call is wrong.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Invalid, message)
     }
 
+    /// The thing that was named is not there.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::NotFound, message)
     }
@@ -125,14 +132,17 @@ impl Error {
         self.about(What::Path, path.display().to_string())
     }
 
+    /// A mistake of this program.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, message)
     }
 
+    /// Damage, with the file or folder that has it.
     pub fn corrupt(path: &Path, message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Corrupt { path: path.to_path_buf() }, message).about_path(path)
     }
 
+    /// The owner of the database has closed it.
     pub fn closed() -> Self {
         Self::new(ErrorKind::Closed, "the database is closed; open it again")
     }

@@ -25,10 +25,14 @@ pub const FORMAT_OF_GRAPHS: u32 = 3;
 
 /// What `NUTHATCH` says of its folder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Identity {
+pub(crate) struct Identity {
+    /// The version of the folder's layout.
     pub format: u32,
+    /// UTC, RFC 3339.
     pub created: String,
+    /// Random; a restored folder has one of its own.
     pub uuid: String,
+    /// The program that made it, with its version.
     pub written_by: String,
 }
 
@@ -91,23 +95,28 @@ impl Folder {
         Self { root: root.to_path_buf() }
     }
 
+    /// The data folder itself.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    pub fn identity(&self) -> PathBuf {
+    /// The file that says what the folder is.
+    pub(crate) fn identity(&self) -> PathBuf {
         self.root.join("NUTHATCH")
     }
 
-    pub fn store(&self) -> PathBuf {
+    /// The folder of the store of record.
+    pub(crate) fn store(&self) -> PathBuf {
         self.root.join("truth")
     }
 
-    pub fn quarantine(&self) -> PathBuf {
+    /// The folder of damaged files that were moved aside.
+    pub(crate) fn quarantine(&self) -> PathBuf {
         self.root.join("quarantine")
     }
 
-    pub fn receipts(&self) -> PathBuf {
+    /// The folder of the receipts of reclaims.
+    pub(crate) fn receipts(&self) -> PathBuf {
         self.root.join("receipts")
     }
 
@@ -116,15 +125,18 @@ impl Folder {
         self.root.join("backing-up")
     }
 
-    pub fn indexes(&self) -> PathBuf {
+    /// The folder of all indexes.
+    pub(crate) fn indexes(&self) -> PathBuf {
         self.root.join("indexes")
     }
 
-    pub fn indexes_of(&self, tenant: u32) -> PathBuf {
+    /// The folder of a tenant's indexes.
+    pub(crate) fn indexes_of(&self, tenant: u32) -> PathBuf {
         self.indexes().join(tenant.to_string())
     }
 
-    pub fn index(&self, tenant: u32, collection: u32) -> PathBuf {
+    /// The folder of a collection's indexes.
+    pub(crate) fn index(&self, tenant: u32, collection: u32) -> PathBuf {
         self.indexes_of(tenant).join(collection.to_string())
     }
 
@@ -156,7 +168,8 @@ impl Folder {
         Ok(())
     }
 
-    pub fn read_identity(&self) -> Result<Identity> {
+    /// What the folder says of itself.
+    pub(crate) fn read_identity(&self) -> Result<Identity> {
         let path = self.identity();
         let body = read_sealed(&path)?
             .ok_or_else(|| Error::not_found(format!("{} is missing", path.display())).about_path(&path))?;
@@ -181,7 +194,8 @@ impl Folder {
     }
 }
 
-pub fn is_ours(name: &str) -> bool {
+/// Whether a data folder has such a name in it.
+pub(crate) fn is_ours(name: &str) -> bool {
     matches!(
         name,
         "NUTHATCH"

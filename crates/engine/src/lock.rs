@@ -22,8 +22,11 @@ const LOCK_NEXT: &str = "LOCK.next";
 /// Who has the folder open, as the file says it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Holder {
+    /// The process.
     pub pid: u32,
+    /// The name of its program.
     pub program: String,
+    /// UTC, RFC 3339, when it took the folder.
     pub since: String,
     /// File name of its socket in the folder; absent while it opens the folder, and when it does not share it.
     #[serde(default)]
@@ -45,6 +48,7 @@ pub struct FolderLock {
 
 /// What became of trying to take the lock.
 pub enum Taken {
+    /// It is this process's from now on.
     Ours(FolderLock),
     /// Another has it. `None`: what the file says cannot be read, because it is being written.
     Theirs(Option<Holder>),
@@ -136,6 +140,7 @@ pub struct Guard {
 }
 
 impl Guard {
+    /// Waits for its turn.
     pub fn take(folder: &Path) -> Result<Self> {
         // Windows opens no folders, and has no forks either.
         if cfg!(windows) {

@@ -18,12 +18,15 @@ pub type NamedVectors = BTreeMap<String, Vec<f32>>;
 /// What a caller gives to [`crate::Collection::upsert`]. At least one of text, vector and payload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
+    /// 1 to 1,024 bytes.
     pub id: String,
+    /// What words are searched in, and what is embedded where no vector is given.
     pub text: Option<String>,
     /// `dim` f32 components. Left out, it is made from the text where the collection has an embedder.
     pub vector: Option<Vec<f32>>,
     /// Vectors of named fields, which the collection must have.
     pub vectors: NamedVectors,
+    /// Named values for filters; comes back with hits.
     #[serde(with = "crate::codec::payload")]
     pub payload: Payload,
     /// Headings or symbols that the text stands under: searched with the text, but not part of it.
@@ -33,15 +36,18 @@ pub struct Record {
 }
 
 impl Record {
+    /// Without anything but its id.
     pub fn new(id: impl Into<String>) -> Self {
         Self { id: id.into(), ..Self::default() }
     }
 
+    /// With this text in place of another.
     pub fn text(mut self, text: impl Into<String>) -> Self {
         self.text = Some(text.into());
         self
     }
 
+    /// With this vector in place of another.
     pub fn vector(mut self, vector: Vec<f32>) -> Self {
         self.vector = Some(vector);
         self
@@ -53,6 +59,7 @@ impl Record {
         self
     }
 
+    /// With this payload in place of another.
     pub fn payload(mut self, payload: Payload) -> Self {
         self.payload = payload;
         self
@@ -103,12 +110,18 @@ impl Record {
 /// A record as it comes back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredRecord {
+    /// The id that it was written under.
     pub id: String,
+    /// The text, if it has one.
     pub text: Option<String>,
+    /// Empty when it has none.
     #[serde(with = "crate::codec::payload")]
     pub payload: Payload,
+    /// Headings or symbols that the text stands under.
     pub context: Option<String>,
+    /// The unnamed vector, if it was asked for and the record has one.
     pub vector: Option<Vec<f32>>,
+    /// The vectors of named fields, if they were asked for.
     pub vectors: NamedVectors,
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The thing that an error is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
+    /// Of which sort it is.
     pub what: What,
     /// Its name, id, key or path. Bytes that are not UTF-8 are shown as `U+FFFD`.
     pub name: String,
@@ -18,20 +19,27 @@ pub struct Subject {
 pub enum What {
     /// A key of the API, with which a server lets callers in.
     ApiKey,
+    /// A backup in a place, by its id.
     Backup,
+    /// A collection of records.
     Collection,
     /// A file whose passages a collection holds.
     File,
+    /// A graph of nodes and edges.
     Graph,
     /// A key of a keyspace.
     Key,
+    /// A keyspace.
     Keyspace,
     /// A file or a folder of a file system.
     Path,
     /// What a tenant's deletion leaves behind as its proof.
     Receipt,
+    /// A record of a collection, by its id.
     Record,
+    /// A snapshot that a server keeps, by its id.
     Snapshot,
+    /// A tenant.
     Tenant,
 }
 

@@ -43,8 +43,11 @@ pub(crate) struct About {
 pub struct BackedUpTenant {
     /// Its number in the data folder, as its collections have it.
     pub number: u32,
+    /// The tenant's name.
     pub name: String,
+    /// Names of its keyspaces.
     pub keyspaces: Vec<String>,
+    /// Names of its graphs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub graphs: Vec<String>,
 }
@@ -52,23 +55,30 @@ pub struct BackedUpTenant {
 /// A collection in a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackedUpCollection {
+    /// The number of the tenant that it belongs to; the default one has 0.
     pub tenant: u32,
     /// Its number in the data folder.
     pub id: u32,
+    /// Its name within the tenant.
     pub name: String,
+    /// Records.
     pub rows: u64,
+    /// Unnamed vectors.
     pub vectors: u64,
 }
 
 /// A backup, for listings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupInfo {
+    /// The name under which the place lists it.
     pub id: String,
     /// UTC, RFC 3339.
     pub created: String,
     /// The data folder that was backed up.
     pub folder: String,
+    /// The format of the data folder.
     pub format: u32,
+    /// Of all tenants that it is of.
     pub collections: Vec<BackedUpCollection>,
     /// The default tenant's.
     pub keyspaces: Vec<String>,
@@ -78,7 +88,9 @@ pub struct BackupInfo {
     pub tenants: Vec<BackedUpTenant>,
     /// The one tenant that it is of; `None` when it is of the whole folder.
     pub only: Option<String>,
+    /// Files of the backup.
     pub files: u64,
+    /// Bytes of these files, as they were in the data folder.
     pub bytes: u64,
     /// Of these, bytes that no earlier backup there had.
     pub new_bytes: u64,

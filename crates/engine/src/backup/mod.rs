@@ -55,16 +55,21 @@ impl Default for BackupOptions<'_> {
 /// What a backup did.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BackupReport {
+    /// The backup that was made.
     pub backup: BackupInfo,
+    /// Files of the backup.
     pub files: u64,
     /// Of these, files that were not read because the backup before has them.
     pub files_unchanged: u64,
+    /// Bytes that were read to make it.
     pub read_bytes: u64,
     /// Objects that were not there yet, and their bytes.
     pub new_objects: u64,
+    /// Bytes of these objects.
     pub new_bytes: u64,
     /// How long sealing waited, which is the time that the moment itself took. Writers waited for less.
     pub moment: Duration,
+    /// From the call to the durable backup.
     pub elapsed: Duration,
 }
 
@@ -159,6 +164,7 @@ pub(crate) fn is_cancelled(cancel: Option<&AtomicBool>) -> bool {
     cancel.is_some_and(|cancel| cancel.load(Ordering::SeqCst))
 }
 
+/// Ends a backup that its caller cancelled.
 pub fn refuse_when_cancelled(cancel: Option<&AtomicBool>) -> Result<()> {
     match is_cancelled(cancel) {
         true => Err(Error::new(

@@ -20,13 +20,18 @@ pub struct Backups {
 /// What a check found.
 #[derive(Clone, Debug, Default)]
 pub struct BackupCheck {
+    /// Backups that were looked at.
     pub backups: u64,
+    /// Objects that were looked at, each one once.
     pub objects: u64,
+    /// Bytes of the objects that are whole.
     pub bytes: u64,
+    /// Manifests and objects that are damaged or missing.
     pub damage: Vec<DamagedObject>,
 }
 
 impl BackupCheck {
+    /// Whether everything can be restored.
     pub fn is_well(&self) -> bool {
         self.damage.is_empty()
     }
@@ -35,8 +40,11 @@ impl BackupCheck {
 /// What was deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BackupsDeleted {
+    /// Ids of the deleted backups.
     pub backups: Vec<String>,
+    /// Objects that only they had.
     pub objects: u64,
+    /// Bytes of these objects.
     pub bytes: u64,
 }
 

@@ -29,6 +29,7 @@ pub struct RestoreOptions<'a> {
     pub without_indexes: bool,
     /// For opening what was restored.
     pub options: Options,
+    /// Called now and then.
     pub on_progress: Option<&'a mut (dyn FnMut(&BackupProgress) + Send)>,
     /// Set to end it; nothing is left in the target then.
     pub cancel: Option<&'a AtomicBool>,
@@ -37,12 +38,19 @@ pub struct RestoreOptions<'a> {
 /// What was restored.
 #[derive(Clone, Debug)]
 pub struct RestoreReport {
+    /// The backup that was restored.
     pub backup: BackupInfo,
+    /// The new data folder.
     pub folder: PathBuf,
+    /// Names of the restored collections; of a tenant other than the default one `tenant/name`.
     pub collections: Vec<String>,
+    /// Records of these collections.
     pub rows: u64,
+    /// Files that were written.
     pub files: u64,
+    /// Bytes of these files.
     pub bytes: u64,
+    /// From the call to the folder that can be opened.
     pub elapsed: Duration,
 }
 

@@ -11,10 +11,13 @@ use crate::backup::refuse_when_cancelled;
 /// Where a backup, a check or a restore stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BackupProgress {
+    /// Files that there are.
     pub files_total: u64,
     /// Bytes that there are; those that need not be read count as done when their turn comes.
     pub bytes_total: u64,
+    /// Bytes that are done.
     pub bytes_done: u64,
+    /// Since the call.
     pub elapsed: Duration,
 }
 

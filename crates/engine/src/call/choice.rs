@@ -8,9 +8,13 @@ use crate::embedder::{EmbedderChoice, EmbedderMeta};
 /// [`EmbedderChoice`] without the embedder itself, which stays with the caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Choice {
+    /// The one that the collection has.
     Auto,
+    /// No embedder: the caller brings every vector.
     None,
+    /// An installed model.
     BuiltIn(Model),
+    /// One that stays with the caller; this tells it from others.
     Given(EmbedderMeta),
 }
 

@@ -25,7 +25,9 @@ const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The last write of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdempotencyRecord {
+    /// The number that the session gave to the request.
     pub number: u64,
+    /// What the request did.
     pub outcome: Outcome,
     at_unix_seconds: i64,
 }
@@ -38,6 +40,7 @@ impl IdempotencyRecord {
         batch.put(Table::Catalog, key(session), value);
     }
 
+    /// The last write of a session, if it is kept.
     pub fn read(store: &dyn Store, session: &str) -> Result<Option<Self>> {
         store.get(Table::Catalog, &key(session))?.as_deref().map(Self::decode).transpose()
     }

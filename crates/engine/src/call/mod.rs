@@ -45,6 +45,7 @@ pub struct Asked {
 }
 
 impl Call {
+    /// On behalf of somebody else.
     pub fn of(asked: Asked) -> Self {
         Self { asked: Some(Arc::new(asked)) }
     }

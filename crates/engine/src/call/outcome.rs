@@ -5,8 +5,11 @@ use serde::{Deserialize, Serialize};
 /// What a write did, as far as its answer tells. What one request does in several batches adds up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
+    /// How many things were written that were not there.
     pub inserted: u64,
+    /// How many things were written in place of earlier ones.
     pub replaced: u64,
+    /// How many things are gone.
     pub deleted: u64,
     /// Files whose entries were removed.
     pub files: u64,
@@ -17,6 +20,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Both together.
     pub fn and(self, more: Self) -> Self {
         Self {
             inserted: self.inserted + more.inserted,
@@ -31,6 +35,7 @@ impl Outcome {
 
 /// What such a change of a key says, as [`Outcome::value`] keeps it.
 pub trait OutcomeValue: Copy {
+    /// As a number: a `bool` as 0 or 1.
     fn outcome_value(self) -> i64;
 }
 

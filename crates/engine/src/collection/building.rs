@@ -17,7 +17,9 @@ pub(crate) struct Building {
 pub struct BuildProgress {
     /// Rows in the graph, and rows that it will have.
     pub done: u64,
+    /// See `done`.
     pub total: u64,
+    /// Rows that this build inserts in a second; 0 at first.
     pub rows_per_second: f64,
     /// Absent until there is a rate.
     pub seconds_left: Option<f64>,

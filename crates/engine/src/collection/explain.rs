@@ -7,15 +7,19 @@ use serde::{Deserialize, Serialize};
 /// Counts and choices of one search. Every figure is counted, none estimated.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Explain {
+    /// Which legs were searched: `hybrid`, `text` or `vector`.
     pub mode: String,
     /// The last change that the search saw.
     pub sequence: u64,
     /// Rows that passed the filter; absent without a filter.
     pub filter_matches: Option<u64>,
+    /// How the leg of `vector`, `like` or the embedded text was searched.
     pub vector: Option<VectorPlan>,
     /// Of the further legs, by vector field.
     pub vectors: BTreeMap<String, VectorPlan>,
+    /// How words were searched.
     pub text: Option<TextPlan>,
+    /// How the legs became one score; absent with one leg.
     pub fusion: Option<String>,
     /// Times the search was begun anew because a hit vanished between finding and reading it.
     pub retries: u32,

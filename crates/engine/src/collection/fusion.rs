@@ -23,11 +23,28 @@ pub(crate) fn window(depth: usize) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Fusion {
     /// Sum of `weight / (k + rank)`. Needs no comparable scores.
-    Rrf { k: f32, text_weight: f32, vector_weight: f32 },
+    Rrf {
+        /// Evens out the ranks: the greater, the less the first ones stand out.
+        k: f32,
+        /// Of the text leg.
+        text_weight: f32,
+        /// Of each vector leg.
+        vector_weight: f32,
+    },
     /// Sum of `weight * score`: raw BM25 and similarity (minus squared distance under L2), for callers who know their scales.
-    Weighted { text_weight: f32, vector_weight: f32 },
+    Weighted {
+        /// Of the text leg.
+        text_weight: f32,
+        /// Of each vector leg.
+        vector_weight: f32,
+    },
     /// Sum of `weight * score`, each leg's scores first mapped to 0..1 between its worst and its best candidate.
-    Normalised { text_weight: f32, vector_weight: f32 },
+    Normalised {
+        /// Of the text leg.
+        text_weight: f32,
+        /// Of each vector leg.
+        vector_weight: f32,
+    },
 }
 
 impl Default for Fusion {
@@ -80,6 +97,7 @@ impl Fusion {
         Ok(fusion)
     }
 
+    /// `rrf`, `weighted` or `normalised`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Rrf { .. } => "rrf",

@@ -23,6 +23,7 @@ use crate::folder::Folder;
 use crate::index::{Reach, SEGMENTS};
 
 impl Collection {
+    /// What the collection is and holds, now.
     pub fn info(&self) -> CollectionInfo {
         self.core.info()
     }

@@ -134,6 +134,7 @@ impl Counters {
     }
 }
 
+/// Under this key of its shard, a collection keeps its counters in the catalog: each write changes them.
 pub const COUNTERS: &[u8] = b"counters";
 pub(crate) const SCHEMA: &[u8] = b"schema";
 

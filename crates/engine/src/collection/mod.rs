@@ -90,6 +90,7 @@ pub struct CollectionOptions {
     pub element: Option<Element>,
     /// Named vector fields besides. Those that there are not are made; those that there are and are left out stay.
     pub vectors: BTreeMap<String, VectorFieldOptions>,
+    /// What makes vectors of texts that come without one.
     pub embedder: EmbedderChoice,
     /// Language of the texts, for stemming and stop words. Default `english`.
     pub language: Option<String>,
@@ -150,14 +151,21 @@ pub(crate) struct Writer {
 /// What a collection is, for listings.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct CollectionInfo {
+    /// The name within its tenant.
     pub name: String,
+    /// Components of an unnamed vector; `None` until the first one comes.
     pub dim: Option<usize>,
+    /// Of the unnamed vectors.
     #[serde(with = "crate::codec::named")]
     pub metric: Metric,
+    /// Of the unnamed vectors, as they are stored.
     #[serde(with = "crate::codec::named")]
     pub element: Element,
+    /// Language of the texts, or `none`.
     pub language: String,
+    /// Name of the embedder; `None`: the caller brings every vector.
     pub embedder: Option<String>,
+    /// Records.
     pub rows: u64,
     /// Unnamed vectors.
     pub vectors: u64,
@@ -165,6 +173,7 @@ pub struct CollectionInfo {
     pub vector_fields: Vec<VectorFieldInfo>,
     /// Rows that wait outside the indexes.
     pub fresh_rows: u64,
+    /// Segments, which hold the indexed rows.
     pub segments: usize,
     /// How many of them are large enough to have a graph.
     pub graphs: usize,
@@ -180,10 +189,14 @@ pub struct CollectionInfo {
 /// A named vector field, for listings.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct VectorFieldInfo {
+    /// The field's name.
     pub name: String,
+    /// Components of a vector.
     pub dim: usize,
+    /// How its vectors are compared.
     #[serde(with = "crate::codec::named")]
     pub metric: Metric,
+    /// Type of the components, as they are stored.
     #[serde(with = "crate::codec::named")]
     pub element: Element,
     /// Rows that have one.
@@ -201,6 +214,7 @@ impl Collection {
         self.core.shard.collection
     }
 
+    /// Whether somebody has dropped it since the handle was made.
     pub fn is_dropped(&self) -> bool {
         self.core.is_dropped()
     }
@@ -216,14 +230,17 @@ impl Collection {
         Self { durability, ..self.clone() }
     }
 
+    /// The name within its tenant.
     pub fn name(&self) -> &str {
         &self.core.name
     }
 
+    /// How unnamed vectors are compared.
     pub fn metric(&self) -> Metric {
         self.core.fields().unnamed().metric
     }
 
+    /// Type of the unnamed vectors' components, as they are stored.
     pub fn element(&self) -> Element {
         self.core.fields().unnamed().element
     }

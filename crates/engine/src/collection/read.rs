@@ -21,14 +21,17 @@ pub struct Scan {
     pub cursor: Option<String>,
     /// Records of one page, 1 to 10,000. Fewer come where they are large: a page ends at 16 MiB.
     pub limit: usize,
+    /// Only records that pass it.
     #[serde(with = "crate::codec::condition")]
     pub filter: Option<Filter>,
+    /// Whether the records come with their vectors.
     pub vectors: bool,
 }
 
 /// Records in the order in which they were written last.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Page {
+    /// At most as many as were asked for.
     pub records: Vec<StoredRecord>,
     /// Where to go on; `None` at the end.
     pub cursor: Option<String>,

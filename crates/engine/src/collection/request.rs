@@ -19,8 +19,11 @@ pub const LIMIT_MAX: usize = 10_000;
 /// Which legs a search walks on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
+    /// Words and vectors.
     Hybrid,
+    /// Words alone.
     Text,
+    /// Vectors alone.
     Vector,
 }
 
@@ -38,6 +41,7 @@ impl std::str::FromStr for Mode {
 }
 
 impl Mode {
+    /// `hybrid`, `text` or `vector`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Hybrid => "hybrid",
@@ -50,8 +54,11 @@ impl Mode {
 /// What hits carry besides id and score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Include {
+    /// The record's text and context.
     pub text: bool,
+    /// The record's payload.
     pub payload: bool,
+    /// The record's vectors.
     pub vector: bool,
 }
 
@@ -76,12 +83,18 @@ pub struct Search {
     pub vectors: NamedVectors,
     /// Left out: every leg that the query and the collection allow.
     pub mode: Option<Mode>,
+    /// Only records that pass it; they fill the limit.
     #[serde(with = "crate::codec::condition")]
     pub filter: Option<Filter>,
+    /// Hits wanted, at least one.
     pub limit: usize,
+    /// Best hits to leave out: those of earlier pages.
     pub offset: usize,
+    /// What hits carry.
     pub include: Include,
+    /// What is told with the hits, and which of the best rows are hits.
     pub refine: Refine,
+    /// How several legs become one score.
     pub fusion: Fusion,
     /// How good the vector leg has to be. Fresh rows and small segments are searched exactly, or nearly, whatever it says.
     #[serde(with = "Accurate")]
@@ -125,10 +138,12 @@ impl Default for Search {
 }
 
 impl Search {
+    /// For these words, and for the vector that the collection's embedder makes of them.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), ..Self::default() }
     }
 
+    /// For what is nearest to this vector.
     pub fn vector(vector: Vec<f32>) -> Self {
         Self { vector: Some(vector), ..Self::default() }
     }
@@ -144,26 +159,31 @@ impl Search {
         self
     }
 
+    /// How good the vector leg has to be.
     pub fn accuracy(mut self, accuracy: Accuracy) -> Self {
         self.accuracy = accuracy;
         self
     }
 
+    /// How long it may take.
     pub fn time_limit(mut self, limit: Duration) -> Self {
         self.time_limit = Some(limit);
         self
     }
 
+    /// Hits wanted, at least one.
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
     }
 
+    /// Best hits to leave out.
     pub fn offset(mut self, offset: usize) -> Self {
         self.offset = offset;
         self
     }
 
+    /// Which legs to search.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = Some(mode);
         self
@@ -235,6 +255,7 @@ pub struct Leg {
 /// A hit's place in each leg that found it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Legs {
+    /// Of the words.
     pub text: Option<Leg>,
     /// Of `vector`, `like`, or the embedded text.
     pub vector: Option<Leg>,
@@ -245,21 +266,29 @@ pub struct Legs {
 /// One answer of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hit {
+    /// The record's id.
     pub id: String,
     /// With one leg, the leg's score; with several, the fused score (higher is better).
     pub score: f32,
+    /// If it was asked for and the record has one.
     pub text: Option<String>,
+    /// Headings or symbols that the text stands under; comes with the text.
     pub context: Option<String>,
+    /// Empty when it was not asked for.
     #[serde(with = "crate::codec::payload")]
     pub payload: Payload,
+    /// The unnamed vector, if it was asked for and the record has one.
     pub vector: Option<Vec<f32>>,
+    /// The vectors of named fields, if they were asked for.
     pub vectors: NamedVectors,
+    /// Why it was found.
     pub legs: Legs,
 }
 
 /// Hits, best first, and how they were found.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Answer {
+    /// Best first.
     pub hits: Vec<Hit>,
     /// Why an index was not used, one sentence each. Empty when all is well. The hits are right either way.
     pub degraded: Vec<String>,
@@ -267,5 +296,6 @@ pub struct Answer {
     pub facets: Vec<FieldValues>,
     /// The offset of the next page, if there may be one.
     pub next_offset: Option<usize>,
+    /// How the search went.
     pub explain: Explain,
 }

@@ -30,6 +30,7 @@ const VECTORS_AT_ONCE: usize = 1024;
 pub struct Wanted {
     /// Id, text or context.
     pub strings: bool,
+    /// The payload.
     pub payload: bool,
     /// Names of vector fields; the empty one is the unnamed field.
     pub vectors: Vec<String>,
@@ -38,9 +39,13 @@ pub struct Wanted {
 /// A record on its way; what was not wanted is empty.
 #[derive(Clone, Debug, Default)]
 pub struct Passing<'a> {
+    /// Empty when it was not wanted.
     pub id: &'a str,
+    /// If it was wanted and the record has one.
     pub text: Option<&'a str>,
+    /// Headings or symbols that the text stands under.
     pub context: Option<&'a str>,
+    /// Empty when it was not wanted.
     pub payload: Payload,
 }
 

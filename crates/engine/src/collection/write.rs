@@ -24,19 +24,23 @@ pub const BATCH_BYTES_MAX: usize = 128 << 20;
 /// What an upsert did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upserted {
+    /// Records with an id that was not there.
     pub inserted: u64,
+    /// Records that took the place of one with their id.
     pub replaced: u64,
 }
 
 /// What a delete did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deleted {
+    /// Records that were there and are gone.
     pub deleted: u64,
 }
 
 /// Everything that one call changes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct WriteSet {
+    /// Records to write, each id once.
     pub upserts: Vec<Record>,
     /// Ids; unknown ones are passed over. Applied before the upserts.
     pub deletes: Vec<String>,

@@ -16,13 +16,16 @@ pub struct Finding {
     /// The file, relative to the data folder where it is inside.
     #[serde(with = "crate::codec::path")]
     pub path: PathBuf,
+    /// How it differs from what it should be.
     pub what: String,
+    /// What to do next.
     pub remedy: String,
 }
 
 /// What a check of the whole folder found.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Doctor {
+    /// Damage, in the order in which it was found; empty when all is well.
     pub findings: Vec<Finding>,
     /// What an opening has put right, and is no damage: the torn end of a log after a crash.
     pub notes: Vec<String>,
@@ -30,10 +33,12 @@ pub struct Doctor {
     pub degraded: Vec<String>,
     /// Records and collections that were looked at.
     pub collections: usize,
+    /// See `collections`.
     pub records: u64,
 }
 
 impl Doctor {
+    /// True when nothing is damaged and every index is in use.
     pub fn is_well(&self) -> bool {
         self.findings.is_empty() && self.degraded.is_empty()
     }

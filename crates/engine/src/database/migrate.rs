@@ -16,7 +16,9 @@ use crate::{Error, Result};
 pub struct Migration {
     /// The folder's format, and the one that this program writes.
     pub format: u32,
+    /// See `format`.
     pub format_written: u32,
+    /// What is of an earlier layout; empty when nothing is.
     pub steps: Vec<MigrationStep>,
 }
 
@@ -25,7 +27,9 @@ pub struct Migration {
 pub struct MigrationStep {
     /// Its name; of a tenant other than the default one `tenant/name`.
     pub collection: String,
+    /// The thing, and its layout.
     pub what: String,
+    /// What happens to it.
     pub action: String,
 }
 

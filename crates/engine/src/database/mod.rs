@@ -129,6 +129,7 @@ impl Database {
         self.tenant.check()
     }
 
+    /// The data folder.
     pub fn folder(&self) -> &Path {
         self.inner.shared.folder.root()
     }

@@ -38,11 +38,15 @@ pub enum Erase {
 /// What a [`Database::reclaim`] did. Kept as JSON in `receipts/`; it names files and counts, and nothing that was in them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
+    /// Version of the receipt's layout.
     pub version: u32,
     /// Name of the receipt's file, without its ending.
     pub id: String,
+    /// UTC, RFC 3339.
     pub started: String,
+    /// UTC, RFC 3339.
     pub finished: String,
+    /// The program that did it, with its version.
     pub program: String,
     /// The tenant whose data it was about; absent for the default tenant's and for the whole folder.
     #[serde(default)]
@@ -60,23 +64,29 @@ pub struct Receipt {
     pub removed: Vec<RemovedFile>,
     /// Files that took their place.
     pub written: Vec<WrittenFile>,
+    /// Bytes of the folder's files before; of a tenant, of those that may hold something of its.
     pub bytes_before: u64,
+    /// Bytes of the same sort of files afterwards.
     pub bytes_after: u64,
     /// BLAKE3 of this receipt as compact JSON with an empty checksum, in hex.
     pub checksum: String,
 }
 
+/// A file that is gone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemovedFile {
     /// Relative to the data folder.
     pub path: String,
+    /// Its size.
     pub bytes: u64,
 }
 
+/// A file that took the place of others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenFile {
     /// Relative to the data folder.
     pub path: String,
+    /// Its size.
     pub bytes: u64,
     /// BLAKE3 of the file, in hex.
     pub blake3: String,

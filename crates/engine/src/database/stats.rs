@@ -14,10 +14,14 @@ use crate::database::Database;
 use crate::database::memory::{Accounted, Mappings, ProcessMemory};
 use crate::index::TEXT;
 
+/// What a database holds, on its disk and in memory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stats {
+    /// All collections of the tenant.
     pub collections: Vec<CollectionInfo>,
+    /// Of the disk.
     pub disk: DiskStats,
+    /// Of memory.
     pub memory: MemoryStats,
     /// Snapshots and transactions that hold on to what has been replaced since.
     pub snapshots: u64,
@@ -28,26 +32,34 @@ pub struct Stats {
 /// Bytes of the folder's files.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct DiskStats {
+    /// The store of record; of a tenant other than the default one, what its limit counts.
     pub truth_bytes: u64,
+    /// Indexes, which can be built again.
     pub indexes_bytes: u64,
+    /// Damaged files that were moved aside.
     pub quarantine_bytes: u64,
+    /// The whole folder; of a tenant other than the default one, the sum of the above.
     pub total_bytes: u64,
 }
 
 /// Resident bytes by part, and what the operating system measures for the whole process.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct MemoryStats {
+    /// What the engine may use: [`crate::Options`] sets it.
     pub budget_bytes: u64,
     /// RocksDB's cache, its write buffers included.
     pub truth_cache_bytes: u64,
     /// Of these, unflushed writes.
     pub truth_write_buffer_bytes: u64,
+    /// RocksDB's indexes and filters of open tables.
     pub truth_table_reader_bytes: u64,
+    /// Verified blocks of index files.
     pub block_cache_bytes: u64,
     /// Rows that wait outside the indexes.
     pub fresh_bytes: u64,
     /// Searches, listings and reads under way: what they are estimated to hold.
     pub answer_bytes: u64,
+    /// The parts of text indexes that lie in memory.
     pub text_index_bytes: u64,
     /// Row ids and dead rows of open segments; what other open indexes hold, but for that of texts.
     pub segment_bytes: u64,

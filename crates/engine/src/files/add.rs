@@ -24,7 +24,9 @@ const COMMIT_FILES: u64 = 256;
 pub struct AddOptions<'a> {
     /// Remove files below the given paths that are no longer there.
     pub prune: bool,
+    /// Which files a folder stands for.
     pub walk: WalkOptions,
+    /// How large passages are.
     pub passages: PassageOptions,
     /// Called now and then, and at the end.
     pub on_progress: Option<&'a mut dyn FnMut(&Progress)>,
@@ -35,21 +37,30 @@ pub struct AddOptions<'a> {
 /// Where an `add` stands.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
+    /// Files that were found.
     pub files_total: u64,
+    /// Files that are done, unchanged ones included.
     pub files_done: u64,
+    /// Bytes of the files that were found.
     pub bytes_total: u64,
+    /// Bytes of the files that are done.
     pub bytes_done: u64,
+    /// Passages that were written.
     pub passages: u64,
+    /// Since the call.
     pub elapsed: Duration,
     /// Estimated from the bytes done; `None` at first.
     pub remaining: Option<Duration>,
+    /// The file at hand.
     pub current: Option<PathBuf>,
 }
 
 /// A file that gave no passages, and why.
 #[derive(Clone, Debug)]
 pub struct Skipped {
+    /// The file or folder.
     pub path: PathBuf,
+    /// The reason, and what to do about it.
     pub why: String,
     /// False for what is skipped by design, such as binaries.
     pub is_error: bool,
@@ -58,19 +69,29 @@ pub struct Skipped {
 /// What an `add` did.
 #[derive(Clone, Debug, Default)]
 pub struct AddReport {
+    /// Files that the collection did not have.
     pub files_added: u64,
+    /// Files that it had with other content, or from another splitter or embedder.
     pub files_changed: u64,
+    /// Files that it had as they are.
     pub files_unchanged: u64,
+    /// Files that are gone, and whose passages were removed.
     pub files_pruned: u64,
+    /// Files that gave no passages.
     pub skipped: Vec<Skipped>,
     /// Parts of files that could not be read although the rest was.
     pub warnings: Vec<String>,
+    /// Passages that were written.
     pub passages_added: u64,
     /// Of these, passages whose text was there before: their vectors were kept.
     pub passages_reused: u64,
+    /// Passages that were removed, with those that new ones replaced.
     pub passages_removed: u64,
+    /// Bytes of the files that were read.
     pub bytes_read: u64,
+    /// From the call to its end.
     pub elapsed: Duration,
+    /// Whether somebody ended it; what was added until then stays.
     pub cancelled: bool,
 }
 
@@ -84,6 +105,7 @@ struct Pending {
 
 /// A collection that files are added to, wherever it is held.
 pub trait Shelved {
+    /// The collection's name.
     fn name(&self) -> &str;
 
     /// Hands over what adding files asks of the collection.
@@ -104,6 +126,7 @@ pub trait PassageSink {
     fn vectors(&self, ids: Vec<String>) -> Result<Vec<Option<Vec<f32>>>>;
     /// Makes the vectors of texts that come without one, if the collection embeds.
     fn embed_missing(&self, records: &mut [Record]) -> Result<()>;
+    /// Writes passages and entries of files as one batch.
     fn apply(&self, set: WriteSet) -> Result<()>;
 }
 
@@ -140,6 +163,7 @@ impl PassageSink for Collection {
     }
 }
 
+/// One run of adding files.
 pub struct Add<'c, 'o> {
     sink: &'c dyn PassageSink,
     options: AddOptions<'o>,
@@ -149,11 +173,13 @@ pub struct Add<'c, 'o> {
 }
 
 impl<'c, 'o> Add<'c, 'o> {
+    /// Nothing is read yet.
     pub fn new(sink: &'c dyn PassageSink, options: AddOptions<'o>) -> Self {
         let (report, progress) = (AddReport::default(), Progress::default());
         Self { sink, options, report, progress, started: Instant::now() }
     }
 
+    /// Adds the files at or below these paths.
     pub fn run(mut self, paths: &[PathBuf]) -> Result<AddReport> {
         let mut files = Vec::new();
         let mut roots = Vec::new();

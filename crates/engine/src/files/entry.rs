@@ -10,14 +10,18 @@ use crate::{Error, Result};
 
 const FILE_VERSION: u8 = 1;
 
+/// What is stored of a file that was added.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
+    /// Size of the file.
     pub bytes: u64,
+    /// When the file was changed last, in nanoseconds since 1970 in UTC.
     pub mtime_ns: i64,
     /// BLAKE3 of the content.
     pub hash: [u8; 32],
     /// What split and embedded it: files are read again when this changes.
     pub made_by: String,
+    /// The format that it was read as: `markdown`, `text`, `html`, `pdf` or `code`.
     pub kind: String,
     /// BLAKE3 of each passage with its context, in order: unchanged ones keep their vectors.
     pub passages: Vec<[u8; 16]>,
@@ -26,10 +30,15 @@ pub struct FileEntry {
 /// A file in a collection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileInfo {
+    /// Absolute; of a document without a file, the name that its caller gave.
     pub path: String,
+    /// Size of the file.
     pub bytes: u64,
+    /// When the file was changed last, in nanoseconds since 1970 in UTC.
     pub mtime_ns: i64,
+    /// The format that it was read as: `markdown`, `text`, `html`, `pdf` or `code`.
     pub kind: String,
+    /// Passages that the collection has of it.
     pub passages: usize,
     /// Another one when the file has been added anew: what a batch may depend on.
     pub revision: String,
@@ -40,10 +49,12 @@ pub const FILE_ABSENT: &str = "absent";
 const REVISION_DIGITS: usize = 32;
 
 impl FileEntry {
+    /// As the table of files keeps it.
     pub fn encode(&self) -> Vec<u8> {
         postcard::to_extend(self, vec![FILE_VERSION]).expect("numbers and strings always encode")
     }
 
+    /// Of what [`encode`](Self::encode) wrote.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         match bytes.split_first() {
             Some((&FILE_VERSION, rest)) => postcard::from_bytes(rest)
@@ -65,6 +76,7 @@ impl FileEntry {
         (self.mtime_ns, self.hash) = (i64::MIN, [0; 32]);
     }
 
+    /// Ids of its passages, in order.
     pub fn ids(&self, path: &str) -> impl Iterator<Item = String> + use<> {
         let path = path.to_string();
         (0..self.passages.len()).map(move |number| passage_id(&path, number))

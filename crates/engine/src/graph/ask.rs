@@ -13,12 +13,14 @@ pub enum EdgeDirection {
     Out,
     /// Those that it is the target of.
     In,
+    /// Those that it is the source or the target of.
     Both,
 }
 
 /// Which of a node's edges, and how many at a time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Neighbors {
+    /// Which edges of the node.
     pub direction: EdgeDirection,
     /// Only edges of these types; none: of all.
     pub kinds: Vec<String>,
@@ -31,7 +33,9 @@ pub struct Neighbors {
 /// An edge of a node, and the node at its other end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Neighbor {
+    /// The node at the other end.
     pub id: String,
+    /// The edge between them.
     pub edge: Edge,
 }
 
@@ -39,6 +43,7 @@ pub struct Neighbor {
 /// listed once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NeighborPage {
+    /// At most as many as were asked for.
     pub neighbors: Vec<Neighbor>,
     /// Where to go on; `None` at the end.
     pub cursor: Option<String>,
@@ -60,6 +65,7 @@ pub struct ListNodes {
 /// Nodes by id. A page may have fewer than were asked for, even none, and a cursor: then many of other types were passed over.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodePage {
+    /// At most as many as were asked for.
     pub nodes: Vec<Node>,
     /// Where to go on; `None` at the end.
     pub cursor: Option<String>,
@@ -70,6 +76,7 @@ pub struct NodePage {
 pub struct GraphCounts {
     /// That were put; what edges alone name does not count.
     pub nodes: u64,
+    /// Edges.
     pub edges: u64,
     /// False: there are over 10,000 nodes or edges, and their number is estimated from the sizes of files.
     pub exact: bool,
@@ -78,7 +85,9 @@ pub struct GraphCounts {
 /// What deleting nodes has deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodesDeleted {
+    /// That were put; what edges alone name does not count.
     pub nodes: u64,
+    /// Edges from and to them.
     pub edges: u64,
 }
 

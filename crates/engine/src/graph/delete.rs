@@ -16,7 +16,9 @@ pub const REMOVED_AT_ONCE: usize = 100_000;
 
 /// Rows that go with some nodes.
 pub struct Removal {
+    /// Keys of the rows, in the graph's keyspace.
     pub keys: BTreeSet<Vec<u8>>,
+    /// What the rows are of.
     pub gone: NodesDeleted,
     /// False: there are more edges, and the nodes themselves are not among the rows.
     pub is_whole: bool,
@@ -72,6 +74,7 @@ impl Removal {
         }
     }
 
+    /// The changes that remove the rows.
     pub fn into_ops(self) -> Vec<KvOp> {
         self.keys.into_iter().map(|key| KvOp::Delete { key }).collect()
     }

@@ -10,12 +10,15 @@ use crate::{Error, Result};
 /// From one node to another. There is one of each type between two nodes; neither end need have been put.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Edge {
+    /// Id of the node that it leads from.
     pub source: String,
     /// What it says: `links`, `calls`, `knows`. 1 to 255 bytes.
     pub kind: String,
+    /// Id of the node that it leads to.
     pub target: String,
     /// Finite; 1 unless it is given.
     pub weight: f64,
+    /// Named values, up to 32 KiB.
     #[serde(with = "crate::codec::payload")]
     pub properties: Payload,
 }
@@ -23,26 +26,33 @@ pub struct Edge {
 /// Which edge.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct EdgeId {
+    /// Id of the node that it leads from.
     pub source: String,
+    /// Its type.
     pub kind: String,
+    /// Id of the node that it leads to.
     pub target: String,
 }
 
 impl Edge {
+    /// With weight 1 and without properties.
     pub fn new(source: impl Into<String>, kind: impl Into<String>, target: impl Into<String>) -> Self {
         EdgeId::new(source, kind, target).edge(1.0, Payload::new())
     }
 
+    /// With this weight, which must be finite.
     pub fn weight(mut self, weight: f64) -> Self {
         self.weight = weight;
         self
     }
 
+    /// With these properties in place of others.
     pub fn properties(mut self, properties: Payload) -> Self {
         self.properties = properties;
         self
     }
 
+    /// What tells it from other edges.
     pub fn id(&self) -> EdgeId {
         EdgeId::new(&self.source, &self.kind, &self.target)
     }
@@ -62,6 +72,7 @@ impl Edge {
 }
 
 impl EdgeId {
+    /// The edge of this type between these nodes.
     pub fn new(source: impl Into<String>, kind: impl Into<String>, target: impl Into<String>) -> Self {
         Self { source: source.into(), kind: kind.into(), target: target.into() }
     }

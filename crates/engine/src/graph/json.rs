@@ -10,7 +10,9 @@ use crate::{Error, Result};
 /// What a JSON object is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeOrEdge {
+    /// A line with an id.
     Node(Node),
+    /// A line with a source and a target.
     Edge(Edge),
 }
 
@@ -63,11 +65,13 @@ impl Edge {
 }
 
 impl Line {
-    pub fn of_node(node: &Node) -> Self {
+    /// As the export has it.
+    pub(crate) fn of_node(node: &Node) -> Self {
         Self { id: Some(node.id.clone()), ..Self::of(&node.kind, &node.properties) }
     }
 
-    pub fn of_edge(edge: &Edge) -> Self {
+    /// As the export has it.
+    pub(crate) fn of_edge(edge: &Edge) -> Self {
         let (source, target) = (Some(edge.source.clone()), Some(edge.target.clone()));
         Self { source, target, weight: Some(edge.weight), ..Self::of(&edge.kind, &edge.properties) }
     }
@@ -77,6 +81,7 @@ impl Line {
         Self { kind: kind.into(), properties: payload_to_json(properties), datetimes, ..Self::default() }
     }
 
+    /// Whichever it is.
     pub fn into_either(self) -> Result<NodeOrEdge> {
         let properties = payload_with_datetimes(self.properties, &self.datetimes)?;
         let kind = self.kind;

@@ -45,10 +45,12 @@ impl GraphRow {
     }
 }
 
+/// The key of a node.
 pub fn node(id: &str) -> Vec<u8> {
     [&[NODE], id.as_bytes()].concat()
 }
 
+/// The key of an edge.
 pub fn edge(edge: &EdgeId) -> Vec<u8> {
     three(EDGE, &edge.source, &edge.kind, &edge.target)
 }

@@ -18,15 +18,18 @@ pub struct Node {
     pub id: String,
     /// What it is: `document`, `function`, `person`. 1 to 255 bytes.
     pub kind: String,
+    /// Named values, up to 32 KiB.
     #[serde(with = "crate::codec::payload")]
     pub properties: Payload,
 }
 
 impl Node {
+    /// Without properties.
     pub fn new(id: impl Into<String>, kind: impl Into<String>) -> Self {
         Self { id: id.into(), kind: kind.into(), properties: Payload::new() }
     }
 
+    /// With these properties in place of others.
     pub fn properties(mut self, properties: Payload) -> Self {
         self.properties = properties;
         self

@@ -23,6 +23,7 @@ const LOOKED_AT_MAX: usize = 1_000_000;
 pub struct Traverse {
     /// 1 to 1,000 nodes, whether or not they were put.
     pub start: Vec<String>,
+    /// Which edges of each node to follow.
     pub direction: EdgeDirection,
     /// Only along edges of these types; none: of all.
     pub kinds: Vec<String>,
@@ -35,6 +36,7 @@ pub struct Traverse {
 /// A node that was reached.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Visited {
+    /// The node's id.
     pub id: String,
     /// Edges on the shortest way from the start; 0 for those of the start.
     pub depth: u32,
@@ -45,12 +47,14 @@ pub struct Visited {
 /// Each node once: by depth, then in the order in which they were met.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Traversal {
+    /// Nearest first.
     pub nodes: Vec<Visited>,
     /// There are, or may be, more within that depth.
     pub truncated: bool,
 }
 
 impl Traverse {
+    /// From these nodes, along all edges that lead out.
     pub fn from<I: Into<String>>(start: impl IntoIterator<Item = I>) -> Self {
         Self {
             start: start.into_iter().map(Into::into).collect(),

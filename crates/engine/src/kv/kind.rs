@@ -8,6 +8,7 @@ use crate::{Error, Result, What};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
+    /// Its rows are keys and values that callers write.
     #[default]
     Plain,
     /// Its rows are nodes and edges, and are written by `graph/` alone.
@@ -15,6 +16,7 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// True of a keyspace that is no graph.
     pub fn is_plain(&self) -> bool {
         *self == Self::Plain
     }

@@ -32,7 +32,8 @@ pub use kind::Kind;
 pub use page::{KeyPage, KeyScan};
 pub(crate) use read::COUNTED_KEYS;
 pub use read::LivingValue;
-pub use rows::{Live, Rows};
+pub(crate) use rows::Live;
+pub use rows::Rows;
 pub(crate) use value::{inline_value, stored_inline};
 pub(crate) use write::Staged;
 pub use write::{Entry, KEY_BYTES_MAX, KvOp, VALUE_BYTES_MAX};
@@ -57,11 +58,14 @@ pub struct Keyspace {
 }
 
 /// What all handles of one keyspace share.
-pub struct Space {
+pub(crate) struct Space {
     pub(crate) shared: Arc<Shared>,
     pub(crate) tenant: Arc<Tenant>,
+    /// Where its keys lie.
     pub shard: Shard,
+    /// The name within its tenant.
     pub name: String,
+    /// Whether it is a keyspace or a graph.
     pub kind: Kind,
     /// Some key expires, or has expired: writers look for what they replace.
     expires: AtomicBool,
@@ -95,10 +99,12 @@ impl Keyspace {
         self.space.shard.collection
     }
 
+    /// Whether it is a keyspace or a graph.
     pub fn kind(&self) -> Kind {
         self.space.kind
     }
 
+    /// The name within its tenant.
     pub fn name(&self) -> &str {
         &self.space.name
     }
@@ -144,6 +150,7 @@ impl Space {
         }))
     }
 
+    /// Refuses once the database is closed, or the keyspace dropped.
     pub fn check_open(&self) -> Result<()> {
         self.shared.check_open()?;
         match self.dropped.load(Ordering::SeqCst) {

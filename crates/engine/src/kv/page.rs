@@ -16,7 +16,9 @@ use crate::{Error, Result};
 pub struct KeyScan {
     /// Keys that begin with this.
     pub prefix: Vec<u8>,
+    /// The lower bound, whatever the order.
     pub from: Bound<Vec<u8>>,
+    /// The upper bound, whatever the order.
     pub to: Bound<Vec<u8>>,
     /// Descending.
     pub reverse: bool,
@@ -101,6 +103,7 @@ impl KeyScan {
 /// Keys with their values, in the order that was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct KeyPage {
+    /// Keys and values; these are empty when keys alone were asked for.
     pub entries: Vec<(Vec<u8>, Vec<u8>)>,
     /// Where to go on; `None` at the end.
     pub cursor: Option<String>,

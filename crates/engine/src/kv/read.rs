@@ -19,7 +19,9 @@ const READ_AT_ONCE: usize = 256;
 /// A value, and how long it has to live, if not for ever.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LivingValue {
+    /// All bytes of it.
     pub value: Vec<u8>,
+    /// From the reading on; `None`: it never expires.
     pub expires_in: Option<Duration>,
 }
 
@@ -43,6 +45,7 @@ impl Keyspace {
         self.space.entries(&*store.snapshot(), keys, self.space.now_ms(), &mut self.space.shared.reservation())
     }
 
+    /// Whether the key is there and has not expired.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.space.check_open()?;
         let store = self.space.shared.store()?;

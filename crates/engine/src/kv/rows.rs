@@ -11,12 +11,15 @@ use nuthatch_store::Reader;
 use crate::Result;
 use crate::kv::{COUNTED_KEYS, Entry, KeyPage, KeyScan, Keyspace, Space};
 
+/// Keys as they are at one moment, wherever that is kept.
 pub trait Rows {
     /// The values of several keys with when they expire, in their order.
     fn entries(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Entry>>>;
 
+    /// One page of a listing.
     fn page(&self, scan: &KeyScan) -> Result<KeyPage>;
 
+    /// The time against which keys expire, in milliseconds since 1970.
     fn now_ms(&self) -> u64;
 
     /// About how many keys begin so, when they are too many to be counted.
@@ -27,6 +30,7 @@ pub trait Rows {
         Ok(self.entries(keys)?.into_iter().map(|entry| entry.map(|entry| entry.value)).collect())
     }
 
+    /// Whether the key is there and has not expired.
     fn contains(&self, key: &[u8]) -> Result<bool> {
         let scan = KeyScan { limit: 1, keys_only: true, ..KeyScan::prefix(key) };
         Ok(self.page(&scan)?.entries.first().is_some_and(|(found, _)| found == key))
@@ -51,8 +55,10 @@ pub trait Rows {
 }
 
 /// Those of a keyspace, as `reader` has them. No page waits for room: who deletes nodes holds the commit lock.
-pub struct Live<'r> {
+pub(crate) struct Live<'r> {
+    /// The keyspace.
     pub space: &'r Space,
+    /// The store, or a snapshot of it.
     pub reader: &'r dyn Reader,
 }
 

@@ -26,22 +26,29 @@ const DELETED_AT_ONCE: usize = 10_000;
 /// One change of a key.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum KvOp {
+    /// Writes a key, whether it was there or not.
     Put {
+        /// The key, up to [`KEY_BYTES_MAX`].
         #[serde(with = "crate::codec::bytes")]
         key: Vec<u8>,
+        /// Its value, up to [`VALUE_BYTES_MAX`].
         #[serde(with = "crate::codec::bytes")]
         value: Vec<u8>,
         /// `None`: it never expires.
         expires_in: Option<Duration>,
     },
+    /// Removes a key; one that is not there is no error.
     Delete {
+        /// The key.
         #[serde(with = "crate::codec::bytes")]
         key: Vec<u8>,
     },
     /// As `Put`, with the moment itself: for callers whose protocol names moments, which spans would move.
     PutUntil {
+        /// The key, up to [`KEY_BYTES_MAX`].
         #[serde(with = "crate::codec::bytes")]
         key: Vec<u8>,
+        /// Its value, up to [`VALUE_BYTES_MAX`].
         #[serde(with = "crate::codec::bytes")]
         value: Vec<u8>,
         /// Milliseconds since 1970. One that has passed: the key is gone at once.
@@ -52,6 +59,7 @@ pub enum KvOp {
 /// A value, and when it expires.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Entry {
+    /// All bytes of it.
     #[serde(with = "crate::codec::bytes")]
     pub value: Vec<u8>,
     /// Milliseconds since 1970; `None`: never.

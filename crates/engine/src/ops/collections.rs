@@ -14,15 +14,22 @@ use crate::{Error, Result};
 /// The collection of that name, made when there is none, unless it must exist.
 #[derive(Serialize, Deserialize)]
 pub struct Open {
+    /// The name within the tenant.
     pub name: String,
+    /// What is left out keeps what is stored, or takes the default.
     pub options: OptionsAsk,
+    /// Refuse in place of making one.
     pub must_exist: bool,
 }
 
+/// What a handle in another process keeps of a collection.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Opened {
+    /// Its number within the tenant.
     pub id: u32,
+    /// Of the unnamed vectors.
     pub metric: String,
+    /// Of the unnamed vectors, as they are stored.
     pub element: String,
 }
 
@@ -61,6 +68,7 @@ impl Op for Make {
     }
 }
 
+/// Names of all collections of the tenant.
 #[derive(Serialize, Deserialize)]
 pub struct Names;
 
@@ -74,6 +82,7 @@ impl Op for Names {
     }
 }
 
+/// All collections of the tenant, for listings.
 #[derive(Serialize, Deserialize)]
 pub struct Infos;
 

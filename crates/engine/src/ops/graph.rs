@@ -25,6 +25,7 @@ impl Op for GetNodes {
     }
 }
 
+/// One edge; `None` when it is not there.
 #[derive(Serialize, Deserialize)]
 pub struct GetEdge(pub EdgeId);
 
@@ -86,6 +87,7 @@ impl Op for Counts {
     }
 }
 
+/// Writes nodes, in place of those with the same id.
 #[derive(Serialize, Deserialize)]
 pub struct PutNodes(pub Vec<Node>);
 
@@ -105,6 +107,7 @@ impl Op for PutNodes {
     }
 }
 
+/// Writes edges, in place of those with the same ends and type.
 #[derive(Serialize, Deserialize)]
 pub struct PutEdges(pub Vec<Edge>);
 

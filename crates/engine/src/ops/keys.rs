@@ -55,6 +55,7 @@ impl Op for Entries {
     }
 }
 
+/// Whether a key is there and has not expired.
 #[derive(Serialize, Deserialize)]
 pub struct Contains(pub Bytes);
 
@@ -106,6 +107,7 @@ impl Op for CountEstimate {
     }
 }
 
+/// Changes several keys in one batch.
 #[derive(Serialize, Deserialize)]
 pub struct MultiPut(pub Vec<KvOp>);
 
@@ -165,9 +167,13 @@ impl Op for DeletePrefix {
 /// Sets a key, or deletes it, if its value is the expected one.
 #[derive(Serialize, Deserialize)]
 pub struct CompareAndSet {
+    /// The key.
     pub key: Bytes,
+    /// The value that it must have; `None`: it must not be there.
     pub expected: Option<Bytes>,
+    /// The value that it gets; `None`: it is deleted.
     pub new: Option<Bytes>,
+    /// From now; `None`: the new value never expires.
     pub expires_in: Option<Duration>,
 }
 
@@ -191,7 +197,9 @@ impl Op for CompareAndSet {
 /// Writes the change of a key if value and expiry are the expected ones.
 #[derive(Serialize, Deserialize)]
 pub struct WriteIf {
+    /// What the key must have; `None`: it must not be there.
     pub expected: Option<Entry>,
+    /// The change.
     pub op: KvOp,
 }
 
@@ -214,7 +222,9 @@ impl Op for WriteIf {
 /// Adds to a whole number in decimal digits, and says the sum.
 #[derive(Serialize, Deserialize)]
 pub struct Increment {
+    /// The key; one that is not there counts as 0.
     pub key: Bytes,
+    /// What is added; may be negative.
     pub by: i64,
 }
 
@@ -237,7 +247,9 @@ impl Op for Increment {
 /// Appends to a value, and says its length then.
 #[derive(Serialize, Deserialize)]
 pub struct Append {
+    /// The key; one that is not there counts as empty.
     pub key: Bytes,
+    /// The bytes that are added at the end.
     pub more: Bytes,
 }
 
@@ -260,7 +272,9 @@ impl Op for Append {
 /// Changes when a key expires.
 #[derive(Serialize, Deserialize)]
 pub struct Expire {
+    /// The key.
     pub key: Bytes,
+    /// From now; `None`: it never expires any more.
     pub expires_in: Option<Duration>,
 }
 

@@ -12,8 +12,11 @@ use crate::transaction::WriteBatch;
 /// The id of the keyspace of that name and kind, made when there is none, unless it must exist.
 #[derive(Serialize, Deserialize)]
 pub struct Open {
+    /// The name within the tenant.
     pub name: String,
+    /// A keyspace, or a graph.
     pub kind: Kind,
+    /// Refuse in place of making one.
     pub must_exist: bool,
 }
 
@@ -29,6 +32,7 @@ impl Op for Open {
     }
 }
 
+/// Names of all keyspaces of that kind.
 #[derive(Serialize, Deserialize)]
 pub struct Names(pub Kind);
 
@@ -45,7 +49,9 @@ impl Op for Names {
 /// Deletes a keyspace of that kind with everything in it. False when there is none.
 #[derive(Serialize, Deserialize)]
 pub struct Drop {
+    /// The name within the tenant.
     pub name: String,
+    /// A keyspace, or a graph.
     pub kind: Kind,
 }
 

@@ -6,6 +6,7 @@ use crate::Result;
 use crate::database::{self, Erase, Receipt};
 use crate::ops::{Op, Scope, View, on};
 
+/// What the database holds, on its disk and in memory.
 #[derive(Serialize, Deserialize)]
 pub struct Stats;
 
@@ -67,7 +68,9 @@ impl Op for Reclaim {
 /// Deletes in a collection and leaves nothing behind.
 #[derive(Serialize, Deserialize)]
 pub struct EraseIn {
+    /// The collection's name.
     pub collection: String,
+    /// Which records go.
     pub what: Erase,
 }
 

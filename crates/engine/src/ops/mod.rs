@@ -37,10 +37,13 @@ use crate::{Error, Result};
 pub trait Op: Serialize + DeserializeOwned {
     /// What it is asked of: one of [`on`].
     type On;
+    /// What it answers with.
     type Answer: Serialize + DeserializeOwned;
     /// Unlike that of every other operation; part of the socket's protocol.
     const NAME: &'static str;
+    /// What a key must be allowed.
     const SCOPE: Scope = Scope::Read;
+    /// What becomes of it when it is asked for again.
     const REPEAT: Repeat = Repeat::Read;
 
     /// Does it. Whoever asked, and with which embedder, is in the handles of the view.
@@ -75,7 +78,9 @@ pub mod on {
 /// What a key must be allowed to ask it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
+    /// Reads the tenant's data.
     Read,
+    /// Changes the tenant's data.
     Write,
     /// Of the whole tenant, or of all tenants.
     Admin,

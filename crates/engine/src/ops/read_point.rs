@@ -28,8 +28,11 @@ impl Op for CollectionShard {
 /// Where the keys of a keyspace are, unless there is none and none is to be made.
 #[derive(Serialize, Deserialize)]
 pub struct KeyspaceShard {
+    /// The name within the tenant.
     pub name: String,
+    /// A keyspace, or a graph.
     pub kind: Kind,
+    /// Make it when there is none.
     pub make: bool,
 }
 
@@ -50,7 +53,9 @@ impl Op for KeyspaceShard {
 /// The end of a transaction that has written something.
 #[derive(Serialize, Deserialize)]
 pub struct Commit {
+    /// What must not have changed since the snapshot.
     pub reads: ReadsAsk,
+    /// What is written.
     pub batch: WriteBatch,
 }
 
@@ -70,6 +75,7 @@ impl Op for Commit {
     }
 }
 
+/// A [`Shard`] on its way to another process.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ShardAsk {
     tenant: u32,
@@ -107,6 +113,7 @@ impl From<&Reads> for ReadsAsk {
 }
 
 impl ReadsAsk {
+    /// The same as the engine takes it.
     pub fn reads(self) -> Result<Reads> {
         let mut reads = Reads::default();
         for (number, key) in self.keys {

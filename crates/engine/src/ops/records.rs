@@ -14,7 +14,9 @@ use crate::record::{Record, StoredRecord};
 /// Records by id, in the order of the ids; `None` for those that are not there.
 #[derive(Serialize, Deserialize)]
 pub struct Get {
+    /// The records' ids.
     pub ids: Vec<String>,
+    /// Whether the records come with their vectors.
     pub vectors: bool,
 }
 
@@ -110,6 +112,7 @@ impl Op for Upsert {
     }
 }
 
+/// Deletes records by id; unknown ones are passed over.
 #[derive(Serialize, Deserialize)]
 pub struct Delete(pub Vec<String>);
 

@@ -8,6 +8,7 @@ use crate::database::{Database, Receipt};
 use crate::ops::{Op, Repeat, Scope, View, on};
 use crate::tenant::{TenantInfo, TenantLimits, TenantPlace, TenantUsage};
 
+/// Makes a tenant of this name.
 #[derive(Serialize, Deserialize)]
 pub struct Create(pub String);
 
@@ -27,6 +28,7 @@ impl Op for Create {
     }
 }
 
+/// The number of the tenant of this name.
 #[derive(Serialize, Deserialize)]
 pub struct Find(pub String);
 
@@ -41,6 +43,7 @@ impl Op for Find {
     }
 }
 
+/// Names of all tenants but the default one.
 #[derive(Serialize, Deserialize)]
 pub struct Names;
 
@@ -55,6 +58,7 @@ impl Op for Names {
     }
 }
 
+/// All tenants but the default one, for listings.
 #[derive(Serialize, Deserialize)]
 pub struct Infos;
 
@@ -69,6 +73,7 @@ impl Op for Infos {
     }
 }
 
+/// The tenant of this name, for listings.
 #[derive(Serialize, Deserialize)]
 pub struct Info(pub String);
 
@@ -83,6 +88,7 @@ impl Op for Info {
     }
 }
 
+/// Sets the limits of the tenant of this name.
 #[derive(Serialize, Deserialize)]
 pub struct SetLimits(pub String, pub TenantLimits);
 
@@ -97,6 +103,7 @@ impl Op for SetLimits {
     }
 }
 
+/// Deletes the tenant of this name, with everything in it.
 #[derive(Serialize, Deserialize)]
 pub struct Drop(pub String);
 

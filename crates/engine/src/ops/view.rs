@@ -11,29 +11,38 @@ use crate::kv::{Keyspace, Rows};
 use crate::snapshot::{Snapshot, SnapshotCollection};
 use crate::{Error, Result};
 
+/// Whatever an operation may be asked of.
 pub enum View<'v> {
+    /// A tenant's data as it is now.
     Everything(&'v Database),
+    /// A snapshot, or the snapshot of a transaction.
     ReadPoint(&'v Snapshot),
+    /// The records of a collection.
     Records(Records<'v>),
+    /// The keys of a keyspace, or the rows of a graph.
     Keys(Keys<'v>),
 }
 
 /// The records of a collection.
 #[derive(Clone, Copy)]
 pub enum Records<'v> {
+    /// As they are now.
     Live(&'v Collection),
+    /// As a snapshot has them.
     At(&'v SnapshotCollection),
 }
 
 /// The keys of a keyspace, or the rows of a graph.
 #[derive(Clone, Copy)]
 pub enum Keys<'v> {
+    /// As they are now.
     Live(&'v Keyspace),
     /// Of a snapshot, or of a transaction.
     At(&'v dyn Rows),
 }
 
 impl<'v> View<'v> {
+    /// The database, if it is that.
     pub fn database(&self) -> Result<&'v Database> {
         match self {
             Self::Everything(db) => Ok(db),
@@ -41,6 +50,7 @@ impl<'v> View<'v> {
         }
     }
 
+    /// The snapshot, if it is that.
     pub fn snapshot(&self) -> Result<&'v Snapshot> {
         match self {
             Self::ReadPoint(snapshot) => Ok(snapshot),
@@ -48,6 +58,7 @@ impl<'v> View<'v> {
         }
     }
 
+    /// The records, if it is those.
     pub fn records(&self) -> Result<Records<'v>> {
         match self {
             Self::Records(records) => Ok(*records),
@@ -55,6 +66,7 @@ impl<'v> View<'v> {
         }
     }
 
+    /// The keys, if it is those.
     pub fn keys(&self) -> Result<Keys<'v>> {
         match self {
             Self::Keys(keys) => Ok(*keys),

@@ -19,6 +19,7 @@ pub struct SnapshotCollection {
 }
 
 impl SnapshotCollection {
+    /// The name within its tenant.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -33,6 +34,7 @@ impl SnapshotCollection {
         self.with(|core, place| core.search(place, search, &self.call))
     }
 
+    /// Where its rows lie.
     pub fn shard(&self) -> Result<Shard> {
         self.with(|core, _| Ok(core.shard))
     }

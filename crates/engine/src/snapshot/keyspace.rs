@@ -16,6 +16,7 @@ pub struct SnapshotKeyspace {
 }
 
 impl SnapshotKeyspace {
+    /// The name within its tenant.
     pub fn name(&self) -> &str {
         &self.name
     }

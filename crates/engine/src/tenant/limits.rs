@@ -9,23 +9,30 @@ pub struct TenantLimits {
     pub vectors: Option<u64>,
     /// Bytes of records, vectors, file entries, keys and values, as they are stored, before compression.
     pub bytes: Option<u64>,
+    /// Requests in a second, over any protocol of a server.
     pub requests_per_second: Option<u64>,
+    /// Requests under way at the same time, over any protocol of a server.
     pub concurrent_requests: Option<u64>,
 }
 
 /// What a tenant has stored, counted as its limits count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TenantUsage {
+    /// As [`TenantLimits::vectors`] counts them.
     pub vectors: u64,
+    /// As [`TenantLimits::bytes`] counts them.
     pub bytes: u64,
 }
 
 /// A tenant, for listings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TenantInfo {
+    /// The tenant's name.
     pub name: String,
     /// UTC, RFC 3339.
     pub created: String,
+    /// What it may have.
     pub limits: TenantLimits,
+    /// What it has.
     pub usage: TenantUsage,
 }

@@ -41,7 +41,9 @@ pub(crate) struct Tenant {
 /// Which tenant, in another process: the number tells it from one of the same name that was made after it was dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TenantPlace {
+    /// The name that it had when it was found.
     pub name: String,
+    /// Its number, which is never used again.
     pub number: u32,
 }
 

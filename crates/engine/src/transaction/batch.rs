@@ -44,6 +44,7 @@ pub(crate) struct RecordChanges {
 }
 
 impl WriteBatch {
+    /// Without any change.
     pub fn new() -> Self {
         Self::default()
     }
@@ -60,10 +61,12 @@ impl WriteBatch {
         self
     }
 
+    /// Writes a key that never expires.
     pub fn put(&mut self, keyspace: &str, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> &mut Self {
         self.kv(keyspace, vec![KvOp::Put { key: key.into(), value: value.into(), expires_in: None }])
     }
 
+    /// Writes a key that expires after that time.
     pub fn put_expiring(
         &mut self,
         keyspace: &str,
@@ -74,6 +77,7 @@ impl WriteBatch {
         self.kv(keyspace, vec![KvOp::Put { key: key.into(), value: value.into(), expires_in: Some(expires_in) }])
     }
 
+    /// Removes a key; one that is not there is no error.
     pub fn delete(&mut self, keyspace: &str, key: impl Into<Vec<u8>>) -> &mut Self {
         self.kv(keyspace, vec![KvOp::Delete { key: key.into() }])
     }
@@ -179,6 +183,7 @@ impl WriteBatch {
         Ok(files)
     }
 
+    /// True when it changes nothing.
     pub fn is_empty(&self) -> bool {
         self.keys.values().all(BTreeMap::is_empty)
             && self.graphs.values().all(GraphChanges::is_empty)

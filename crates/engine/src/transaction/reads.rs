@@ -20,18 +20,22 @@ pub struct Reads {
 }
 
 impl Reads {
+    /// Notes that the transaction depends on a key.
     pub fn key(&mut self, table: Table, key: Vec<u8>) {
         self.keys.insert((table, key));
     }
 
+    /// Notes that the transaction depends on all keys in `from..to`, also on those that are not there.
     pub fn range(&mut self, table: Table, from: Vec<u8>, to: Vec<u8>) {
         self.ranges.push((table, from, to));
     }
 
+    /// The keys that it depends on.
     pub fn keys(&self) -> impl Iterator<Item = &(Table, Vec<u8>)> {
         self.keys.iter()
     }
 
+    /// The ranges that it depends on, each from and to.
     pub fn ranges(&self) -> impl Iterator<Item = &(Table, Vec<u8>, Vec<u8>)> {
         self.ranges.iter()
     }

@@ -31,6 +31,7 @@ const READ_BYTES: usize = 4 << 20;
 pub struct ExportOptions<'a> {
     /// Only this collection, and no keyspace or graph.
     pub collection: Option<String>,
+    /// Told how far it is.
     pub on_progress: OnProgress<'a>,
     /// Set to end it; what was written stays, and is no export.
     pub cancel: Option<&'a AtomicBool>,
@@ -39,16 +40,27 @@ pub struct ExportOptions<'a> {
 /// What was exported.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ExportReport {
+    /// The export's folder.
     pub folder: PathBuf,
+    /// Collections that were written.
     pub collections: u64,
+    /// Keyspaces that were written.
     pub keyspaces: u64,
+    /// Graphs that were written.
     pub graphs: u64,
+    /// Records of all collections.
     pub records: u64,
+    /// Files of all collections, whose passages are among the records.
     pub files: u64,
+    /// Keys of all keyspaces.
     pub keys: u64,
+    /// Nodes of all graphs.
     pub nodes: u64,
+    /// Edges of all graphs.
     pub edges: u64,
+    /// Bytes that were written.
     pub bytes: u64,
+    /// From the call to its end.
     pub elapsed: Duration,
 }
 

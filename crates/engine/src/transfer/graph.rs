@@ -11,6 +11,7 @@ use crate::transfer::export::Lines;
 use crate::transfer::manifest::GraphEntry;
 use crate::transfer::{ExportReport, Outlet};
 
+/// Writes a graph's nodes, then its edges, as lines.
 pub fn export_graph(
     space: &Space,
     reader: &dyn Reader,

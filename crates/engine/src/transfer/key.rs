@@ -24,6 +24,7 @@ pub struct KeyLine {
 }
 
 impl KeyLine {
+    /// The line of a key and its value.
     pub fn of(key: Vec<u8>, value: Vec<u8>, expires_at_ms: Option<u64>) -> Self {
         let (key, key_base64) = spelled(key);
         let (value, value_base64) = spelled(value);
@@ -56,6 +57,7 @@ fn bytes(name: &str, text: Option<String>, base64: Option<String>) -> Result<Vec
 /// A file that was added: what is known of it, so that adding it again costs a stat.
 #[derive(Serialize, Deserialize)]
 pub struct FileLine {
+    /// Of the file that was added.
     pub path: String,
     bytes: u64,
     mtime_ns: i64,
@@ -68,6 +70,7 @@ pub struct FileLine {
 }
 
 impl FileLine {
+    /// The line of a file.
     pub fn of(path: String, entry: FileEntry) -> Self {
         Self {
             path,

@@ -19,16 +19,22 @@ const FILE: &str = "export.json";
 /// What this program writes and reads; the Python package knows Parquet as well.
 pub const JSONL: &str = "jsonl";
 
+/// What an export says of itself.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of the layout.
     pub nuthatch_export: u32,
     /// `jsonl` or `parquet`.
     pub format: String,
+    /// UTC, RFC 3339.
     pub created: String,
+    /// The program that wrote it, with its version.
     pub written_by: String,
+    /// Its collections.
     pub collections: Vec<CollectionEntry>,
+    /// Its keyspaces.
     pub keyspaces: Vec<KeyspaceEntry>,
+    /// Its graphs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub graphs: Vec<GraphEntry>,
 }
@@ -36,31 +42,45 @@ pub struct Manifest {
 /// A collection's options, as `Database::collection` takes them, and where its records are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CollectionEntry {
+    /// The collection's name.
     pub name: String,
     /// Relative, with `records.jsonl` and `files.jsonl` in it.
     pub folder: String,
+    /// Components of an unnamed vector; `None` when it never had one.
     pub dim: Option<usize>,
+    /// How unnamed vectors are compared.
     pub metric: String,
+    /// Type of the unnamed vectors' components, as they are stored.
     pub elements: String,
+    /// Language of the texts, or `none`.
     pub language: String,
     /// False: the caller brings every vector.
     pub embeds: bool,
+    /// The embedder that made its vectors, if one did.
     pub embedder: Option<EmbedderMeta>,
+    /// Records.
     pub records: u64,
     /// Unnamed ones.
     pub vectors: u64,
+    /// Its named vector fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vector_fields: Vec<FieldEntry>,
+    /// Files that were added.
     pub files: u64,
 }
 
 /// A named vector field.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FieldEntry {
+    /// The field's name.
     pub name: String,
+    /// Components of a vector.
     pub dim: usize,
+    /// How its vectors are compared.
     pub metric: String,
+    /// Type of the components, as they are stored.
     pub elements: String,
+    /// Records that have one.
     pub vectors: u64,
 }
 
@@ -75,6 +95,7 @@ impl FieldEntry {
         }
     }
 
+    /// As `Database::collection` takes them.
     pub fn options(&self) -> Result<VectorFieldOptions> {
         Ok(VectorFieldOptions {
             dim: Some(self.dim),
@@ -84,24 +105,32 @@ impl FieldEntry {
     }
 }
 
+/// A keyspace's name, and where its keys are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct KeyspaceEntry {
+    /// The keyspace's name.
     pub name: String,
     /// Relative.
     pub file: String,
+    /// Keys in the file.
     pub keys: u64,
 }
 
+/// A graph's name, and where its nodes and edges are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GraphEntry {
+    /// The graph's name.
     pub name: String,
     /// Relative.
     pub file: String,
+    /// Nodes that were put.
     pub nodes: u64,
+    /// Edges.
     pub edges: u64,
 }
 
 impl Manifest {
+    /// Of an export that is being written now.
     pub fn new(collections: Vec<CollectionEntry>, keyspaces: Vec<KeyspaceEntry>, graphs: Vec<GraphEntry>) -> Self {
         let has_fields = collections.iter().any(|entry| !entry.vector_fields.is_empty());
         Self {
@@ -132,6 +161,7 @@ impl Manifest {
         Ok(sync_folder(folder)?)
     }
 
+    /// Of the export in this folder.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE);
         let body = match std::fs::read(&path) {

@@ -9,7 +9,7 @@
 
 mod export;
 mod folder;
-pub mod graph;
+pub(crate) mod graph;
 pub mod key;
 mod make;
 pub mod manifest;
@@ -43,12 +43,14 @@ pub struct TransferProgress {
     pub name: String,
     /// Records, files, keys, nodes and edges so far, and how many there are.
     pub done: u64,
+    /// See `done`.
     pub total: u64,
 }
 
 /// Told after each batch.
 pub type OnProgress<'a> = Option<&'a mut (dyn FnMut(&TransferProgress) + Send)>;
 
+/// Ends a transfer that its caller cancelled.
 pub fn refuse_when_cancelled(cancel: Option<&AtomicBool>) -> Result<()> {
     match is_cancelled(cancel) {
         true => Err(Error::new(ErrorKind::Unavailable, "cancelled")),

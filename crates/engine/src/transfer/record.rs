@@ -13,23 +13,31 @@ use crate::Result;
 use crate::record::NamedVectors;
 use crate::record::{Record, Row};
 
+/// A record as a line of JSON.
 #[derive(Serialize, Deserialize)]
 pub struct Line<'l> {
+    /// The record's id.
     #[serde(borrow)]
     pub id: Cow<'l, str>,
+    /// The record's text.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Cow<'l, str>>,
+    /// Headings or symbols that the text stands under.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Cow<'l, str>>,
+    /// The text is source code.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub code: bool,
+    /// The unnamed vector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vector: Option<Vec<f32>>,
     /// Of named fields.
     #[serde(default, skip_serializing_if = "NamedVectors::is_empty")]
     pub vectors: NamedVectors,
+    /// Kinds that JSON lacks are written as text.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub payload: Map<String, serde_json::Value>,
+    /// Paths of the fields in `payload` whose texts are datetimes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub datetimes: Vec<String>,
 }
@@ -49,6 +57,7 @@ impl<'l> Line<'l> {
         })
     }
 
+    /// The record that it was made of.
     pub fn into_record(self) -> Result<Record> {
         let payload = payload_with_datetimes(self.payload, &self.datetimes)?;
         Ok(Record {
