@@ -65,10 +65,12 @@ impl Collection {
         Self { durability, ..self.clone() }
     }
 
+    /// How unnamed vectors are compared, as it was when the handle was made.
     pub fn metric(&self) -> Metric {
         self.inner.metric
     }
 
+    /// Type of the unnamed vectors' components, as they are stored.
     pub fn element(&self) -> Element {
         self.inner.element
     }

@@ -45,7 +45,9 @@ pub struct Database {
 /// Who holds an open folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderHolder {
+    /// The process.
     pub pid: u32,
+    /// The name of its program.
     pub program: String,
     /// When it came to hold the folder, `2026-01-31T12:00:00Z`.
     pub since: String,
@@ -112,6 +114,7 @@ impl Database {
         self.link.tenant().is_none()
     }
 
+    /// The data folder, as the caller named it.
     pub fn folder(&self) -> &Path {
         self.link.shown()
     }

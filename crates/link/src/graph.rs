@@ -34,6 +34,7 @@ pub struct Graph {
 }
 
 impl Nodes<'_> {
+    /// The graph's name.
     pub fn name(&self) -> &str {
         self.from.name()
     }

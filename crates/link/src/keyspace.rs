@@ -29,6 +29,7 @@ pub struct Keyspace {
 }
 
 impl Keys<'_> {
+    /// The keyspace's name.
     pub fn name(&self) -> &str {
         self.from.name()
     }
@@ -54,6 +55,7 @@ impl Keys<'_> {
         self.ask(keys::Entries(several(keys)))
     }
 
+    /// Whether the key is there and has not expired.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.ask(keys::Contains(key.as_ref().into()))
     }

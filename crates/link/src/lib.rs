@@ -24,6 +24,7 @@
 //! # Ok::<(), nuthatch_link::Error>(())
 //! ```
 
+#![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
 
 mod adding;

@@ -57,6 +57,7 @@ pub(crate) enum SnapshotRecords {
 }
 
 impl Records<'_> {
+    /// The collection's name.
     pub fn name(&self) -> &str {
         match &self.from {
             From::Now(inner) => &inner.anchor.place.name,
@@ -82,6 +83,7 @@ impl Records<'_> {
         self.count(None)
     }
 
+    /// True when there is no record.
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }

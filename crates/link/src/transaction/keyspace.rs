@@ -54,14 +54,17 @@ impl<'t> TransactionKeyspace<'t> {
         self.rows.depend_on_scan(scan)
     }
 
+    /// Writes a key that never expires.
     pub fn put(&self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Result<()> {
         self.multi_put(vec![KvOp::Put { key: key.into(), value: value.into(), expires_in: None }])
     }
 
+    /// Writes a key that expires after that time; it begins when the transaction commits.
     pub fn put_expiring(&self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>, expires_in: Duration) -> Result<()> {
         self.multi_put(vec![KvOp::Put { key: key.into(), value: value.into(), expires_in: Some(expires_in) }])
     }
 
+    /// Removes a key; one that is not there is no error.
     pub fn delete(&self, key: impl Into<Vec<u8>>) -> Result<()> {
         self.multi_put(vec![KvOp::Delete { key: key.into() }])
     }

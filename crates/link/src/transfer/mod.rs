@@ -29,6 +29,7 @@ pub struct ImportOptions<'a> {
     pub collection: Option<String>,
     /// Import into collections, keyspaces and graphs that there are: what has the same id or key is replaced. Without it they are refused.
     pub merge: bool,
+    /// Told how far it is.
     pub on_progress: OnProgress<'a>,
     /// Set to end it after a batch; what was imported stays.
     pub cancel: Option<&'a AtomicBool>,
@@ -37,14 +38,23 @@ pub struct ImportOptions<'a> {
 /// What was imported.
 #[derive(Clone, Debug, Default)]
 pub struct ImportReport {
+    /// Names of the collections.
     pub collections: Vec<String>,
+    /// Names of the keyspaces.
     pub keyspaces: Vec<String>,
+    /// Names of the graphs.
     pub graphs: Vec<String>,
+    /// Records of all collections.
     pub records: u64,
+    /// Files of all collections.
     pub files: u64,
+    /// Keys of all keyspaces.
     pub keys: u64,
+    /// Nodes of all graphs.
     pub nodes: u64,
+    /// Edges of all graphs.
     pub edges: u64,
+    /// From the call to its end.
     pub elapsed: Duration,
 }
 
