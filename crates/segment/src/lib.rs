@@ -27,7 +27,7 @@ pub use block_file::BlockFile;
 pub use cache::BlockCache;
 pub use error::{Result, SegmentError};
 pub use records::{Access, ReadAhead, ReadStats, RecordFile, RecordFileWriter, RecordReader, Route, Visit};
-pub use sealed::{read_sealed, seal, sync_folder, unseal, verify_sealed, write_sealed};
+pub use sealed::{read_sealed, rename_durably, seal, sync_folder, unseal, verify_sealed, write_sealed};
 pub use stream::StreamVerifier;
 pub use usable_memory::usable_memory_bytes;
 pub use writer::BlockFileWriter;

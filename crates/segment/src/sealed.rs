@@ -18,11 +18,10 @@ pub fn write_sealed(path: &Path, body: &[u8]) -> Result<()> {
         let mut file = File::create(&beside)?;
         file.write_all(&head(crc32c::crc32c(body)))?;
         file.write_all(body)?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)
+        file.sync_all()
     };
     write().map_err(|source| SegmentError::io(path, source))?;
-    sync_folder(path.parent().unwrap_or(Path::new(".")))
+    rename_durably(&beside, path)
 }
 
 /// Reads and verifies a sealed file; `None` when there is none.
@@ -63,6 +62,14 @@ pub(crate) fn head(body: u32) -> Vec<u8> {
 /// Like [`read_sealed`], for checks that do not want the body.
 pub fn verify_sealed(path: &Path) -> Result<()> {
     read_sealed(path).map(drop)
+}
+
+/// Gives a file or a folder that its writer has synced its name, in place of what has that name. The name is durable when this
+/// returns.
+pub fn rename_durably(from: &Path, to: &Path) -> Result<()> {
+    std::fs::rename(from, to).map_err(|source| SegmentError::io(to, source))?;
+    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+    sync_folder(parent.unwrap_or(Path::new(".")))
 }
 
 /// Makes the names in `folder` durable. (Windows has no such call; its file system journals names.)

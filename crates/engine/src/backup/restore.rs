@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use nuthatch_backup::{Manifest, Repository};
-use nuthatch_segment::sync_folder;
+use nuthatch_segment::rename_durably;
 
 use crate::backup::about::{About, BackedUpCollection, BackupInfo};
 use crate::backup::places::Backups;
@@ -97,10 +97,7 @@ impl Backups {
             if target.exists() {
                 std::fs::remove_dir(target).map_err(|error| Error::io(target, &error))?;
             }
-            std::fs::rename(&beside, target).map_err(|error| Error::io(target, &error))?;
-            if let Some(parent) = std::path::absolute(target).ok().as_deref().and_then(Path::parent) {
-                sync_folder(parent)?;
-            }
+            rename_durably(&beside, target)?;
             Ok((written, rows))
         });
         let (written, rows) = finished.inspect_err(|_| drop(std::fs::remove_dir_all(&beside)))?;

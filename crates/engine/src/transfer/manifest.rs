@@ -1,8 +1,9 @@
 //! `export.json`: what an export holds, and the options of its collections.
 
+use std::io::Write;
 use std::path::Path;
 
-use nuthatch_segment::sync_folder;
+use nuthatch_segment::rename_durably;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
@@ -154,11 +155,10 @@ impl Manifest {
         let path = folder.join(FILE);
         let beside = path.with_extension("writing");
         let body = serde_json::to_vec_pretty(self).expect("strings and numbers are JSON");
-        std::fs::write(&beside, body)
-            .and_then(|()| std::fs::File::open(&beside)?.sync_all())
-            .and_then(|()| std::fs::rename(&beside, &path))
+        std::fs::File::create(&beside)
+            .and_then(|mut file| file.write_all(&body).and_then(|()| file.sync_all()))
             .map_err(|error| Error::io(&path, &error))?;
-        Ok(sync_folder(folder)?)
+        Ok(rename_durably(&beside, &path)?)
     }
 
     /// Of the export in this folder.

@@ -10,7 +10,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use nuthatch_segment::{BlockCache, BlockFile, BlockFileWriter, SegmentError, sync_folder};
+use nuthatch_segment::{BlockCache, BlockFile, BlockFileWriter, SegmentError, rename_durably};
 
 use super::adjacency::{ABSENT, Adjacency, CAPACITY};
 use super::order::ENTRIES_MAX;
@@ -50,8 +50,7 @@ impl<'a> GraphBuilder<'a> {
         }
         file.write_all(&bytes).map_err(io)?;
         file.finish()?;
-        std::fs::rename(&beside, path).map_err(io)?;
-        Ok(sync_folder(path.parent().unwrap_or(Path::new(".")))?)
+        Ok(rename_durably(&beside, path)?)
     }
 
     /// Goes on where [`checkpoint`](Self::checkpoint) was called, with a graph that is the same in the end as if nothing had
