@@ -9,8 +9,7 @@
 //!
 //! The layout is drawn in `docs/internals/backup-folder.md`.
 
-#![deny(missing_docs)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod clock;
 mod collect;

@@ -7,8 +7,7 @@
 //! **Invariant:** a value is stored whole or not at all; an object's name is the BLAKE3 of its bytes, so that reading shows damage and
 //! never returns it.
 
-#![deny(missing_docs)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod error;
 mod folder;

@@ -11,8 +11,7 @@
 //!
 //! Levels: scalar (everywhere; written so that compilers vectorise it), AVX2 + FMA + F16C, AVX-512 with VNNI, and NEON.
 
-#![deny(missing_docs)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

@@ -10,8 +10,7 @@
 //! components; and one fingerprint means one mapping from text to vector, so that stored and new vectors may be compared. The
 //! two models embed each text by itself: its vector does not depend on which texts came with it.
 
-#![deny(missing_docs)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod digest;
 mod error;

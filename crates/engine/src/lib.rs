@@ -6,8 +6,7 @@
 //! **Invariant:** the store is written first and is always right; indexes are derived, may be deleted at any time, and only
 //! make answers faster. An answer says when it had to do without one.
 
-#![deny(missing_docs)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 pub mod backup;
 mod below;

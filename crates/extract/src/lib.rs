@@ -16,8 +16,7 @@
 //! white space. No input makes it panic or exhaust the stack, and work is bounded by the bytes read. Equal bytes, path
 //! and options give equal passages (but see the last resort in `code.rs`); [`VERSION`] changes when they would not.
 
-#![deny(missing_docs)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod code;
 mod decode;

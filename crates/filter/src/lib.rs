@@ -31,8 +31,7 @@
 //! # Ok::<(), nuthatch_filter::FilterError>(())
 //! ```
 
-#![deny(missing_docs)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod ast;
 mod codec;

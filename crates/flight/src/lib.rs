@@ -7,8 +7,7 @@
 //! **Invariant:** a batch that was acknowledged is in the store, whole, as durable as was asked for; one that is refused changed
 //! nothing. Of a stream no more is in memory than the batch at hand and the next one.
 
-#![deny(missing_docs)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod action;
 mod caller;

@@ -8,8 +8,7 @@
 //! What it buys, measured: after loading 50,000 passages and 200,000 vectors the process kept 93 MiB beyond what its parts
 //! held, without this; `docs/benchmarks/scale.md` has the figures with it.
 
-#![deny(missing_docs)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 use std::time::Duration;
 

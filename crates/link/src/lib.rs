@@ -24,8 +24,7 @@
 //! # Ok::<(), nuthatch_link::Error>(())
 //! ```
 
-#![deny(missing_docs)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod adding;
 #[cfg(not(unix))]

@@ -8,8 +8,7 @@
 //! **Invariant:** no result is larger than its bound in tokens; what did not fit is reached with a cursor. Whatever goes wrong in a tool
 //! is told to the model with what to do next.
 
-#![deny(missing_docs)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod access;
 mod budget;

@@ -9,8 +9,7 @@
 //! **Invariant:** no call into the engine is made while this thread holds the interpreter, so other Python threads run on, and
 //! a Python embedder that the engine calls back can take it.
 
-#![deny(missing_docs)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod adding;
 mod asking;

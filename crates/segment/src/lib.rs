@@ -9,8 +9,7 @@
 //! [`SegmentError::Corrupt`] with the path, never wrong data and never a panic. Memory is bounded by one [`BlockCache`] and the
 //! buffers of the readers; nothing is mapped but record files opened so ([`Access::Mapped`]).
 
-#![deny(missing_docs)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod block_file;
 mod cache;

@@ -9,8 +9,7 @@
 //! **Invariant:** a write that was answered is in the store as durable as was asked for; memory, threads and connections are
 //! bounded whatever clients send; who may ask, and of which database, is decided in one place ([`Caller`]).
 
-#![deny(missing_docs)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod access;
 mod admission;

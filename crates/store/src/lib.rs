@@ -8,8 +8,7 @@
 //!
 //! Everything above holds an `Arc<dyn Store>`; `docs/rfcs/0002-store.md` says what each implementation owes it.
 
-#![deny(missing_docs)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod batch;
 mod cached;

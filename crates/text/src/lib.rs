@@ -9,8 +9,7 @@
 //! bit, however rows are spread over them and whatever was deleted or merged before; ties go to the lower row id.
 //! All files are checksummed block files read through one bounded cache; the index is derived and may be thrown away.
 
-#![deny(missing_docs)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod analyzer;
 mod bm25;

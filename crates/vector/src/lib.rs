@@ -15,8 +15,7 @@
 //! The layout of the files is drawn in `docs/rfcs/0003-vector-codes.md` and `0008-vector-graph.md`, and in the private modules
 //! `layout` and `graph::layout`.
 
-#![deny(missing_docs)]
-#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods))]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
 mod best;
 mod bounds;
