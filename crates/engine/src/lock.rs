@@ -68,6 +68,7 @@ impl FolderLock {
     }
 
     /// The caller holds the [`Guard`].
+    #[allow(clippy::disallowed_methods, reason = "after a power loss nobody holds the folder, whatever the name says")]
     pub fn try_take(folder: &Path, program: &str) -> Result<Taken> {
         let path = folder.join(LOCK);
         let io = |error: std::io::Error| Error::io(&path, &error);

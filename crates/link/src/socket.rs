@@ -13,6 +13,7 @@ const SOCKET_NEXT: &str = "SOCKET.next";
 const PATH_BYTES_MAX: usize = 100;
 
 /// Listens in the folder, in place of whoever did before. The caller holds the folder's lock.
+#[allow(clippy::disallowed_methods, reason = "no socket outlives the machine")]
 pub(crate) fn bind(folder: &Path) -> std::io::Result<UnixListener> {
     let (next, last) = (folder.join(SOCKET_NEXT), folder.join(SOCKET));
     remove(&next)?;

@@ -361,6 +361,7 @@ impl Shared {
     }
 
     /// Moves a damaged index folder aside, with a note; a missing one is fine.
+    #[allow(clippy::disallowed_methods, reason = "a move that a power loss undoes is found necessary again")]
     pub fn quarantine(&self, folder: &Path, why: &str) -> Result<()> {
         let is_empty = || std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none());
         if !folder.exists() || is_empty() {

@@ -192,6 +192,7 @@ impl KeyFile {
         })
     }
 
+    #[allow(clippy::disallowed_methods, reason = "it syncs the file and the folder by itself")]
     fn change<T>(&self, change: impl FnOnce(&mut Vec<Key>) -> Result<T>) -> Result<T> {
         let at = |name: &str| self.folder.join(name);
         let lock = private(&at(LOCK), false)?;
