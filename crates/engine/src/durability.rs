@@ -44,9 +44,8 @@ impl FromStr for Durability {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        [Self::Commit, Self::Interval, Self::Os]
-            .into_iter()
-            .find(|durability| durability.name() == name)
-            .ok_or_else(|| Error::invalid(format!("durability {name:?}; choose \"commit\", \"interval\" or \"os\"")))
+        [Self::Commit, Self::Interval, Self::Os].into_iter().find(|durability| durability.name() == name).ok_or_else(
+            || Error::invalid(format!("unknown durability {name:?}; choose \"commit\", \"interval\" or \"os\"")),
+        )
     }
 }

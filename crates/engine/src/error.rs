@@ -112,7 +112,7 @@ impl Error {
                 let mut near: Vec<&String> = many.iter().collect();
                 near.sort_by_key(|other| std::cmp::Reverse(same(other)));
                 let near: Vec<&str> = near.into_iter().take(NAMES_MAX).map(String::as_str).collect();
-                format!("there are {}, among them: {}", many.len(), near.join(", "))
+                format!("there are {}, including: {}", many.len(), near.join(", "))
             }
         };
         Self::not_found(format!("no {what} {name:?}; {known}")).about(what, name)

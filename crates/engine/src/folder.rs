@@ -73,7 +73,7 @@ impl Folder {
         let mut entries = std::fs::read_dir(root).map_err(|error| Error::io(root, &error))?;
         if entries.any(|entry| entry.is_ok_and(|entry| !is_ours(&entry.file_name().to_string_lossy()))) {
             return Err(Error::invalid(format!(
-                "{} has files in it that are not Nuthatch's; give an empty or a new folder",
+                "{} contains files that do not belong to Nuthatch; give an empty or a new folder",
                 root.display()
             )));
         }
@@ -81,7 +81,7 @@ impl Folder {
             return Err(Error::corrupt(
                 &identity,
                 format!(
-                    "{} is missing although the folder holds data; run `nuthatch doctor --repair` to write it anew",
+                    "{} is missing although the folder holds data; run `nuthatch doctor --repair` to recreate it",
                     identity.display()
                 ),
             ));

@@ -177,7 +177,7 @@ pub fn refusal(folder: &Path, holder: Option<&Holder>) -> Error {
     Error::new(
         ErrorKind::Conflict,
         format!(
-            "{} is open in {}{why}; close it there, or wait until it ends, and try again",
+            "{} is open in {}{why}; close it there, or wait until that process ends, and try again",
             folder.display(),
             named(holder)
         ),
@@ -189,7 +189,7 @@ pub fn named(holder: Option<&Holder>) -> String {
     match holder {
         None => "another process".to_string(),
         Some(h) if h.pid == std::process::id() => {
-            format!("this very process (pid {}, {}) since {}", h.pid, h.program, h.since)
+            format!("this process (pid {}, {}) since {}", h.pid, h.program, h.since)
         }
         Some(h) => format!("pid {} ({}) since {}", h.pid, h.program, h.since),
     }

@@ -9,7 +9,7 @@ pub(crate) fn check_name(what: &str, name: &str) -> Result<()> {
     let fine = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(fine) {
         return Err(Error::invalid(format!(
-            "{name:?} cannot name a {what}; use letters, digits, '-', '_' and '.', {NAME_BYTES_MAX} bytes at most"
+            "{name:?} is not a valid name for a {what}; use letters, digits, '-', '_' and '.', at most {NAME_BYTES_MAX} bytes"
         )));
     }
     Ok(())

@@ -92,14 +92,14 @@ impl Options {
     pub fn check(&self) -> Result<()> {
         if self.erasure_grace > ERASURE_GRACE_MAX {
             return Err(Error::invalid(format!(
-                "an erasure grace of {} s; give at most {} s: whoever erases waits for it",
+                "the erasure grace is {} s; give at most {} s, because every erasure waits for it",
                 self.erasure_grace.as_secs_f64(),
                 ERASURE_GRACE_MAX.as_secs()
             )));
         }
         match self.memory_budget_bytes < MEMORY_BUDGET_MIN_BYTES {
             true => Err(Error::invalid(format!(
-                "a memory budget of {} bytes; give at least {MEMORY_BUDGET_MIN_BYTES} (32 MiB)",
+                "the memory budget is {} bytes; give at least {MEMORY_BUDGET_MIN_BYTES} (32 MiB)",
                 self.memory_budget_bytes
             ))),
             false => Ok(()),

@@ -86,7 +86,7 @@ impl Record {
         }
         if self.id.len() > ID_BYTES_MAX {
             return Err(Error::invalid(format!(
-                "{}: its id has {} bytes, {ID_BYTES_MAX} at most",
+                "{}: its id has {} bytes; the limit is {ID_BYTES_MAX}",
                 name(),
                 self.id.len()
             )));
@@ -95,13 +95,16 @@ impl Record {
             && text.len() > TEXT_BYTES_MAX
         {
             return Err(Error::invalid(format!(
-                "{}: its text has {} bytes, {TEXT_BYTES_MAX} at most; split it into passages",
+                "{}: its text has {} bytes, and the limit is {TEXT_BYTES_MAX}; split it into passages",
                 name(),
                 text.len()
             )));
         }
         if self.text.is_none() && self.vector.is_none() && self.vectors.is_empty() && self.payload.is_empty() {
-            return Err(Error::invalid(format!("{} has neither text nor vector nor payload", name())));
+            return Err(Error::invalid(format!(
+                "{} has no text, vector or payload; give at least one of them",
+                name()
+            )));
         }
         nuthatch_filter::validate(&self.payload).map_err(|error| Error::invalid(format!("{}: {error}", name())))
     }
@@ -183,7 +186,7 @@ impl<'a> RowParts<'a> {
     pub fn decode(bytes: &'a [u8]) -> Result<Self> {
         match bytes.split_first() {
             Some((&ROW_VERSION, rest)) => postcard::from_bytes(rest)
-                .map_err(|error| Error::internal(format!("a stored record does not decode: {error}"))),
+                .map_err(|error| Error::internal(format!("a stored record cannot be decoded: {error}"))),
             Some((version, _)) => Err(Error::internal(format!(
                 "a stored record has version {version}, this program reads {ROW_VERSION}; use a newer Nuthatch"
             ))),

@@ -132,7 +132,7 @@ impl About {
 
     pub fn from_manifest(manifest: &Manifest) -> Result<Self> {
         serde_json::from_value(manifest.about.clone())
-            .map_err(|error| Error::invalid(format!("backup {} is not one of a database: {error}", manifest.id)))
+            .map_err(|error| Error::invalid(format!("backup {} is not a database backup: {error}", manifest.id)))
     }
 
     /// How a collection is called.

@@ -88,7 +88,7 @@ impl Capture {
                         }
                     }
                 }
-                false => left_out.push("indexes were not asked for; they are built again after restoring".into()),
+                false => left_out.push("the backup was made without indexes; restoring rebuilds them".into()),
             }
             let place = folder.join("truth");
             let links = if database.tenant.is_default() { linked(shared, &place)? } else { None };

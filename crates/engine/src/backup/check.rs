@@ -29,7 +29,7 @@ impl Check {
         let verifier = StreamVerifier::open(place, file)?.ok_or_else(|| {
             Error::corrupt(
                 &path,
-                format!("{} is damaged: it neither begins nor ends like a file of an index", path.display()),
+                format!("{} is damaged: its first and last bytes are not those of an index file", path.display()),
             )
         })?;
         Ok(Self { path, kind: Kind::Index(Box::new(verifier)), bytes: 0, crc32c: 0 })
@@ -59,8 +59,9 @@ impl Check {
                 return Err(Error::corrupt(
                     &self.path,
                     format!(
-                        "{}: {} bytes with CRC-32C {:08x}, but {} bytes with {:08x} were written; no backup was made. Restore this folder from an \
-                         earlier backup, or see what can be saved with `nuthatch doctor --repair`",
+                        "{}: it has {} bytes with CRC-32C {:08x}, but {} bytes with {:08x} were written; no backup was \
+                        made. Restore this folder from an earlier backup, or salvage the rest with `nuthatch doctor \
+                        --repair`",
                         self.path.display(),
                         found.0,
                         found.1,

@@ -105,7 +105,10 @@ impl Database {
         let started = Instant::now();
         let shared = &self.inner.shared;
         let Some(_one_at_a_time) = shared.backing_up.try_lock() else {
-            return Err(Error::new(ErrorKind::Conflict, "a backup of this database is under way; wait until it ends"));
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                "a backup of this database is already running; wait until it ends",
+            ));
         };
         let repository = Repository::create(place)?;
         let capture = Capture::take(self, options.indexes)?;
@@ -152,7 +155,7 @@ pub fn check_place(place: &std::path::Path, root: &std::path::Path) -> Result<()
     let place_is = std::path::absolute(place).map_err(|error| Error::io(place, &error))?;
     match absolute(&place_is).starts_with(absolute(root)) {
         true => Err(Error::invalid(format!(
-            "{} is inside the data folder {}; choose a place outside, best on another disk",
+            "{} is inside the data folder {}; choose a folder outside of it, preferably on another disk",
             place.display(),
             root.display()
         ))),
@@ -169,7 +172,7 @@ pub fn refuse_when_cancelled(cancel: Option<&AtomicBool>) -> Result<()> {
     match is_cancelled(cancel) {
         true => Err(Error::new(
             ErrorKind::Unavailable,
-            "cancelled; nothing of it is listed, and running it again is cheaper",
+            "the backup was cancelled and is not listed; run it again, it reuses what was stored",
         )),
         false => Ok(()),
     }

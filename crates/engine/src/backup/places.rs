@@ -96,7 +96,7 @@ impl Backups {
     /// Deletes all backups but the `newest` of each data folder.
     pub fn keep(&self, newest: usize) -> Result<BackupsDeleted> {
         if newest == 0 {
-            return Err(Error::invalid("keep 0 backups; keep at least 1, or delete them by name"));
+            return Err(Error::invalid("cannot keep 0 backups; keep at least 1, or delete backups by name"));
         }
         let all = self.list()?;
         let is_newer = |one: &BackupInfo, other: &BackupInfo| other.folder == one.folder && other.id > one.id;

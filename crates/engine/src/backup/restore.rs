@@ -166,7 +166,7 @@ fn prepare(target: &Path) -> Result<PathBuf> {
         let mut entries = std::fs::read_dir(&beside).map_err(|error| io(&beside, error))?;
         if entries.any(|entry| entry.is_ok_and(|entry| !is_ours(&entry.file_name().to_string_lossy()))) {
             return Err(Error::invalid(format!(
-                "{} is in the way, and has other files in it; move it, or restore under another name",
+                "{} already exists and contains other files; move it, or restore under another name",
                 beside.display()
             )));
         }
@@ -185,7 +185,7 @@ struct Chosen {
 impl Chosen {
     fn of(about: &About, id: &str, tenant: Option<&str>, collection: Option<&str>) -> Result<Self> {
         let not_in_it = |what: What, name: &str, names: Vec<&str>| {
-            Error::not_found(format!("backup {id} has no {what} {name:?}; there are: {}", names.join(", ")))
+            Error::not_found(format!("backup {id} has no {what} {name:?}; it has: {}", names.join(", ")))
                 .about(what, name)
         };
         let number = match tenant {
@@ -226,7 +226,7 @@ fn settle(folder: &Path, about: &About, chosen: &Chosen, options: Options) -> Re
         if let Some(name) = &chosen.collection {
             let scopes = database.scopes()?;
             let scope = scopes.iter().find(|scope| scope.tenant.number == wanted);
-            let scope = scope.ok_or_else(|| Error::internal("the tenant is not in what was restored"))?;
+            let scope = scope.ok_or_else(|| Error::internal("the restored folder does not contain the tenant"))?;
             for other in scope.collection_names()?.iter().filter(|other| *other != name) {
                 scope.drop_collection(other)?;
             }

@@ -73,8 +73,10 @@ impl IdempotencyRecord {
     fn decode(bytes: &[u8]) -> Result<Self> {
         match bytes.split_first() {
             Some((&VERSION, rest)) => postcard::from_bytes(rest)
-                .map_err(|error| Error::internal(format!("a receipt does not decode: {error}"))),
-            _ => Err(Error::internal("a receipt has a version that this program does not read; use a newer Nuthatch")),
+                .map_err(|error| Error::internal(format!("an idempotency record cannot be decoded: {error}"))),
+            _ => Err(Error::internal(
+                "an idempotency record has a version that this program cannot read; use a newer Nuthatch",
+            )),
         }
     }
 }

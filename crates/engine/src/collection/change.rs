@@ -20,8 +20,10 @@ impl Change {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         match bytes.split_first() {
             Some((&CHANGE_VERSION, rest)) => postcard::from_bytes(rest)
-                .map_err(|error| Error::internal(format!("a change log entry does not decode: {error}"))),
-            _ => Err(Error::internal("a change log entry has a version that this program does not read")),
+                .map_err(|error| Error::internal(format!("a change log entry cannot be decoded: {error}"))),
+            _ => Err(Error::internal(
+                "a change log entry has a version that this program cannot read; use a newer Nuthatch",
+            )),
         }
     }
 }

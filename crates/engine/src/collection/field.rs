@@ -108,7 +108,7 @@ impl Field {
         let what = match (self.id, error) {
             (UNNAMED, error) => error.to_string(),
             (_, VectorError::WrongDimension { expected, found }) => {
-                format!("vector field {:?} has {expected} dimensions, the vector has {found}", self.name)
+                format!("vector field {:?} has {expected} dimensions, but the vector has {found}", self.name)
             }
             (_, error) => format!("vector field {:?}: {error}", self.name),
         };
@@ -218,9 +218,9 @@ impl Fields {
             let names: Vec<String> = self.iter_named().map(|field| format!("{:?}", field.name)).collect();
             Error::invalid(match names.is_empty() {
                 true => {
-                    format!("there is no vector field {name:?}; open the collection with it, and its dimension, first")
+                    format!("vector field {name:?} does not exist; open the collection with this field and its dimension first")
                 }
-                false => format!("there is no vector field {name:?}; there are: {}", names.join(", ")),
+                false => format!("vector field {name:?} does not exist; the collection has: {}", names.join(", ")),
             })
         })
     }

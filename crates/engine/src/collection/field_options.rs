@@ -71,7 +71,7 @@ pub(crate) fn new_fields(collection: &str, known: &[FieldMeta], wanted: &Wanted)
     }
     if known.len() + new.len() > FIELDS_MAX {
         return Err(Error::invalid(format!(
-            "collection {collection:?} would have {} vector fields, {FIELDS_MAX} at most",
+            "collection {collection:?} would have {} vector fields; the limit is {FIELDS_MAX}",
             known.len() + new.len()
         )));
     }
@@ -86,7 +86,9 @@ fn make(id: FieldId, name: &str, options: &VectorFieldOptions) -> Result<FieldMe
         )));
     };
     if !(DIM_MIN..=DIM_MAX).contains(&dim) {
-        return Err(Error::invalid(format!("vector field {name:?}: {dim} dimensions; choose {DIM_MIN} to {DIM_MAX}")));
+        return Err(Error::invalid(format!(
+            "vector field {name:?} cannot have {dim} dimensions; choose {DIM_MIN} to {DIM_MAX}"
+        )));
     }
     let (metric, element) = metric_and_element(options.metric, options.element)
         .map_err(|error| Error::invalid(format!("vector field {name:?}: {}", error.message)))?;
@@ -102,7 +104,8 @@ pub(crate) fn metric_and_element(metric: Option<Metric>, element: Option<Element
     });
     if (metric == Metric::Hamming) != (element == Element::Binary) {
         return Err(Error::invalid(format!(
-            "metric {metric} with elements {element}: Hamming is for binary vectors, and they are for it; choose both or neither"
+            "metric {metric} does not work with {element} elements; use Hamming only with binary vectors, and binary \
+            vectors only with Hamming"
         )));
     }
     Ok((metric, element))
@@ -117,7 +120,8 @@ fn agree(collection: &str, field: &FieldMeta, options: &VectorFieldOptions) -> R
     for (what, stored, given) in given {
         if let Some(given) = given.filter(|given| *given != stored) {
             return Err(Error::invalid(format!(
-                "vector field {:?} of collection {collection:?} has {what} {stored}, but {given} was given; leave it out, or make another field",
+                "vector field {:?} of collection {collection:?} has {what} {stored}, but {given} was given; omit it, or \
+                create another field",
                 field.name
             )));
         }

@@ -119,7 +119,7 @@ impl Fusion {
         let fine = |weight: f32| weight.is_finite() && weight >= 0.0;
         if !fine(text) || !fine(vector) || text + vector == 0.0 {
             return Err(Error::invalid(format!(
-                "fusion weights {text} and {vector}: give two finite numbers from 0 up, not both 0"
+                "invalid fusion weights {text} and {vector}; give two finite numbers of 0 or more, not both 0"
             )));
         }
         Ok(())

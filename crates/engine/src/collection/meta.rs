@@ -167,7 +167,8 @@ pub(crate) fn read<T: DeserializeOwned>(reader: &dyn Reader, key: &[u8]) -> Resu
 }
 
 fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    serde_json::from_slice(bytes).map_err(|error| Error::internal(format!("a catalog entry does not decode: {error}")))
+    serde_json::from_slice(bytes)
+        .map_err(|error| Error::internal(format!("a catalog entry cannot be decoded: {error}")))
 }
 
 /// Visits the entries in `from..to` whose keys are wanted, in the order of the keys.

@@ -387,7 +387,7 @@ impl Core {
     /// Stores the dimension of a collection that has none yet.
     pub(crate) fn settle_dim(&self, dim: usize) -> Result<()> {
         if !(DIM_MIN..=DIM_MAX).contains(&dim) {
-            return Err(Error::invalid(format!("{dim} dimensions; choose {DIM_MIN} to {DIM_MAX}")));
+            return Err(Error::invalid(format!("{dim} dimensions are not supported; choose {DIM_MIN} to {DIM_MAX}")));
         }
         let writer = self.writer.lock();
         self.check_open()?; // a dropped collection must not write itself back

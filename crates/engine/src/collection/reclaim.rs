@@ -22,7 +22,9 @@ impl Collection {
     /// [`Database::drop_collection`]: crate::Database::drop_collection
     pub fn delete_prefix(&self, prefix: &str) -> Result<Deleted> {
         if prefix.is_empty() {
-            return Err(Error::invalid("an empty prefix means every record; to delete them all, drop the collection"));
+            return Err(Error::invalid(
+                "an empty prefix matches every record; to delete them all, drop the collection",
+            ));
         }
         let mut deleted = Deleted::default();
         let mut from = self.core.shard.key(prefix.as_bytes());
@@ -72,7 +74,7 @@ impl Core {
             index.reclaim(self, ending)?;
             if !self.is_sound(index.id()) {
                 let message = format!(
-                    "an index of collection {:?} is damaged and waits to be rebuilt; try again then",
+                    "an index of collection {:?} is damaged and is about to be rebuilt; try again later",
                     self.name
                 );
                 return Err(Error::new(ErrorKind::Unavailable, message));

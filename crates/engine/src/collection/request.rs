@@ -201,21 +201,22 @@ impl Search {
     /// `Invalid`, with what is wrong.
     pub fn check(&self) -> Result<()> {
         if self.text.is_none() && self.vector.is_none() && self.like.is_none() && self.vectors.is_empty() {
-            return Err(Error::invalid("a search needs a text, a vector, or the id of a record to be like"));
+            return Err(Error::invalid("a search needs a text, a vector, or the id of a similar record (`like`)"));
         }
         if self.vector.is_some() && self.like.is_some() {
-            return Err(Error::invalid("a search takes a vector or the id of a record to be like, not both"));
+            return Err(Error::invalid("a search takes `vector` or `like`, not both"));
         }
         if let Some(field) = &self.using
             && self.vector.is_none()
             && self.like.is_none()
         {
             return Err(Error::invalid(format!(
-                "`using` is {field:?}, the field of a vector, but there is none: give `vector` or `like` (a text is embedded for the unnamed vectors only)"
+                "`using` names vector field {field:?}, but the search has no vector; give `vector` or `like` (a text is \
+                embedded for unnamed vectors only)"
             )));
         }
         if let Some(field) = self.using.as_ref().filter(|field| self.vectors.contains_key(*field)) {
-            return Err(Error::invalid(format!("vector field {field:?} is searched twice; leave one of the two out")));
+            return Err(Error::invalid(format!("vector field {field:?} is searched twice; remove one of the two")));
         }
         self.accuracy.check()?;
         if self.limit == 0 {
@@ -223,7 +224,7 @@ impl Search {
         }
         if self.limit.saturating_add(self.offset) > LIMIT_MAX {
             return Err(Error::invalid(format!(
-                "limit {} and offset {} reach past {LIMIT_MAX}; narrow the search with a filter",
+                "limit {} and offset {} exceed {LIMIT_MAX} together; narrow the search with a filter",
                 self.limit, self.offset
             )));
         }

@@ -113,9 +113,9 @@ impl Core {
             None => fields.unnamed(),
         };
         if let Some(id) = &search.like {
-            let (row, vector) = self
-                .vector_of(place.reader, field, id)?
-                .ok_or_else(|| Error::not_found(format!("no record {id:?} to be like")).about(What::Record, id))?;
+            let (row, vector) = self.vector_of(place.reader, field, id)?.ok_or_else(|| {
+                Error::not_found(format!("`like` names record {id:?}, which does not exist")).about(What::Record, id)
+            })?;
             let vector = vector.ok_or_else(|| {
                 Error::invalid(match &search.using {
                     Some(name) => format!("record {id:?} has no vector of field {name:?} to search with"),
@@ -156,7 +156,7 @@ impl Core {
         };
         if mode == Mode::Vector && vector.is_none() && named.is_empty() && field.dim.is_some() {
             return Err(Error::invalid(format!(
-                "collection {:?} has no embedder, so a text has no vector; give `vector`, or search with mode \"text\"",
+                "collection {:?} has no embedder to turn the text into a vector; give `vector`, or search with mode \"text\"",
                 self.name
             )));
         }

@@ -149,7 +149,7 @@ impl Segment {
         let bytes = read_sealed(&rows_path)?.ok_or_else(|| missing(&rows_path))?;
         let (rows, with_vector) = rows_from(&rows_path, &bytes)?;
         let strange =
-            || Error::corrupt(&rows_path, format!("{} does not belong to the files beside it", rows_path.display()));
+            || Error::corrupt(&rows_path, format!("{} does not belong to the files next to it", rows_path.display()));
         let mut indexes = BTreeMap::new();
         for (field, with_vector) in with_vector {
             let index = Index::open(&field_folder(folder, field), cache, access)?;
@@ -442,18 +442,18 @@ fn rows_bytes(rows: &RoaringTreemap, with_vector: &BTreeMap<FieldId, RoaringTree
 type RowSets = (RoaringTreemap, BTreeMap<FieldId, RoaringTreemap>);
 
 fn rows_from(path: &Path, mut bytes: &[u8]) -> Result<RowSets> {
-    let wrong = |what: String| Error::corrupt(path, format!("{} does not decode: {what}", path.display()));
+    let wrong = |what: String| Error::corrupt(path, format!("{} cannot be decoded: {what}", path.display()));
     let one = |bytes: &mut &[u8]| RoaringTreemap::deserialize_from(bytes).map_err(|error| wrong(error.to_string()));
     let rows = one(&mut bytes)?;
     let mut with_vector = BTreeMap::from([(UNNAMED, one(&mut bytes)?)]);
     while let Some((field, rest)) = bytes.split_first_chunk() {
         bytes = rest;
         if with_vector.insert(FieldId::from_le_bytes(*field), one(&mut bytes)?).is_some() {
-            return Err(wrong("a field is there twice".into()));
+            return Err(wrong("a field occurs twice".into()));
         }
     }
     if !bytes.is_empty() {
-        return Err(wrong("there is a byte too many".into()));
+        return Err(wrong("extra bytes follow its end".into()));
     }
     with_vector.retain(|_, rows| !rows.is_empty());
     Ok((rows, with_vector))

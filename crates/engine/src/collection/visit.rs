@@ -84,18 +84,17 @@ impl Core {
         visitor: &mut dyn Visitor,
     ) -> Result<Option<String>> {
         if scan.limit == 0 || scan.limit > 10_000 {
-            return Err(Error::invalid(format!("a page of {} records; ask for 1 to 10,000", scan.limit)));
+            return Err(Error::invalid(format!("a page cannot have {} records; ask for 1 to 10,000", scan.limit)));
         }
         if let Some(filter) = &scan.filter {
             self.check_filter(filter)?;
         }
-        let after =
-            match &scan.cursor {
-                None => None,
-                Some(cursor) => Some(cursor.parse::<u64>().map_err(|_| {
-                    Error::invalid(format!("{cursor:?} is not a cursor; use the one of the page before"))
-                })?),
-            };
+        let after = match &scan.cursor {
+            None => None,
+            Some(cursor) => Some(cursor.parse::<u64>().map_err(|_| {
+                Error::invalid(format!("{cursor:?} is not a cursor; use the cursor that the previous page returned"))
+            })?),
+        };
         let Some(from) = after.map_or(Some(0), |row| row.checked_add(1)) else { return Ok(None) };
         let vector_fields: Vec<&Field> =
             wanted.vectors.iter().map(|name| fields.by_name(name)).collect::<Result<_>>()?;

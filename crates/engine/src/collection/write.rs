@@ -59,7 +59,7 @@ impl WriteSet {
     /// `Invalid` for no records.
     pub fn of(records: Vec<Record>) -> Result<Self> {
         match records.is_empty() {
-            true => Err(Error::invalid("an empty batch: give at least one record")),
+            true => Err(Error::invalid("the batch is empty; give at least one record")),
             false => Ok(Self { upserts: records, ..Self::default() }),
         }
     }
@@ -195,7 +195,8 @@ impl Core {
         };
         if let Some(dim) = dim.filter(|dim| *dim != embedder.dim()) {
             return Err(Error::invalid(format!(
-                "collection {:?} has {dim} dimensions, the embedder {:?} gives {}; bring vectors with every record, or pass an embedder of {dim} dimensions",
+                "collection {:?} has {dim} dimensions, but embedder {:?} produces {}; supply a vector with every \
+                record, or pass an embedder with {dim} dimensions",
                 self.name,
                 embedder.name(),
                 embedder.dim()
@@ -220,13 +221,14 @@ impl Core {
             None => {
                 if let Some(dim) = descriptor.meta.dim.filter(|dim| *dim != given.dim) {
                     return Err(Error::invalid(format!(
-                        "collection {:?} has {dim} dimensions, the embedder {:?} gives {}; pass one of {dim} dimensions",
+                        "collection {:?} has {dim} dimensions, but embedder {:?} produces {}; pass an embedder with \
+                        {dim} dimensions",
                         self.name, given.name, given.dim
                     )));
                 }
                 if !(DIM_MIN..=DIM_MAX).contains(&given.dim) {
                     return Err(Error::invalid(format!(
-                        "the embedder {:?} gives {} dimensions; choose one of {DIM_MIN} to {DIM_MAX}",
+                        "embedder {:?} produces {} dimensions; choose an embedder with {DIM_MIN} to {DIM_MAX}",
                         given.name, given.dim
                     )));
                 }
@@ -241,8 +243,9 @@ impl Core {
 
 pub(crate) fn embedder_mismatch(collection: &str, stored: &EmbedderMeta, given: &EmbedderMeta) -> Error {
     Error::invalid(format!(
-        "collection {collection:?} was made with embedder {:?} ({} dimensions, fingerprint {}), but {:?} ({} dimensions, fingerprint {}) was given; \
-         their vectors cannot be compared: open it with {:?}, or make a new collection",
+        "collection {collection:?} was created with embedder {:?} ({} dimensions, fingerprint {}), but {:?} ({} \
+        dimensions, fingerprint {}) was given; their vectors are not comparable: open it with {:?}, or create a new \
+        collection",
         stored.name, stored.dim, stored.fingerprint, given.name, given.dim, given.fingerprint, stored.name
     ))
 }
@@ -265,7 +268,7 @@ fn check_records(records: &[Record]) -> Result<()> {
         record.check()?;
         if !ids.insert(record.id.as_str()) {
             return Err(Error::invalid(format!(
-                "id {:?} occurs twice in one batch; keep the one that you want",
+                "id {:?} occurs twice in one batch; remove one of the two",
                 shortened(&record.id)
             )));
         }
@@ -275,7 +278,7 @@ fn check_records(records: &[Record]) -> Result<()> {
         return Err(Error::new(
             ErrorKind::Exhausted,
             format!(
-                "the batch has {} MiB, {} at most; split it into several calls",
+                "the batch has {} MiB, and the limit is {} MiB; split it into several calls",
                 bytes >> 20,
                 BATCH_BYTES_MAX >> 20
             ),

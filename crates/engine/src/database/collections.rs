@@ -189,7 +189,7 @@ fn create(shared: &Arc<Shared>, tenant: u32, name: &str, options: &CollectionOpt
     if let Some(dim) = dim
         && !(DIM_MIN..=DIM_MAX).contains(&dim)
     {
-        return Err(Error::invalid(format!("{dim} dimensions; choose {DIM_MIN} to {DIM_MAX}")));
+        return Err(Error::invalid(format!("{dim} dimensions are not supported; choose {DIM_MIN} to {DIM_MAX}")));
     }
     let (metric, element) = metric_and_element(options.metric, options.element)?;
     let fields = new_fields(name, &[], &options.vectors)?;
@@ -229,7 +229,7 @@ fn agree(core: &Core, options: &CollectionOptions, call: &Call) -> Result<()> {
     let (stored, embeds) = (descriptor.fields.unnamed(), descriptor.meta.embeds);
     let differs = |what: &str, stored: String, given: String| {
         Error::invalid(format!(
-            "collection {:?} has {what} {stored}, but {given} was given; leave it out, or make a new collection",
+            "collection {:?} has {what} {stored}, but {given} was given; omit it, or create a new collection",
             core.name
         ))
     };
@@ -268,7 +268,7 @@ fn agree(core: &Core, options: &CollectionOptions, call: &Call) -> Result<()> {
             if !embeds {
                 return Err(differs(
                     "embedder",
-                    "\"none\" (the caller brings vectors)".into(),
+                    "\"none\" (the caller supplies vectors)".into(),
                     format!("{:?}", embedder.name()),
                 ));
             }

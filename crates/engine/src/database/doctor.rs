@@ -44,10 +44,10 @@ impl Doctor {
     }
 }
 
-const REBUILD: &str =
-    "searches go on exactly from the stored records; `nuthatch doctor --repair` quarantines and rebuilds the index";
-const RESTORE: &str = "what this file held of the stored records cannot be rebuilt: restore the folder from a backup, or save the rest with `nuthatch doctor --repair`";
-const REWRITE: &str = "`nuthatch doctor --repair` writes it anew; no stored record is in it";
+const REBUILD: &str = "searches read the stored records instead and stay exact; `nuthatch doctor --repair` quarantines and rebuilds the index";
+const RESTORE: &str = "the stored records in this file cannot be rebuilt: restore the folder from a backup, or salvage \
+    the rest with `nuthatch doctor --repair`";
+const REWRITE: &str = "`nuthatch doctor --repair` rewrites it; it contains no stored records";
 
 impl Database {
     /// Reads every byte of the folder and checks it against its checksums. Searches and writes go on meanwhile.
@@ -63,8 +63,8 @@ impl Database {
             let upkeep = store.upkeep();
             doctor.notes.extend(upkeep.and_then(Upkeep::torn_tail).map(|cut| {
                 format!(
-                    "after a crash, {} ended in an unfinished record at byte {} and was cut there; {} later batches that had not been made \
-                     durable went with it, and nothing acknowledged as durable",
+                    "after a crash, {} ended in an unfinished record at byte {} and was truncated there; this removed \
+                    {} later batches that were not yet durable, and nothing acknowledged as durable",
                     cut.path.file_name().unwrap_or_default().to_string_lossy(),
                     cut.offset,
                     cut.batches_after

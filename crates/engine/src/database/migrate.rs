@@ -87,12 +87,12 @@ fn steps(core: &Core) -> Vec<MigrationStep> {
     let mut steps = Vec::new();
     for (index, why) in state.broken() {
         let what = format!("its index of {} cannot be used: {why}", index.holds);
-        steps.push(step(what, "build it anew from the stored records"));
+        steps.push(step(what, "rebuild it from the stored records"));
     }
     if state.is_sound(SEGMENTS) && state.segments.iter().any(|view| view.segment.has_old_columns()) {
         steps.push(step(
             "the columns of its segments are of version 1".into(),
-            "build its segments anew from the stored records",
+            "rebuild its segments from the stored records",
         ));
     }
     steps

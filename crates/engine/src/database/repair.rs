@@ -89,7 +89,7 @@ impl Database {
                 if let Some(damage) = outcome.store.first() {
                     outcome.records_lost += mend_collection(&core)?;
                     // What the indexes know of the lost part cannot be told from what they know of the rest.
-                    let why = Error::corrupt(&damage.path, "the truth was repaired, and lost records with it");
+                    let why = Error::corrupt(&damage.path, "the store was repaired, and the repair lost records");
                     core.indexes.iter().for_each(|index| core.note_damage(&why, index.id()));
                 }
             }

@@ -245,7 +245,8 @@ impl Shared {
             Error::new(
                 ErrorKind::Unavailable,
                 format!(
-                    "this collection was made with embedder {:?} (fingerprint {}), which is not the built-in one; pass it when opening the collection",
+                    "this collection was created with embedder {:?} (fingerprint {}), which is not built in; pass it \
+                    when you open the collection",
                     stored.name, stored.fingerprint
                 ),
             )
@@ -335,8 +336,8 @@ impl Shared {
                 return Err(Error::new(
                     ErrorKind::Exhausted,
                     format!(
-                        "{} bytes of fresh rows wait to be sealed, over their share {} of the memory budget, and sealing does not keep up; \
-                         raise memory_budget or write more slowly",
+                        "{} bytes of new rows wait for an index, more than their share of {} bytes of the memory \
+                        budget, because indexing does not keep up; raise memory_budget or write more slowly",
                         self.fresh_bytes(),
                         self.budget.fresh_bytes
                     ),

@@ -444,7 +444,7 @@ fn check_document_path(path: &str) -> Result<()> {
     match path.split('/').all(is_part) {
         true => Ok(()),
         false => Err(Error::invalid(format!(
-            "{path:?} cannot name a document; write a relative path without empty parts, for example notes/plan.md"
+            "{path:?} is not a valid document path; write a relative path without empty parts, for example notes/plan.md"
         ))),
     }
 }

@@ -58,8 +58,8 @@ impl FileEntry {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         match bytes.split_first() {
             Some((&FILE_VERSION, rest)) => postcard::from_bytes(rest)
-                .map_err(|error| Error::internal(format!("a file entry does not decode: {error}"))),
-            _ => Err(Error::internal("a file entry has a version that this program does not read")),
+                .map_err(|error| Error::internal(format!("a file entry cannot be decoded: {error}"))),
+            _ => Err(Error::internal("a file entry has a version that this program cannot read; use a newer Nuthatch")),
         }
     }
 

@@ -69,11 +69,8 @@ fn check_revision(path: &str, stored: Option<&FileEntry>, revision: Option<&str>
 
 /// The file is not as it was when the batch was made.
 pub fn changed_meanwhile(path: &str) -> Error {
-    Error::new(
-        ErrorKind::Conflict,
-        format!("{path} was added or removed by somebody else since this batch read it; make the batch again"),
-    )
-    .about(What::File, path)
+    Error::new(ErrorKind::Conflict, format!("{path} was added or removed after this batch read it; repeat the batch"))
+        .about(What::File, path)
 }
 
 /// What removing the file at `path`, or all files below it, would change.
@@ -139,7 +136,7 @@ impl PassageSink for Staging<'_> {
             return Err(Error::new(
                 ErrorKind::Exhausted,
                 format!(
-                    "the files of this batch give over {} MiB; add them outside of a batch, or fewer at a time",
+                    "the files of this batch exceed {} MiB; add fewer at a time, or add them outside of a batch",
                     BATCH_BYTES_MAX >> 20
                 ),
             ));
@@ -160,6 +157,6 @@ pub fn check_new(staged: &[(String, Option<Vec<u8>>)], more: &[(String, Option<V
     let again = more.iter().find(|(path, _)| staged.iter().any(|(other, _)| other == path));
     again.map_or(Ok(()), |(path, _)| {
         let path = Path::new(path).display();
-        Err(Error::invalid(format!("{path} is in this batch already; add or remove it once, or begin another batch")))
+        Err(Error::invalid(format!("{path} is already in this batch; add or remove it once, or begin another batch")))
     })
 }

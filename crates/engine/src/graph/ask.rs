@@ -122,7 +122,9 @@ impl std::str::FromStr for EdgeDirection {
             "out" => Ok(Self::Out),
             "in" => Ok(Self::In),
             "both" => Ok(Self::Both),
-            other => Err(crate::Error::invalid(format!("the direction {other:?}; it is \"out\", \"in\" or \"both\""))),
+            other => {
+                Err(crate::Error::invalid(format!("unknown direction {other:?}; use \"out\", \"in\" or \"both\"")))
+            }
         }
     }
 }

@@ -124,7 +124,8 @@ impl Removal {
             false => Err(Error::new(
                 ErrorKind::Exhausted,
                 format!(
-                    "the nodes to delete have over {REMOVED_AT_ONCE} edges, more than one batch deletes; delete them by themselves"
+                    "the nodes to delete have over {REMOVED_AT_ONCE} edges, more than one batch can delete; delete \
+                    these nodes outside of the batch"
                 ),
             )),
         }

@@ -66,7 +66,7 @@ impl Edge {
         check_parts(&self.source, &self.kind, &self.target)?;
         match self.weight.is_finite() {
             true => check_properties(&self.properties).map_err(wrong),
-            false => Err(wrong(Error::invalid(format!("its weight is {}; give a number that is finite", self.weight)))),
+            false => Err(wrong(Error::invalid(format!("its weight is {}; give a finite number", self.weight)))),
         }
     }
 }

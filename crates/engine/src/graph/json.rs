@@ -94,7 +94,7 @@ impl Line {
                 let edge = Edge { source, kind, target, weight: weight.unwrap_or(1.0), properties };
                 edge.check().map(|()| NodeOrEdge::Edge(edge))
             }
-            _ => Err(Error::invalid("it has neither an id alone, as a node, nor a source and a target, as an edge")),
+            _ => Err(Error::invalid("it is neither a node (with an id) nor an edge (with a source and a target)")),
         }
     }
 }

@@ -63,7 +63,8 @@ pub(crate) fn check_properties(properties: &Payload) -> Result<()> {
     match nuthatch_filter::encode(properties).len() {
         0..=PROPERTIES_BYTES_MAX => Ok(()),
         bytes => Err(Error::invalid(format!(
-            "its properties have {bytes} bytes, {PROPERTIES_BYTES_MAX} at most; keep what is long in a record of that id"
+            "its properties have {bytes} bytes, and the limit is {PROPERTIES_BYTES_MAX}; store long content in a record \
+            with the same id"
         ))),
     }
 }
@@ -75,15 +76,14 @@ pub(crate) fn of(name: &str, error: Error) -> Error {
 
 fn check_word(what: &str, word: &str, bytes_max: usize) -> Result<()> {
     match word.len() {
-        0 => Err(Error::invalid(format!("an empty {what}; give at least one character"))),
+        0 => Err(Error::invalid(format!("the {what} is empty; give at least one character"))),
         bytes if bytes > bytes_max => {
-            Err(Error::invalid(format!("the {what} {:?} has {bytes} bytes, {bytes_max} at most", shortened(word))))
+            Err(Error::invalid(format!("the {what} {:?} has {bytes} bytes; the limit is {bytes_max}", shortened(word))))
         }
         // It ends words in keys.
-        _ if word.contains('\0') => Err(Error::invalid(format!(
-            "the {what} {:?} has the character U+0000 in it; leave that out",
-            shortened(word)
-        ))),
+        _ if word.contains('\0') => {
+            Err(Error::invalid(format!("the {what} {:?} contains the character U+0000; remove it", shortened(word))))
+        }
         _ => Ok(()),
     }
 }

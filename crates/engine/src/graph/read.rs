@@ -94,7 +94,7 @@ pub(crate) fn edges(rows: &dyn Rows, ids: Vec<EdgeId>) -> Result<Vec<(Edge, usiz
 pub(crate) fn check_limit(limit: usize, what: &str) -> Result<()> {
     match limit {
         1..=10_000 => Ok(()),
-        limit => Err(Error::invalid(format!("a page of {limit} {what}; ask for 1 to 10,000"))),
+        limit => Err(Error::invalid(format!("a page cannot have {limit} {what}; ask for 1 to 10,000"))),
     }
 }
 
@@ -103,5 +103,5 @@ fn foreign() -> Error {
 }
 
 fn half() -> Error {
-    Error::internal("an edge of a graph is missing that a node points to; run `nuthatch doctor --repair`")
+    Error::internal("a graph lacks an edge that a node points to; run `nuthatch doctor --repair`")
 }

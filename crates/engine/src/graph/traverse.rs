@@ -69,13 +69,19 @@ impl Traverse {
         self.start.iter().try_for_each(|id| check_id(id))?;
         if !(1..=START_MAX).contains(&self.start.len()) {
             let given = self.start.len();
-            return Err(Error::invalid(format!("a traversal from {given} nodes; give 1 to {START_MAX}")));
+            return Err(Error::invalid(format!("a traversal cannot start from {given} nodes; give 1 to {START_MAX}")));
         }
         if !(1..=LIMIT_MAX).contains(&self.limit) {
-            return Err(Error::invalid(format!("a traversal of {} nodes; ask for 1 to {LIMIT_MAX}", self.limit)));
+            return Err(Error::invalid(format!(
+                "a traversal cannot return {} nodes; ask for 1 to {LIMIT_MAX}",
+                self.limit
+            )));
         }
         if !(1..=DEPTH_MAX).contains(&self.max_depth) {
-            return Err(Error::invalid(format!("a traversal to depth {}; give 1 to {DEPTH_MAX}", self.max_depth)));
+            return Err(Error::invalid(format!(
+                "a traversal cannot go to depth {}; give 1 to {DEPTH_MAX}",
+                self.max_depth
+            )));
         }
         Ok(())
     }

@@ -74,7 +74,7 @@ fn properties(bytes: &[u8]) -> Result<Payload> {
 }
 
 fn broken() -> Error {
-    Error::internal("a stored node or edge does not decode; run `nuthatch doctor`")
+    Error::internal("a stored node or edge cannot be decoded; run `nuthatch doctor`")
 }
 
 #[cfg(test)]

@@ -110,7 +110,7 @@ impl Reach {
     pub fn misses(&self, applied: u64) -> Option<String> {
         match applied {
             _ if applied > self.newest => Some("it is ahead of the stored records".into()),
-            _ if applied + 1 < self.oldest => Some("it is missing, or older than the change log reaches back".into()),
+            _ if applied + 1 < self.oldest => Some("it is missing, or older than the change log".into()),
             _ => None,
         }
     }

@@ -139,7 +139,8 @@ fn load(core: &Core) -> Result<(Vec<SegmentView>, u64, u64)> {
     for entry in &manifest.segments {
         let place = folder.join(entry.id.to_string());
         let segment = Segment::open(&place, entry.id, &core.cache, core.shared.options.access())?;
-        let dead = entry.dead().ok_or_else(|| Error::corrupt(&folder, "the manifest's dead rows do not decode"))?;
+        let dead =
+            entry.dead().ok_or_else(|| Error::corrupt(&folder, "the manifest's deleted rows cannot be decoded"))?;
         segments.push(SegmentView { segment, dead: Arc::new(dead) });
     }
     segments.sort_by_key(|view| view.segment.rows().min());

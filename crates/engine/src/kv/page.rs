@@ -88,9 +88,9 @@ impl KeyScan {
             Bound::Excluded(key) => to = to.min(shard.key(key)),
         }
         if let Some(cursor) = &self.cursor {
-            let last = URL_SAFE_NO_PAD
-                .decode(cursor)
-                .map_err(|_| Error::invalid(format!("{cursor:?} is not a cursor; use the one of the page before")))?;
+            let last = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| {
+                Error::invalid(format!("{cursor:?} is not a cursor; use the cursor that the previous page returned"))
+            })?;
             match self.reverse {
                 false => from = from.max(after(&shard.key(&last))),
                 true => to = to.min(shard.key(&last)),
@@ -123,7 +123,7 @@ impl Space {
         reservation: &mut Reservation<'_>,
     ) -> Result<KeyPage> {
         if scan.limit == 0 || scan.limit > 10_000 {
-            return Err(Error::invalid(format!("a page of {} keys; ask for 1 to 10,000", scan.limit)));
+            return Err(Error::invalid(format!("a page cannot have {} keys; ask for 1 to 10,000", scan.limit)));
         }
         let Some((from, to)) = scan.bounds(self.shard)? else { return Ok(KeyPage::default()) };
         let direction = if scan.reverse { Direction::Reverse } else { Direction::Forward };

@@ -95,7 +95,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub fn of(bytes: &[u8]) -> Result<Self> {
-        let broken = || Error::internal("a stored value does not decode");
+        let broken = || Error::internal("a stored value cannot be decoded");
         let (&flags, mut rest) =
             bytes.split_last().filter(|(flags, _)| **flags <= EXPIRES | LARGE).ok_or_else(broken)?;
         let mut number = || -> Result<u64> {

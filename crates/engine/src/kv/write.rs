@@ -91,12 +91,12 @@ impl KvOp {
             Self::Put { value, .. } | Self::PutUntil { value, .. } if value.len() > VALUE_BYTES_MAX => Err(Error::new(
                 ErrorKind::Exhausted,
                 format!(
-                    "a value of {} bytes; {VALUE_BYTES_MAX} (64 MiB) at most: split it over several keys",
+                    "the value has {} bytes, and the limit is {VALUE_BYTES_MAX} (64 MiB); split it over several keys",
                     value.len()
                 ),
             )),
             Self::Put { expires_in: Some(Duration::ZERO), .. } => {
-                Err(Error::invalid("a time to live of 0; give a positive one, or delete the key"))
+                Err(Error::invalid("the time to live is 0; give a positive one, or delete the key"))
             }
             _ => Ok(()),
         }
@@ -203,11 +203,10 @@ impl Keyspace {
         self.update(key, |expires_in, old| {
             let number = match &old {
                 None => 0,
-                Some(bytes) => {
-                    std::str::from_utf8(bytes).ok().and_then(|text| text.parse::<i64>().ok()).ok_or_else(|| {
-                        Error::invalid(format!("the value of {} is no whole number of 64 bits", shown(key)))
-                    })?
-                }
+                Some(bytes) => std::str::from_utf8(bytes)
+                    .ok()
+                    .and_then(|text| text.parse::<i64>().ok())
+                    .ok_or_else(|| Error::invalid(format!("the value of {} is not a 64-bit integer", shown(key))))?,
             };
             let sum = number
                 .checked_add(by)
@@ -391,8 +390,8 @@ fn latest_of_each_key(mut ops: Vec<KvOp>) -> Vec<KvOp> {
 fn check_key(key: &[u8]) -> Result<()> {
     match key.len() {
         1..=KEY_BYTES_MAX => Ok(()),
-        0 => Err(Error::invalid("an empty key; give at least one byte")),
-        bytes => Err(Error::invalid(format!("a key of {bytes} bytes; {KEY_BYTES_MAX} at most"))),
+        0 => Err(Error::invalid("the key is empty; give at least one byte")),
+        bytes => Err(Error::invalid(format!("the key has {bytes} bytes; the limit is {KEY_BYTES_MAX}"))),
     }
 }
 

@@ -128,7 +128,7 @@ impl ReadsAsk {
 
 fn table(number: u8) -> Result<Table> {
     let found = Table::ALL.into_iter().find(|table| *table as u8 == number);
-    found.ok_or_else(|| Error::invalid(format!("a transaction names table {number}, which there is not")))
+    found.ok_or_else(|| Error::invalid(format!("a transaction names table {number}, which does not exist")))
 }
 
 #[cfg(test)]

@@ -108,7 +108,7 @@ static ALL: &[Entry] = &[
 /// `Unavailable` for a name that another version has given.
 pub fn find(name: &str) -> Result<&'static Entry> {
     ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let message = format!("this process knows no operation {name:?}; use the same version in all processes");
+        let message = format!("this process does not know operation {name:?}; run the same version in all processes");
         Error::new(ErrorKind::Unavailable, message)
     })
 }
@@ -116,7 +116,7 @@ pub fn find(name: &str) -> Result<&'static Entry> {
 const fn entry<O: Op>() -> Entry {
     assert!(
         !matches!(O::SCOPE, Scope::Read) || matches!(O::REPEAT, Repeat::Read),
-        "what changes something takes more than leave to read"
+        "an operation that changes data needs more than read permission"
     );
     Entry { name: O::NAME, repeat: O::REPEAT, run: run::<O>, again: again::<O> }
 }
@@ -130,11 +130,11 @@ fn again<O: Op>(db: &Database, body: &[u8], outcome: Outcome) -> Result<Vec<u8>>
 }
 
 fn decoded<T: DeserializeOwned>(body: &[u8]) -> Result<T> {
-    postcard::from_bytes(body).map_err(|error| Error::invalid(format!("an operation does not decode: {error}")))
+    postcard::from_bytes(body).map_err(|error| Error::invalid(format!("an operation cannot be decoded: {error}")))
 }
 
 fn encoded(answer: &impl serde::Serialize) -> Result<Vec<u8>> {
-    postcard::to_stdvec(answer).map_err(|error| Error::internal(format!("an answer does not encode: {error}")))
+    postcard::to_stdvec(answer).map_err(|error| Error::internal(format!("an answer cannot be encoded: {error}")))
 }
 
 #[cfg(test)]

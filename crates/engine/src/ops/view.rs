@@ -150,9 +150,9 @@ impl Records<'_> {
 }
 
 fn misplaced(what: &str) -> Error {
-    Error::internal(format!("an operation that is asked of {what} came to something else"))
+    Error::internal(format!("an operation for {what} reached something else"))
 }
 
 fn of_now(what: &str) -> Error {
-    Error::invalid(format!("this is asked of the {what} as it is now, not of a snapshot or a transaction"))
+    Error::invalid(format!("this operation works on the current {what}, not on a snapshot or a transaction"))
 }

@@ -66,7 +66,7 @@ impl<'s> Ending<'s> {
                 if Instant::now() > ends {
                     return Err(Error::new(
                         ErrorKind::Conflict,
-                        "a long read of a snapshot from before goes on although the snapshot was ended; try again later",
+                        "a long read still uses a snapshot that was ended; try again later",
                     ));
                 }
             }
@@ -79,8 +79,8 @@ impl<'s> Ending<'s> {
     fn is_done_with(&mut self, view: &View, grace: Duration) -> bool {
         if !view.has_ended() && view.taken.max(self.begun).elapsed() >= grace {
             let why = format!(
-                "the snapshot was ended because something is deleted for good (an erasure, a reclaim, a dropped tenant) and it had \
-                 not ended within {} s; take another one",
+                "the snapshot was ended because data is being deleted permanently (an erasure, a reclaim or a dropped \
+                tenant) and the snapshot was still open after {} s; take another one",
                 grace.as_secs_f64()
             );
             self.ended += u64::from(view.refuse(Error::new(ErrorKind::Conflict, why)));

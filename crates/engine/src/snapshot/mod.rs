@@ -173,7 +173,8 @@ impl View {
     fn end_if_old(&self) {
         let most = self.shared.options.snapshot_age_max;
         if self.age() > most {
-            let why = format!("the snapshot is older than {} s and has ended; take another one", most.as_secs_f64());
+            let why =
+                format!("the snapshot ended because it was older than {} s; take another one", most.as_secs_f64());
             self.refuse(Error::new(ErrorKind::Conflict, why));
         }
     }
@@ -225,13 +226,13 @@ impl View {
             return Ok(pinned.clone());
         }
         let (id, sequence) = collection::stored(&held.store, self.tenant.number, name)?.ok_or_else(|| {
-            let why = format!("there was no collection {name:?} when the snapshot was taken");
+            let why = format!("collection {name:?} did not exist when the snapshot was taken");
             Error::not_found(why).about(What::Collection, name)
         })?;
         let core = self.shared.existing_core(&self.tenant, name)?;
         if core.shard.collection != id {
             return Err(Error::not_found(format!(
-                "collection {name:?} was dropped and made anew since the snapshot was taken; take another one"
+                "collection {name:?} was dropped and created again after the snapshot was taken; take another one"
             ))
             .about(What::Collection, name));
         }

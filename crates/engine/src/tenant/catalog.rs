@@ -68,15 +68,15 @@ impl Database {
             let store = shared.store()?;
             if let Some(known) = meta::read::<Record>(&*store, &key(name))? {
                 return Err(match known.dropping {
-                    None => Error::invalid(format!("there is a tenant {name:?} already; drop it first, or take it")),
+                    None => Error::invalid(format!("tenant {name:?} already exists; use it, or drop it first")),
                     Some(_) => {
-                        Error::invalid(format!("tenant {name:?} is half dropped; drop it again, and then make it"))
+                        Error::invalid(format!("tenant {name:?} is only partly dropped; drop it again, then create it"))
                     }
                 });
             }
             let last = last_number(&*store)?;
             if last >= NUMBER_MAX {
-                return Err(Error::internal("every number for a tenant has been used"));
+                return Err(Error::internal("every tenant number has been used"));
             }
             shared.folder.raise_format(FORMAT_OF_TENANTS)?;
             let record = Record::recovered(last + 1);
@@ -179,9 +179,9 @@ impl Database {
     pub fn usage(&self) -> Result<TenantUsage> {
         self.check_open()?;
         match self.tenant.is_default() {
-            true => {
-                Err(Error::invalid("the default tenant has no limits and is not counted; `stats` says what there is"))
-            }
+            true => Err(Error::invalid(
+                "the default tenant has no limits, so its usage is not counted; `stats` shows its sizes",
+            )),
             false => self.tenant.usage(&*self.inner.shared),
         }
     }
@@ -197,7 +197,7 @@ impl Database {
         match self.tenant.is_default() {
             true => Ok(shared),
             false => Err(Error::invalid(format!(
-                "{what} is for the handle that opening the folder gave; this one is of tenant {:?} alone",
+                "{what} needs the handle that opened the folder; this handle belongs to tenant {:?}",
                 self.tenant.name
             ))),
         }

@@ -89,7 +89,8 @@ impl Tenant {
             return Ok(());
         };
         let message = format!(
-            "tenant {:?} may store {limit} {what}; it has {now}, and this would add {added}: delete something, or have the limit raised",
+            "tenant {:?} may store {limit} {what}; it has {now}, and this would add {added}: delete data, or ask for a \
+            higher limit",
             self.name
         );
         Err(Error::new(ErrorKind::Exhausted, message).about(What::Tenant, &*self.name))

@@ -88,5 +88,5 @@ impl Outlet for ExportFolder<'_> {
 }
 
 fn no_file() -> Error {
-    Error::internal("lines of an export came outside of its files")
+    Error::internal("an export wrote lines outside of its files")
 }

@@ -50,7 +50,7 @@ fn bytes(name: &str, text: Option<String>, base64: Option<String>) -> Result<Vec
         (None, Some(coded)) => {
             STANDARD.decode(coded).map_err(|error| Error::invalid(format!("{name}_base64 is not base64: {error}")))
         }
-        _ => Err(Error::invalid(format!("give one of {name} and {name}_base64"))),
+        _ => Err(Error::invalid(format!("give either {name} or {name}_base64"))),
     }
 }
 
@@ -85,8 +85,7 @@ impl FileLine {
 
     /// Its path, and what is stored for it.
     pub fn into_parts(self) -> Result<(String, FileEntry)> {
-        let wrong =
-            |what: &str| Error::invalid(format!("file {:?}: its {what} is no hash in hexadecimal digits", self.path));
+        let wrong = |what: &str| Error::invalid(format!("file {:?}: its {what} is not a hexadecimal hash", self.path));
         let passages = self.passages.iter().map(|digits| unhex(digits).ok_or_else(|| wrong("passage")));
         let entry = FileEntry {
             bytes: self.bytes,

@@ -167,7 +167,7 @@ impl Manifest {
         let body = match std::fs::read(&path) {
             Ok(body) => body,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let why = format!("{} is no export: it has no {FILE}", folder.display());
+                let why = format!("{} is not an export: it has no {FILE}", folder.display());
                 return Err(Error::not_found(why).about_path(folder));
             }
             Err(error) => return Err(Error::io(&path, &error)),
@@ -184,7 +184,8 @@ impl Manifest {
         }
         if manifest.format != JSONL {
             return Err(Error::invalid(format!(
-                "{} holds {}, which the Python package reads: `python -c \"import nuthatch; nuthatch.connect('FOLDER').import_from('{}')\"`",
+                "{} contains {}, which only the Python package reads: `python -c \"import nuthatch; \
+                nuthatch.connect('FOLDER').import_from('{}')\"`",
                 folder.display(),
                 manifest.format,
                 folder.display()

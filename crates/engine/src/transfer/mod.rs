@@ -68,6 +68,6 @@ pub fn inside(folder: &Path, path: &str) -> Result<PathBuf> {
     let relative = Path::new(path);
     match !path.is_empty() && relative.components().all(|part| matches!(part, Component::Normal(_))) {
         true => Ok(folder.join(relative)),
-        false => Err(Error::invalid(format!("the export names {path:?}, which leads out of its folder"))),
+        false => Err(Error::invalid(format!("the export names {path:?}, which is outside of its folder"))),
     }
 }
