@@ -45,7 +45,7 @@ impl Failure {
     }
 
     pub fn conflict() -> Self {
-        let message = "others keep changing the same keys; try again";
+        let message = "other clients keep changing the same keys; try again";
         Self { kind: Some(ErrorKind::Conflict), ..Self::new("TRYAGAIN", message) }
     }
 

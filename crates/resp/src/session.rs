@@ -107,7 +107,7 @@ impl Session {
             self.end();
             let failure = Failure::new(
                 "NOAUTH",
-                "what this connection was let in with holds no longer; come again with a key that does",
+                "the credentials of this connection are no longer valid; reconnect with a valid key",
             );
             self.settle(out);
             return Reply::Error(failure.line()).write(self.protocol, out);

@@ -51,7 +51,7 @@ impl Type {
 
 impl Value {
     pub fn decode(stored: Vec<u8>) -> Outcome<Self> {
-        let broken = || Failure::error("the stored value does not decode; another program has written this key");
+        let broken = || Failure::error("the stored value cannot be decoded; another program wrote this key");
         match stored.strip_prefix(MARK) {
             None => Ok(Self::String(stored)),
             Some([b's', rest @ ..]) => Ok(Self::String(rest.to_vec())),

@@ -337,7 +337,7 @@ fn a_client_that_wants_no_replies_gets_none_and_its_writes_hold() {
     client.ask("MULTI");
     client.ask("CLIENT REPLY OFF");
     let Said::Array(replies) = client.ask("EXEC") else { panic!() };
-    assert!(matches!(&replies[0], Said::Error(said) if said.contains("CLIENT REPLY is no part of a transaction")));
+    assert!(matches!(&replies[0], Said::Error(said) if said.contains("CLIENT REPLY is not allowed in a transaction")));
     client.send(b"CLIENT REPLY OFF\r\nSET e 1\r\n");
     assert_eq!(client.ask("RESET"), Said::Simple("RESET".into()), "which begins anew");
     assert_eq!(client.ask("GET e"), bulk("1"));

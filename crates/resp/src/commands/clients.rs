@@ -53,7 +53,7 @@ pub(crate) fn client(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Re
 /// CLIENT REPLY ON | OFF | SKIP
 fn reply(session: &mut Session, mode: &[u8]) -> Outcome<Reply> {
     if session.within {
-        return Err(Failure::error("CLIENT REPLY is no part of a transaction; send it before MULTI"));
+        return Err(Failure::error("CLIENT REPLY is not allowed in a transaction; send it before MULTI"));
     }
     session.replies = match mode.to_ascii_uppercase().as_slice() {
         b"ON" => Replies::On,
@@ -68,7 +68,7 @@ fn reply(session: &mut Session, mode: &[u8]) -> Outcome<Reply> {
 fn allowed(session: &Session) -> Outcome<()> {
     match session.grant.as_ref().is_some_and(|grant| Scope::Admin.allows(grant.scopes)) {
         true => Ok(()),
-        false => Err(Failure::new("NOPERM", "other connections are for administrators")),
+        false => Err(Failure::new("NOPERM", "only administrators may see or end other connections")),
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn config(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Re
         }
         ("GET", []) => Err(Failure::arity("config|get")),
         (other, _) => {
-            Err(Failure::error(format!("CONFIG {other} is not for clients; the server's own settings say how it runs")))
+            Err(Failure::error(format!("CONFIG {other} is not supported; change the server's own settings instead")))
         }
     }
 }

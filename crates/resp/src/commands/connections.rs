@@ -111,7 +111,7 @@ fn enter(session: &mut Session, user: &[u8], password: &[u8]) -> Outcome<()> {
         shared.settings.counts.login_failed();
         match why {
             Refused::Wrong => wrong(),
-            Refused::TooMany => Failure::error("too many passwords have been tried; wait a while"),
+            Refused::TooMany => Failure::error("too many failed logins; wait a while and try again"),
         }
     })?;
     session.enter(grant)

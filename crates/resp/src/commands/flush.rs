@@ -32,7 +32,7 @@ pub(crate) fn flushdb(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 pub(crate) fn flushall(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Reply> {
     check_option(arguments)?;
     if session.within {
-        return Err(Failure::error("FLUSHALL is no part of a transaction; FLUSHDB can be"));
+        return Err(Failure::error("FLUSHALL is not allowed in a transaction; use FLUSHDB"));
     }
     let tenant = session.tenant()?;
     let there = tenant.database.keyspace_names()?;

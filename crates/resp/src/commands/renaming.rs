@@ -37,7 +37,12 @@ pub(crate) fn copy(call: &mut Call<'_, '_>) -> Outcome<Reply> {
         match words.option()?.as_str() {
             "REPLACE" => replace = true,
             "DB" if words.integer()? == call.context.space.number as i64 => {}
-            "DB" => return Err(Failure::error("COPY works within one database; read the key and write it there")),
+            "DB" => {
+                return Err(Failure::error(
+                    "COPY works within one database only; read the key and write it to the \
+                other database",
+                ));
+            }
             _ => return Err(Failure::syntax()),
         }
     }

@@ -53,16 +53,15 @@ pub(crate) fn cursor(word: &[u8]) -> Outcome<u64> {
 /// SCAN cursor [MATCH pattern] [COUNT n] [TYPE t]
 pub(crate) fn scan(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let database = call.context.space.number;
-    let after =
-        match cursor(&call.arguments[0])? {
-            0 => None,
-            number => {
-                let place = call.context.tenant.cursors.lock().place(database, number);
-                Some(place.ok_or_else(|| {
-                    Failure::error("invalid cursor: it is too old or from before a restart; begin at 0")
-                })?)
-            }
-        };
+    let after = match cursor(&call.arguments[0])? {
+        0 => None,
+        number => {
+            let place = call.context.tenant.cursors.lock().place(database, number);
+            Some(place.ok_or_else(|| {
+                Failure::error("invalid cursor: it is too old or from before a restart; start again at 0")
+            })?)
+        }
+    };
     let page = Page::parse(&mut Words::new(&call.arguments[1..]))?;
     let prefix = page.pattern.as_deref().map(pattern::prefix).unwrap_or_default();
     let scan = KeyScan { limit: page.count, cursor: after, keys_only: page.kind.is_none(), ..KeyScan::prefix(prefix) };

@@ -31,7 +31,7 @@ static FIXED: &[Spec] = &[
         Scope::Connection,
         NO_KEY,
         "connection",
-        "Answers PONG, or what it is given.",
+        "Returns PONG, or the given message.",
         Run::Session(connections::ping),
     ),
     Spec::new(
@@ -40,7 +40,7 @@ static FIXED: &[Spec] = &[
         Scope::Connection,
         NO_KEY,
         "connection",
-        "Answers what it is given.",
+        "Returns the given message.",
         Run::Session(connections::echo),
     ),
     Spec::new(
@@ -49,7 +49,7 @@ static FIXED: &[Spec] = &[
         Scope::Connection,
         NO_KEY,
         "connection",
-        "Chooses the database of the connection.",
+        "Selects the database of the connection.",
         Run::Session(connections::select),
     ),
     Spec::new(
@@ -69,7 +69,7 @@ static FIXED: &[Spec] = &[
         Scope::Connection,
         NO_KEY,
         "connection",
-        "Makes the connection as it was at first.",
+        "Resets the connection to its initial state.",
         Run::Session(connections::reset),
     )
     .at_once()
@@ -80,7 +80,7 @@ static FIXED: &[Spec] = &[
         Scope::Connection,
         NO_KEY,
         "connection",
-        "Says who the client is.",
+        "Authenticates the client.",
         Run::Session(connections::auth),
     )
     .outside_multi()
@@ -91,7 +91,7 @@ static FIXED: &[Spec] = &[
         Scope::Connection,
         NO_KEY,
         "connection",
-        "Chooses the protocol, and says who the client is.",
+        "Selects the protocol and authenticates the client.",
         Run::Session(connections::hello),
     )
     .outside_multi()
@@ -102,7 +102,7 @@ static FIXED: &[Spec] = &[
         Scope::Connection,
         NO_KEY,
         "connection",
-        "Looks at, names and ends connections.",
+        "Lists, names and ends connections.",
         Run::Session(clients::client),
     ),
     // Server
@@ -112,17 +112,25 @@ static FIXED: &[Spec] = &[
         Scope::Connection,
         NO_KEY,
         "server",
-        "Tells which commands there are.",
+        "Describes the commands.",
         Run::Session(describe::command),
     ),
-    Spec::new("INFO", -1, Scope::Connection, NO_KEY, "server", "Tells about the server.", Run::Session(info::info)),
+    Spec::new(
+        "INFO",
+        -1,
+        Scope::Connection,
+        NO_KEY,
+        "server",
+        "Returns information about the server.",
+        Run::Session(info::info),
+    ),
     Spec::new(
         "TIME",
         1,
         Scope::Connection,
         NO_KEY,
         "server",
-        "Tells the time of the server.",
+        "Returns the time of the server.",
         Run::Session(config::time),
     ),
     Spec::new(
@@ -131,7 +139,7 @@ static FIXED: &[Spec] = &[
         Scope::Admin,
         NO_KEY,
         "server",
-        "Tells the settings of the server.",
+        "Returns settings of the server.",
         Run::Session(config::config),
     ),
     Spec::new(
@@ -140,7 +148,7 @@ static FIXED: &[Spec] = &[
         Scope::Read,
         NO_KEY,
         "server",
-        "Counts the keys: exactly up to 10,000, about beyond.",
+        "Counts the keys: exactly up to 10,000, as an estimate beyond.",
         Run::Data(keys::dbsize),
     ),
     Spec::new(
@@ -168,7 +176,7 @@ static FIXED: &[Spec] = &[
         Scope::Connection,
         NO_KEY,
         "transactions",
-        "Begins to queue commands.",
+        "Starts to queue commands.",
         Run::Session(multi::multi),
     )
     .at_once(),
@@ -178,7 +186,7 @@ static FIXED: &[Spec] = &[
         Scope::Connection,
         NO_KEY,
         "transactions",
-        "Runs the queued commands as one.",
+        "Runs the queued commands as one transaction.",
         Run::Session(multi::exec),
     )
     .at_once(),
@@ -188,7 +196,7 @@ static FIXED: &[Spec] = &[
         Scope::Connection,
         NO_KEY,
         "transactions",
-        "Forgets the queued commands.",
+        "Discards the queued commands.",
         Run::Session(multi::discard),
     )
     .at_once(),
@@ -198,7 +206,7 @@ static FIXED: &[Spec] = &[
         Scope::Read,
         EVERY_KEY,
         "transactions",
-        "Makes EXEC depend on keys.",
+        "Makes EXEC fail if one of the keys changes.",
         Run::Session(multi::watch),
     )
     .at_once(),
@@ -208,7 +216,7 @@ static FIXED: &[Spec] = &[
         Scope::Connection,
         NO_KEY,
         "transactions",
-        "Makes EXEC depend on no key.",
+        "Forgets all watched keys.",
         Run::Session(multi::unwatch),
     ),
     // String
@@ -237,7 +245,7 @@ static FIXED: &[Spec] = &[
         Scope::ReadWrite,
         ONE_KEY,
         "string",
-        "Sets a string and answers the old one.",
+        "Sets a string and returns the old one.",
         Run::Data(strings::getset),
     ),
     Spec::new("SET", -3, Scope::Write, ONE_KEY, "string", "Sets a string.", Run::Data(set::set)),
@@ -265,7 +273,7 @@ static FIXED: &[Spec] = &[
         Scope::Write,
         ONE_KEY,
         "string",
-        "Sets a string if there is no such key.",
+        "Sets a string if the key does not exist.",
         Run::Data(strings::setnx),
     ),
     Spec::new(
@@ -284,11 +292,19 @@ static FIXED: &[Spec] = &[
         Scope::Write,
         PAIRS,
         "string",
-        "Sets several strings if none of the keys is there.",
+        "Sets several strings if none of the keys exists.",
         Run::Data(strings::msetnx),
     ),
     Spec::new("APPEND", 3, Scope::Write, ONE_KEY, "string", "Appends to a string.", Run::Data(strings::append)),
-    Spec::new("STRLEN", 2, Scope::Read, ONE_KEY, "string", "Tells the length of a string.", Run::Data(strings::strlen)),
+    Spec::new(
+        "STRLEN",
+        2,
+        Scope::Read,
+        ONE_KEY,
+        "string",
+        "Returns the length of a string.",
+        Run::Data(strings::strlen),
+    ),
     Spec::new("GETRANGE", 4, Scope::Read, ONE_KEY, "string", "Reads a part of a string.", Run::Data(ranges::getrange)),
     Spec::new("SUBSTR", 4, Scope::Read, ONE_KEY, "string", "Reads a part of a string.", Run::Data(ranges::getrange)),
     Spec::new(
@@ -309,7 +325,7 @@ static FIXED: &[Spec] = &[
         Scope::ReadWrite,
         ONE_KEY,
         "string",
-        "Takes a whole number away.",
+        "Subtracts a whole number.",
         Run::Data(counters::decrby),
     ),
     Spec::new(
@@ -324,10 +340,10 @@ static FIXED: &[Spec] = &[
     // Generic
     Spec::new("DEL", -2, Scope::Write, EVERY_KEY, "generic", "Deletes keys.", Run::Data(keys::del)),
     Spec::new("UNLINK", -2, Scope::Write, EVERY_KEY, "generic", "Deletes keys.", Run::Data(keys::del)),
-    Spec::new("EXISTS", -2, Scope::Read, EVERY_KEY, "generic", "Counts which keys are there.", Run::Data(keys::exists)),
-    Spec::new("TOUCH", -2, Scope::Read, EVERY_KEY, "generic", "Counts which keys are there.", Run::Data(keys::exists)),
-    Spec::new("TYPE", 2, Scope::Read, ONE_KEY, "generic", "Tells what a key holds.", Run::Data(keys::kind)),
-    Spec::new("KEYS", 2, Scope::Read, NO_KEY, "generic", "Lists the keys that fit a pattern.", Run::Data(keys::keys)),
+    Spec::new("EXISTS", -2, Scope::Read, EVERY_KEY, "generic", "Counts the keys that exist.", Run::Data(keys::exists)),
+    Spec::new("TOUCH", -2, Scope::Read, EVERY_KEY, "generic", "Counts the keys that exist.", Run::Data(keys::exists)),
+    Spec::new("TYPE", 2, Scope::Read, ONE_KEY, "generic", "Returns the type of a key's value.", Run::Data(keys::kind)),
+    Spec::new("KEYS", 2, Scope::Read, NO_KEY, "generic", "Lists the keys that match a pattern.", Run::Data(keys::keys)),
     Spec::new("SCAN", -2, Scope::Read, NO_KEY, "generic", "Lists keys, page by page.", Run::Data(scan::scan)),
     Spec::new(
         "RANDOMKEY",
@@ -335,25 +351,17 @@ static FIXED: &[Spec] = &[
         Scope::Read,
         NO_KEY,
         "generic",
-        "Answers a key by chance.",
+        "Returns a random key.",
         Run::Data(random_key::randomkey),
     ),
-    Spec::new(
-        "RENAME",
-        3,
-        Scope::ReadWrite,
-        TWO_KEYS,
-        "generic",
-        "Gives a value another key.",
-        Run::Data(renaming::rename),
-    ),
+    Spec::new("RENAME", 3, Scope::ReadWrite, TWO_KEYS, "generic", "Renames a key.", Run::Data(renaming::rename)),
     Spec::new(
         "RENAMENX",
         3,
         Scope::ReadWrite,
         TWO_KEYS,
         "generic",
-        "Gives a value another key that is not there.",
+        "Renames a key if the new name does not exist.",
         Run::Data(renaming::renamenx),
     ),
     Spec::new(
@@ -371,7 +379,7 @@ static FIXED: &[Spec] = &[
         Scope::Read,
         ONE_KEY,
         "generic",
-        "Tells the seconds that a key has to live.",
+        "Returns the time to live of a key in seconds.",
         Run::Data(expiry::ttl),
     ),
     Spec::new(
@@ -380,7 +388,7 @@ static FIXED: &[Spec] = &[
         Scope::Read,
         ONE_KEY,
         "generic",
-        "Tells the milliseconds that a key has to live.",
+        "Returns the time to live of a key in milliseconds.",
         Run::Data(expiry::pttl),
     ),
     Spec::new(
@@ -389,7 +397,7 @@ static FIXED: &[Spec] = &[
         Scope::Read,
         ONE_KEY,
         "generic",
-        "Tells the second in which a key expires.",
+        "Returns the second at which a key expires.",
         Run::Data(expiry::expiretime),
     ),
     Spec::new(
@@ -398,7 +406,7 @@ static FIXED: &[Spec] = &[
         Scope::Read,
         ONE_KEY,
         "generic",
-        "Tells the millisecond in which a key expires.",
+        "Returns the millisecond at which a key expires.",
         Run::Data(expiry::pexpiretime),
     ),
     Spec::new(
@@ -407,7 +415,7 @@ static FIXED: &[Spec] = &[
         Scope::Write,
         ONE_KEY,
         "generic",
-        "Lets a key expire in seconds.",
+        "Sets the time to live of a key in seconds.",
         Run::Data(expiry::expire),
     ),
     Spec::new(
@@ -416,7 +424,7 @@ static FIXED: &[Spec] = &[
         Scope::Write,
         ONE_KEY,
         "generic",
-        "Lets a key expire in milliseconds.",
+        "Sets the time to live of a key in milliseconds.",
         Run::Data(expiry::pexpire),
     ),
     Spec::new(
@@ -425,7 +433,7 @@ static FIXED: &[Spec] = &[
         Scope::Write,
         ONE_KEY,
         "generic",
-        "Lets a key expire in a second.",
+        "Sets the second at which a key expires.",
         Run::Data(expiry::expireat),
     ),
     Spec::new(
@@ -434,14 +442,30 @@ static FIXED: &[Spec] = &[
         Scope::Write,
         ONE_KEY,
         "generic",
-        "Lets a key expire in a millisecond.",
+        "Sets the millisecond at which a key expires.",
         Run::Data(expiry::pexpireat),
     ),
-    Spec::new("PERSIST", 2, Scope::Write, ONE_KEY, "generic", "Lets a key live for ever.", Run::Data(expiry::persist)),
+    Spec::new(
+        "PERSIST",
+        2,
+        Scope::Write,
+        ONE_KEY,
+        "generic",
+        "Removes the expiry of a key.",
+        Run::Data(expiry::persist),
+    ),
     // Hash
     Spec::new("HSET", -4, Scope::Write, ONE_KEY, "hash", "Sets fields of a hash.", Run::Data(hashes::hset)),
     Spec::new("HMSET", -4, Scope::Write, ONE_KEY, "hash", "Sets fields of a hash.", Run::Data(hashes::hmset)),
-    Spec::new("HSETNX", 4, Scope::Write, ONE_KEY, "hash", "Sets a field that is not there.", Run::Data(hashes::hsetnx)),
+    Spec::new(
+        "HSETNX",
+        4,
+        Scope::Write,
+        ONE_KEY,
+        "hash",
+        "Sets a field if it does not exist.",
+        Run::Data(hashes::hsetnx),
+    ),
     Spec::new("HGET", 3, Scope::Read, ONE_KEY, "hash", "Reads a field.", Run::Data(hashes::hget)),
     Spec::new("HMGET", -3, Scope::Read, ONE_KEY, "hash", "Reads several fields.", Run::Data(hashes::hmget)),
     Spec::new("HGETALL", 2, Scope::Read, ONE_KEY, "hash", "Reads all fields.", Run::Data(hashes::hgetall)),
@@ -452,13 +476,13 @@ static FIXED: &[Spec] = &[
         Scope::Read,
         ONE_KEY,
         "hash",
-        "Tells whether a field is there.",
+        "Returns whether a field exists.",
         Run::Data(hashes::hexists),
     ),
     Spec::new("HLEN", 2, Scope::Read, ONE_KEY, "hash", "Counts the fields.", Run::Data(hashes::hlen)),
     Spec::new("HKEYS", 2, Scope::Read, ONE_KEY, "hash", "Lists the names of the fields.", Run::Data(hashes::hkeys)),
     Spec::new("HVALS", 2, Scope::Read, ONE_KEY, "hash", "Lists the values of the fields.", Run::Data(hashes::hvals)),
-    Spec::new("HSTRLEN", 3, Scope::Read, ONE_KEY, "hash", "Tells the length of a field.", Run::Data(hashes::hstrlen)),
+    Spec::new("HSTRLEN", 3, Scope::Read, ONE_KEY, "hash", "Returns the length of a field.", Run::Data(hashes::hstrlen)),
     Spec::new(
         "HINCRBY",
         4,
@@ -478,7 +502,7 @@ static FIXED: &[Spec] = &[
         Run::Data(hash_numbers::hincrbyfloat),
     ),
     Spec::new("HSCAN", -3, Scope::Read, ONE_KEY, "hash", "Lists fields, page by page.", Run::Data(hash_scan::hscan)),
-    Spec::new("HRANDFIELD", -2, Scope::Read, ONE_KEY, "hash", "Answers some fields.", Run::Data(hashes::hrandfield)),
+    Spec::new("HRANDFIELD", -2, Scope::Read, ONE_KEY, "hash", "Returns random fields.", Run::Data(hashes::hrandfield)),
     // Vector set
     Spec::new(
         "VADD",
@@ -518,7 +542,7 @@ static FIXED: &[Spec] = &[
         Scope::Read,
         ONE_KEY,
         "vector set",
-        "Tells the dimension of the vectors.",
+        "Returns the dimension of the vectors.",
         Run::Data(vectors::vdim),
     ),
     Spec::new(
@@ -539,7 +563,15 @@ static FIXED: &[Spec] = &[
         "Reads the attributes of an element.",
         Run::Data(vectors::vgetattr),
     ),
-    Spec::new("VINFO", 2, Scope::Read, ONE_KEY, "vector set", "Tells about a vector set.", Run::Data(vectors::vinfo)),
+    Spec::new(
+        "VINFO",
+        2,
+        Scope::Read,
+        ONE_KEY,
+        "vector set",
+        "Returns information about a vector set.",
+        Run::Data(vectors::vinfo),
+    ),
     Spec::new(
         "VLINKS",
         -3,
@@ -555,7 +587,7 @@ static FIXED: &[Spec] = &[
         Scope::Read,
         ONE_KEY,
         "vector set",
-        "Answers some elements.",
+        "Returns random elements.",
         Run::Data(vectors::vrandmember),
     ),
     Spec::new(
@@ -564,7 +596,7 @@ static FIXED: &[Spec] = &[
         Scope::Read,
         ONE_KEY,
         "vector set",
-        "Tells whether an element is there.",
+        "Returns whether an element exists.",
         Run::Data(vectors::vismember),
     ),
     Spec::new(

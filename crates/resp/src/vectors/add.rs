@@ -110,7 +110,7 @@ impl Asked {
                 }
                 "SETATTR" => {
                     let text = String::from_utf8(words.word()?.to_vec());
-                    asked.attributes = Some(text.map_err(|_| Failure::error("attributes are JSON, which is UTF-8"))?);
+                    asked.attributes = Some(text.map_err(|_| Failure::error("attributes must be JSON in UTF-8"))?);
                 }
                 _ => return Err(Failure::error("invalid option after element")),
             }

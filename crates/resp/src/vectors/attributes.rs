@@ -27,7 +27,7 @@ pub(crate) fn vgetattr(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 pub(crate) fn vsetattr(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let [key, element, attributes] = call.arguments else { return Err(Failure::syntax()) };
     let attributes = String::from_utf8(attributes.clone());
-    let attributes = attributes.map_err(|_| Failure::error("attributes are JSON, which is UTF-8"))?;
+    let attributes = attributes.map_err(|_| Failure::error("attributes must be JSON in UTF-8"))?;
     let Some((set, collection)) = call.context.set(key)? else { return Ok(Reply::Bool(false)) };
     let tenant = call.context.tenant;
     let _element = tenant.lock_element(&set.collection, element);

@@ -18,8 +18,8 @@ pub(crate) fn id_of(element: &[u8]) -> Outcome<String> {
     };
     match id.len() {
         1..=ID_BYTES_MAX => Ok(id),
-        0 => Err(Failure::error("an element has at least one byte")),
-        bytes => Err(Failure::error(format!("an element of {bytes} bytes; {ID_BYTES_MAX} at most"))),
+        0 => Err(Failure::error("an element must have at least one byte")),
+        bytes => Err(Failure::error(format!("the element has {bytes} bytes; the limit is {ID_BYTES_MAX}"))),
     }
 }
 

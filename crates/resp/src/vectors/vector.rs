@@ -45,7 +45,8 @@ pub(crate) fn check_dim(dim: usize) -> Outcome<()> {
     match DIMS.contains(&dim) {
         true => Ok(()),
         false => Err(Failure::error(format!(
-            "a vector of {dim} components; a vector set holds up to {most}: put REDUCE {most}, or fewer, before the vector",
+            "the vector has {dim} components, and a vector set takes up to {most}; put REDUCE {most}, or fewer, before \
+            the vector",
             most = DIMS.end()
         ))),
     }
@@ -87,7 +88,7 @@ fn in_the_form_of(set: &Set, mut vector: Vec<f32>) -> Outcome<Vec<f32>> {
         return Err(Failure::error(format!("Vector dimension mismatch - got {given} but set has {}", set.dim)));
     }
     if vector.iter().all(|x| *x == 0.0) {
-        return Err(Failure::error("a vector of zeros has no direction; give one that has"));
+        return Err(Failure::error("the vector is zero and has no direction; give a nonzero vector"));
     }
     // Neither lengths nor angles change by it.
     vector.resize(stored_dim(set.dim), 0.0);

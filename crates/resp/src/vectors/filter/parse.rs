@@ -14,13 +14,19 @@ const WORDS_MAX: usize = 2048;
 const NESTING_MAX: usize = 64;
 
 pub(super) fn parse(text: &[u8]) -> Outcome<Node> {
-    let text = std::str::from_utf8(text).map_err(|_| Failure::error("a FILTER expression is UTF-8"))?;
+    let text = std::str::from_utf8(text).map_err(|_| Failure::error("a FILTER expression must be UTF-8"))?;
     if text.len() > BYTES_MAX {
-        return Err(Failure::error(format!("a FILTER expression of {} bytes; {BYTES_MAX} at most", text.len())));
+        return Err(Failure::error(format!(
+            "the FILTER expression has {} bytes; the limit is {BYTES_MAX}",
+            text.len()
+        )));
     }
     let tokens = tokens(text)?;
     if tokens.len() > WORDS_MAX {
-        return Err(Failure::error(format!("a FILTER expression of {} words; {WORDS_MAX} at most", tokens.len())));
+        return Err(Failure::error(format!(
+            "the FILTER expression has {} words; the limit is {WORDS_MAX}",
+            tokens.len()
+        )));
     }
     let mut parser = Parser { tokens: tokens.into_iter().peekable(), nesting: 0 };
     let root = parser.binary(0)?;
@@ -95,7 +101,7 @@ impl Parser {
     fn nested(&mut self, parse: impl FnOnce(&mut Self) -> Outcome<Node>) -> Outcome<Node> {
         self.nesting += 1;
         if self.nesting > NESTING_MAX {
-            return Err(Failure::error(format!("a FILTER expression that is nested more than {NESTING_MAX} deep")));
+            return Err(Failure::error(format!("the FILTER expression nests more than {NESTING_MAX} deep")));
         }
         let node = parse(self);
         self.nesting -= 1;
