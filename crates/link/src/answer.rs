@@ -145,7 +145,7 @@ impl Answering<'_> {
         found.ok_or_else(|| {
             Error::new(
                 ErrorKind::Conflict,
-                "the process that held the folder has gone, and with it this snapshot or transaction; begin another one",
+                "the process that held the folder has ended, and this snapshot or transaction with it; begin another one",
             )
         })
     }

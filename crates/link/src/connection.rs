@@ -50,7 +50,7 @@ impl Connection {
             std::io::ErrorKind::PermissionDenied => NoAnswer::Failed(Error::new(
                 ErrorKind::Unavailable,
                 format!(
-                    "{} is open in {}, which serves processes of its own user only; run this as the same user",
+                    "{} is open in {}, which serves only processes of its own user; run this as the same user",
                     folder.display(),
                     named(Some(holder))
                 ),
@@ -64,7 +64,8 @@ impl Connection {
             return Err(NoAnswer::Failed(Error::new(
                 ErrorKind::Unavailable,
                 format!(
-                    "{} is open in {}, which has not answered for {} seconds; if it is stopped, let it go on, or end it and another takes over",
+                    "{} is open in {}, which has not answered for {} seconds; if that process is paused, resume it, or \
+                    end it so that another process can take over",
                     folder.display(),
                     named(Some(holder)),
                     WELCOME_WAIT_MAX.as_secs()
@@ -99,7 +100,8 @@ impl Connection {
                 if waits.deadline.is_some_and(|deadline| Instant::now() > deadline + LATE) {
                     return Err(NoAnswer::Failed(Error::new(
                         ErrorKind::Unavailable,
-                        "the time limit is over, and the process that holds the folder has not answered; give more time, or look what it does",
+                        "the process that holds the folder did not answer within the time limit; allow more time, or \
+                        check that process",
                     )));
                 }
             }
@@ -137,8 +139,10 @@ fn embed(choice: &EmbedderChoice, query: bool, texts: &[String]) -> std::result:
 
 fn refused(folder: &Path, holder: &Holder, protocol: u32, why: &str) -> Error {
     let remedy = match protocol == PROTOCOL {
-        true => "close it there, or wait until it ends, and try again",
-        false => "processes that share a folder run the same version; upgrade one of them, or close it there",
+        true => "close it there, or wait until that process ends, and try again",
+        false => {
+            "processes that share a folder must run the same version; upgrade one of them, or close the folder there"
+        }
     };
     Error::new(
         ErrorKind::Conflict,

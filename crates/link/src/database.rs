@@ -123,8 +123,9 @@ impl Database {
     pub fn holder(&self) -> Result<FolderHolder> {
         let link = self.link.here()?;
         let is_this = matches!(link.role()?, Role::Holds(_));
-        let Holder { pid, program, since, .. } =
-            link.holder().ok_or_else(|| Error::internal("the lock file does not say who holds the folder"))?;
+        let Holder { pid, program, since, .. } = link
+            .holder()
+            .ok_or_else(|| Error::internal("the lock file does not name the process that holds the folder"))?;
         Ok(FolderHolder { pid, program, since, is_this })
     }
 

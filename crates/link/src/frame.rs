@@ -18,7 +18,7 @@ pub(crate) enum FrameError {
     /// The other side is gone, between two frames or within one.
     #[error("the connection ended: {0}")]
     Ended(#[from] std::io::Error),
-    #[error("a frame of {bytes} bytes, {FRAME_BYTES_MAX} at most")]
+    #[error("a frame has {bytes} bytes; the limit is {FRAME_BYTES_MAX}")]
     TooLarge { bytes: usize },
     #[error("a malformed frame: {0}")]
     Malformed(String),

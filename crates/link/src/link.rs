@@ -134,7 +134,8 @@ impl Link {
             return Err(Error::new(
                 ErrorKind::Closed,
                 format!(
-                    "this database in memory belongs to process {}, and this is process {pid}: a fork cannot use it; open a folder instead, which processes can share",
+                    "this in-memory database belongs to process {}, and its fork (process {pid}) cannot use it; open a \
+                    folder instead, which processes can share",
                     self.pid
                 ),
             ));
@@ -172,7 +173,12 @@ impl Link {
     /// Asks whoever holds the folder, as often as the holder changes meanwhile; a write is done once.
     pub fn ask<T: DeserializeOwned>(&self, request: Request, meanwhile: &mut Meanwhile<'_>) -> Result<T> {
         let answer = self.ask_encoded(request, meanwhile)?;
-        frame::value(&answer.0).map_err(|error| Error::internal(format!("an answer of the holder: {error}")))
+        frame::value(&answer.0).map_err(|error| {
+            Error::internal(format!(
+                "an answer of the process that holds the folder \
+            cannot be decoded: {error}"
+            ))
+        })
     }
 
     fn ask_encoded(&self, request: Request, meanwhile: &mut Meanwhile<'_>) -> Result<Encoded> {
@@ -216,7 +222,8 @@ impl Link {
                 return Err(Error::new(
                     ErrorKind::Unavailable,
                     format!(
-                        "{} is open in {}, which hung up {} times on the same call; look what it says, or close it there and try again",
+                        "{} is open in {}, which closed the connection {} times on the same call; check the output of \
+                        that process, or close the folder there and try again",
                         self.root.display(),
                         hang_ups.1,
                         hang_ups.0
@@ -316,7 +323,7 @@ impl Link {
             true => (None, Err("it was opened as exclusive".to_string())),
             false => match Server::start(&db, &self.root) {
                 Ok(server) => (Some(server), Ok(SOCKET)),
-                Err(error) => (None, Err(format!("no socket could be made in the folder ({error})"))),
+                Err(error) => (None, Err(format!("it could not create a socket in the folder ({error})"))),
             },
         };
         db.announce(announced)?;
@@ -327,7 +334,7 @@ impl Link {
         Error::new(
             ErrorKind::Unavailable,
             format!(
-                "{} is being opened or closed in {}, and the time is over; try again, or look what it does",
+                "{} is still being opened or closed in {} after the time limit; try again, or check that process",
                 self.root.display(),
                 named(holder)
             ),
@@ -385,8 +392,10 @@ fn cannot_hold(folder: &Path, opened_by: u32) -> Error {
     Error::new(
         ErrorKind::Unavailable,
         format!(
-            "no other process holds {}, and this one cannot: it was forked from process {opened_by}, which had a database open whose threads did not come with the fork; \
-             close every database before forking, keep the folder open in a process that lives, or start processes anew instead of forking them (in Python multiprocessing: the start method \"spawn\" or \"forkserver\")",
+            "no other process holds {}, and this one cannot: it was forked from process {opened_by}, which had a \
+            database open, and a fork does not copy its threads; close every database before forking, keep the folder \
+            open in a process that stays alive, or start new processes instead of forking (in Python multiprocessing: \
+            the start method \"spawn\" or \"forkserver\")",
             folder.display()
         ),
     )
@@ -397,7 +406,7 @@ fn too_large(error: FrameError) -> NoAnswer {
         FrameError::TooLarge { bytes } => Error::new(
             ErrorKind::Exhausted,
             format!(
-                "the call has {} MiB, and {} at most go from one process to another; split it into several",
+                "the call has {} MiB, and the limit between processes is {} MiB; split it into several calls",
                 bytes >> 20,
                 frame::FRAME_BYTES_MAX >> 20
             ),
@@ -417,7 +426,7 @@ fn answer_here(
         (Some(request), _) => request,
         (None, Some((.., frame))) => match frame::decode(frame) {
             Ok(ToHolder::Ask { request, .. }) => request,
-            _ => return Err(Error::internal("a request that was sent does not decode")),
+            _ => return Err(Error::internal("a sent request cannot be decoded")),
         },
         (None, None) => return Err(Error::internal("a request was lost before it was sent")),
     };

@@ -86,8 +86,9 @@ impl SeenFolder {
             _ => Err(Error::new(
                 ErrorKind::Unavailable,
                 format!(
-                    "pid {} holds the data folder and writes its backups, and finds another folder at {} than this process does, or none \
-                     (is it in another container?); back up there, or to a folder that both have under one path",
+                    "pid {} holds the data folder and writes its backups, but {} is not the same folder there as in \
+                    this process (is it in another container?); run the backup there, or choose a folder that both \
+                    processes see under one path",
                     std::process::id(),
                     self.path.display()
                 ),

@@ -46,7 +46,7 @@ impl Encoded {
     pub fn of(value: &impl Serialize) -> Result<Self> {
         postcard::to_stdvec(value)
             .map(Self)
-            .map_err(|error| Error::internal(format!("an answer does not encode: {error}")))
+            .map_err(|error| Error::internal(format!("an answer cannot be encoded: {error}")))
     }
 }
 

@@ -88,7 +88,7 @@ impl Route {
             return Err(VectorError::Stopped.into()); // its answer might come before anybody looks at the flag
         }
         let operation = postcard::to_stdvec(op)
-            .map_err(|error| Error::internal(format!("operation {} does not encode: {error}", O::NAME)))?;
+            .map_err(|error| Error::internal(format!("operation {} cannot be encoded: {error}", O::NAME)))?;
         let (embedder_there, operation) = (Choice::from(embedder), Bytes(operation));
         let ask = Ask::Operation { of, embedder: embedder_there, name: O::NAME.into(), operation };
         self.ask_meanwhile(ask, &mut Meanwhile::new(embedder, &waits))

@@ -192,7 +192,7 @@ impl Serving {
                 hello.protocol
             ))
         } else if crowded {
-            Some(format!("it serves {CONNECTIONS_MAX} connections already"))
+            Some(format!("it already serves {CONNECTIONS_MAX} connections"))
         } else {
             None
         };
@@ -237,7 +237,9 @@ impl Serving {
                     return Ok(());
                 }
                 ToHolder::LetGo { snapshot } => line.tethered.let_go(snapshot),
-                ToHolder::Embedded(_) => return Err(FrameError::Malformed("vectors that nobody asked for".into())),
+                ToHolder::Embedded(_) => {
+                    return Err(FrameError::Malformed("vectors came without a request for them".into()));
+                }
             }
         }
     }
@@ -275,7 +277,7 @@ impl Serving {
         match frame::write(stream, &FromHolder::Answer(outcome)) {
             Err(FrameError::TooLarge { bytes }) => {
                 let message = format!(
-                    "the answer has {} MiB, and {} at most go from one process to another; ask for less at a time",
+                    "the answer has {} MiB, and the limit between processes is {} MiB; ask for less at a time",
                     bytes >> 20,
                     frame::FRAME_BYTES_MAX >> 20
                 );
@@ -340,7 +342,7 @@ impl Listener for Telling<'_> {
 }
 
 fn gone() -> Error {
-    Error::new(ErrorKind::Unavailable, "the process that asked has gone")
+    Error::new(ErrorKind::Unavailable, "the calling process has ended")
 }
 
 struct Session<'a> {
@@ -361,11 +363,11 @@ fn asking(stream: &Stream) -> Arc<AskCaller> {
     Arc::new(move |query, texts| {
         let mut stream = stream.lock();
         let texts = texts.iter().map(ToString::to_string).collect();
-        let gone = |error: FrameError| format!("the process whose embedder it is has gone: {error}");
+        let gone = |error: FrameError| format!("the process that owns the embedder has ended: {error}");
         frame::write(&mut stream.1, &FromHolder::Embed { query, texts }).map_err(gone)?;
         match frame::read(&mut stream.0).map_err(gone)? {
             ToHolder::Embedded(vectors) => vectors,
-            _ => Err("the process whose embedder it is answered with something else".into()),
+            _ => Err("the process that owns the embedder sent an unexpected answer".into()),
         }
     })
 }

@@ -58,12 +58,12 @@ fn refusal_of(own: u32, peer: Option<u32>) -> Option<String> {
     match peer {
         Some(peer) if peer == own || peer == ROOT => None,
         Some(peer) => {
-            Some(format!("it serves processes of its own user only (user id {own}), and this is user id {peer}"))
+            Some(format!("it serves only processes of its own user (user id {own}), and this is user id {peer}"))
         }
         // A process that has no id where the holder runs.
         None => Some(
-            "it cannot see this process: the two run in containers with process ids of their own; \
-             share them (docker run --pid container:NAME, or docker exec)"
+            "it cannot see this process: the two run in containers with separate process ids; share them (docker run \
+            --pid container:NAME, or docker exec)"
                 .to_string(),
         ),
     }

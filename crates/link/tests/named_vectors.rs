@@ -430,8 +430,8 @@ fn what_a_field_cannot_hold_is_refused_by_name_and_nothing_changes() {
     let notes = db.collection("notes", options(&FIELDS)).unwrap();
     notes.upsert(vec![Record::new("a").named_vector("title", vec![0.5; 12])]).unwrap();
     let refused = [
-        ("titel", vec![0.5; 12], "no vector field \"titel\"; there are: "),
-        ("title", vec![0.5; 11], "vector field \"title\" has 12 dimensions, the vector has 11"),
+        ("titel", vec![0.5; 12], "vector field \"titel\" does not exist; the collection has: "),
+        ("title", vec![0.5; 11], "vector field \"title\" has 12 dimensions, but the vector has 11"),
         ("title", vec![f32::NAN; 12], "vector field \"title\": element 0"),
         ("angle", vec![0.0; 7], "vector field \"angle\": the vector is zero"),
         ("bits", vec![0.5; 24], "vector field \"bits\": element 0 of the vector is 0.5, which binary cannot hold"),
@@ -456,7 +456,7 @@ fn what_a_field_cannot_hold_is_refused_by_name_and_nothing_changes() {
     let kept = notes.get(&["a"], true).unwrap()[0].clone().unwrap();
     assert_eq!(kept.vectors, NamedVectors::from([("title".into(), vec![0.5; 12])]));
     let searches = [
-        (Search::text("words").using("title"), "`using` is \"title\""),
+        (Search::text("words").using("title"), "`using` names vector field \"title\""),
         (Search::like("a").using("image"), "no vector of field \"image\""),
         (
             Search { vectors: [("title".to_string(), vec![0.0; 12])].into(), ..Search::like("a").using("title") },
@@ -473,7 +473,7 @@ fn what_a_field_cannot_hold_is_refused_by_name_and_nothing_changes() {
         ("title", field(None, Some(Metric::Dot)), "has metric l2, but dot was given"),
         ("new", field(None, None), "needs its dimension"),
         ("new", field(Some(1), None), "1 dimensions"),
-        ("new", field(Some(8), Some(Metric::Hamming)), "Hamming is for binary vectors"),
+        ("new", field(Some(8), Some(Metric::Hamming)), "Hamming only with binary vectors"),
         ("no/slash", field(Some(8), None), "cannot name a vector field"),
     ];
     for (name, field, said) in fields {

@@ -379,7 +379,7 @@ fn backups_exports_imports_and_migrations_work_in_a_served_process() {
     let report = served.import(&exported, ImportOptions::default()).unwrap();
     assert_eq!((report.records, report.keys), (3000, 1));
     let error = served.import(&exported, ImportOptions::default()).unwrap_err();
-    assert!(error.kind == ErrorKind::Invalid && error.message.contains("is there already"), "{error}");
+    assert!(error.kind == ErrorKind::Invalid && error.message.contains("already exists"), "{error}");
     served.import(&exported, ImportOptions { merge: true, ..ImportOptions::default() }).unwrap();
     assert_eq!(holder.existing_collection("notes").unwrap().len().unwrap(), 3000);
     assert_eq!(holder.kv("keys").unwrap().get("k").unwrap().unwrap(), b"v");
@@ -456,7 +456,7 @@ fn an_embedder_stays_with_the_process_that_brought_it() {
     assert_eq!((hits[0].id.as_str(), hits[0].score), ("short", 0.0));
     let error = notes.upsert(vec![Record::new("x").text("bad")]).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unavailable);
-    assert_eq!(error.message, "embedder lengths: the function given failed: no vector for this");
+    assert_eq!(error.message, "embedder lengths: the given function failed: no vector for this");
     // The holder was not given it.
     let error = first.existing_collection("notes").unwrap().upsert(one("y")).unwrap_err();
     assert!(error.message.contains("\"lengths\""), "{error}");

@@ -58,7 +58,7 @@ fn bad_input_is_refused_by_name_and_changes_nothing() {
         (vec![Record::new("x").text("a"), Record::new("x").text("b")], "twice"),
         (vec![Record::new("").text("a")], "empty id"),
         (vec![Record::new("y".repeat(2000)).text("a")], "1024"),
-        (vec![Record::new("x")], "neither text nor vector"),
+        (vec![Record::new("x")], "no text, vector or payload"),
         (vec![Record::new("x").payload([("a.b".to_string(), Value::Int(1))].into())], "a.b"),
         (vec![Record::new("x").payload([("f".to_string(), Value::Float(f64::NAN))].into())], "f"),
         (vec![Record::new("ok").text("fine"), Record::new("x").vector(vec![1.0])], "1 dimension"),
@@ -68,7 +68,7 @@ fn bad_input_is_refused_by_name_and_changes_nothing() {
         assert_eq!(error.kind, ErrorKind::Invalid, "{error}");
         assert!(error.message.contains(expected), "{error} should say {expected}");
     }
-    assert!(notes.upsert(Vec::new()).unwrap_err().message.contains("empty batch"));
+    assert!(notes.upsert(Vec::new()).unwrap_err().message.contains("batch is empty"));
     for (search, expected) in [
         (Search::default(), "needs a text, a vector"),
         (Search::text("a").limit(0), "limit is 0"),

@@ -298,7 +298,7 @@ fn erase(db: &Database) -> Result<Receipt> {
 }
 
 fn ended_by_an_erasure(error: &Error) -> bool {
-    error.kind == ErrorKind::Conflict && error.message.contains("deleted for good")
+    error.kind == ErrorKind::Conflict && error.message.contains("deleted permanently")
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn files_of_a_batch_are_there_with_its_keys_or_not_at_all() {
     batch.put("state", "papers", "2");
     assert_eq!((docs.len().unwrap(), docs.files("").unwrap().len()), (0, 0));
     let again = batch.add_files(&docs, &paths, AddOptions::default()).unwrap_err();
-    assert!(again.kind == ErrorKind::Invalid && again.message.contains("in this batch already"), "{again}");
+    assert!(again.kind == ErrorKind::Invalid && again.message.contains("already in this batch"), "{again}");
     let cancel = AtomicBool::new(true);
     let mut cancelled = WriteBatch::new();
     let options = AddOptions { cancel: Some(&cancel), ..AddOptions::default() };

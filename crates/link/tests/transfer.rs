@@ -145,7 +145,7 @@ fn what_is_there_already_is_refused_unless_it_is_to_be_merged() {
     db.export(&target, ExportOptions::default()).unwrap();
     notes.upsert(vec![Record::new("a").text("new")]).unwrap();
     let refused = db.import(&target, ImportOptions::default()).unwrap_err();
-    assert!(refused.kind == ErrorKind::Invalid && refused.message.contains("\"notes\" is there already"), "{refused}");
+    assert!(refused.kind == ErrorKind::Invalid && refused.message.contains("\"notes\" already exists"), "{refused}");
     let merged = db.import(&target, ImportOptions { merge: true, ..ImportOptions::default() }).unwrap();
     assert_eq!(merged.records, 2);
     assert_eq!(notes.get(&["a"], false).unwrap()[0].as_ref().unwrap().text.as_deref(), Some("old"));
@@ -198,7 +198,7 @@ fn a_line_that_is_wrong_is_named_and_so_is_a_place_outside() {
     }
     let manifest = std::fs::read_to_string(target.join("export.json")).unwrap();
     for (from, to, named) in [
-        ("collections/000-notes", "../elsewhere", "leads out"),
+        ("collections/000-notes", "../elsewhere", "outside of its folder"),
         ("\"nuthatch_export\": 1", "\"nuthatch_export\": 9", "export format 9"),
         ("\"cosine\"", "\"cosinus\"", "cosinus"),
         ("\"l2\"", "\"l3\"", "l3"),

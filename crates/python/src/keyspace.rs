@@ -61,7 +61,7 @@ pub fn values(py: Python<'_>, found: Vec<Option<Vec<u8>>>) -> Vec<Option<Bound<'
 /// The package has checked that it is above 0.
 pub fn time_to_live(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {
     let duration = seconds.map(Duration::try_from_secs_f64).transpose();
-    duration.map_err(|error| invalid(py, format!("a time to live that is none: {error}")))
+    duration.map_err(|error| invalid(py, format!("not a valid time to live: {error}")))
 }
 
 pub fn durability(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Durability>> {

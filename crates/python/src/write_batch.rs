@@ -142,5 +142,5 @@ impl WriteBatch {
 }
 
 fn over() -> core::Error {
-    core::Error::new(core::ErrorKind::Closed, "the batch is over; begin another one")
+    core::Error::new(core::ErrorKind::Closed, "the batch has ended; begin another one")
 }

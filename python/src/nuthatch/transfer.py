@@ -350,7 +350,7 @@ def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
 
 def _inside(folder: Path, path: str) -> Path:
     if not path or Path(path).is_absolute() or ".." in Path(path).parts:
-        raise InvalidError(f"the export names {path!r}, which leads out of its folder")
+        raise InvalidError(f"the export names {path!r}, which is outside of its folder")
     return folder / path
 
 

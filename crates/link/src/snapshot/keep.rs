@@ -38,8 +38,8 @@ impl KeptSnapshots {
             return Err(Error::new(
                 ErrorKind::Exhausted,
                 format!(
-                    "{KEPT_MAX} snapshots and transactions of other processes are open in the process that holds the folder; \
-                     end some, or take this one there"
+                    "other processes have {KEPT_MAX} snapshots and transactions open in the process that holds the \
+                    folder; end some of them, or take this one in that process"
                 ),
             ));
         }

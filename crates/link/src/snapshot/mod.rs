@@ -124,7 +124,8 @@ impl Snapshot {
             At::Here(local) => Ok(records::SnapshotRecords::Here(local.collection(name)?)),
             At::There(remote) => {
                 let shard = remote.shard(&remote.collections, (Kind::Plain, name), CollectionShard(name.into()))?;
-                let shard = shard.ok_or_else(|| Error::internal("the holder found a collection that is none"))?;
+                let shard = shard
+                    .ok_or_else(|| Error::internal("the process that holds the folder did not return a collection"))?;
                 Ok(records::SnapshotRecords::There { remote: remote.clone(), name: name.into(), shard })
             }
         }
@@ -167,7 +168,8 @@ impl Snapshot {
             At::There(remote) => {
                 let made = KeyspaceShard { name: name.into(), kind, make: true };
                 let shard = remote.shard(&remote.keyspaces, (kind, name), made)?;
-                let shard = shard.ok_or_else(|| Error::internal("the holder made a keyspace that is none"))?;
+                let shard = shard
+                    .ok_or_else(|| Error::internal("the process that holds the folder did not return a keyspace"))?;
                 Ok((rows::SnapshotRows::There { remote: remote.clone(), name: name.into(), kind }, shard))
             }
         }

@@ -127,5 +127,5 @@ impl Drop for Transaction {
 }
 
 fn over() -> Error {
-    Error::new(ErrorKind::Closed, "the transaction is over; begin another one")
+    Error::new(ErrorKind::Closed, "the transaction has ended; begin another one")
 }

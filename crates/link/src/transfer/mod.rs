@@ -74,7 +74,7 @@ pub(crate) fn import(db: &Database, folder: &Path, mut options: ImportOptions<'_
         manifest.keyspaces.clear();
         manifest.graphs.clear();
         if manifest.collections.is_empty() {
-            let why = format!("no collection {only:?} in it; there are: {}", names.join(", "));
+            let why = format!("it has no collection {only:?}; it has: {}", names.join(", "));
             return Err(Error::not_found(why).about(What::Collection, only));
         }
     }
@@ -84,7 +84,8 @@ pub(crate) fn import(db: &Database, folder: &Path, mut options: ImportOptions<'_
     let mut there = there.chain(named.filter(|name| spaces.contains(name)));
     if let (Some(name), false) = (there.next(), options.merge) {
         return Err(Error::invalid(format!(
-            "{name:?} is there already; import into another data folder, drop it first, or merge (records of the same id are replaced)"
+            "{name:?} already exists; import into another data folder, drop it first, or merge (which replaces records \
+            of the same id)"
         )));
     }
     let mut report = ImportReport::default();

@@ -115,4 +115,4 @@ def _json(value: object) -> bytes:
 
 
 def _over() -> ClosedError:
-    return ClosedError("the batch is over; begin another one")
+    return ClosedError("the batch has ended; begin another one")

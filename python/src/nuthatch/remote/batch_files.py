@@ -62,11 +62,11 @@ class Files:
         for place in staged.names:
             if place in self._names:
                 raise InvalidError(
-                    f"{place[1]} is in this batch already; add or remove it once, or begin another batch"
+                    f"{place[1]} is already in this batch; add or remove it once, or begin another batch"
                 )
         if self._bytes + staged.size > _BYTES_MAX:
             raise ExhaustedError(
-                f"the files of this batch exceed {_BYTES_MAX >> 20} MiB; add them outside of a batch, or fewer at a time"
+                f"the files of this batch exceed {_BYTES_MAX >> 20} MiB; add fewer at a time, or add them outside of a batch"
             )
 
     def keep(self, staged: Staged) -> list[bytes]:

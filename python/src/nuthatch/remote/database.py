@@ -163,7 +163,7 @@ class Database(OverHttp):
     def usage(self) -> dict[str, Any]:
         me = self._caller.me()
         if me["vectors"] is None:
-            raise InvalidError("the default tenant has no limits and is not counted; `stats` says what there is")
+            raise InvalidError("the default tenant has no limits, so its usage is not counted; `stats` shows its sizes")
         return {"vectors": me["vectors"], "bytes": me["bytes"]}
 
     def batch(self) -> WriteBatch:

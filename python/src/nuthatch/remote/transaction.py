@@ -15,7 +15,7 @@ from .moment import CallerThen, Moment
 from .transaction_collection import RecordWork, TransactionCollection
 from .transaction_keyspace import KeyWork, TransactionKeyspace
 
-_OVER = "the transaction is over; begin another one"
+_OVER = "the transaction has ended; begin another one"
 
 
 class Transaction(OverHttp):
