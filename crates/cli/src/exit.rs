@@ -13,12 +13,12 @@ Exit codes:
   2    invalid: the command line, a filter, or an option that contradicts what is stored
   3    not found: the data folder, the collection, the keyspace or a path does not exist
   4    conflict: another process has the data folder open and does not share it
-  5    unavailable: the embedding model or its endpoint is not there, or the time was up
+  5    unavailable: the embedding model or its endpoint is missing, or the time was up
   6    corrupt: a damaged file (`nuthatch doctor` names it and the remedy)
   7    exhausted: out of disk, or over a limit
   8    closed: the store stopped after a failed write to disk
   9    internal: a defect, or the system refused
-  130  interrupted; what was finished stays, and running it again does the rest";
+  130  interrupted; finished work stays, and the same command again does the rest";
 
 /// How a command ended that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -89,7 +89,8 @@ pub fn existing(globals: &Globals) -> Result<PathBuf> {
     let here = std::env::current_dir().map_err(|error| Error::io(Path::new("."), &error))?;
     nearest(&here).ok_or_else(|| {
         Error::not_found(format!(
-            "no data folder: there is no {NAME} in {} or above it; name one with --data-dir or NUTHATCH_DIR, or make one with `nuthatch add PATH`",
+            "no data folder: neither {} nor a folder above it has a {NAME}; name one with --data-dir or NUTHATCH_DIR, \
+            or create one with `nuthatch add PATH`",
             here.display()
         ))
     })

@@ -136,9 +136,9 @@ fn show_report(out: &mut Out, report: &AddReport, took: &Took) -> Result<(), Fai
     writeln!(out, "{BOLD}Files{BOLD:#}     {}", files.join(", "))?;
     let mut passages = format!("{} in", thousands(report.passages_added));
     if report.passages_reused > 0 {
-        passages += &format!(" ({} with the vectors they had)", thousands(report.passages_reused));
+        passages += &format!(" ({} kept their vectors)", thousands(report.passages_reused));
     }
-    writeln!(out, "{BOLD}Passages{BOLD:#}  {passages}, {} out", thousands(report.passages_removed))?;
+    writeln!(out, "{BOLD}Passages{BOLD:#}  {passages}, {} removed", thousands(report.passages_removed))?;
     let speed = match report.passages_added {
         0 => String::new(),
         added => format!(", {:.0} passages/s", rate(added, took.total)),

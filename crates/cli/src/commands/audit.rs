@@ -44,10 +44,13 @@ impl Audit {
         }
         out.flush()?;
         if page.damaged > 0 {
-            output::warning(&format!("{} lines of the audit log are no entries: a crash cut them short", page.damaged));
+            output::warning(&format!(
+                "{} lines of the audit log are incomplete, because a crash cut them off",
+                page.damaged
+            ));
         }
         if page.entries.is_empty() {
-            output::note("Nothing was noted.");
+            output::note("The audit log has no such entries.");
             return Ok(Outcome::NothingFound);
         }
         Ok(Outcome::Done)
@@ -79,7 +82,7 @@ fn show(out: &mut Out, entry: &AuditEntry) -> std::io::Result<()> {
         write!(out, "  {}={}", name(what), plain(&value.to_string()))?;
     }
     if entry.left_out > 0 {
-        write!(out, "  ({} more of theirs were not written)", entry.left_out)?;
+        write!(out, "  ({} more details were not written)", entry.left_out)?;
     }
     writeln!(out, "{DIM:#}")
 }

@@ -84,7 +84,7 @@ impl Backup {
         meter.finish();
         if made.is_err() && cancel.load(std::sync::atomic::Ordering::SeqCst) {
             database.close()?;
-            output::note("Interrupted. No backup is listed; running it again takes over what was stored.");
+            output::note("Interrupted. No backup is listed; run it again to reuse what was stored.");
             return Ok(Outcome::Interrupted);
         }
         let act = self.act(globals, database.folder(), "backup.create");
@@ -193,13 +193,14 @@ fn show_check(out: &mut Out, check: &BackupCheck) -> Result<(), Failure> {
         }
         writeln!(
             out,
-            "         {DIM}remedy:{DIM:#} delete this file and back up again: what the data folder still has is stored anew"
+            "         {DIM}remedy:{DIM:#} delete this file and back up again; the backup stores its contents again if \
+            the data folder still has them"
         )?;
     }
     let seen =
         format!("{}, {}, {}", count(check.backups, "backup"), count(check.objects, "object"), bytes(check.bytes));
     match check.is_well() {
-        true => writeln!(out, "{GOOD}well{GOOD:#}  {seen}, every byte is what was stored")?,
+        true => writeln!(out, "{GOOD}well{GOOD:#}  {seen}, every byte matches what was stored")?,
         false => writeln!(out, "{seen}, {}", count(check.damage.len() as u64, "damaged file"))?,
     }
     Ok(())

@@ -85,7 +85,7 @@ fn refuse_unknown_variables() -> Result<(), Error> {
     match unknown.is_empty() {
         true => Ok(()),
         false => Err(Error::invalid(format!(
-            "the environment has {}, which no setting reads; `nuthatch serve --help` names the variables",
+            "no setting reads {} from the environment; `nuthatch serve --help` lists the variables",
             unknown.join(", ")
         ))),
     }

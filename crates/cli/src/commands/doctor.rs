@@ -14,7 +14,8 @@ use crate::output::{self, BAD, BOLD, DIM, GOOD, Out, plain};
 use crate::units::count;
 
 /// For damage that keeps the folder from being opened.
-const OPEN_REMEDY: &str = "restore this file from a backup, or save what can be read with `nuthatch doctor --repair`";
+const OPEN_REMEDY: &str =
+    "restore this file from a backup, or salvage what is readable with `nuthatch doctor --repair`";
 
 #[derive(Args)]
 pub struct Doctor {
@@ -77,8 +78,9 @@ impl Doctor {
                 }
                 writeln!(
                     out,
-                    "`nuthatch doctor --repair` would copy these to `quarantine` and lose what they held: of a log, everything from \
-                     the named byte on, intact batches after it included. Nothing was changed."
+                    "`nuthatch doctor --repair` would copy these files to `quarantine` and lose their contents; a log \
+                    would lose everything from the named byte on, including intact batches after it. Nothing was \
+                    changed."
                 )?;
             }
         }
@@ -123,7 +125,7 @@ fn show_repair(out: &mut Out, outcome: &RepairOutcome) -> Result<(), Failure> {
     }
     if outcome.batches_cut > 0 {
         let cut = count(outcome.batches_cut, "intact write");
-        writeln!(out, "{BAD}cut{BAD:#}  {cut} behind the damage in the log; a copy is in `quarantine`")?;
+        writeln!(out, "{BAD}cut{BAD:#}  {cut} after the damage in the log; a copy is in `quarantine`")?;
     }
     for name in &outcome.rebuilt {
         writeln!(out, "{GOOD}rebuilt{GOOD:#}  the indexes of collection {name}")?;
@@ -131,7 +133,7 @@ fn show_repair(out: &mut Out, outcome: &RepairOutcome) -> Result<(), Failure> {
     if outcome.records_lost > 0 {
         writeln!(
             out,
-            "{BAD}lost{BAD:#}  {}; {} still there. The damaged files are in `quarantine`.",
+            "{BAD}lost{BAD:#}  {}; {} remain. The damaged files are in `quarantine`.",
             count(outcome.records_lost, "record"),
             outcome.records
         )?;

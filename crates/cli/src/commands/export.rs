@@ -45,8 +45,8 @@ impl Export {
     pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
         if self.format == Format::Parquet {
             return Err(Error::invalid(
-                "this command writes JSON lines; Parquet is written by the Python package (with pyarrow): \
-                 `nuthatch.connect(FOLDER).export_to(DIR, format=\"parquet\")`",
+                "this command writes JSON lines; the Python package writes Parquet (with pyarrow): \
+                `nuthatch.connect(FOLDER).export_to(DIR, format=\"parquet\")`",
             )
             .into());
         }
@@ -61,7 +61,7 @@ impl Export {
         meter.finish();
         if exported.is_err() && cancel.load(Ordering::SeqCst) {
             database.close()?;
-            output::note("Interrupted. What was written has no manifest, and is no export; delete it.");
+            output::note("Interrupted. The files so far have no manifest and are not an export; delete them.");
             return Ok(Outcome::Interrupted);
         }
         let report = exported?;

@@ -258,7 +258,7 @@ impl Graph {
                     writeln!(out, "{}  {BOLD}{}{BOLD:#}{via}", node.depth, plain(&node.id))?;
                 }
                 if found.truncated {
-                    output::note("There may be more: the limit ended it.");
+                    output::note("There may be more: the traversal stopped at its limit.");
                 }
             }
         }
@@ -328,7 +328,7 @@ impl Graph {
         let name = &self.graph;
         if !args.yes {
             return Err(Error::invalid(format!(
-                "this drops graph {name:?} with everything in it; say --yes as well if that is meant"
+                "this drops graph {name:?} and everything in it; add --yes to confirm"
             ))
             .into());
         }

@@ -53,7 +53,7 @@ impl Import {
         meter.finish();
         if imported.is_err() && cancel.load(Ordering::SeqCst) {
             database.close()?;
-            output::note("Interrupted. What was imported stays; `--merge` does the rest.");
+            output::note("Interrupted. Imported records stay; run it again with `--merge` to import the rest.");
             return Ok(Outcome::Interrupted);
         }
         let report = imported?;

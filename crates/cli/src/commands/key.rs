@@ -144,7 +144,7 @@ impl KeyCommand {
                 let act = AuditedAction::new(globals, &folder, "key.password", &change.id);
                 let file = KeyFile::of(&folder);
                 let key = act.ended(password().and_then(|password| file.set_password(&change.id, &password, now)))?;
-                output::note(&format!("The user {} has another password from now on.", key.name));
+                output::note(&format!("The user {} now has the new password.", key.name));
                 Ok(Outcome::Done)
             }
         }
@@ -186,7 +186,7 @@ fn show_user(out: &mut Out, key: &Key, json: bool) -> Result<Outcome, Failure> {
         false => {
             writeln!(out, "{}", key.id)?;
             out.flush()?;
-            output::note(&format!("Redis clients come in with `AUTH {} PASSWORD`.", key.name));
+            output::note(&format!("Redis clients log in with `AUTH {} PASSWORD`.", key.name));
         }
     }
     Ok(Outcome::Done)

@@ -57,7 +57,7 @@ impl Model {
                 Err(error) => Error::from(error).into(),
                 Ok(_) => {
                     let name = model.name();
-                    Error::internal(format!("{name} appeared while it was looked for; run it again")).into()
+                    Error::internal(format!("{name} was installed during this check; run the command again")).into()
                 }
             });
         };
@@ -83,9 +83,9 @@ impl Model {
         writeln!(out, "  fingerprint  {}", found.fingerprint)?;
         writeln!(out, "  on disk      {}", bytes(found.bytes))?;
         if self.verify {
-            writeln!(out, "  {GOOD}every file is as it was installed{GOOD:#}")?;
+            writeln!(out, "  {GOOD}no file has changed since the installation{GOOD:#}")?;
         }
-        writeln!(out, "Another folder: {}. To install it again: {}", model.dir_variable(), model.install_command())?;
+        writeln!(out, "Another folder: {}. To reinstall it: {}", model.dir_variable(), model.install_command())?;
         Ok(Outcome::Done)
     }
 }

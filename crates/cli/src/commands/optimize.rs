@@ -66,7 +66,7 @@ impl Optimize {
         out.flush()?;
         database.close()?;
         if is_interrupted {
-            output::note("Interrupted. What was finished stays; run the same command again to do the rest.");
+            output::note("Interrupted. Finished work stays; run the same command again to do the rest.");
             return Ok(Outcome::Interrupted);
         }
         Ok(Outcome::Done)

@@ -60,7 +60,7 @@ impl Rm {
     pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
         if self.all && !self.yes {
             return Err(Error::invalid(format!(
-                "--all drops collection {:?} with everything in it; say --yes as well if that is meant",
+                "--all drops collection {:?} and everything in it; add --yes to confirm",
                 self.collection
             ))
             .into());

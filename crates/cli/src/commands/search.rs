@@ -113,12 +113,12 @@ impl Search {
         let answer = collection.search(&search).map_err(|mut error| {
             let is_late = self.timeout.is_some_and(|timeout| started.elapsed() >= timeout);
             if error.kind == ErrorKind::Unavailable && !is_late {
-                error.message += "\nWithout it, `--mode text` searches by words alone.";
+                error.message += "\nWithout it, `--mode text` searches by words only.";
             }
             error
         })?;
         for why in &answer.degraded {
-            output::warning(&format!("{why}; the answer is right, but slower (`nuthatch doctor` says more)"));
+            output::warning(&format!("{why}; the results are correct, but slower (`nuthatch doctor` tells more)"));
         }
         match self.json {
             true => output::json(out, &self.as_json(query, &answer))?,

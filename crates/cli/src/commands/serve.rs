@@ -33,8 +33,8 @@ impl Serve {
 pub fn config(layers: &Layers, globals: &Globals) -> Result<Config, Error> {
     if let Some(tenant) = folder::tenant(globals) {
         return Err(Error::invalid(format!(
-            "a server answers for all tenants, and tenant {tenant:?} is named (--tenant, NUTHATCH_TENANT); leave it out: whose data a \
-             request is about, its key says (`nuthatch key create NAME --tenant {tenant}`)"
+            "a server answers for all tenants, but tenant {tenant:?} is named (--tenant, NUTHATCH_TENANT); remove it: \
+            the key of a request chooses its tenant (`nuthatch key create NAME --tenant {tenant}`)"
         )));
     }
     let mut config = Config::resolve(layers)?;
@@ -69,7 +69,7 @@ impl Args for ServerSettings {
             .env("NUTHATCH_CONFIG")
             .hide_env_values(true)
             .value_parser(clap::value_parser!(std::path::PathBuf))
-            .help("Settings in TOML, named as the flags with underscores; a flag or variable goes before");
+            .help("Settings in TOML, named like the flags but with underscores; a flag or variable overrides them");
         SETTINGS.iter().filter(|setting| !setting.everywhere).fold(command.arg(file), |command, setting| {
             let default = match setting.default {
                 "" => String::new(),

@@ -83,37 +83,37 @@ fn show(out: &mut Out, stats: &nuthatch_link::Stats) -> Result<(), Failure> {
         writeln!(out, "  {name:<34}{:>9}  {DIM}{:>15}{DIM:#}", bytes(value), thousands(value))
     };
     writeln!(out, "\n{BOLD}On disk{BOLD:#}")?;
-    part(out, "records and vectors (the truth)", disk.truth_bytes)?;
+    part(out, "records and vectors (the store)", disk.truth_bytes)?;
     part(out, "indexes", disk.indexes_bytes)?;
     if disk.quarantine_bytes > 0 {
         part(out, "quarantine", disk.quarantine_bytes)?;
     }
     part(out, "together", disk.total_bytes)?;
     writeln!(out, "\n{BOLD}In memory, of a budget of {}{BOLD:#}", bytes(memory.budget_bytes))?;
-    part(out, "cache of the truth", memory.truth_cache_bytes)?;
+    part(out, "cache of the store", memory.truth_cache_bytes)?;
     part(out, "its tables' indexes", memory.truth_table_reader_bytes)?;
     part(out, "cache of index blocks", memory.block_cache_bytes)?;
     part(out, "records not in an index yet", memory.fresh_bytes)?;
-    part(out, "answers under way", memory.answer_bytes)?;
+    part(out, "answers in progress", memory.answer_bytes)?;
     part(out, "text index", memory.text_index_bytes)?;
     part(out, "row ids of segments", memory.segment_bytes)?;
     part(out, "together", memory.engine_bytes)?;
     if memory.build_bytes > 0 {
-        part(out, "graph being built, beside the budget", memory.build_bytes)?;
+        part(out, "graph being built, outside the budget", memory.build_bytes)?;
     }
     if memory.embedder_bytes > 0 {
-        part(out, "embedding model, beside the budget", memory.embedder_bytes)?;
+        part(out, "embedding model, outside the budget", memory.embedder_bytes)?;
     }
     writeln!(out, "\n{BOLD}The rest of this process{BOLD:#}")?;
     part(out, "in use otherwise", memory.heap_other_bytes)?;
     part(out, "kept by the allocator", memory.heap_free_bytes)?;
     if memory.foreign_bytes > 0 {
-        part(out, "of other allocators", memory.foreign_bytes)?;
+        part(out, "other allocators", memory.foreign_bytes)?;
     }
     part(out, "stacks", memory.stack_bytes)?;
     part(out, "program and mapped files", memory.program_bytes)?;
     part(out, "all parts together", memory.accounted_bytes)?;
-    writeln!(out, "\n{BOLD}This process, as the system measures{BOLD:#}")?;
+    writeln!(out, "\n{BOLD}This process, as the system measures it{BOLD:#}")?;
     part(out, "heap and stacks", memory.process_anonymous_bytes)?;
     part(out, "mapped files", memory.process_file_bytes)?;
     Ok(())

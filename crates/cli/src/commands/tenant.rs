@@ -107,7 +107,7 @@ impl Tenant {
         database.close()?;
         match self.json {
             true => output::json(out, &info_json(&info))?,
-            false => writeln!(out, "{GOOD}made{GOOD:#}  tenant {BOLD}{}{BOLD:#}", plain(&info.name))?,
+            false => writeln!(out, "{GOOD}created{GOOD:#}  tenant {BOLD}{}{BOLD:#}", plain(&info.name))?,
         }
         Ok(Outcome::Done)
     }
@@ -149,7 +149,7 @@ impl Tenant {
     fn drop_tenant(&self, args: &DropTenant, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
         if !args.yes {
             return Err(Error::invalid(format!(
-                "this drops tenant {:?} with everything that it has; say --yes as well if that is meant",
+                "this drops tenant {:?} and everything in it; add --yes to confirm",
                 args.name
             ))
             .into());

@@ -68,7 +68,7 @@ fn an_export_is_imported_elsewhere() {
     let ask = ["search", "--like", "a", "-n", "2", "--json"];
     let there = place.json(&[&ask[..], &["--data-dir", "other"]].concat());
     assert_eq!(there["hits"], place.json(&ask)["hits"]);
-    assert!(place.run(&["import", "out", "--data-dir", "other"]).ends(2).err.contains("there already"));
+    assert!(place.run(&["import", "out", "--data-dir", "other"]).ends(2).err.contains("already exists"));
     place.run(&["import", "out", "--data-dir", "other", "--merge"]).succeeds();
     assert!(place.run(&["export", "out"]).ends(2).err.contains("not empty"));
     assert!(place.run(&["export", "p", "--format", "parquet"]).ends(2).err.contains("export_to"));

@@ -92,10 +92,10 @@ fn a_script_can_count_append_and_take_a_lock() {
     assert_eq!(place.json(&["kv", "incr", "visits", "41", "--json"]), json!({"key": "visits", "value": 42}));
     assert_eq!(place.run(&["kv", "append", "log", "line;"]).succeeds().out, "5\n");
     assert_eq!(piped(&place, &["kv", "append", "log", "-"], b"more").1, b"9\n");
-    assert!(place.run(&["kv", "incr", "log"]).ends(2).err.contains("no whole number"));
+    assert!(place.run(&["kv", "incr", "log"]).ends(2).err.contains("not a 64-bit integer"));
     place.run(&["kv", "cas", "lock", "me", "--absent", "--ttl", "1h"]).succeeds();
     let ran = place.run(&["kv", "cas", "lock", "you", "--absent"]).ends(1);
-    assert!(ran.err.contains("lock has another value"), "{}", ran.err);
+    assert!(ran.err.contains("lock has a different value"), "{}", ran.err);
     let refused = place.run(&["kv", "cas", "lock", "you", "--expect", "nobody", "--json"]).ends(1).json();
     assert_eq!(refused, json!({"key": "lock", "swapped": false}));
     place.run(&["kv", "cas", "lock", "you", "--expect", "me"]).succeeds();
@@ -124,13 +124,13 @@ fn a_batch_from_standard_input_is_written_whole_or_not_at_all() {
     );
     for (wrong, named) in [
         (r#"{"key": "a"}"#, "line 6 of standard input: give either"),
-        (r#"{"value": "a"}"#, "no \"key\""),
+        (r#"{"value": "a"}"#, "\"key\" is missing"),
         (r#"{"key": "a", "value": "1", "delete": true}"#, "give either"),
-        (r#"{"key": "a", "key_base64": "AA==", "value": "1"}"#, "give one of them"),
+        (r#"{"key": "a", "key_base64": "AA==", "value": "1"}"#, "give only one"),
         (r#"{"key_base64": "?", "value": "1"}"#, "not base64"),
         (r#"{"key": "a", "value": "1", "ttl": "soon"}"#, "is not a duration"),
         (r#"{"key": "a", "valeu": "1"}"#, "valeu"),
-        (r#"{"key": "", "value": "1"}"#, "empty key"),
+        (r#"{"key": "", "value": "1"}"#, "key is empty"),
         ("a=1", "line 6"),
     ] {
         let mut command = place.command(&["kv", "batch"]);

@@ -127,7 +127,7 @@ fn passages_like_one_are_its_neighbours_and_not_itself() {
     assert_eq!(both["mode"], "hybrid");
     assert!(!ids(&both).contains(&"a"));
     assert!(place.run(&["search", "--like", "a", "-n", "1"]).succeeds().out.starts_with("1. b  1.0000  vector #"));
-    assert!(place.run(&["search", "--like", "ghost"]).ends(3).err.contains("no record \"ghost\""));
+    assert!(place.run(&["search", "--like", "ghost"]).ends(3).err.contains("names record \"ghost\""));
     assert!(place.run(&["search", "--like", "mute"]).ends(2).err.contains("no vector"));
     place.run(&["search", "--like", "a", "--mode", "text"]).ends(2);
     // A passage of a file is named as it is shown.

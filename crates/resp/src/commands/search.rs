@@ -68,7 +68,7 @@ pub(crate) fn search(call: &mut Call<'_, '_>) -> Outcome<Reply> {
 /// A search from its words.
 fn asked(words: &[Vec<u8>]) -> Outcome<dialect::Search> {
     let text = |word: &[u8]| {
-        String::from_utf8(word.to_vec()).map_err(|_| Failure::error("texts, ids and conditions are UTF-8"))
+        String::from_utf8(word.to_vec()).map_err(|_| Failure::error("texts, ids and conditions must be UTF-8"))
     };
     let mut known = dialect::fields(&dialect::Search::schema());
     known.retain(|field| !MEANINGLESS.contains(&field.name.as_str()));

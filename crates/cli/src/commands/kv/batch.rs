@@ -20,7 +20,7 @@ use crate::units::{count, parse_duration};
 #[derive(Args)]
 #[command(after_help = "\
 Each line sets a key, {\"key\": \"a\", \"value\": \"1\"}, or deletes it, {\"key\": \"a\", \"delete\": true}; with \"ttl\": \"10m\" it
-expires, with \"keyspace\": \"name\" it goes elsewhere. What is not UTF-8 is \"key_base64\" and \"value_base64\".
+expires, and \"keyspace\": \"name\" names another keyspace. Bytes that are not UTF-8 go in \"key_base64\" and \"value_base64\".
 nuthatch kv scan --json | jq -c '.entries[]' | nuthatch kv batch -k copy")]
 pub struct Batch {
     #[command(flatten)]
@@ -74,7 +74,7 @@ impl Batch {
 
 impl Line {
     fn op(self) -> EngineResult<KvOp> {
-        let key = bytes("key", self.key, self.key_base64)?.ok_or_else(|| Error::invalid("there is no \"key\""))?;
+        let key = bytes("key", self.key, self.key_base64)?.ok_or_else(|| Error::invalid("\"key\" is missing"))?;
         let value = bytes("value", self.value, self.value_base64)?;
         let expires_in = self.ttl.as_deref().map(parse_duration).transpose().map_err(Error::invalid)?;
         match (value, self.delete) {
@@ -88,7 +88,9 @@ impl Line {
 /// A text, or bytes in base64.
 fn bytes(name: &str, text: Option<String>, base64: Option<String>) -> EngineResult<Option<Vec<u8>>> {
     match (text, base64) {
-        (Some(_), Some(_)) => Err(Error::invalid(format!("\"{name}\" and \"{name}_base64\"; give one of them"))),
+        (Some(_), Some(_)) => {
+            Err(Error::invalid(format!("both \"{name}\" and \"{name}_base64\" are given; give only one")))
+        }
         (Some(text), None) => Ok(Some(text.into_bytes())),
         (None, Some(base64)) => STANDARD
             .decode(&base64)

@@ -56,7 +56,7 @@ fn hex(byte: u8) -> String {
 fn unescaped(line: &[u8]) -> Result<Vec<u8>> {
     let wrong = || {
         Error::invalid(format!(
-            "{:?} is not written as `scan` shows it; after a backslash comes n, t, r, x with two digits, or a backslash",
+            "{:?} has an invalid escape; follow a backslash with n, t, r, x and two digits, or a backslash",
             String::from_utf8_lossy(line)
         ))
     };

@@ -40,7 +40,7 @@ impl Cas {
     pub fn run(&self, globals: &Globals, common: &Common, out: &mut Out) -> Result<Outcome, Failure> {
         let key = common.key(&self.key)?;
         if self.expect.as_deref().is_some_and(|expect| expect == "-") {
-            return Err(Error::invalid("--expect - : only the new value can come from standard input").into());
+            return Err(Error::invalid("--expect cannot be -: only the new value can come from standard input").into());
         }
         let expected = self.expect.as_deref().map(|value| common.key(value)).transpose()?;
         let new = self.value.as_deref().map(|value| common.value(value)).transpose()?;
@@ -53,7 +53,7 @@ impl Cas {
             done.insert("swapped".into(), swapped.into());
             output::json(out, &done)?;
         } else if !swapped {
-            output::note(&format!("{} has another value; it was left as it is.", bytes::escaped(&key)));
+            output::note(&format!("{} has a different value and was not changed.", bytes::escaped(&key)));
         }
         Ok(if swapped { Outcome::Done } else { Outcome::NothingFound })
     }

@@ -12,7 +12,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{self, Out};
 
 #[derive(Args)]
-#[command(after_help = "Counted up to 10,000, estimated from the sizes of files beyond.")]
+#[command(after_help = "Counts up to 10,000 are exact; larger counts are estimates from file sizes.")]
 pub struct Count {
     /// Only keys that begin with this
     #[arg(long, value_name = "PREFIX")]

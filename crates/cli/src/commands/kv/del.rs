@@ -31,7 +31,7 @@ impl Del {
         let prefix = self.prefix.as_deref().map(|prefix| common.key(prefix)).transpose()?;
         if prefix.as_ref().is_some_and(Vec::is_empty) {
             return Err(Error::invalid(
-                "an empty prefix, which every key begins with; to delete all keys, drop the keyspace with `nuthatch kv drop`",
+                "an empty prefix matches every key; to delete all keys, drop the keyspace with `nuthatch kv drop`",
             )
             .into());
         }

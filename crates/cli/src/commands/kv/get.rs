@@ -21,7 +21,7 @@ pub struct Get {
 impl Get {
     pub fn run(&self, globals: &Globals, common: &Common, out: &mut Out) -> Result<Outcome, Failure> {
         if self.keys.len() > 1 && !common.json {
-            return Err(Error::invalid("several keys, whose values nothing would separate; add --json").into());
+            return Err(Error::invalid("the values of several keys would run together; add --json").into());
         }
         let keys = self.keys.iter().map(|key| common.key(key)).collect::<Result<Vec<_>, _>>()?;
         let (database, keyspace) = common.open(globals)?;

@@ -57,7 +57,7 @@ impl DropKeyspace {
         let name = &common.keyspace;
         if !self.yes {
             return Err(Error::invalid(format!(
-                "this drops keyspace {name:?} with everything in it; say --yes as well if that is meant"
+                "this drops keyspace {name:?} and everything in it; add --yes to confirm"
             ))
             .into());
         }
