@@ -90,6 +90,6 @@ fn inside(target: &Path, path: &str) -> Result<PathBuf> {
     let relative = Path::new(path);
     match !path.is_empty() && relative.components().all(|part| matches!(part, Component::Normal(_))) {
         true => Ok(target.join(relative)),
-        false => Err(BackupError::Invalid(format!("the backup names a file {path:?}, which leads out of its folder"))),
+        false => Err(BackupError::Invalid(format!("the backup names a file {path:?}, which is outside of its folder"))),
     }
 }

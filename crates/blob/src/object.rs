@@ -24,11 +24,11 @@ pub fn key(name: &str) -> Option<String> {
 /// # Errors
 /// `Corrupt` when the object is missing or its bytes are others, `Invalid` when no object can have this name.
 pub fn read(store: &dyn BlobStore, name: &str) -> Result<Vec<u8>> {
-    let key = key(name).ok_or_else(|| BlobError::Invalid(format!("{name:?} names no object")))?;
+    let key = key(name).ok_or_else(|| BlobError::Invalid(format!("{name:?} is not the name of an object")))?;
     let place = store.place(&key);
     let bytes = store.get(&key)?.ok_or_else(|| BlobError::corrupt(&place, "it is missing"))?;
     match self::name(&bytes) == name {
         true => Ok(bytes),
-        false => Err(BlobError::corrupt(&place, "its bytes are not those that its name stands for")),
+        false => Err(BlobError::corrupt(&place, "its bytes do not match the hash in its name")),
     }
 }

@@ -21,7 +21,7 @@ pub enum EmbedError {
     },
 
     /// A file of the model folder is absent, unreadable or not what `model.json` recorded.
-    #[error("model file {}: {what}; run `{}` to put it right", path.display(), model.install_command())]
+    #[error("model file {}: {what}; run `{}` to repair it", path.display(), model.install_command())]
     DamagedModel {
         /// The model that the file belongs to.
         model: Model,
@@ -77,7 +77,7 @@ pub enum EmbedError {
 
     /// The endpoint answered 200 with something that is not a list of embeddings.
     #[error(
-        "the embedding endpoint {url} gave an answer that is not usable: {what}; is it OpenAI-compatible (POST /embeddings)?"
+        "the embedding endpoint {url} returned an unusable answer: {what}; is it OpenAI-compatible (POST /embeddings)?"
     )]
     Response {
         /// The address asked.
@@ -88,7 +88,7 @@ pub enum EmbedError {
 
     /// A vector has another dimension than the embedder states.
     #[error(
-        "embedder {name} gave a vector of dimension {found} where {expected} was expected; is it still the same model?"
+        "embedder {name} returned a vector of dimension {found}, but {expected} was expected; is it still the same model?"
     )]
     WrongDimension {
         /// The embedder.
@@ -100,7 +100,7 @@ pub enum EmbedError {
     },
 
     /// There are not as many vectors as texts.
-    #[error("embedder {name} gave {found} vector(s) for {expected} text(s); it must give one for each, in order")]
+    #[error("embedder {name} returned {found} vector(s) for {expected} text(s); it must return one for each, in order")]
     WrongCount {
         /// The embedder.
         name: String,
@@ -112,7 +112,7 @@ pub enum EmbedError {
 
     /// A vector holds a NaN or an infinity.
     #[error(
-        "embedder {name} gave a NaN or infinite component in the vector of text {position}; the vector was refused"
+        "embedder {name} returned a NaN or infinite component in the vector of text {position}; the vector was refused"
     )]
     NotFinite {
         /// The embedder.
@@ -126,7 +126,7 @@ pub enum EmbedError {
     Elsewhere(String),
 
     /// The caller's function failed.
-    #[error("embedder {name}: the function given failed: {what}")]
+    #[error("embedder {name}: the given function failed: {what}")]
     Function {
         /// The embedder.
         name: String,
@@ -148,7 +148,7 @@ impl EmbedError {
 
 fn list(paths: &[PathBuf]) -> String {
     if paths.is_empty() {
-        return "no folder at all".to_owned();
+        return "no folder".to_owned();
     }
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -60,9 +60,9 @@ fn a_missing_shortened_or_changed_file_is_named() {
     let dir = folder(MANIFEST);
     let (file, what) = refusal(dir.path());
     assert_eq!(file, "model.onnx");
-    assert!(what.contains("other contents"), "{what}");
+    assert!(what.contains("has changed"), "{what}");
     std::fs::write(dir.path().join("tokenizer.json"), "{").unwrap();
-    assert_eq!(refusal(dir.path()), ("tokenizer.json".into(), "has 1 bytes where 2 were recorded".into()));
+    assert_eq!(refusal(dir.path()), ("tokenizer.json".into(), "has 1 bytes, but 2 were recorded".into()));
     std::fs::remove_file(dir.path().join("tokenizer.json")).unwrap();
     assert_eq!(refusal(dir.path()).0, "tokenizer.json");
 }

@@ -46,7 +46,7 @@ fn find(path: &str, value: &Value, found: &mut Vec<String>) {
 fn make(payload: &mut Payload, path: &str) -> Result<(), FilterError> {
     let wrong = || FilterError::InvalidPayload {
         field: path.to_string(),
-        reason: format!("`datetimes` names {path:?}, where no datetime is"),
+        reason: format!("`datetimes` names {path:?}, but the value there is not a datetime"),
     };
     let mut parts = path.split('.');
     let mut value = parts.next().and_then(|name| payload.get_mut(name)).ok_or_else(wrong)?;

@@ -113,7 +113,7 @@ fn suggest(suggestion: &Option<String>) -> String {
 
 fn list(known: &[String]) -> String {
     if known.is_empty() {
-        return "no record of it has had a payload field".into();
+        return "none of its records has had a payload field".into();
     }
     let mut listed = format!("known fields: {}", known[..known.len().min(LISTED_FIELDS_MAX)].join(", "));
     if known.len() > LISTED_FIELDS_MAX {

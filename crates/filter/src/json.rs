@@ -36,7 +36,7 @@ pub fn payload_from_json(json: Json) -> Result<Payload, FilterError> {
         }
         other => Err(FilterError::InvalidPayload {
             field: String::new(),
-            reason: format!("a payload is a JSON object of named values, not {}", json_kind(&other)),
+            reason: format!("a payload must be a JSON object of named values, not {}", json_kind(&other)),
         }),
     }
 }

@@ -41,7 +41,7 @@ impl Walk<'_> {
         if *self.fields > PAYLOAD_FIELDS_MAX {
             return Err(fault(
                 &path,
-                format!("a payload has at most {PAYLOAD_FIELDS_MAX} fields, nested ones counted"),
+                format!("a payload has at most {PAYLOAD_FIELDS_MAX} fields, counting nested ones"),
             ));
         }
         self.bytes += name.len();
@@ -78,11 +78,11 @@ pub(crate) fn name_fault(name: &str) -> Option<String> {
     if name.is_empty() {
         Some("a field's name is empty; give it one".into())
     } else if name.contains('.') {
-        Some("a field's name has no dot; nest a map instead, filters reach into it with dots".into())
+        Some("a field's name cannot contain a dot; nest a map instead, and filters reach into it with dots".into())
     } else if name.contains(char::is_control) {
         Some(format!("the name {name:?} has a control character"))
     } else if name.len() > FIELD_NAME_BYTES_MAX {
-        Some(format!("a field's name takes at most {FIELD_NAME_BYTES_MAX} bytes, this one {}", name.len()))
+        Some(format!("a field's name has at most {FIELD_NAME_BYTES_MAX} bytes; this one has {}", name.len()))
     } else {
         None
     }

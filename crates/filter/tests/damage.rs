@@ -23,7 +23,7 @@ fn payloads_that_cannot_be_kept_are_refused_by_name() {
     let many: Payload = (0..=PAYLOAD_FIELDS_MAX).map(|n| (format!("f{n}"), Value::Null)).collect();
     for (payload, says) in [
         (one("", 1), "empty"),
-        (one("a.b", 1), "no dot"),
+        (one("a.b", 1), "cannot contain a dot"),
         (one("a\u{0}", 1), "control character"),
         (one(&"n".repeat(300), 1), "at most 256 bytes"),
         (one("x", f64::NAN), "`x`: NaN"),

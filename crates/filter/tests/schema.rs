@@ -71,7 +71,7 @@ fn where_no_record_has_a_payload_every_field_is_unknown() {
     assert!(schema.observe(&Payload::new()), "one record changes what is known");
     assert!(!schema.observe(&Payload::new()));
     let error = filter.check(&Schema::from_bytes(&schema.to_bytes()).unwrap()).unwrap_err().to_string();
-    assert_eq!(error, "no field `team` in this collection; no record of it has had a payload field");
+    assert_eq!(error, "no field `team` in this collection; none of its records has had a payload field");
     assert!(parse("true").unwrap().check(&schema).is_ok());
     let mut merged = Schema::default();
     assert!(merged.merge(&schema) && !merged.merge(&schema) && filter.check(&merged).is_err());

@@ -87,7 +87,7 @@ impl StreamVerifier {
                 let at = (position - *data_bytes) as usize;
                 match tail.get(at..at + rest.len()) == Some(rest) {
                     true => Ok(rest.len()),
-                    false => Err(self.corrupt("its end is not what it was when it was opened")),
+                    false => Err(self.corrupt("its end changed after it was opened")),
                 }
             }
             Kind::Blocks { open, expected, data_bytes, .. } => {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Bytes on disk are not what was written. Never silently skipped.
-    #[error("{}: {what}; restore this folder from a backup, or see what can be saved with `nuthatch doctor --repair`", path.display())]
+    #[error("{}: {what}; restore this folder from a backup, or salvage the rest with `nuthatch doctor --repair`", path.display())]
     Corrupt {
         /// The damaged file, or the folder that lacks one.
         path: PathBuf,
@@ -42,14 +42,15 @@ pub enum StoreError {
     Stopped(String),
     /// Another holder has taken over. What this one wrote after that, nobody sees.
     #[error(
-        "this store was fenced: another holder has taken over with epoch {epoch}; ask that one, nothing is written here any more"
+        "this store was fenced: another process took over with epoch {epoch}; write through that process, this one no \
+        longer writes"
     )]
     Fenced {
         /// The epoch of the holder that took over.
         epoch: u64,
     },
     /// It is not in memory, and whoever asked does not wait for the disk.
-    #[error("what was asked for is not in memory")]
+    #[error("the requested data is not in memory")]
     NotCached,
     /// Its owner has closed it.
     #[error("the store is closed")]
@@ -64,7 +65,7 @@ pub type Result<T> = std::result::Result<T, StoreError>;
 
 impl StoreError {
     pub(crate) fn old_snapshot() -> Self {
-        let what = "what reads the store as it was before (an export, a backup of one tenant) is under way";
+        let what = "an export or a backup of one tenant still reads an older state of the store";
         Self::Held(what.to_string())
     }
 

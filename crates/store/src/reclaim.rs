@@ -75,7 +75,7 @@ impl RocksStore {
         // A compaction that fails says nothing here: what it left is what tells.
         if let Some(left) = self.still_there(&old)?.first() {
             let path = self.folder().join(left.name.trim_start_matches('/'));
-            let what = "it could not be written anew; is the disk full?".to_string();
+            let what = "it could not be rewritten; is the disk full?".to_string();
             return Err(StoreError::Io { path, what });
         }
         self.renew_manifest()?;
@@ -177,7 +177,7 @@ impl RocksStore {
                 return self.wait_until_gone(&[before.trim_end().to_string()]);
             }
         }
-        Err(StoreError::Io { path: current.clone(), what: "RocksDB does not begin a new MANIFEST".to_string() })
+        Err(StoreError::Io { path: current.clone(), what: "RocksDB did not begin a new MANIFEST".to_string() })
     }
 
     fn wait_until_gone(&self, names: &[String]) -> Result<()> {

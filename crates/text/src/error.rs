@@ -30,7 +30,7 @@ pub enum TextError {
         what: String,
     },
     /// No stemmer goes by this name.
-    #[error("there is no text language {asked:?}; choose one of {}", crate::analyzer::names())]
+    #[error("unknown text language {asked:?}; choose one of {}", crate::analyzer::names())]
     UnknownLanguage {
         /// The name that was given.
         asked: String,
@@ -122,7 +122,7 @@ pub(crate) fn guarded<T>(folder: &Path, read: impl FnOnce() -> Result<T>) -> Res
             .downcast_ref::<&str>()
             .map(|what| what.to_string())
             .or_else(|| panic.downcast_ref::<String>().cloned())
-            .unwrap_or_else(|| "its contents make no sense".into());
+            .unwrap_or_else(|| "its contents are invalid".into());
         Err(TextError::corrupt(folder, what))
     })
 }

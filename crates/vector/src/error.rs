@@ -31,7 +31,8 @@ pub enum VectorError {
     },
     /// A vector without a direction, under a metric that compares directions.
     #[error(
-        "the vector is zero, and cosine similarity has no answer for it; leave the row without a vector, or use metric \"dot\" or \"l2\""
+        "the vector is zero, and cosine similarity is undefined for it; store the row without a vector, or use metric \
+        \"dot\" or \"l2\""
     )]
     Zero,
     /// 32-bit sums of this vector would be too inexact, or overflow.

@@ -179,7 +179,7 @@ impl Header {
         if self == other {
             Ok(())
         } else {
-            let what = "its header differs from that of codes1 beside it";
+            let what = "its header differs from that of codes1 next to it";
             Err(SegmentError::corrupt(other_path, what).into())
         }
     }

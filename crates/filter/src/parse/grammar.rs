@@ -31,7 +31,7 @@ impl<'a> Parser<'a> {
         let filter = self.disjunction()?;
         match self.peek() {
             Token::End => Ok(filter),
-            Token::Symbol(")") => self.fail("this `)` closes nothing"),
+            Token::Symbol(")") => self.fail("this `)` has no matching `(`"),
             _ => self.expected("AND, OR or the end"),
         }
     }
@@ -121,7 +121,7 @@ impl<'a> Parser<'a> {
     /// `2024 <= year`, `'x' IN tags`, or a lone TRUE or FALSE.
     fn after_literal(&mut self, value: Value) -> Parsed<Filter> {
         if let Some(op) = self.operator() {
-            let field = self.field("a field: one side of a comparison is a field, the other a value")?;
+            let field = self.field("a field: a comparison has a field on one side and a value on the other")?;
             return Ok(Filter::Compare { field, op: op.swapped(), value });
         }
         let negated = self.keyword("not");
@@ -213,7 +213,7 @@ impl<'a> Parser<'a> {
             (Some(escape), None) if escape != '%' && escape != '_' => Ok(Some(escape)),
             _ => {
                 self.at = at;
-                self.fail("an escape is one character, and neither % nor _")
+                self.fail("an escape is one character other than % and _")
             }
         }
     }
@@ -239,7 +239,7 @@ impl<'a> Parser<'a> {
         }
         match self.peek() {
             Token::Word(word) if word.eq_ignore_ascii_case("null") => {
-                self.fail("null is no value to compare with; write IS NULL")
+                self.fail("null cannot be compared; write IS NULL")
             }
             Token::Word(word) if !is_reserved(word) => {
                 let word = word.to_string();
@@ -279,7 +279,7 @@ impl<'a> Parser<'a> {
                 match parse_datetime(&text) {
                     Some(micros) => Value::Datetime(micros),
                     None => return self.fail(
-                        "this is no datetime; write '2025-01-31', '2025-01-31 12:30:00' or '2025-01-31T12:30:00+02:00'",
+                        "this is not a datetime; write '2025-01-31', '2025-01-31 12:30:00' or '2025-01-31T12:30:00+02:00'",
                     ),
                 }
             }
@@ -335,7 +335,7 @@ impl<'a> Parser<'a> {
             Token::Word(word) => Cow::Borrowed(*word),
             // A dot in quotes is one of a path, too: no field's name has one.
             Token::Quoted(name) if name.split('.').any(str::is_empty) => {
-                return self.fail("a field's name is not empty");
+                return self.fail("a field's name cannot be empty");
             }
             Token::Quoted(name) => name.clone(),
             _ => return self.expected(what),

@@ -108,14 +108,16 @@ fn symbol(input: &mut Input<'_>) -> Lexed<&'static str> {
 fn explain(rest: &str) -> String {
     let first = rest.chars().next().unwrap_or_default();
     match first {
-        '\'' => "this text has no closing quote; a quote inside of it is doubled: 'it''s'".into(),
+        '\'' => "this text has no closing quote; double a quote inside the text: 'it''s'".into(),
         '"' => "this name has no closing quote".into(),
         '0'..='9' => {
             let shown: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').take(20).collect();
-            format!("`{shown}` is neither a number nor a name; text takes single quotes, an odd name double ones")
+            format!(
+                "`{shown}` is neither a number nor a name; put text in single quotes and unusual names in double quotes"
+            )
         }
         '‘' | '’' | '“' | '”' | '`' => {
-            format!("`{first}` is no quote here; text takes 'single' quotes, names \"double\" ones")
+            format!("`{first}` is not a quote here; text takes 'single' quotes, names take \"double\" ones")
         }
         '&' => "unexpected `&`; write AND".into(),
         '|' => "unexpected `|`; write OR".into(),

@@ -35,8 +35,7 @@ pub const NESTING_MAX: usize = 64;
 /// [`FilterError::Syntax`] with offset, line and column of the character that does not fit.
 pub fn parse(text: &str) -> Result<Filter, FilterError> {
     if text.len() > TEXT_BYTES_MAX {
-        let message =
-            format!("the filter has {} bytes, at most {TEXT_BYTES_MAX} are read; split the list in it", text.len());
+        let message = format!("the filter has {} bytes, and the limit is {TEXT_BYTES_MAX}; split its list", text.len());
         return Err(SyntaxError::new(message, text, 0).into());
     }
     let tokens = lexer::tokens(text)?;

@@ -64,7 +64,7 @@ impl Graph {
         let same = (header.rows, header.dim, header.metric, header.seed, header.element)
             == (of_codes.rows, of_codes.dim, of_codes.metric, of_codes.seed, element);
         if !same {
-            return Err(SegmentError::corrupt(file.path(), "its header differs from that of codes1 beside it").into());
+            return Err(SegmentError::corrupt(file.path(), "its header differs from that of codes1 next to it").into());
         }
         let look_again = if file.could_be_cached() { LOOK_AGAIN } else { LOOK_AGAIN_IN_VAIN };
         let scratch = parking_lot::Mutex::new(Vec::new());

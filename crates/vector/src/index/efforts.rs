@@ -64,7 +64,7 @@ impl Efforts {
             for (place, recall) in RECALLS.iter().enumerate() {
                 let line = lines.next().ok_or_else(|| corrupt("a line is missing"))?;
                 let effort = line.strip_prefix(&format!("{limit} {recall} ")).and_then(|effort| effort.parse().ok());
-                efforts.0[at][place] = effort.ok_or_else(|| corrupt("a line is not what it should be"))?;
+                efforts.0[at][place] = effort.ok_or_else(|| corrupt("a line is malformed"))?;
             }
         }
         Ok(efforts)

@@ -108,7 +108,7 @@ impl Index {
         let codes = Codes::open(dir, cache)?;
         let vectors = Vectors::open(dir, access)?;
         if (vectors.rows(), vectors.dim()) != (codes.rows(), codes.dim()) {
-            return Err(SegmentError::corrupt(vectors.path(), "it does not belong to the codes beside it").into());
+            return Err(SegmentError::corrupt(vectors.path(), "it does not belong to the codes next to it").into());
         }
         let graph = match Self::has_graph_in(dir) {
             true => Some(Graph::open(dir, &codes, vectors.element(), access)?),

@@ -62,7 +62,7 @@ def verify(folder: Path, model: Model = DEFAULT) -> list[str]:
         elif file.stat().st_size != length:
             wrong.append(f"{file}: has {file.stat().st_size} bytes where {length} were recorded")
         elif sha256(file) != digest:
-            wrong.append(f"{file}: has other contents than were installed (its SHA-256 differs)")
+            wrong.append(f"{file}: has changed since it was installed (its SHA-256 differs)")
     wrong += [
         f"{folder / recorded[part][0]}: is of another version than this Nuthatch installs"
         for part, digest in model.sha256.items()
