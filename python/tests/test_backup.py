@@ -122,7 +122,7 @@ def test_an_import_of_an_export_is_equal(tmp_path, format):
         assert everything(other) == before
         assert [(info.name, info.fields, info.metric, info.dim) for info in other.collections()] == infos
         assert other.collection("files").files() == files
-        with pytest.raises(nuthatch.InvalidError, match="there already"):
+        with pytest.raises(nuthatch.InvalidError, match="already exists"):
             other.import_from(tmp_path / "export")
         assert other.import_from(tmp_path / "export", collection="notes", merge=True).records == 50
         # Byte for byte, what no listing shows included.

@@ -33,7 +33,7 @@ def notes(db):
         ([{"id": "a" * 1025, "text": "x"}], "1025 bytes"),
         ([{"text": "x"}], "record 1 has no id"),
         ([{"id": 7, "text": "x"}], "its id is an int"),
-        ([{"id": "a"}], '"a" has neither'),
+        ([{"id": "a"}], '"a" has no text'),
         ([{"id": "a", "text": 5}], '"a".*its text is an int'),
         ([{"id": "a", "text": "\udc80"}], '"a".*surrogates'),
         ([{"id": "\udc80", "text": "x"}], "surrogates"),
@@ -64,7 +64,7 @@ def test_upsert_takes_records_or_columns(notes):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ({}, "a text, a vector, or the id of a record"),
+        ({}, "a text, a vector, or the id"),
         ({"vector": [1.0]}, "query vector.*1 dimension"),
         ({"vector": [float("nan"), 1.0]}, "query vector.*NaN"),
         ({"text": 5}, "text to search for is an int"),
@@ -127,9 +127,9 @@ def test_a_bad_delete_deletes_nothing(notes, arguments, named):
 @pytest.mark.parametrize(
     ("name", "options", "named"),
     [
-        ("", {}, "cannot name"),
-        ("a/b", {}, "cannot name"),
-        ("x" * 201, {}, "cannot name"),
+        ("", {}, "not a valid name"),
+        ("a/b", {}, "not a valid name"),
+        ("x" * 201, {}, "not a valid name"),
         (5, {}, "name=5"),
         ("new", {"dim": 1}, "1 dimension"),
         ("new", {"dim": 4097}, "4097"),

@@ -105,7 +105,7 @@ def test_what_is_no_path_is_refused(path, error, named):
 
 def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path):
     (tmp_path / "letter.txt").write_text("dear")
-    with pytest.raises(nuthatch.InvalidError, match="not Nuthatch's"):
+    with pytest.raises(nuthatch.InvalidError, match="do not belong to Nuthatch"):
         nuthatch.connect(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
     with pytest.raises(nuthatch.InvalidError, match="is a file"):
@@ -254,7 +254,7 @@ def test_a_fork_of_a_database_in_memory_gets_a_clear_error_and_does_not_hang(db)
     process.start()
     process.join(30)
     assert process.exitcode == 0
-    assert "a fork cannot use it" in answers.get()
+    assert "its fork" in answers.get()
     assert notes.search("x")[0].id == "a"
 
 

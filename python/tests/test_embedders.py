@@ -97,7 +97,7 @@ def test_a_function_may_give_a_numpy_matrix(db):
     ("gives", "named"),
     [
         (lambda texts: [], "0 entries for 1"),
-        (lambda texts: [[1.0]] * len(texts), "dimension 1 where 2"),
+        (lambda texts: [[1.0]] * len(texts), "dimension 1, but 2"),
         (lambda texts: [[1.0, float("nan")]] * len(texts), "NaN"),
         (lambda texts: [None] * len(texts), "None for text 0"),
         (lambda texts: None, "NoneType"),

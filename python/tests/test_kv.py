@@ -64,7 +64,7 @@ def test_several_at_once(kv):
 
 
 def test_a_batch_with_a_bad_entry_changes_nothing(kv):
-    with pytest.raises(nuthatch.InvalidError, match="empty key"):
+    with pytest.raises(nuthatch.InvalidError, match="key is empty"):
         kv.put_many([("good", "1"), ("", "2")])
     with pytest.raises(nuthatch.InvalidError, match=r"the value of key 'bad'=5"):
         kv.put_many({"good": "1", "bad": 5})
@@ -102,7 +102,7 @@ def test_counters_appends_and_compare_and_set(kv):
     with pytest.raises(nuthatch.InvalidError, match="64 bits"):
         kv.increment("n")
     kv["text"] = "seven"
-    with pytest.raises(nuthatch.InvalidError, match="text.*no whole number"):
+    with pytest.raises(nuthatch.InvalidError, match="text.*not a 64-bit integer"):
         kv.increment("text")
     assert kv.append("text", " birds") == 11
     assert kv.append("new", b"") == 0
@@ -235,7 +235,7 @@ def test_threads_share_a_keyspace_without_losing_anything(kv):
         (lambda kv: kv.get(5), "key=5 is of type int"),
         (lambda kv: kv.get(None), "key=None"),
         (lambda kv: kv.get("\udc80"), "surrogates"),
-        (lambda kv: kv.put("", "x"), "empty key"),
+        (lambda kv: kv.put("", "x"), "key is empty"),
         (lambda kv: kv.put("a" * 65_536, "x"), "65536 bytes; 65535"),
         (lambda kv: kv.put("a", 5), "value=5"),
         (lambda kv: kv.put("a", None), "value=None"),
@@ -265,7 +265,7 @@ def test_threads_share_a_keyspace_without_losing_anything(kv):
         (lambda kv: kv.compare_and_set("kept", 5, None), "expected=5"),
         (lambda kv: kv.compare_and_set("kept", "1", 5), "new=5"),
         (lambda kv: kv.expire("kept", 0), "ttl=0"),
-        (lambda kv: kv.scan(limit=0), "a page of 0"),
+        (lambda kv: kv.scan(limit=0), "a page cannot have 0"),
         (lambda kv: kv.scan(limit=10_001), "10,000"),
         (lambda kv: kv.scan(limit=-1), "limit=-1"),
         (lambda kv: kv.scan(cursor="§"), "not a cursor"),

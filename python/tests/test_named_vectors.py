@@ -121,7 +121,7 @@ def test_fields_are_added_later_and_agree(db: nuthatch.Database) -> None:
     ("record", "said"),
     [
         ({"vectors": {"titel": [1, 2, 3, 4]}}, 'no vector field "titel"; there are: "bits", "image", "title"'),
-        ({"vectors": {"title": [1, 2, 3]}}, 'vector field "title" has 4 dimensions, the vector has 3'),
+        ({"vectors": {"title": [1, 2, 3]}}, 'vector field "title" has 4 dimensions, but the vector has 3'),
         ({"vectors": {"title": [1, 2, 3, float("nan")]}}, 'vector field "title": element 3'),
         ({"vectors": {"bits": [0.5] * 8}}, 'vector field "bits": element 0 of the vector is 0.5, which binary'),
         ({"vectors": {"title": "abcd"}}, "its vectors 'title' is of type str"),
@@ -143,9 +143,9 @@ def test_what_is_wrong_with_a_search_is_said(db: nuthatch.Database) -> None:
     docs = db.collection("docs", vectors=FIELDS, embedder="none")
     docs.upsert([{"id": "a", "vectors": {"title": [1, 2, 3, 4]}}])
     wrong: list[tuple[dict[str, object], str]] = [
-        ({"vector": [1, 2, 3, 4], "using": "x"}, 'no vector field "x"'),
+        ({"vector": [1, 2, 3, 4], "using": "x"}, 'vector field "x" does not exist'),
         ({"vector": [1, 2], "using": "title"}, 'vector field "title" has 4 dimensions'),
-        ({"text": "words", "using": "title"}, '`using` is "title"'),
+        ({"text": "words", "using": "title"}, '`using` names vector field "title"'),
         ({"like": "a", "using": "image"}, 'no vector of field "image"'),
         ({"vectors": {"title": [1]}}, 'vector field "title" has 4 dimensions'),
         ({"vectors": [[1, 2]]}, "vectors is of type list"),

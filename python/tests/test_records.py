@@ -70,9 +70,9 @@ def test_a_generator_is_one_batch(notes):
 
 
 def test_an_empty_batch_is_refused_and_changes_nothing(notes):
-    with pytest.raises(nuthatch.InvalidError, match="empty batch"):
+    with pytest.raises(nuthatch.InvalidError, match="batch is empty"):
         notes.upsert([])
-    with pytest.raises(nuthatch.InvalidError, match="empty batch"):
+    with pytest.raises(nuthatch.InvalidError, match="batch is empty"):
         notes.upsert(ids=[])
     assert notes.delete([]) == 0
     assert notes.count() == 0

@@ -551,7 +551,7 @@ def test_a_batch_of_files_is_what_was_looked_at_or_nothing(remote, tmp_path):
         late.kv("keys")["seen"] = "2"
         (notes / name).write_text("# Title\n\ntheirs\n")
         remote.add(notes / name, documents)
-        with pytest.raises(nuthatch.ConflictError, match="somebody else"):
+        with pytest.raises(nuthatch.ConflictError, match="after this batch read it"):
             late.commit()
         assert remote.kv("keys")["seen"] == b"1"
     batch = remote.batch()

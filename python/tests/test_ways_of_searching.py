@@ -82,7 +82,7 @@ def test_a_search_like_a_record_may_have_words_besides(points):
 def test_a_search_like_what_is_not_there_is_refused(points):
     points.upsert([{"id": "blind", "text": "no vector"}])
     with unchanged(points):
-        with pytest.raises(nuthatch.NotFoundError, match='no record "ghost"'):
+        with pytest.raises(nuthatch.NotFoundError, match='names record "ghost"'):
             points.search(like="ghost")
         with pytest.raises(nuthatch.InvalidError, match='"blind" has no vector'):
             points.search(like="blind")

@@ -115,7 +115,7 @@ def several(texts: object, vectors: object) -> tuple[int, list[Any] | None, _vec
     rows = _vectors.rows_of(vectors)
     if isinstance(rows, list) and None in rows:
         raise InvalidError(
-            f"vector {rows.index(None)} is None; leave it out, or give texts= to search with in its place"
+            f"vector {rows.index(None)} is None; omit it, or give texts= to search with in its place"
         )
     return _vectors.rows_in(rows), None, rows
 
@@ -128,5 +128,5 @@ def _offset(offset: int, cursor: str | None) -> int:
         raise InvalidError("search takes offset or cursor, not both")
     digits = arguments.text("cursor", cursor).removeprefix(CURSOR)
     if digits == cursor or not (digits.isascii() and digits.isdigit()):
-        raise InvalidError(f"cursor={cursor!r} is not a cursor; use Results.cursor of the page before")
+        raise InvalidError(f"cursor={cursor!r} is not a cursor; use Results.cursor of the previous page")
     return int(digits)

@@ -46,7 +46,7 @@ impl Cursors {
 
 /// What no page gave, or another list's.
 pub fn no_cursor(cursor: &str) -> Error {
-    Error::invalid(format!("{cursor:?} is not a cursor; use the one of the page before, with the same arguments"))
+    Error::invalid(format!("{cursor:?} is not a cursor; use the cursor of the previous page, with the same arguments"))
 }
 
 #[cfg(test)]

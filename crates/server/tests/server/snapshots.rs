@@ -209,9 +209,9 @@ fn a_snapshot_delays_nobodys_erasure_for_longer_than_its_grace() {
         assert_eq!(amber.at(&read).get("/v1/keyspaces/k/keys/a").text(), "1");
         assert_eq!(erase().is(200)["ended_snapshots"], told);
         let why = amber.at(&read).get("/v1/keyspaces/k/keys/a").fails(409, "conflict");
-        assert!(why.contains("deleted for good"), "{why}");
+        assert!(why.contains("deleted permanently"), "{why}");
         let why = amber.post(&format!("/v1/snapshots/{written}/commit"), commit.clone()).fails(409, "conflict");
-        assert!(why.contains("deleted for good"), "{why}");
+        assert!(why.contains("deleted permanently"), "{why}");
         assert_eq!(amber.get("/v1/snapshots").is(200), json!({"snapshots": []}));
         assert_eq!(amber.get("/v1/keyspaces/k/keys/a").text(), "1", "nothing was written");
     }
