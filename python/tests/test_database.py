@@ -153,7 +153,13 @@ def test_stats_count_rows_and_bytes_by_part(folder):
         stats = db.stats()
         assert stats.collections == [notes.info()]
         assert stats.collections[0].fields == {"n": ["int"]}
-        assert stats.disk.total_bytes >= stats.disk.truth_bytes > 0
+        assert stats.disk.total_bytes >= stats.disk.store_bytes > 0
+        with pytest.warns(DeprecationWarning, match="use store_bytes"):
+            assert stats.disk.truth_bytes == stats.disk.store_bytes
+        for part in ("cache", "write_buffer", "table_reader"):
+            with pytest.warns(DeprecationWarning, match=f"use store_{part}_bytes"):
+                old = getattr(stats.memory, f"truth_{part}_bytes")
+            assert old == getattr(stats.memory, f"store_{part}_bytes")
         parts = stats.memory
         assert 0 < parts.engine_bytes <= parts.budget_bytes
         on_disk = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -23,7 +23,7 @@ impl ModelFile {
         let path = dir.join(&self.name);
         let what = match std::fs::metadata(&path) {
             Ok(meta) if meta.len() == self.bytes => return Ok(()),
-            Ok(meta) => format!("has {} bytes where {} were recorded", meta.len(), self.bytes),
+            Ok(meta) => format!("has {} bytes, but {} were recorded", meta.len(), self.bytes),
             Err(e) => format!("cannot be read ({e})"),
         };
         Err(EmbedError::DamagedModel { model, path, what })

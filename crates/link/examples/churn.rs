@@ -55,7 +55,7 @@ fn main() -> Outcome<()> {
             mib(largest),
             rested.as_secs_f64(),
             mib(bytes),
-            mib(disk.truth_bytes),
+            mib(disk.store_bytes),
             mib(disk.indexes_bytes)
         );
         figures.push((bytes, recall));

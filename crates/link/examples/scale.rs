@@ -245,7 +245,7 @@ fn print_stats(when: &str, stats: &Stats) {
         mib(memory.process_anonymous_bytes),
         mib(memory.process_file_bytes),
         mib(memory.engine_bytes),
-        mib(memory.truth_cache_bytes),
+        mib(memory.store_cache_bytes),
         mib(memory.block_cache_bytes),
         mib(memory.fresh_bytes),
         mib(memory.text_index_bytes),
@@ -255,7 +255,7 @@ fn print_stats(when: &str, stats: &Stats) {
     println!(
         "disk {when}: {} (truth {}, indexes {})",
         mib(disk.total_bytes),
-        mib(disk.truth_bytes),
+        mib(disk.store_bytes),
         mib(disk.indexes_bytes)
     );
 }

@@ -46,7 +46,7 @@ fn the_parts_sum_to_what_the_system_measures() {
         notes.search(&Search::text(word).mode(Mode::Text)).unwrap();
     }
     let busy = agree("when asked");
-    assert!(busy.block_cache_bytes > 0 && busy.truth_cache_bytes > 0 && busy.segment_bytes > 0);
+    assert!(busy.block_cache_bytes > 0 && busy.store_cache_bytes > 0 && busy.segment_bytes > 0);
     assert!(busy.engine_bytes <= busy.budget_bytes);
     drop(vec![vec![7u8; 10_000]; 3_000]);
     agree("with freed memory");

@@ -240,7 +240,7 @@ fn a_store_without_upkeep_serves_every_call() {
     notes.wait_until_indexed(None).unwrap();
     assert_eq!(db.erase("notes", &Erase::Ids(vec!["r3".into()])).unwrap().deleted_records, Some(1));
     assert!(db.reclaim(None).unwrap().is_genuine());
-    assert_eq!(db.stats().unwrap().memory.truth_cache_bytes, 0);
+    assert_eq!(db.stats().unwrap().memory.store_cache_bytes, 0);
     assert!(db.doctor().unwrap().is_well());
     db.optimize().unwrap();
     let last = seen(&db);
@@ -252,12 +252,12 @@ fn a_store_without_upkeep_serves_every_call() {
 fn a_database_in_memory_counts_its_rows_as_memory_and_leaves_no_file() {
     let db = Database::in_memory(quiet()).unwrap();
     let folder = db.folder().to_path_buf();
-    let bytes = || db.stats().unwrap().memory.truth_cache_bytes;
+    let bytes = || db.stats().unwrap().memory.store_cache_bytes;
     let empty = bytes();
     let kv = db.kv("k").unwrap();
     (0..100u8).for_each(|n| kv.put([n], vec![n; 10_000]).unwrap());
     assert!((1_000_000..1_200_000).contains(&(bytes() - empty)), "{}", bytes() - empty);
-    assert_eq!(db.stats().unwrap().disk.truth_bytes, 0);
+    assert_eq!(db.stats().unwrap().disk.store_bytes, 0);
     kv.delete_prefix("").unwrap();
     assert!(bytes() < empty + 50_000, "{}", bytes() - empty);
     assert!(folder.exists());

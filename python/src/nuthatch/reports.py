@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -118,10 +119,15 @@ class Holder:
 class DiskStats:
     """Bytes of the data folder's files."""
 
-    truth_bytes: int
+    store_bytes: int
     indexes_bytes: int
     quarantine_bytes: int
     total_bytes: int
+
+    @property
+    def truth_bytes(self) -> int:
+        """Deprecated: the old name of ``store_bytes``."""
+        return _deprecated("truth_bytes", "store_bytes", self.store_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,19 +137,19 @@ class MemoryStats:
     """
 
     budget_bytes: int
-    truth_cache_bytes: int
-    truth_write_buffer_bytes: int
-    truth_table_reader_bytes: int
+    store_cache_bytes: int
+    store_write_buffer_bytes: int
+    store_table_reader_bytes: int
     block_cache_bytes: int
     fresh_bytes: int
-    #: Searches, listings and reads under way: what they are reckoned to hold.
+    #: Estimated memory of searches, listings and reads in progress.
     answer_bytes: int
     text_index_bytes: int
     #: Row ids and dead rows of open segments.
     segment_bytes: int
-    #: The graph that is being built, beside the budget.
+    #: The vector graph that is being built, outside the budget.
     build_bytes: int
-    #: Embedding models, beside the budget.
+    #: Embedding models, outside the budget.
     embedder_bytes: int
     engine_bytes: int
     #: In use by none of the parts above: writes under way, and the program that the engine is in.
@@ -159,6 +165,21 @@ class MemoryStats:
     #: Heap and stacks of the whole process, as the system measures them; 0 where it does not tell.
     process_anonymous_bytes: int
     process_file_bytes: int
+
+    @property
+    def truth_cache_bytes(self) -> int:
+        """Deprecated: the old name of ``store_cache_bytes``."""
+        return _deprecated("truth_cache_bytes", "store_cache_bytes", self.store_cache_bytes)
+
+    @property
+    def truth_write_buffer_bytes(self) -> int:
+        """Deprecated: the old name of ``store_write_buffer_bytes``."""
+        return _deprecated("truth_write_buffer_bytes", "store_write_buffer_bytes", self.store_write_buffer_bytes)
+
+    @property
+    def truth_table_reader_bytes(self) -> int:
+        """Deprecated: the old name of ``store_table_reader_bytes``."""
+        return _deprecated("truth_table_reader_bytes", "store_table_reader_bytes", self.store_table_reader_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +256,7 @@ class Doctor:
     """The result of checking every byte of the folder."""
 
     findings: list[Finding]
-    #: What opening has put right and is no damage, such as the torn end of a log after a crash.
+    #: Repairs that opening made and that are no damage, such as the torn end of a log after a crash.
     notes: list[str]
     #: Indexes that are not in use now; they are rebuilt in the background.
     degraded: list[str]
@@ -271,13 +292,24 @@ def info(parts: dict[str, Any]) -> CollectionInfo:
     return CollectionInfo(**{**parts, **made})
 
 
+def _deprecated(old: str, new: str, value: int) -> int:
+    """The value under its old name, with a warning at the line that asked for it."""
+    warnings.warn(f"{old} is deprecated; use {new}", DeprecationWarning, stacklevel=3)
+    return value
+
+
+def _renamed(parts: dict[str, int]) -> dict[str, int]:
+    """Under the current names only: a server sends both names, and an older one the old ones."""
+    return {name.replace("truth_", "store_", 1): value for name, value in parts.items()}
+
+
 def stats(parts: dict[str, Any]) -> Stats:
     """From what the extension module gives."""
     collections = [info(collection) for collection in parts["collections"]]
     return Stats(
         collections,
-        DiskStats(**parts["disk"]),
-        MemoryStats(**parts["memory"]),
+        DiskStats(**_renamed(parts["disk"])),
+        MemoryStats(**_renamed(parts["memory"])),
         parts["snapshots"],
         parts["snapshot_age_seconds"],
     )

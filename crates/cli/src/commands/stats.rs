@@ -29,8 +29,8 @@ impl Stats {
                 &json!({
                     "folder": database.folder().to_string_lossy(),
                     "collections": stats.collections.iter().map(collection_json).collect::<Vec<_>>(),
-                    "disk": stats.disk,
-                    "memory": stats.memory,
+                    "disk": stats.disk.as_json(),
+                    "memory": stats.memory.as_json(),
                 }),
             )?,
             false => {
@@ -83,15 +83,15 @@ fn show(out: &mut Out, stats: &nuthatch_link::Stats) -> Result<(), Failure> {
         writeln!(out, "  {name:<34}{:>9}  {DIM}{:>15}{DIM:#}", bytes(value), thousands(value))
     };
     writeln!(out, "\n{BOLD}On disk{BOLD:#}")?;
-    part(out, "records and vectors (the store)", disk.truth_bytes)?;
+    part(out, "records and vectors (the store)", disk.store_bytes)?;
     part(out, "indexes", disk.indexes_bytes)?;
     if disk.quarantine_bytes > 0 {
         part(out, "quarantine", disk.quarantine_bytes)?;
     }
     part(out, "together", disk.total_bytes)?;
     writeln!(out, "\n{BOLD}In memory, of a budget of {}{BOLD:#}", bytes(memory.budget_bytes))?;
-    part(out, "cache of the store", memory.truth_cache_bytes)?;
-    part(out, "its tables' indexes", memory.truth_table_reader_bytes)?;
+    part(out, "cache of the store", memory.store_cache_bytes)?;
+    part(out, "its tables' indexes", memory.store_table_reader_bytes)?;
     part(out, "cache of index blocks", memory.block_cache_bytes)?;
     part(out, "records not in an index yet", memory.fresh_bytes)?;
     part(out, "answers in progress", memory.answer_bytes)?;

@@ -115,12 +115,12 @@ mod tests {
         db.inner.shared.release_caches().unwrap();
         let after = memory();
         assert_eq!(after.block_cache_bytes, 0);
-        assert!(after.truth_cache_bytes < before.truth_cache_bytes, "{after:?} {before:?}");
+        assert!(after.store_cache_bytes < before.store_cache_bytes, "{after:?} {before:?}");
         // The store takes its time to give back what it has flushed, which counts in the cache: more than once, then.
         let is_filled_again = || {
             db.inner.shared.release_caches().unwrap();
             let after = memory();
-            ask() == 10 && memory().truth_cache_bytes > after.truth_cache_bytes
+            ask() == 10 && memory().store_cache_bytes > after.store_cache_bytes
         };
         assert!((0..100).any(|_| is_filled_again()), "the hits were read again");
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use nuthatch_store::{StoreMemory, Upkeep};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::Result;
 use crate::below::files_below;
@@ -33,7 +34,7 @@ pub struct Stats {
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct DiskStats {
     /// The store of record; of a tenant other than the default one, what its limit counts.
-    pub truth_bytes: u64,
+    pub store_bytes: u64,
     /// Indexes, which can be built again.
     pub indexes_bytes: u64,
     /// Damaged files that were moved aside.
@@ -48,11 +49,11 @@ pub struct MemoryStats {
     /// What the engine may use: [`crate::Options`] sets it.
     pub budget_bytes: u64,
     /// RocksDB's cache, its write buffers included.
-    pub truth_cache_bytes: u64,
+    pub store_cache_bytes: u64,
     /// Of these, unflushed writes.
-    pub truth_write_buffer_bytes: u64,
+    pub store_write_buffer_bytes: u64,
     /// RocksDB's indexes and filters of open tables.
-    pub truth_table_reader_bytes: u64,
+    pub store_table_reader_bytes: u64,
     /// Verified blocks of index files.
     pub block_cache_bytes: u64,
     /// Rows that wait outside the indexes.
@@ -87,6 +88,32 @@ pub struct MemoryStats {
     pub process_file_bytes: u64,
 }
 
+impl DiskStats {
+    /// For clients that read JSON: the fields, and their deprecated names.
+    pub fn as_json(&self) -> Value {
+        with_deprecated_names(self)
+    }
+}
+
+impl MemoryStats {
+    /// For clients that read JSON: the fields, and their deprecated names.
+    pub fn as_json(&self) -> Value {
+        with_deprecated_names(self)
+    }
+}
+
+/// Each `store_*` also as `truth_*`, its name before: one version keeps both, so that a reader has time to follow.
+fn with_deprecated_names(stats: &impl Serialize) -> Value {
+    let mut json = serde_json::to_value(stats).expect("plain numbers are JSON");
+    let fields = json.as_object_mut().expect("a struct is an object");
+    let renamed: Vec<_> = fields
+        .iter()
+        .filter_map(|(name, bytes)| Some((format!("truth_{}", name.strip_prefix("store_")?), bytes.clone())))
+        .collect();
+    fields.extend(renamed);
+    json
+}
+
 impl Database {
     /// Rows, bytes on disk and bytes resident, by part. A scoped handle tells of its tenant alone: of its stored bytes as its limits
     /// count them, of its indexes, and of the memory that its open collections take.
@@ -103,7 +130,7 @@ impl Database {
             files.iter().filter(|(path, _)| path.starts_with(part)).map(|(_, file)| file.bytes).sum::<u64>()
         };
         let disk = DiskStats {
-            truth_bytes: bytes_below(&folder.store()),
+            store_bytes: bytes_below(&folder.store()),
             indexes_bytes: bytes_below(&folder.indexes()),
             quarantine_bytes: bytes_below(&folder.quarantine()),
             total_bytes: bytes_below(folder.root()),
@@ -111,16 +138,16 @@ impl Database {
         let store = shared.store()?.upkeep().map_or(Ok(StoreMemory::default()), Upkeep::memory)?;
         let mut memory = MemoryStats {
             budget_bytes: shared.options.memory_budget_bytes,
-            truth_cache_bytes: store.cache_bytes,
-            truth_write_buffer_bytes: store.write_buffer_bytes,
-            truth_table_reader_bytes: store.table_reader_bytes,
+            store_cache_bytes: store.cache_bytes,
+            store_write_buffer_bytes: store.write_buffer_bytes,
+            store_table_reader_bytes: store.table_reader_bytes,
             block_cache_bytes: shared.cache.resident_bytes(),
             answer_bytes: shared.answer_memory.held_bytes(),
             embedder_bytes: shared.embedder_bytes(),
             ..MemoryStats::of(&shared.open_collections())
         };
-        memory.engine_bytes = memory.truth_cache_bytes
-            + memory.truth_table_reader_bytes
+        memory.engine_bytes = memory.store_cache_bytes
+            + memory.store_table_reader_bytes
             + memory.block_cache_bytes
             + memory.fresh_bytes
             + memory.answer_bytes
@@ -136,10 +163,10 @@ impl Database {
     fn stats_of_tenant(&self, collections: Vec<CollectionInfo>) -> Result<Stats> {
         let shared = &self.inner.shared;
         let indexes = files_below(&shared.folder.indexes_of(self.tenant.number))?;
-        let truth_bytes = self.tenant.usage(&**shared)?.bytes;
+        let store_bytes = self.tenant.usage(&**shared)?.bytes;
         let indexes_bytes = indexes.values().map(|file| file.bytes).sum();
-        let total_bytes = truth_bytes + indexes_bytes;
-        let disk = DiskStats { truth_bytes, indexes_bytes, quarantine_bytes: 0, total_bytes };
+        let total_bytes = store_bytes + indexes_bytes;
+        let disk = DiskStats { store_bytes, indexes_bytes, quarantine_bytes: 0, total_bytes };
         let mut memory = MemoryStats::of(&shared.open_collections_of(self.tenant.number));
         memory.block_cache_bytes = shared.cache_of(self.tenant.number).owner_bytes();
         memory.engine_bytes =
@@ -257,5 +284,17 @@ mod tests {
         let info = &open().collections().unwrap()[0];
         assert!(info.degraded.len() == 1 && info.degraded[0].contains("MANIFEST"), "{info:?}");
         assert_eq!((info.rows, info.segments), (20, 0));
+    }
+
+    #[test]
+    fn json_answers_to_the_deprecated_names_too() {
+        let disk = DiskStats { store_bytes: 7, total_bytes: 9, ..DiskStats::default() }.as_json();
+        assert_eq!(
+            (&disk["store_bytes"], &disk["truth_bytes"], &disk["total_bytes"]),
+            (&7.into(), &7.into(), &9.into())
+        );
+        let memory = MemoryStats { store_cache_bytes: 5, ..MemoryStats::default() }.as_json();
+        assert_eq!((&memory["store_cache_bytes"], &memory["truth_cache_bytes"]), (&5.into(), &5.into()));
+        assert_eq!(memory.as_object().unwrap().keys().filter(|name| name.starts_with("truth_")).count(), 3);
     }
 }

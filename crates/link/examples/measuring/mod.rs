@@ -118,9 +118,9 @@ pub fn print_memory(when: &str, memory: &MemoryStats) {
     println!(
         "  truth cache {} (of it write buffers {}), table readers {}, block cache {}, fresh {}, answers {}, text {}, segments {}, build {}, other heap {}, \
          free heap {}, stacks {}, program {}",
-        mib(memory.truth_cache_bytes),
-        mib(memory.truth_write_buffer_bytes),
-        mib(memory.truth_table_reader_bytes),
+        mib(memory.store_cache_bytes),
+        mib(memory.store_write_buffer_bytes),
+        mib(memory.store_table_reader_bytes),
         mib(memory.block_cache_bytes),
         mib(memory.fresh_bytes),
         mib(memory.answer_bytes),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use nuthatch_link::{DiskStats, MemoryStats, Stats as EngineStats};
+use nuthatch_link::Stats as EngineStats;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -20,25 +20,26 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(stats))
 }
 
-/// What there is, what it takes on disk, what is in memory.
+/// Collections, bytes on disk, and bytes in memory.
 #[derive(Serialize, ToSchema)]
 struct Stats {
     collections: Vec<Described>,
-    /// Bytes of the folder's files, by part.
+    /// Bytes of the folder's files, by part. `truth_bytes` is the deprecated name of `store_bytes`.
     #[schema(value_type = Object)]
-    disk: DiskStats,
-    /// Resident bytes by part, and what the operating system measures for the whole process.
+    disk: Value,
+    /// Resident bytes by part, and what the operating system measures for the whole process. Names with `truth_` are
+    /// deprecated; use those with `store_`.
     #[schema(value_type = Object)]
-    memory: MemoryStats,
+    memory: Value,
     /// Open snapshots and transactions.
     snapshots: u64,
-    /// How old the oldest of them is.
+    /// Age of the oldest one.
     snapshot_age_ms: u64,
 }
 
-/// Rows, bytes on disk and bytes resident, by part.
+/// Returns rows, bytes on disk and resident bytes by part.
 #[utoipa::path(get, path = "/v1/stats", tag = "administration", security(("key" = ["admin"])),
-    responses((status = 200, description = "What the tenant stores, and what it costs", body = Stats)))]
+    responses((status = 200, description = "What the tenant stores and uses", body = Stats)))]
 async fn stats(Operating(caller): Operating) -> Result<Response, Problem> {
     let stats = caller.run(|database| database.stats()).await?;
     Ok(reply::json(&Stats::from(stats)))
@@ -52,8 +53,8 @@ impl From<EngineStats> for Stats {
     fn from(stats: EngineStats) -> Self {
         Self {
             collections: stats.collections.into_iter().map(Described::from).collect(),
-            disk: stats.disk,
-            memory: stats.memory,
+            disk: stats.disk.as_json(),
+            memory: stats.memory.as_json(),
             snapshots: stats.snapshots,
             snapshot_age_ms: stats.snapshot_age.as_millis() as u64,
         }

@@ -41,7 +41,9 @@ fn told(stats: &Stats) -> Vec<Told> {
             name: "disk_bytes",
             help: "Bytes of the data folder, by part",
             values: vec![
-                part("truth", disk.truth_bytes),
+                part("store", disk.store_bytes),
+                // Its deprecated name. The parts of memory have none: they are summed, and would count twice.
+                part("truth", disk.store_bytes),
                 part("indexes", disk.indexes_bytes),
                 part("quarantine", disk.quarantine_bytes),
                 part("total", disk.total_bytes),
@@ -51,8 +53,8 @@ fn told(stats: &Stats) -> Vec<Told> {
             name: "memory_bytes",
             help: "Resident bytes, by part",
             values: vec![
-                part("truth_cache", memory.truth_cache_bytes),
-                part("truth_table_readers", memory.truth_table_reader_bytes),
+                part("store_cache", memory.store_cache_bytes),
+                part("store_table_readers", memory.store_table_reader_bytes),
                 part("block_cache", memory.block_cache_bytes),
                 part("fresh_rows", memory.fresh_bytes),
                 part("answers", memory.answer_bytes),

@@ -14,13 +14,17 @@ fn statistics_and_figures_tell_of_rows_and_requests() {
     let stats = client.get("/v1/stats").is(200);
     assert_eq!(stats["collections"][0]["rows"], 1);
     assert!(stats["disk"]["total_bytes"].as_u64() > Some(0) && stats["memory"]["budget_bytes"].as_u64() > Some(0));
+    assert_eq!(stats["disk"]["truth_bytes"], stats["disk"]["store_bytes"], "the deprecated name");
+    assert!(stats["disk"]["store_bytes"].is_u64() && stats["memory"]["store_cache_bytes"].is_u64());
     let figures = client.get("/metrics");
     assert!(figures.header("content-type").unwrap().starts_with("application/openmetrics-text"));
     for series in [
         "nuthatch_collection_rows{collection=\"notes\"} 1",
         "nuthatch_http_requests_total{method=\"PUT\",route=\"/v1/collections/{collection}\",status=\"201\"} 1",
         "nuthatch_http_request_seconds_count{method=\"GET\",route=\"/v1/stats\"} 1",
+        "nuthatch_disk_bytes{part=\"store\"}",
         "nuthatch_disk_bytes{part=\"truth\"}",
+        "nuthatch_memory_bytes{part=\"store_cache\"}",
         "nuthatch_memory_bytes{part=\"block_cache\"}",
         "nuthatch_http_connections ",
     ] {
