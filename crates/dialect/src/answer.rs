@@ -16,14 +16,14 @@ use crate::vector::{Vector, VectorFormat};
 #[schema(as = SearchAnswer)]
 pub struct Answer {
     hits: Vec<Hit>,
-    /// Why an index was not used, one sentence each. The hits are right either way.
+    /// Why an index was not used, one sentence each. The hits are correct either way.
     degraded: Vec<String>,
     /// What `facets` asked for, in its order; absent when it asked for nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     facets: Vec<Facet>,
-    /// The offset of the next page, if there may be one.
+    /// The offset of the next page, if there may be more hits.
     next_offset: Option<usize>,
-    /// Counts and choices of the search, where they were asked for.
+    /// Counts and choices of the search, if the request asked for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     explain: Option<Explain>,
@@ -38,12 +38,12 @@ pub struct Hit {
     context: Option<String>,
     #[schema(value_type = Object)]
     payload: Map<String, Value>,
-    /// Which strings of the payload are datetimes, as dotted paths; absent when none is.
+    /// Dotted paths of the payload strings that are datetimes; absent if none are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     datetimes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     vector: Option<Vector>,
-    /// Those of named fields, only where vectors were asked for.
+    /// Vectors of named fields, if the request asked for vectors.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     vectors: BTreeMap<String, Vector>,
     legs: Legs,

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use crate::vector::{self, Vector, VectorFormat};
 
-/// A record to be stored: at least one of text, vector and payload.
+/// A record to store, with at least one of text, vector and payload.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
@@ -17,20 +17,20 @@ pub struct Record {
     pub id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Left out, it is made from the text where the collection has an embedder.
+    /// Default: the embedder of the collection makes it from the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vector: Option<Vector>,
     /// Vectors of named fields.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub vectors: BTreeMap<String, Vector>,
-    /// Named values: null, booleans, whole numbers of 64 bits, floats, strings, arrays and objects.
+    /// Named values: null, booleans, 64-bit integers, floats, strings, arrays and objects.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schema(value_type = Object)]
     pub payload: Map<String, Value>,
     /// Which strings of the payload are datetimes, as dotted paths (`events.0.at`); a datetime is written as `2025-01-31T12:30:00Z`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub datetimes: Vec<String>,
-    /// Headings that the text stands under: searched with it, but not part of it.
+    /// Headings above the text; searched with it, but not part of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
     /// The text is source code: identifiers are also indexed by their parts.
@@ -38,21 +38,21 @@ pub struct Record {
     pub code: bool,
 }
 
-/// A record as it comes back.
+/// A record as the server returns it.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct StoredRecord {
     id: String,
     text: Option<String>,
     #[schema(value_type = Object)]
     payload: Map<String, Value>,
-    /// Which strings of the payload are datetimes, as dotted paths; absent when none is.
+    /// Dotted paths of the payload strings that are datetimes; absent if none are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     datetimes: Vec<String>,
     context: Option<String>,
-    /// Only where it was asked for.
+    /// Only if the request asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     vector: Option<Vector>,
-    /// Those of named fields, only where they were asked for.
+    /// Vectors of named fields, only if the request asked for them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     vectors: BTreeMap<String, Vector>,
 }

@@ -15,44 +15,44 @@ use crate::fields::{Field, fields};
 use crate::names::{FusionName, ModeName, Part};
 use crate::vector::{self, Vector, VectorFormat};
 
-/// A question: at least one of text, vector and like.
+/// A search, with at least one of text, vector and like.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Search {
-    /// Words to find, and what is embedded for the vector leg when no vector is given.
+    /// Words to find; also embedded for the vector leg if no vector is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vector: Option<Vector>,
-    /// Id of a record whose vector is searched with; it is not among the hits itself.
+    /// Id of a record whose vector to search with; the record itself is not a hit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub like: Option<String>,
-    /// The named field that `vector` or `like` is of.
+    /// The named vector field to search with `vector` or `like`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub using: Option<String>,
-    /// Further legs: vectors by the named field that they are of.
+    /// Further legs: query vectors by named field.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub vectors: BTreeMap<String, Vector>,
-    /// Left out: every leg that the question and the collection allow.
+    /// Default: every leg that the search and the collection allow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<ModeName>,
-    /// Only records whose payload passes this condition, for example `year >= 2024 and team in ('core', 'ops')`.
+    /// Only records whose payload matches this condition, for example `year >= 2024 and team in ('core', 'ops')`.
     #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
-    /// Hits wanted; limit and offset together are 10,000 at most.
+    /// Maximum number of hits; limit and offset together are at most 10,000.
     #[serde(default = "limit_default")]
     #[schema(minimum = 1, maximum = 10000)]
     pub limit: usize,
     #[serde(default)]
     #[schema(maximum = 9999)]
     pub offset: usize,
-    /// What hits carry besides id, score and legs; left out, `text` and `payload`.
+    /// What hits contain in addition to id, score and legs; default `text` and `payload`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<Vec<Part>>,
-    /// How vectors of hits are written.
+    /// The encoding of the vectors of hits.
     #[serde(default)]
     pub vector_format: VectorFormat,
-    /// How two legs become one ranking.
+    /// How to fuse two legs into one ranking.
     #[serde(default)]
     pub fusion: FusionName,
     #[serde(default = "one")]
@@ -61,15 +61,16 @@ pub struct Search {
     #[serde(default = "one")]
     #[schema(minimum = 0)]
     pub vector_weight: f32,
-    /// Share of the truly nearest that the vector leg finds on average, 0.5 to 0.999; default 0.99.
+    /// Target recall of the vector leg: the average share of the true nearest neighbors that it finds, 0.5 to 0.999;
+    /// default 0.99.
     #[schema(minimum = 0.5, maximum = 0.999)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recall: Option<f32>,
-    /// Rows that a walk of a graph keeps in view, instead of a recall.
+    /// Size of the search list in a walk of the graph (`ef`); replaces recall.
     #[schema(minimum = 1, maximum = 100000)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<usize>,
-    /// Compare every vector.
+    /// Compare with every vector (exact search).
     #[serde(default)]
     pub exact: bool,
     /// Tell for each of these fields the ten most frequent values among all records that pass `where`, hits or not.
@@ -81,11 +82,11 @@ pub struct Search {
     /// Leave out records with a worse score: a lower one, or a greater distance where the score is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_threshold: Option<f32>,
-    /// Give up after that many milliseconds; the server's own limit holds as well.
+    /// Timeout in milliseconds; the server's own limit applies as well.
     #[schema(minimum = 0)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<f64>,
-    /// Say how the answer was found.
+    /// Return how the search ran.
     #[serde(default)]
     pub explain: bool,
 }

@@ -18,7 +18,7 @@ pub enum Vector {
     Base64(String),
 }
 
-/// How vectors are written in an answer.
+/// The encoding of vectors in an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum VectorFormat {

@@ -17,22 +17,23 @@ const OCTETS: &str = "application/octet-stream";
 #[openapi(
     info(
         title = "Nuthatch",
-        description = "Records with texts, vectors and payloads, searched together; keys and values; files as passages. Errors are \
-                       problem documents (RFC 9457) with a kind and a remedy. With a key of the default tenant and the scope `admin`, the \
-                       header `x-nuthatch-tenant` (percent-encoded) names the tenant whose data a request is about.",
+        description = "Stores records with texts, vectors and payloads and searches them together; stores keys and values, \
+            graphs, and files as passages. Errors are problem documents (RFC 9457) with a kind and a remedy. \
+            With a key of the default tenant and the scope `admin`, the header `x-nuthatch-tenant` \
+            (percent-encoded) chooses the tenant of a request.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     tags(
         (name = "collections", description = "Records of one kind, searched together"),
         (name = "records", description = "Writing, reading and deleting records"),
-        (name = "search", description = "Finding records by text, vector, both, or likeness"),
-        (name = "files", description = "Documents, kept as passages"),
+        (name = "search", description = "Finding records by text, by vector, by both, or by similarity"),
+        (name = "files", description = "Documents, stored as passages"),
         (name = "keyspaces", description = "Keys and values"),
         (name = "graphs", description = "Typed nodes and edges"),
-        (name = "batches", description = "Writes that stand or fall together"),
-        (name = "snapshots", description = "Reading several things as of one moment, and writing by what was read"),
+        (name = "batches", description = "Atomic writes"),
+        (name = "snapshots", description = "Consistent reads of several things, and writes that depend on them"),
         (name = "administration", description = "Statistics, checks, reclaiming, backups: for keys with the scope `admin`"),
-        (name = "process", description = "Whether the server lives and is ready, its figures, this document"),
+        (name = "process", description = "Liveness, readiness, metrics, and this document"),
     ),
 )]
 struct Base;
@@ -106,7 +107,7 @@ fn bytes() -> Schema {
 }
 
 fn failed() -> Response {
-    let mut response = Response::new("It could not be done; the document says why and what to do");
+    let mut response = Response::new("The request failed; the document says why and what to do next");
     let content = Content::new(Some(Ref::from_schema_name(Problem::name())));
     response.content.insert("application/problem+json".into(), RefOr::T(content));
     response

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 /// Seconds after which trying again makes sense.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 
-/// What went wrong, and what to do about it.
+/// What went wrong, and what to do next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// The status of the answer.
@@ -21,9 +21,9 @@ pub struct Problem {
     /// What the caller can do: `conflict` (try again), `unavailable` (try later), `invalid` (fix the call), `not_found`,
     /// `corrupt` (restore or repair), `closed`, `exhausted`, `internal`, `unauthenticated`, `forbidden`.
     pub kind: String,
-    /// The thing, and what is wrong with it: a sentence for people, whose words may change.
+    /// A sentence for people: what is wrong with what. Its words may change; do not parse it.
     pub detail: String,
-    /// The thing that it is about, when it has a name.
+    /// The subject of the problem, if it has a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub subject: Option<Box<Subject>>,
@@ -35,11 +35,11 @@ pub struct Problem {
     again_soon: bool,
 }
 
-/// The thing that a problem is about.
+/// The subject of a problem.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Subject {
-    /// Of which sort it is: `api_key`, `backup`, `collection`, `file`, `graph`, `key`, `keyspace`, `path`, `receipt`, `record`,
-    /// `snapshot` or `tenant`; others may come.
+    /// Its kind: `api_key`, `backup`, `collection`, `file`, `graph`, `key`, `keyspace`, `path`, `receipt`, `record`,
+    /// `snapshot` or `tenant`; later versions may add others.
     pub what: String,
     /// Its name, id, key or path.
     pub name: String,

@@ -25,13 +25,13 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Wanted {
-    /// So many of the newest.
+    /// Maximum number of entries; the newest are returned.
     #[serde(default = "limit_default")]
     #[param(minimum = 1, maximum = 10000)]
     limit: usize,
-    /// Only of this action, for example `tenant.drop`; `tenant` for all about tenants.
+    /// Only entries with this action, for example `tenant.drop`; `tenant` selects all actions on tenants.
     action: Option<String>,
-    /// Only of the key with this id.
+    /// Only entries of the key with this id.
     key: Option<String>,
 }
 
@@ -41,7 +41,7 @@ struct Log {
     /// Oldest first: `time`, `face`, `who`, `request`, `action`, `target`, `details`, `outcome`, `kind`, `left_out`.
     #[schema(value_type = Vec<Object>)]
     entries: Vec<Entry>,
-    /// Lines that are no entries: what a crash cut short.
+    /// Incomplete lines, cut off by a crash.
     damaged: u64,
 }
 
@@ -49,7 +49,7 @@ fn limit_default() -> usize {
     100
 }
 
-/// Who has administered what, when, and how it ended. Reading it is noted, too.
+/// Lists administrative actions: who did what, when, and with what outcome. The log also records each reading of it.
 #[utoipa::path(get, path = "/v1/audit", tag = "administration", security(("key" = ["admin"])),
     params(Wanted), responses((status = 200, description = "A page of the audit log", body = Log)))]
 async fn read(Operating(caller): Operating, Parameters(wanted): Parameters<Wanted>) -> Result<Response, Problem> {

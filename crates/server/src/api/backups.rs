@@ -31,10 +31,10 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
 #[serde(deny_unknown_fields)]
 #[schema(as = StartBackup)]
 struct Start {
-    /// Take the indexes along, so that a restored folder answers quickly at once.
+    /// Include the indexes, so that a restored folder is fast at once.
     #[serde(default = "yes")]
     indexes: bool,
-    /// Bytes a second to read at most; a MiB or more.
+    /// Maximum bytes to read per second, at least 1 MiB.
     #[schema(minimum = 1048576)]
     rate_bytes_per_second: Option<u64>,
 }
@@ -44,10 +44,10 @@ struct Start {
 struct Report {
     backup: Backup,
     files: u64,
-    /// Of these, files that were not read because the backup before has them.
+    /// Of these, files that were not read because the previous backup has them.
     files_unchanged: u64,
     read_bytes: u64,
-    /// Objects that no backup there had, and their bytes.
+    /// Objects that no earlier backup had, and their bytes.
     new_objects: u64,
     new_bytes: u64,
     elapsed_ms: u64,
@@ -67,15 +67,15 @@ struct Backup {
     keyspaces: Vec<String>,
     /// The default tenant's.
     graphs: Vec<String>,
-    /// All but the default one.
+    /// All tenants except the default one.
     tenants: Vec<BackedUpTenant>,
-    /// The one tenant that it is of; null: the whole folder.
+    /// The tenant that was backed up; null for the whole folder.
     only: Option<String>,
     files: u64,
     bytes: u64,
-    /// Of these, bytes that no earlier backup there had.
+    /// Of these, bytes that no earlier backup in the folder had.
     new_bytes: u64,
-    /// Indexes that are not in it, and why.
+    /// Indexes that the backup lacks, and why.
     left_out: Vec<String>,
     /// Why it cannot be restored, when it is damaged.
     damaged: Option<String>,
@@ -85,7 +85,7 @@ struct Backup {
 #[schema(as = BackedUpCollection)]
 struct BackedUp {
     name: String,
-    /// Null: the default one.
+    /// Null for the default tenant.
     tenant: Option<String>,
     rows: u64,
     vectors: u64,
@@ -108,7 +108,7 @@ struct Backups {
 #[serde(deny_unknown_fields)]
 #[schema(as = VerifyBackups)]
 struct Verify {
-    /// Left out: all.
+    /// Default: all.
     #[serde(default)]
     ids: Vec<String>,
 }
@@ -167,7 +167,7 @@ impl From<BackupInfo> for Backup {
     }
 }
 
-/// All backups there are.
+/// Lists all backups.
 #[utoipa::path(get, path = "/v1/backups", tag = "administration", security(("key" = ["admin"])),
     responses((status = 200, description = "The backups, oldest first", body = Backups)))]
 async fn list(Operating(caller): Operating) -> Result<Response, Problem> {
@@ -181,10 +181,10 @@ async fn list(Operating(caller): Operating) -> Result<Response, Problem> {
     Ok(reply::json(&Backups { backups: backups.into_iter().map(Backup::from).collect() }))
 }
 
-/// Backs everything up as it is at one moment, and answers when that is done. Reads and writes go on meanwhile; so does the
-/// backup when its client goes away.
+/// Backs up a consistent state of all data, and answers when the backup is complete. Reads and writes continue during
+/// the backup. The backup also continues if the client disconnects.
 #[utoipa::path(post, path = "/v1/backups", tag = "administration", security(("key" = ["admin"])), request_body = Start,
-    responses((status = 201, description = "Made", body = Report)))]
+    responses((status = 201, description = "Created", body = Report)))]
 async fn start(Operating(caller): Operating, Json { value, .. }: Json<Start>) -> Result<Response, Problem> {
     if value.rate_bytes_per_second.is_some_and(|rate| rate < RATE_MIN) {
         return Err(Problem::invalid(format!(
@@ -211,9 +211,9 @@ async fn start(Operating(caller): Operating, Json { value, .. }: Json<Start>) ->
     Ok(reply::json_with(StatusCode::CREATED, &report))
 }
 
-/// Reads every byte of backups and compares it with its checksum.
+/// Reads every byte of the backups and compares it with its checksum.
 #[utoipa::path(post, path = "/v1/backups/verify", tag = "administration", security(("key" = ["admin"])),
-    request_body = Verify, responses((status = 200, description = "What was read, and what is damaged", body = Verified)))]
+    request_body = Verify, responses((status = 200, description = "What was checked, and what is damaged", body = Verified)))]
 async fn verify(Operating(caller): Operating, Json { value, .. }: Json<Verify>) -> Result<Response, Problem> {
     let place = place(&caller)?;
     let check = caller.run_long(move |_| match Place::at(place).verify(&value.ids, None, None) {

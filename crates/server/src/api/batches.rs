@@ -26,7 +26,7 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(write))
 }
 
-/// What is written: all of it or nothing. Of several changes of one key or record the last holds.
+/// Writes, applied atomically. If several change the same key or record, the last one counts.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Batch {
@@ -38,11 +38,11 @@ struct Batch {
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 #[schema(as = BatchWrite)]
 enum Write {
-    /// It is made when there is none.
+    /// The name; it is created if it does not exist.
     Keys(Keys),
-    /// It is made when there is none.
+    /// The name; it is created if it does not exist.
     Graph(Graph),
-    /// It must be there.
+    /// The name; it must exist.
     Records(Records),
     /// As of records.
     Files(Files),
@@ -61,10 +61,10 @@ pub struct Keys {
 #[schema(as = BatchGraph)]
 pub struct Graph {
     pub graph: String,
-    /// Ids of nodes to delete, with all edges that they have when it is written; these go first.
+    /// Ids of nodes to delete first, with all edges that they have at the time of the write.
     #[serde(default)]
     pub delete_nodes: Vec<String>,
-    /// Edges to delete; these go next.
+    /// Edges to delete, after the nodes.
     #[serde(default)]
     pub delete_edges: Vec<EdgeId>,
     /// Nodes to put.
@@ -83,13 +83,13 @@ pub struct Records {
     /// Records to insert or replace.
     #[serde(default)]
     pub upsert: Vec<Record>,
-    /// Ids of records to delete; these go first.
+    /// Ids of records to delete, before the inserts.
     #[serde(default)]
     pub delete: Vec<String>,
 }
 
-/// Files of a collection: removed and added in the order of these lists, split and embedded with the batch, and there when the rest of
-/// it is. Each file is named once in a batch.
+/// Files of a collection, removed and added in the order of these lists as part of the batch. A batch names each file
+/// at most once.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = BatchFiles)]
@@ -105,16 +105,16 @@ struct Files {
 #[serde(deny_unknown_fields)]
 #[schema(as = BatchAddedFile)]
 struct AddedFile {
-    /// What the file is called here; its ending says what it is, for example `notes/plan.md`.
+    /// The path of the file in the collection; its extension gives the type, for example `notes/plan.md`.
     #[schema(min_length = 1)]
     path: String,
     content: Bytes,
-    /// No passage has more characters than this, 64 at least; left out, 900.
+    /// Maximum characters of a passage, at least 64; default 900.
     #[schema(minimum = 1)]
     passage_chars: Option<usize>,
-    /// That many characters at the end of a passage come again at the beginning of the next.
+    /// Characters that a passage repeats from the end of the previous one.
     overlap_chars: Option<usize>,
-    /// Of a preview: 409 when something else is stored of the file by now.
+    /// The revision from a preview: 409 if the stored file has changed since.
     revision: Option<String>,
 }
 
@@ -122,14 +122,14 @@ struct AddedFile {
 #[serde(deny_unknown_fields)]
 #[schema(as = BatchRemovedFile)]
 struct RemovedFile {
-    /// The file; without a revision, also the folder with all files below it.
+    /// The file; without a revision, also a folder with all its files.
     #[schema(min_length = 1)]
     path: String,
-    /// Of the file in a listing: 409 when something else is stored of it by now.
+    /// The revision from a listing: 409 if the stored file has changed since.
     revision: Option<String>,
 }
 
-/// Writes to several keyspaces, graphs and collections at once: all of it or nothing.
+/// Writes to several keyspaces, graphs and collections in one atomic batch.
 #[utoipa::path(post, path = "/v1/batches", tag = "batches", security(("key" = ["write"])), params(Durably),
     request_body = Batch, responses((status = 204, description = "Written")))]
 async fn write(

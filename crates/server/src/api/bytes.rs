@@ -19,7 +19,7 @@ pub enum Bytes {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Encoded {
-    /// With the letters of RFC 4648 and padding.
+    /// Base64 (RFC 4648, with padding).
     #[schema(pattern = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$")]
     base64: String,
 }

@@ -21,29 +21,29 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Caller)]
 struct Me {
-    /// The server's.
+    /// The version of the server.
     version: &'static str,
-    /// Whose data is seen; null: the default tenant's.
+    /// The tenant of the key; null for the default tenant.
     tenant: Option<String>,
-    /// What the key allows: `read`, `write`, `admin`, which has the others in it.
+    /// Scopes of the key: `read`, `write`, `admin`; `admin` includes the others.
     scopes: Vec<&'static str>,
     /// Largest body of one request.
     body_bytes_max: u64,
-    /// Vectors that the tenant may have; null: as many as it likes.
+    /// Limit of vectors; null for no limit.
     vectors_max: Option<u64>,
-    /// Bytes of records, vectors, keys and values that it may have; null: as many as it likes.
+    /// Limit of bytes of records, vectors, keys and values; null for no limit.
     bytes_max: Option<u64>,
     requests_per_second: Option<u64>,
     concurrent_requests: Option<u64>,
-    /// Vectors that the tenant has stored; null: the default tenant's are not counted.
+    /// Vectors that the tenant has stored; null for the default tenant, whose vectors are not counted.
     vectors: Option<u64>,
-    /// Bytes that it has stored; likewise.
+    /// Bytes that the tenant has stored; null for the default tenant.
     bytes: Option<u64>,
 }
 
-/// Whose data a request sees, what its key allows, and what the tenant may have and has: for every key, whatever it allows.
+/// Returns the tenant of the key, its scopes, and the tenant's limits and usage. Every key may ask this.
 #[utoipa::path(get, path = "/v1/caller", tag = "process", security(("key" = [])),
-    responses((status = 200, description = "Who the server takes the caller for", body = Me)))]
+    responses((status = 200, description = "The caller as the server sees it", body = Me)))]
 async fn describe(Known(caller): Known) -> Result<Response, Problem> {
     let tenant = (caller.tenant() != TENANT_DEFAULT).then(|| caller.tenant().to_string());
     let is_counted = tenant.is_some();

@@ -27,26 +27,26 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(create, describe, remove))
 }
 
-/// How a collection is made. What is left out keeps what is stored, or takes the default.
+/// Options of a collection. An omitted option keeps its stored value, or takes the default.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NewCollection {
-    /// Components of the vectors; left out, the embedder's or those of the first vector.
+    /// Dimensions of the vectors; default: those of the embedder or of the first vector.
     #[schema(minimum = 2, maximum = 4096)]
     dim: Option<usize>,
     metric: Option<MetricName>,
-    /// What a component is stored as.
+    /// The stored type of a component.
     elements: Option<ElementsName>,
-    /// Named vector fields besides. Those that there are not are made; those that there are and are left out stay.
+    /// Named vector fields. Missing ones are created; existing ones that are omitted stay.
     #[serde(default)]
     vectors: BTreeMap<String, NewField>,
-    /// What makes vectors of texts: `auto` (the stored one, or the built-in model when it is needed), `none`, `builtin`.
+    /// The embedder for texts: `auto` (the stored one, or the built-in model if one is needed), `none`, or `builtin`.
     embedder: Option<EmbedderName>,
     /// Language of the texts, for stemming and stop words.
     language: Option<String>,
 }
 
-/// A named vector field. A new one needs `dim`; for one that there is, what is left out is as it is.
+/// A named vector field. A new one needs `dim`; an existing one keeps omitted options.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewVectorField)]
@@ -85,7 +85,7 @@ enum EmbedderName {
     Static,
 }
 
-/// What a collection is and holds.
+/// Returns the options and counts of a collection.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Collection)]
 pub struct Described {
@@ -100,19 +100,19 @@ pub struct Described {
     vectors: u64,
     /// Named vector fields.
     vector_fields: BTreeMap<String, Field>,
-    /// Rows that wait outside the indexes.
+    /// Rows that no index holds yet.
     fresh_rows: u64,
     segments: usize,
     graphs: usize,
-    /// The graph that is being built, if one is.
+    /// Progress of the vector graph that is being built, if any.
     building: Option<Building>,
     /// Why an index is not in use, one sentence each.
     degraded: Vec<String>,
-    /// Payload fields seen, with their kinds.
+    /// Payload fields so far, with the types of their values.
     fields: BTreeMap<String, Vec<String>>,
 }
 
-/// What making a collection tells: all of it, or its name to a key without the scope `read`.
+/// The created collection; for a key without the scope `read`, its name only.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = MadeCollection)]
@@ -135,11 +135,11 @@ struct Field {
     dim: usize,
     metric: String,
     elements: String,
-    /// Rows that have one.
+    /// Rows with a vector in this field.
     vectors: u64,
 }
 
-/// How far the building of a graph is.
+/// Progress of building a vector graph.
 #[derive(Serialize, ToSchema)]
 #[schema(as = GraphBeingBuilt)]
 struct Building {
@@ -244,7 +244,7 @@ pub fn describe_as_json(info: CollectionInfo) -> Value {
     serde_json::to_value(Described::from(info)).expect("numbers and strings are JSON")
 }
 
-/// All collections.
+/// Lists all collections.
 #[utoipa::path(get, path = "/v1/collections", tag = "collections", security(("key" = ["read"])),
     responses((status = 200, description = "All collections, by name", body = Collections)))]
 async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
@@ -252,10 +252,10 @@ async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
     Ok(reply::json(&Collections { collections: infos.into_iter().map(Described::from).collect() }))
 }
 
-/// Makes a collection, or checks that the one of that name is as described.
+/// Creates a collection, or checks that the existing one has these options.
 #[utoipa::path(put, path = "/v1/collections/{collection}", tag = "collections", security(("key" = ["write"])),
     params(("collection" = String, Path)), request_body = NewCollection,
-    responses((status = 201, description = "Made", body = Made), (status = 200, description = "It was there", body = Made)))]
+    responses((status = 201, description = "Created", body = Made), (status = 200, description = "It already existed", body = Made)))]
 async fn create(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -276,7 +276,7 @@ async fn create(
     Ok(reply::json_with(status, &made))
 }
 
-/// What a collection is and holds.
+/// Returns the options and counts of a collection.
 #[utoipa::path(get, path = "/v1/collections/{collection}", tag = "collections", security(("key" = ["read"])),
     params(("collection" = String, Path)), responses((status = 200, description = "The collection", body = Described)))]
 async fn describe(Reading(caller): Reading, Segments(name): Segments<String>) -> Result<Response, Problem> {
@@ -284,7 +284,7 @@ async fn describe(Reading(caller): Reading, Segments(name): Segments<String>) ->
     Ok(reply::json(&Described::from(info)))
 }
 
-/// Drops a collection with everything in it.
+/// Drops a collection and everything in it.
 #[utoipa::path(delete, path = "/v1/collections/{collection}", tag = "collections", security(("key" = ["write"])),
     params(("collection" = String, Path)), responses((status = 204, description = "Dropped")))]
 async fn remove(Writing(caller): Writing, Segments(name): Segments<String>) -> Result<Response, Problem> {

@@ -21,7 +21,7 @@ pub enum Durable {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct Durably {
-    /// What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`).
+    /// What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`).
     #[serde(default)]
     pub durability: Durable,
 }

@@ -25,15 +25,15 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Adding {
-    /// What the file is called here; its ending says what it is, for example `notes/plan.md`.
+    /// The path of the file in the collection; its extension gives the type, for example `notes/plan.md`.
     #[param(min_length = 1)]
     path: String,
-    /// No passage has more characters than this, 64 at least; left out, 900.
+    /// Maximum characters of a passage, at least 64; default 900.
     #[param(minimum = 1)]
     passage_chars: Option<usize>,
-    /// That many characters at the end of a passage come again at the beginning of the next.
+    /// Characters that a passage repeats from the end of the previous one.
     overlap_chars: Option<usize>,
-    /// What the write has survived when it is answered.
+    /// What an answered write survives.
     #[serde(default)]
     durability: Durable,
 }
@@ -42,13 +42,13 @@ struct Adding {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Previewing {
-    /// What the file would be called here.
+    /// The path that the file would have in the collection.
     #[param(min_length = 1)]
     path: String,
-    /// No passage has more characters than this, 64 at least; left out, 900.
+    /// Maximum characters of a passage, at least 64; default 900.
     #[param(minimum = 1)]
     passage_chars: Option<usize>,
-    /// That many characters at the end of a passage come again at the beginning of the next.
+    /// Characters that a passage repeats from the end of the previous one.
     overlap_chars: Option<usize>,
 }
 
@@ -56,7 +56,7 @@ struct Previewing {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Below {
-    /// Only this file, or files below this folder.
+    /// Only this file, or the files in this folder.
     #[serde(default)]
     path: String,
 }
@@ -65,42 +65,42 @@ struct Below {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Removing {
-    /// The file, or the folder with all files below it.
+    /// The file, or the folder with all its files.
     #[param(min_length = 1)]
     path: String,
-    /// What the write has survived when it is answered.
+    /// What an answered write survives.
     #[serde(default)]
     durability: Durable,
 }
 
-/// What adding a file did.
+/// The result of adding a file.
 #[derive(Serialize, ToSchema)]
 struct Added {
     /// `added`, `changed` or `unchanged`.
     outcome: &'static str,
     passages_added: u64,
-    /// Of these, passages whose text was there before: their vectors were kept.
+    /// Of these, passages with unchanged text, which kept their vectors.
     passages_reused: u64,
     passages_removed: u64,
-    /// Parts of the file that could not be read although the rest was.
+    /// Parts of the file that could not be read.
     warnings: Vec<String>,
 }
 
-/// What adding a file would do.
+/// The result that adding a file would have.
 #[derive(Serialize, ToSchema)]
 #[schema(as = FilePreview)]
 struct Preview {
-    /// `added`, `changed`, `unchanged`, or `unreadable` when it gives no passages.
+    /// `added`, `changed`, `unchanged`, or `unreadable` if it produces no passages.
     outcome: &'static str,
-    /// Why it is unreadable. What is stored of such a file is true no longer: adding it removes that.
+    /// Why it is unreadable. Adding such a file removes its stored passages, which are outdated.
     why: Option<String>,
     passages_added: u64,
-    /// Of these, passages whose text is there already: their vectors would be kept.
+    /// Of these, passages with unchanged text, which would keep their vectors.
     passages_reused: u64,
     passages_removed: u64,
-    /// Parts of the file that cannot be read although the rest is.
+    /// Parts of the file that cannot be read.
     warnings: Vec<String>,
-    /// Of what is stored of the file; `absent` when nothing is.
+    /// The revision of the stored file; `absent` if there is none.
     revision: String,
 }
 
@@ -113,17 +113,17 @@ struct Files {
 struct File {
     path: String,
     bytes: u64,
-    /// When it was changed, or sent here.
+    /// When it was last changed or sent.
     mtime: Option<String>,
     kind: String,
     passages: usize,
-    /// Another one when the file is added anew: a batch may depend on it.
+    /// Changes whenever the file is added again; a batch can depend on it.
     revision: String,
 }
 
 #[derive(Serialize, ToSchema)]
 struct Removed {
-    /// Files that are gone, with their passages.
+    /// Removed files, with their passages.
     removed: u64,
 }
 
@@ -140,7 +140,7 @@ impl From<FileInfo> for File {
     }
 }
 
-/// Files of the collection, by path.
+/// Lists the files of the collection by path.
 #[utoipa::path(get, path = "/v1/collections/{collection}/files", tag = "files", security(("key" = ["read"])),
     params(("collection" = String, Path), Below, AsOf), responses((status = 200, description = "The files, by path", body = Files)))]
 async fn list(
@@ -152,11 +152,11 @@ async fn list(
     Ok(reply::json(&Files { files: files.into_iter().map(File::from).collect() }))
 }
 
-/// Adds the body as a file: Markdown, text, HTML, PDF or code. It is split into passages, embedded and stored; of a file that was
-/// here before, passages that have not changed keep their vectors.
+/// Adds the body as a file: Markdown, text, HTML, PDF or code. The server splits it into passages, embeds and stores
+/// them. If the file was added before, unchanged passages keep their vectors.
 #[utoipa::path(put, path = "/v1/collections/{collection}/files", tag = "files", security(("key" = ["write"])),
     params(("collection" = String, Path), Adding),
-    request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 200, description = "What was made of the file", body = Added)))]
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 200, description = "What was stored for the file", body = Added)))]
 async fn add(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -196,11 +196,11 @@ fn added(report: AddReport) -> Result<Added, Problem> {
     })
 }
 
-/// Says what adding the body as a file would do, without writing anything. The revision that it answers with makes a batch that adds or
-/// removes the file depend on what is stored of it now.
+/// Reports what adding the body as a file would do, and writes nothing. Pass the returned revision in a batch that adds
+/// or removes the file: the batch then fails if the stored file has changed since.
 #[utoipa::path(post, path = "/v1/collections/{collection}/files/preview", tag = "files", security(("key" = ["write"])),
     params(("collection" = String, Path), Previewing),
-    request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 200, description = "The passages that the file would give", body = Preview)))]
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 200, description = "The passages that the file would produce", body = Preview)))]
 async fn preview(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -245,9 +245,9 @@ pub fn refuse_empty(path: &str) -> EngineResult<()> {
     }
 }
 
-/// Removes a file, or all files below a folder, with their passages.
+/// Removes a file, or all files in a folder, with their passages.
 #[utoipa::path(delete, path = "/v1/collections/{collection}/files", tag = "files", security(("key" = ["write"])),
-    params(("collection" = String, Path), Removing), responses((status = 200, description = "How many files were removed", body = Removed)))]
+    params(("collection" = String, Path), Removing), responses((status = 200, description = "The number of removed files", body = Removed)))]
 async fn remove(
     Writing(caller): Writing,
     Segments(name): Segments<String>,

@@ -50,10 +50,10 @@ struct Graph {
 #[derive(Serialize, ToSchema)]
 #[schema(as = GraphCounts)]
 struct Counts {
-    /// That were put.
+    /// Number of edges put.
     nodes: u64,
     edges: u64,
-    /// False: there are over 10,000, and they are estimated from the sizes of files.
+    /// True if counted. False if there are over 10,000: then the number is an estimate from file sizes.
     exact: bool,
 }
 
@@ -69,20 +69,20 @@ struct NodeIds {
     ids: Vec<String>,
 }
 
-/// The nodes to read, and what is seen of them.
+/// The nodes to read, and the state to read them from.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct GetNodes {
     ids: Vec<String>,
-    /// What a transaction is going to write to this graph, in its order: seen as if it were written. Wants the transaction's snapshot in
-    /// the header, and the scope `write`.
+    /// Writes that a transaction plans for this graph, in order; the read sees them as if they were written. Needs the
+    /// transaction's snapshot in the header, and the scope `write`.
     #[serde(default)]
     with: Vec<GraphWrites>,
 }
 
 #[derive(Serialize, ToSchema)]
 struct GotNodes {
-    /// In the order of the ids; null for one that was never put.
+    /// In the order of the ids; null for missing nodes.
     nodes: Vec<Option<Node>>,
 }
 
@@ -94,16 +94,16 @@ pub struct Listing {
     /// Only nodes of this type.
     #[serde(rename = "type")]
     kind: Option<String>,
-    /// Only nodes whose ids begin with this.
+    /// Only nodes whose id has this prefix.
     #[serde(default)]
     prefix: String,
-    /// Nodes of one page.
+    /// Maximum number of nodes in the page.
     #[serde(default = "page_default")]
     #[schema(minimum = 1, maximum = 10000)]
     limit: usize,
-    /// Continue after the page that gave this cursor.
+    /// The cursor that the previous page returned.
     cursor: Option<String>,
-    /// As of nodes that are read by id; without meaning where a transaction names what it has read.
+    /// As for nodes that are read by id; ignored where a transaction lists its reads.
     #[serde(default)]
     with: Vec<GraphWrites>,
 }
@@ -111,7 +111,7 @@ pub struct Listing {
 #[derive(Serialize, ToSchema)]
 struct NodePage {
     nodes: Vec<Node>,
-    /// Where to go on; null at the end.
+    /// The cursor of the next page; null at the end.
     cursor: Option<String>,
 }
 
@@ -133,7 +133,7 @@ struct EdgeIds {
     edges: Vec<EdgeId>,
 }
 
-/// The edges to read, and what is seen of them.
+/// The edges to read, and the state to read them from.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct GetEdges {
@@ -145,7 +145,7 @@ struct GetEdges {
 
 #[derive(Serialize, ToSchema)]
 struct GotEdges {
-    /// In the order that was asked for; null where there is none.
+    /// In the order of the request; null for missing edges.
     edges: Vec<Option<Edge>>,
 }
 
@@ -167,7 +167,7 @@ enum Direction {
     Both,
 }
 
-/// Which of a node's edges, and how many at a time.
+/// Which edges of a node to list, and how many per page.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Neighbors)]
@@ -175,16 +175,16 @@ pub struct Around {
     pub id: String,
     #[serde(default)]
     direction: Direction,
-    /// Only edges of these types; left out, of all.
+    /// Only edges of these types; default all.
     #[serde(default)]
     types: Vec<String>,
-    /// Edges of one page.
+    /// Maximum number of edges in the page.
     #[serde(default = "page_default")]
     #[schema(minimum = 1, maximum = 10000)]
     limit: usize,
-    /// Continue after the page that gave this cursor.
+    /// The cursor that the previous page returned.
     cursor: Option<String>,
-    /// As of nodes that are read by id; without meaning where a transaction names what it has read.
+    /// As for nodes that are read by id; ignored where a transaction lists its reads.
     #[serde(default)]
     with: Vec<GraphWrites>,
 }
@@ -198,9 +198,9 @@ struct Neighbor {
 
 #[derive(Serialize, ToSchema)]
 struct NeighborPage {
-    /// Those that go out before those that come in, by type, then by id.
+    /// Outgoing edges first, then incoming ones, each by type, then by id.
     neighbors: Vec<Neighbor>,
-    /// Where to go on; null at the end.
+    /// The cursor of the next page; null at the end.
     cursor: Option<String>,
 }
 
@@ -213,18 +213,18 @@ struct Walk {
     start: Vec<String>,
     #[serde(default)]
     direction: Direction,
-    /// Only along edges of these types; left out, of all.
+    /// Only along edges of these types; default all.
     #[serde(default)]
     types: Vec<String>,
-    /// Edges from the start.
+    /// Maximum number of edges from the start.
     #[serde(default = "depth_default")]
     #[schema(minimum = 1, maximum = 64)]
     max_depth: u32,
-    /// Nodes of the answer, those of the start included.
+    /// Maximum number of nodes to return, the start included.
     #[serde(default = "page_default")]
     #[schema(minimum = 1, maximum = 10000)]
     limit: usize,
-    /// As of nodes that are read by id.
+    /// As for nodes that are read by id.
     #[serde(default)]
     with: Vec<GraphWrites>,
 }
@@ -232,9 +232,9 @@ struct Walk {
 #[derive(Serialize, ToSchema)]
 struct Visited {
     id: String,
-    /// Edges on the shortest way from the start.
+    /// Edges on the shortest path from the start.
     depth: u32,
-    /// The first edge that led there; null for those of the start.
+    /// The edge that first reached the node; null for start nodes.
     via: Option<Edge>,
 }
 
@@ -242,7 +242,7 @@ struct Visited {
 struct Traversal {
     /// Each once, by depth.
     nodes: Vec<Visited>,
-    /// There are, or may be, more within that depth.
+    /// True if there are, or may be, more within that depth.
     truncated: bool,
 }
 
@@ -281,7 +281,7 @@ fn may_draft(caller: Caller, with: &[GraphWrites]) -> Result<Caller, Problem> {
     if with.is_empty() { Ok(caller) } else { caller.allowed(Scope::Write) }
 }
 
-/// All graphs.
+/// Lists all graphs.
 #[utoipa::path(get, path = "/v1/graphs", tag = "graphs", security(("key" = ["read"])),
     responses((status = 200, description = "The names of all graphs", body = Graphs)))]
 async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
@@ -289,10 +289,10 @@ async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
     Ok(reply::json(&Graphs { graphs }))
 }
 
-/// Makes a graph, unless it is there. Putting nodes or edges does so, too.
+/// Creates a graph if it does not exist. Putting nodes or edges creates it, too.
 #[utoipa::path(put, path = "/v1/graphs/{graph}", tag = "graphs", security(("key" = ["write"])),
     params(("graph" = String, Path)),
-    responses((status = 201, description = "Made", body = Graph), (status = 200, description = "It was there", body = Graph)))]
+    responses((status = 201, description = "Created", body = Graph), (status = 200, description = "It already existed", body = Graph)))]
 async fn create(Writing(caller): Writing, Segments(name): Segments<String>) -> Result<Response, Problem> {
     let (is_new, name) = caller
         .run(move |database| {
@@ -305,7 +305,7 @@ async fn create(Writing(caller): Writing, Segments(name): Segments<String>) -> R
     Ok(reply::json_with(status, &Graph { name }))
 }
 
-/// Drops a graph with everything in it.
+/// Drops a graph and everything in it.
 #[utoipa::path(delete, path = "/v1/graphs/{graph}", tag = "graphs", security(("key" = ["write"])),
     params(("graph" = String, Path)), responses((status = 204, description = "Dropped")))]
 async fn remove(Writing(caller): Writing, Segments(name): Segments<String>) -> Result<Response, Problem> {
@@ -318,15 +318,15 @@ async fn remove(Writing(caller): Writing, Segments(name): Segments<String>) -> R
     dropped.map(|()| reply::nothing())
 }
 
-/// How many nodes and edges there are.
+/// Counts the nodes and edges of a graph.
 #[utoipa::path(get, path = "/v1/graphs/{graph}/counts", tag = "graphs", security(("key" = ["read"])),
-    params(("graph" = String, Path)), responses((status = 200, description = "How many nodes and edges the graph has", body = Counts)))]
+    params(("graph" = String, Path)), responses((status = 200, description = "The numbers of nodes and edges", body = Counts)))]
 async fn counts(Reading(caller): Reading, Segments(name): Segments<String>) -> Result<Response, Problem> {
     let counts = caller.run(move |database| database.existing_graph(&name)?.counts()).await?;
     Ok(reply::json(&Counts { nodes: counts.nodes, edges: counts.edges, exact: counts.exact }))
 }
 
-/// Puts nodes, all or nothing; one that is there is replaced, and its edges stay.
+/// Puts nodes atomically. An existing node is replaced and keeps its edges.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/nodes", tag = "graphs", security(("key" = ["write"])),
     params(("graph" = String, Path), Durably), request_body = PutNodes, responses((status = 204, description = "Put")))]
 async fn put_nodes(
@@ -344,7 +344,7 @@ async fn put_nodes(
     put.await.map(|()| reply::nothing())
 }
 
-/// Nodes by id, as of one moment.
+/// Reads nodes by id from one consistent state.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/nodes/get", tag = "graphs", security(("key" = ["read"])),
     params(("graph" = String, Path), AsOf), request_body = GetNodes, responses((status = 200, description = "The nodes, in the order of the ids", body = GotNodes)))]
 async fn get_nodes(
@@ -358,8 +358,8 @@ async fn get_nodes(
     Ok(reply::json(&GotNodes { nodes: found.into_iter().map(|node| node.map(Into::into)).collect() }))
 }
 
-/// One page of nodes by id. Those of one type are found by going through all: a page may have fewer than were asked for, even
-/// none, and a cursor.
+/// Lists nodes by id, page by page. A listing by type scans all nodes: a page may have fewer nodes than the limit, or
+/// none, and still have a cursor.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/nodes/list", tag = "graphs", security(("key" = ["read"])),
     params(("graph" = String, Path), AsOf), request_body = Listing, responses((status = 200, description = "A page of nodes", body = NodePage)))]
 async fn list_nodes(
@@ -374,9 +374,9 @@ async fn list_nodes(
     Ok(reply::json(&NodePage { nodes: page.nodes.into_iter().map(Into::into).collect(), cursor: page.cursor }))
 }
 
-/// Deletes nodes with all their edges in both directions. Up to 100,000 edges are one batch.
+/// Deletes nodes and all their edges in both directions. Up to 100,000 edges are deleted in one batch.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/nodes/delete", tag = "graphs", security(("key" = ["write"])),
-    params(("graph" = String, Path), Durably), request_body = NodeIds, responses((status = 200, description = "How many nodes and edges were deleted", body = NodesDeleted)))]
+    params(("graph" = String, Path), Durably), request_body = NodeIds, responses((status = 200, description = "The numbers of deleted nodes and edges", body = NodesDeleted)))]
 async fn delete_nodes(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -390,7 +390,7 @@ async fn delete_nodes(
     Ok(reply::json(&NodesDeleted { nodes: gone.nodes, edges: gone.edges }))
 }
 
-/// Puts edges, all or nothing; one of the same ends and type is replaced. Neither end need have been put.
+/// Puts edges atomically. An edge with the same ends and type is replaced. The nodes at its ends need not exist.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/edges", tag = "graphs", security(("key" = ["write"])),
     params(("graph" = String, Path), Durably), request_body = PutEdges, responses((status = 204, description = "Put")))]
 async fn put_edges(
@@ -408,9 +408,9 @@ async fn put_edges(
     put.await.map(|()| reply::nothing())
 }
 
-/// Edges by their ends and type.
+/// Reads edges by their ends and type.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/edges/get", tag = "graphs", security(("key" = ["read"])),
-    params(("graph" = String, Path), AsOf), request_body = GetEdges, responses((status = 200, description = "The edges, in the order in which they were named", body = GotEdges)))]
+    params(("graph" = String, Path), AsOf), request_body = GetEdges, responses((status = 200, description = "The edges, in the order of the request", body = GotEdges)))]
 async fn get_edges(
     ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,
@@ -425,9 +425,9 @@ async fn get_edges(
     Ok(reply::json(&GotEdges { edges: found.await?.into_iter().map(|edge| edge.map(Into::into)).collect() }))
 }
 
-/// Deletes edges, all or nothing.
+/// Deletes edges atomically.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/edges/delete", tag = "graphs", security(("key" = ["write"])),
-    params(("graph" = String, Path), Durably), request_body = EdgeIds, responses((status = 200, description = "How many edges were deleted", body = EdgesDeleted)))]
+    params(("graph" = String, Path), Durably), request_body = EdgeIds, responses((status = 200, description = "The number of deleted edges", body = EdgesDeleted)))]
 async fn delete_edges(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -440,7 +440,7 @@ async fn delete_edges(
     Ok(reply::json(&EdgesDeleted { deleted: deleted.await? }))
 }
 
-/// One page of a node's edges, as of one moment.
+/// Lists the edges of a node page by page; a page shows one consistent state.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/neighbors", tag = "graphs", security(("key" = ["read"])),
     params(("graph" = String, Path), AsOf), request_body = Around, responses((status = 200, description = "A page of neighbors", body = NeighborPage)))]
 async fn neighbors(
@@ -457,7 +457,7 @@ async fn neighbors(
     Ok(reply::json(&NeighborPage { neighbors: neighbors.collect(), cursor: page.cursor }))
 }
 
-/// What is connected to some nodes: breadth first, each node once, with the first edge that led there.
+/// Traverses the graph from some nodes, breadth first. Returns each node once, with the first edge that reached it.
 #[utoipa::path(post, path = "/v1/graphs/{graph}/traverse", tag = "graphs", security(("key" = ["read"])),
     params(("graph" = String, Path), AsOf), request_body = Walk, responses((status = 200, description = "The nodes that the traversal reached", body = Traversal)))]
 async fn traverse(

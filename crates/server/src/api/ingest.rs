@@ -43,11 +43,11 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Ingest {
-    /// Records that are stored and acknowledged together.
+    /// Records per batch.
     #[serde(default = "batch_default")]
     #[param(minimum = 1, maximum = 10000)]
     batch: usize,
-    /// What a batch has survived when it is acknowledged.
+    /// What an acknowledged batch survives.
     #[serde(default)]
     durability: Durable,
 }
@@ -61,7 +61,7 @@ enum Line {
     Stored(Stored),
     /// The last line, when everything is stored.
     Done(Stored),
-    /// The last line, when something is wrong: lines after the last one that is stored are not.
+    /// The last line after an error: lines after the last stored one are not stored.
     Failed(Failed),
 }
 
@@ -99,9 +99,9 @@ fn batch_default() -> usize {
     1000
 }
 
-/// Stores a stream of records, a line of JSON each, in batches. Each batch is acknowledged by a line of the answer when it is
-/// stored; the next is not read before. An error ends the answer with a line that says what is stored and what was wrong, or,
-/// before anything is stored, is the answer itself.
+/// Stores a stream of records, one line of JSON each, in batches. The server writes a line of the answer when it has
+/// stored a batch, and only then reads the next. After an error, the last line says what is stored and what was wrong.
+/// An error before the first stored batch is the answer itself.
 #[utoipa::path(post, path = "/v1/collections/{collection}/ingest", tag = "records", security(("key" = ["write"])),
     params(("collection" = String, Path), Ingest), request_body(content = String, content_type = "application/x-ndjson"),
     responses((status = 200, description = "One line for each line of the body", body = Line, content_type = "application/x-ndjson")))]

@@ -42,10 +42,10 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Putting {
-    /// The key is gone after that many milliseconds; left out, never.
+    /// Time to live in milliseconds; without it, the key never expires.
     #[param(minimum = 1)]
     expires_in_ms: Option<u64>,
-    /// What the write has survived when it is answered.
+    /// What an answered write survives.
     #[serde(default)]
     durability: Durable,
 }
@@ -60,7 +60,7 @@ struct Get {
 #[derive(Serialize, ToSchema)]
 #[schema(as = GotKeys)]
 struct Got {
-    /// In the order of the keys; null for those that are not there.
+    /// In the order of the keys; null for missing keys.
     values: Vec<Option<Bytes>>,
 }
 
@@ -68,7 +68,7 @@ struct Got {
 #[serde(deny_unknown_fields)]
 #[schema(as = WriteKeys)]
 struct Write {
-    /// All of them or none; of several changes of one key the last holds.
+    /// Applied atomically; if several change the same key, the last one counts.
     changes: Vec<Change>,
 }
 
@@ -97,9 +97,9 @@ pub struct Put {
 #[schema(as = DeleteKeys)]
 enum Delete {
     Keys(Vec<Bytes>),
-    /// All keys that begin with this; an empty one is refused.
+    /// All keys with this prefix, which must not be empty.
     Prefix(Bytes),
-    /// `true`: all keys. The keyspace stays.
+    /// `true` deletes all keys. The keyspace stays.
     All(bool),
 }
 
@@ -112,9 +112,9 @@ struct Deleted {
 #[serde(deny_unknown_fields)]
 struct CompareAndSet {
     key: Bytes,
-    /// The value that must be there; null or left out: none.
+    /// The expected value; null or absent if the key must not exist.
     expected: Option<Bytes>,
-    /// The value that takes its place; null or left out: none.
+    /// The new value; null or absent to delete the key.
     new: Option<Bytes>,
     #[schema(minimum = 1)]
     expires_in_ms: Option<u64>,
@@ -122,7 +122,7 @@ struct CompareAndSet {
 
 #[derive(Serialize, ToSchema)]
 struct WasSet {
-    /// Whether the value was the expected one.
+    /// True if the value was the expected one.
     set: bool,
 }
 
@@ -158,7 +158,7 @@ struct Length {
 #[schema(as = ExpireKey)]
 struct Expire {
     key: Bytes,
-    /// Null or left out: never.
+    /// Null or absent: never.
     #[schema(minimum = 1)]
     expires_in_ms: Option<u64>,
 }
@@ -217,11 +217,11 @@ async fn change<T: Send + 'static>(
     caller.run(move |database| call(database.kv(&name)?.with_durability(durability))).await
 }
 
-/// The value of a key, as it was stored.
+/// Reads the value of a key.
 #[utoipa::path(get, path = "/v1/keyspaces/{keyspace}/keys/{key}", tag = "keyspaces", security(("key" = ["read"])),
     params(("keyspace" = String, Path), ("key" = String, Path, description = "Percent-encoded bytes"), AsOf),
     responses((status = 200, description = "The value", body = Vec<u8>, content_type = "application/octet-stream",
-        headers(("x-expires-in-ms" = u64, description = "How long the key has to live; absent when it never expires, and of a snapshot")))))]
+        headers(("x-expires-in-ms" = u64, description = "The time to live of the key; absent when the key never expires, and in reads of a snapshot")))))]
 async fn get_one(
     ReadingAt { caller, read_point }: ReadingAt,
     KeyPlace { keyspace: name, key }: KeyPlace,
@@ -249,7 +249,7 @@ async fn get_one(
     Ok(response)
 }
 
-/// Sets a key to the body, whatever its type.
+/// Sets a key to the body, of any media type.
 #[utoipa::path(put, path = "/v1/keyspaces/{keyspace}/keys/{key}", tag = "keyspaces", security(("key" = ["write"])),
     params(("keyspace" = String, Path), ("key" = String, Path, description = "Percent-encoded bytes"), Putting),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
@@ -288,7 +288,7 @@ async fn delete_one(
     deleted.await.map(|()| reply::nothing())
 }
 
-/// The values of several keys, as of one moment.
+/// Reads the values of several keys from one consistent state.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/get", tag = "keyspaces", security(("key" = ["read"])),
     params(("keyspace" = String, Path), AsOf), request_body = Get, responses((status = 200, description = "The values, in the order of the keys", body = Got)))]
 async fn get(
@@ -310,7 +310,7 @@ async fn get(
     Ok(reply::json(&Got { values: values.into_iter().map(|value| value.map(Bytes::from)).collect() }))
 }
 
-/// Sets and deletes several keys: all of it or nothing.
+/// Sets and deletes several keys atomically.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/write", tag = "keyspaces", security(("key" = ["write"])),
     params(("keyspace" = String, Path), Durably), request_body = Write, responses((status = 204, description = "Written")))]
 async fn write(
@@ -328,9 +328,9 @@ async fn write(
     done.await.map(|()| reply::nothing())
 }
 
-/// Deletes several keys, all that begin alike, or all.
+/// Deletes several keys, all keys with a prefix, or all keys.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/delete", tag = "keyspaces", security(("key" = ["write"])),
-    params(("keyspace" = String, Path), Durably), request_body = Delete, responses((status = 200, description = "How many keys were deleted", body = Deleted)))]
+    params(("keyspace" = String, Path), Durably), request_body = Delete, responses((status = 200, description = "The number of deleted keys", body = Deleted)))]
 async fn delete(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -360,7 +360,8 @@ async fn delete(
     Ok(reply::json(&Deleted { deleted: deleted.await? }))
 }
 
-/// Changes a key if its value is the expected one, and says whether it was: a key that may write can find out a value by guessing.
+/// Sets a key if it has the expected value, and says whether it had. An API key that may write can therefore guess
+/// values.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/cas", tag = "keyspaces", security(("key" = ["write"])),
     params(("keyspace" = String, Path), Durably), request_body = CompareAndSet, responses((status = 200, description = "Whether the value was set", body = WasSet)))]
 async fn compare_and_set(
@@ -377,9 +378,10 @@ async fn compare_and_set(
     Ok(reply::json(&WasSet { set: set.await? }))
 }
 
-/// Adds to a whole number, 0 when the key is not there, and answers with the sum: a key that may write learns that number.
+/// Adds to a 64-bit integer and returns the sum. A missing key counts as 0. An API key that may write therefore learns
+/// the number.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/increment", tag = "keyspaces", security(("key" = ["write"])),
-    params(("keyspace" = String, Path), Durably), request_body = Increment, responses((status = 200, description = "The number after it", body = Sum)))]
+    params(("keyspace" = String, Path), Durably), request_body = Increment, responses((status = 200, description = "The new number", body = Sum)))]
 async fn increment(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -391,9 +393,9 @@ async fn increment(
     Ok(reply::json(&Sum { value: sum }))
 }
 
-/// Appends to a value, an empty one when the key is not there.
+/// Appends to a value. A missing key starts with an empty value.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/append", tag = "keyspaces", security(("key" = ["write"])),
-    params(("keyspace" = String, Path), Durably), request_body = Append, responses((status = 200, description = "How long the value is after it", body = Length)))]
+    params(("keyspace" = String, Path), Durably), request_body = Append, responses((status = 200, description = "The new length of the value", body = Length)))]
 async fn append(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -406,7 +408,7 @@ async fn append(
     Ok(reply::json(&Length { bytes }))
 }
 
-/// Changes when a key expires.
+/// Sets or removes the expiry of a key.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/expire", tag = "keyspaces", security(("key" = ["write"])),
     params(("keyspace" = String, Path), Durably), request_body = Expire, responses((status = 200, description = "Whether the key exists", body = WasThere)))]
 async fn expire(
@@ -423,9 +425,9 @@ async fn expire(
     Ok(reply::json(&WasThere { found: found.await? }))
 }
 
-/// How long a key has to live.
+/// Returns the time to live of a key.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/ttl", tag = "keyspaces", security(("key" = ["read"])),
-    params(("keyspace" = String, Path)), request_body = TimeOf, responses((status = 200, description = "How long the key has to live", body = TimeToLive)))]
+    params(("keyspace" = String, Path)), request_body = TimeOf, responses((status = 200, description = "The time to live of the key", body = TimeToLive)))]
 async fn ttl(
     Reading(caller): Reading,
     Segments(name): Segments<String>,

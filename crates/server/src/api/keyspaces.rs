@@ -46,22 +46,22 @@ struct Keyspace {
 #[serde(deny_unknown_fields)]
 #[schema(as = ScanKeys)]
 pub struct Scan {
-    /// Keys that begin with this.
+    /// Only keys with this prefix.
     prefix: Option<Bytes>,
-    /// From this key on, itself included.
+    /// First key, inclusive.
     from: Option<Bytes>,
-    /// Up to this key, itself not included.
+    /// End key, exclusive.
     to: Option<Bytes>,
     /// Descending.
     #[serde(default)]
     reverse: bool,
-    /// Keys of one page.
+    /// Maximum number of keys in the page.
     #[serde(default = "page_default")]
     #[schema(minimum = 1, maximum = 10000)]
     limit: usize,
-    /// Continue after the page that gave this cursor.
+    /// The cursor that the previous page returned.
     cursor: Option<String>,
-    /// Leave the values out.
+    /// Return keys without values.
     #[serde(default)]
     keys_only: bool,
 }
@@ -70,7 +70,7 @@ pub struct Scan {
 #[schema(as = KeyPage)]
 struct Page {
     entries: Vec<Entry>,
-    /// Where to go on; null at the end.
+    /// The cursor of the next page; null at the end.
     cursor: Option<String>,
 }
 
@@ -86,10 +86,10 @@ struct Entry {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Beginning {
-    /// Only keys that begin with this.
+    /// Only keys with this prefix.
     #[serde(default)]
     prefix: String,
-    /// The same for bytes that are no text: their base64, with the letters of RFC 4648 and padding. It goes before `prefix`.
+    /// The prefix as base64 (RFC 4648, with padding), for bytes that are not UTF-8. It overrides `prefix`.
     prefix_base64: Option<String>,
 }
 
@@ -117,7 +117,7 @@ fn page_default() -> usize {
     PAGE_DEFAULT
 }
 
-/// All keyspaces.
+/// Lists all keyspaces.
 #[utoipa::path(get, path = "/v1/keyspaces", tag = "keyspaces", security(("key" = ["read"])),
     responses((status = 200, description = "The names of all keyspaces", body = Keyspaces)))]
 async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
@@ -125,10 +125,10 @@ async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
     Ok(reply::json(&Keyspaces { keyspaces }))
 }
 
-/// Makes a keyspace, unless it is there. Writing a key does so, too.
+/// Creates a keyspace if it does not exist. Writing a key creates it, too.
 #[utoipa::path(put, path = "/v1/keyspaces/{keyspace}", tag = "keyspaces", security(("key" = ["write"])),
     params(("keyspace" = String, Path)),
-    responses((status = 201, description = "Made", body = Keyspace), (status = 200, description = "It was there", body = Keyspace)))]
+    responses((status = 201, description = "Created", body = Keyspace), (status = 200, description = "It already existed", body = Keyspace)))]
 async fn create(Writing(caller): Writing, Segments(name): Segments<String>) -> Result<Response, Problem> {
     let (is_new, name) = caller
         .run(move |database| {
@@ -141,7 +141,7 @@ async fn create(Writing(caller): Writing, Segments(name): Segments<String>) -> R
     Ok(reply::json_with(status, &Keyspace { name }))
 }
 
-/// Drops a keyspace with everything in it.
+/// Drops a keyspace and everything in it.
 #[utoipa::path(delete, path = "/v1/keyspaces/{keyspace}", tag = "keyspaces", security(("key" = ["write"])),
     params(("keyspace" = String, Path)), responses((status = 204, description = "Dropped")))]
 async fn remove(Writing(caller): Writing, Segments(name): Segments<String>) -> Result<Response, Problem> {
@@ -154,7 +154,7 @@ async fn remove(Writing(caller): Writing, Segments(name): Segments<String>) -> R
     dropped.map(|()| reply::nothing())
 }
 
-/// One page of keys, in their order, as of one moment.
+/// Lists keys in order, page by page; a page shows one consistent state.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/scan", tag = "keyspaces", security(("key" = ["read"])),
     params(("keyspace" = String, Path), AsOf), request_body = Scan, responses((status = 200, description = "A page of keys", body = Page)))]
 async fn scan(
@@ -172,9 +172,9 @@ async fn scan(
     Ok(reply::json(&Page { entries: entries.collect(), cursor: page.cursor }))
 }
 
-/// About how many keys there are.
+/// Estimates the number of keys.
 #[utoipa::path(get, path = "/v1/keyspaces/{keyspace}/count", tag = "keyspaces", security(("key" = ["read"])),
-    params(("keyspace" = String, Path), Beginning), responses((status = 200, description = "About how many keys there are", body = Estimate)))]
+    params(("keyspace" = String, Path), Beginning), responses((status = 200, description = "The estimated number of keys", body = Estimate)))]
 async fn count(
     Reading(caller): Reading,
     Segments(name): Segments<String>,

@@ -28,12 +28,12 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(receipts))
 }
 
-/// What a check of every checksum found.
+/// The result of checking every checksum.
 #[derive(Serialize, ToSchema)]
 struct Doctor {
     well: bool,
     findings: Vec<Finding>,
-    /// What an opening has put right, and is no damage.
+    /// Repairs that opening the folder made, none of them damage.
     notes: Vec<String>,
     /// Indexes that are not in use now, one sentence each.
     degraded: Vec<String>,
@@ -41,7 +41,7 @@ struct Doctor {
     records: u64,
 }
 
-/// One thing that is wrong.
+/// One damaged file.
 #[derive(Serialize, ToSchema)]
 struct Finding {
     /// The file, relative to the data folder.
@@ -53,7 +53,7 @@ struct Finding {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Optimize {
-    /// Wait for that many milliseconds at most; the work goes on after that.
+    /// Maximum milliseconds to wait; the work continues after that.
     #[serde(default = "wait_default")]
     #[schema(maximum = 600000)]
     wait_ms: u64,
@@ -61,7 +61,7 @@ struct Optimize {
 
 #[derive(Serialize, ToSchema)]
 struct Optimized {
-    /// False when the time ran out first.
+    /// False if the time limit passed first.
     done: bool,
 }
 
@@ -69,7 +69,7 @@ struct Optimized {
 #[serde(deny_unknown_fields)]
 #[schema(as = WaitUntilIndexed)]
 struct Wait {
-    /// Wait for that many milliseconds at most.
+    /// Maximum milliseconds to wait.
     #[serde(default = "indexing_wait_default")]
     #[schema(maximum = 10000)]
     wait_ms: u64,
@@ -77,14 +77,14 @@ struct Wait {
 
 #[derive(Serialize, ToSchema)]
 struct Indexed {
-    /// False when the time ran out first.
+    /// False if the time limit passed first.
     indexed: bool,
 }
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Reclaim {
-    /// Left out: everything.
+    /// Default: everything.
     collection: Option<String>,
 }
 
@@ -94,11 +94,11 @@ struct Reclaim {
 #[schema(as = Erase)]
 enum What {
     Ids(Vec<String>),
-    /// Records whose payload passes this condition.
+    /// Records whose payload matches this condition.
     Where(String),
-    /// Records whose id begins so.
+    /// Records whose id has this prefix.
     Prefix(String),
-    /// A file, or every file below a folder, with their passages.
+    /// A file, or every file in a folder, with its passages.
     Files(String),
 }
 
@@ -121,7 +121,7 @@ fn indexing_wait_default() -> u64 {
     1_000
 }
 
-/// Reads every byte of the data folder and checks it against its checksums. Changes nothing.
+/// Checks every byte of the data folder against its checksums. Changes nothing.
 #[utoipa::path(post, path = "/v1/doctor", tag = "administration", security(("key" = ["admin"])),
     responses((status = 200, description = "What was checked, and what was found", body = Doctor)))]
 async fn doctor(Operating(caller): Operating) -> Result<Response, Problem> {
@@ -141,7 +141,7 @@ async fn doctor(Operating(caller): Operating) -> Result<Response, Problem> {
     }))
 }
 
-/// Merges what was added piece by piece, so that searches are as fast as can be.
+/// Merges the segments of the collection, which makes searches faster.
 #[utoipa::path(post, path = "/v1/collections/{collection}/optimize", tag = "administration", security(("key" = ["admin"])),
     params(("collection" = String, Path)), request_body = Optimize, responses((status = 200, description = "What was merged", body = Optimized)))]
 async fn optimize(
@@ -157,7 +157,7 @@ async fn optimize(
     Ok(reply::json(&Optimized { done }))
 }
 
-/// Waits until everything that was written before is in the indexes. Searches are right without it; they are faster after it.
+/// Waits until the indexes hold all earlier writes. Searches are correct without this; they are faster after it.
 #[utoipa::path(post, path = "/v1/collections/{collection}/wait-until-indexed", tag = "collections", security(("key" = ["write"])),
     params(("collection" = String, Path)), request_body = Wait, responses((status = 200, description = "Whether all vectors are indexed", body = Indexed)))]
 async fn wait(
@@ -173,7 +173,7 @@ async fn wait(
     Ok(reply::json(&Indexed { indexed }))
 }
 
-/// Writes every file anew that may hold bytes of what was deleted, and says so in a receipt.
+/// Rewrites every file that may hold bytes of deleted data, and returns a receipt.
 #[utoipa::path(post, path = "/v1/reclaim", tag = "administration", security(("key" = ["admin"])), request_body = Reclaim,
     responses((status = 200, description = "The receipt", body = Object)))]
 async fn reclaim(Operating(caller): Operating, Json { value, .. }: Json<Reclaim>) -> Result<Response, Problem> {
@@ -184,7 +184,7 @@ async fn reclaim(Operating(caller): Operating, Json { value, .. }: Json<Reclaim>
     Ok(reply::json(&receipt))
 }
 
-/// Deletes and leaves nothing behind, and says so in a receipt.
+/// Deletes data, removes its bytes from disk, and returns a receipt.
 #[utoipa::path(post, path = "/v1/collections/{collection}/erase", tag = "administration", security(("key" = ["admin"])),
     params(("collection" = String, Path)), request_body = What,
     responses((status = 200, description = "The receipt", body = Object)))]
@@ -233,7 +233,7 @@ fn own_part(mut receipt: Receipt) -> Value {
     told
 }
 
-/// Receipts of everything that was reclaimed or erased.
+/// Lists the receipts of all reclaims and erasures.
 #[utoipa::path(get, path = "/v1/receipts", tag = "administration", security(("key" = ["admin"])),
     responses((status = 200, description = "The receipts, oldest first", body = Receipts)))]
 async fn receipts(Operating(caller): Operating) -> Result<Response, Problem> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-/// What edges lead to and from.
+/// A node of a graph.
 #[derive(Clone, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
@@ -18,22 +18,23 @@ pub struct Node {
     #[serde(rename = "type")]
     #[schema(min_length = 1, max_length = 255)]
     kind: String,
-    /// Named values, as those of a record's payload; up to 32 KiB.
+    /// Named values, like the payload of a record; up to 32 KiB.
     #[serde(default)]
     #[schema(value_type = Object)]
     properties: Map<String, Value>,
-    /// Which strings of the properties are datetimes, as dotted paths; absent when none is.
+    /// Dotted paths of the properties that are datetimes; absent if none are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     datetimes: Vec<String>,
 }
 
-/// From one node to another. There is one of each type between two nodes; neither need have been put.
+/// An edge from one node to another. Two nodes have at most one edge of each type and direction. The nodes need not
+/// exist.
 #[derive(Clone, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Edge {
     #[schema(min_length = 1, max_length = 1024)]
     source: String,
-    /// What it says.
+    /// Its type.
     #[serde(rename = "type")]
     #[schema(min_length = 1, max_length = 255)]
     kind: String,
@@ -41,11 +42,11 @@ pub struct Edge {
     target: String,
     #[serde(default = "plain_weight")]
     weight: f64,
-    /// Named values, as those of a record's payload; up to 32 KiB.
+    /// Named values, like the payload of a record; up to 32 KiB.
     #[serde(default)]
     #[schema(value_type = Object)]
     properties: Map<String, Value>,
-    /// Which strings of the properties are datetimes, as dotted paths; absent when none is.
+    /// Dotted paths of the properties that are datetimes; absent if none are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     datetimes: Vec<String>,
 }

@@ -38,22 +38,22 @@ struct Health {
 
 const OK: Health = Health { status: "ok", version: env!("CARGO_PKG_VERSION") };
 
-/// Whether the process lives. Answers from the first moment on.
-#[utoipa::path(get, path = "/healthz", tag = "process", responses((status = 200, description = "The server lives", body = Health)))]
+/// Checks that the process is alive. Answers as soon as the server listens.
+#[utoipa::path(get, path = "/healthz", tag = "process", responses((status = 200, description = "The server is alive", body = Health)))]
 async fn healthz() -> Response {
     reply::json(&OK)
 }
 
-/// Whether requests are answered: not before the data folder is open, and not while the server stops.
+/// Checks that the server is ready. It is not ready before the data folder is open, nor while it shuts down.
 #[utoipa::path(get, path = "/readyz", tag = "process", responses((status = 200, description = "The server is ready to answer", body = Health)))]
 async fn readyz(State(shared): State<Arc<Shared>>) -> Result<Response, Problem> {
     shared.readiness()?;
     Ok(reply::json(&OK))
 }
 
-/// Figures of the server and the engine, for Prometheus.
+/// Returns metrics of the server and the engine for Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "process", security(("key" = ["admin"])),
-    responses((status = 200, description = "The figures, in the text format of OpenMetrics", body = String, content_type = "application/openmetrics-text")))]
+    responses((status = 200, description = "The metrics, in the OpenMetrics text format", body = String, content_type = "application/openmetrics-text")))]
 async fn metrics(Operating(caller): Operating) -> Result<Response, Problem> {
     let stats = caller.run(|database| database.stats()).await?;
     let mut more = registry_of(&stats);
@@ -62,7 +62,7 @@ async fn metrics(Operating(caller): Operating) -> Result<Response, Problem> {
     Ok(with_type(text.into(), OPEN_METRICS))
 }
 
-/// This document.
+/// Returns this document.
 #[utoipa::path(get, path = "/openapi.json", tag = "process", responses((status = 200, description = "The document", body = Object)))]
 async fn openapi_json() -> Response {
     static DOCUMENT: LazyLock<axum::body::Bytes> =

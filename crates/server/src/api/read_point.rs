@@ -22,7 +22,7 @@ use crate::snapshots::Owner;
 #[into_params(parameter_in = Header)]
 #[allow(dead_code, reason = "it describes what `ReadingAt` reads")]
 pub struct AsOf {
-    /// The id of a snapshot, as of which the answer is; left out: as of now.
+    /// The id of a snapshot to read from; without it, the current data is read.
     #[serde(rename = "x-nuthatch-snapshot")]
     snapshot: Option<String>,
 }

@@ -66,7 +66,7 @@ struct Get {
 #[derive(Serialize, ToSchema)]
 #[schema(as = GotRecords)]
 struct Got {
-    /// In the order of the ids; null for those that are not there.
+    /// In the order of the ids; null for missing records.
     records: Vec<Option<StoredRecord>>,
 }
 
@@ -75,11 +75,11 @@ struct Got {
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 #[schema(as = DeleteRecords)]
 enum Delete {
-    /// Those with these ids; ids that are not there are passed over.
+    /// Records with these ids; missing ids are ignored.
     Ids(Vec<String>),
-    /// Those whose payload passes this condition.
+    /// Records whose payload matches this condition.
     Where(String),
-    /// Those whose id begins so.
+    /// Records whose id has this prefix.
     Prefix(String),
 }
 
@@ -87,19 +87,19 @@ enum Delete {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Listing {
-    /// Records of one page.
+    /// Maximum number of records in the page.
     #[serde(default = "page_default")]
     #[param(minimum = 1, maximum = 10000)]
     limit: usize,
-    /// Continue after the page that gave this cursor.
+    /// The cursor that the previous page returned.
     cursor: Option<String>,
-    /// Only records whose payload passes this condition.
+    /// Only records whose payload matches this condition.
     #[serde(rename = "where")]
     filter: Option<String>,
-    /// With their vectors.
+    /// Also return the vectors.
     #[serde(default)]
     vectors: bool,
-    /// How these are written.
+    /// The encoding of the vectors.
     #[serde(default)]
     vector_format: VectorFormat,
 }
@@ -108,10 +108,10 @@ struct Listing {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct WithVectors {
-    /// With its vector.
+    /// Also return its vectors.
     #[serde(default)]
     vectors: bool,
-    /// How it is written.
+    /// The encoding of the vectors.
     #[serde(default)]
     vector_format: VectorFormat,
 }
@@ -120,7 +120,7 @@ struct WithVectors {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Condition {
-    /// Only records whose payload passes this condition.
+    /// Only records whose payload matches this condition.
     #[serde(rename = "where")]
     filter: Option<String>,
 }
@@ -128,9 +128,9 @@ struct Condition {
 #[derive(Serialize, ToSchema)]
 #[schema(as = RecordPage)]
 struct Page {
-    /// In the order in which they were written last.
+    /// In the order of their last write.
     records: Vec<StoredRecord>,
-    /// Where to go on; null at the end.
+    /// The cursor of the next page; null at the end.
     cursor: Option<String>,
 }
 
@@ -143,9 +143,9 @@ pub fn into_engine(records: Vec<Record>) -> EngineResult<Vec<nuthatch_link::Reco
     records.into_iter().map(Record::into_engine).collect()
 }
 
-/// Inserts records, replacing those with the same ids: all of them or none.
+/// Inserts records and replaces those with the same ids, atomically.
 #[utoipa::path(post, path = "/v1/collections/{collection}/records", tag = "records", security(("key" = ["write"])),
-    params(("collection" = String, Path), Durably), request_body = Upsert, responses((status = 200, description = "How many records are new, and how many replaced others", body = Upserted)))]
+    params(("collection" = String, Path), Durably), request_body = Upsert, responses((status = 200, description = "The numbers of new and of replaced records", body = Upserted)))]
 async fn upsert(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -163,7 +163,7 @@ async fn upsert(
     Ok(reply::json(&Upserted { inserted: done.inserted, replaced: done.replaced }))
 }
 
-/// One page of all records.
+/// Lists records page by page.
 #[utoipa::path(get, path = "/v1/collections/{collection}/records", tag = "records", security(("key" = ["read"])),
     params(("collection" = String, Path), Listing, AsOf), responses((status = 200, description = "A page of records", body = Page)))]
 async fn scan(
@@ -183,7 +183,7 @@ async fn scan(
     Ok(reply::json(&Page { records: records.collect(), cursor: page.cursor }))
 }
 
-/// One record.
+/// Reads one record.
 #[utoipa::path(get, path = "/v1/collections/{collection}/records/{id}", tag = "records", security(("key" = ["read"])),
     params(("collection" = String, Path), ("id" = String, Path), WithVectors, AsOf), responses((status = 200, description = "The record", body = StoredRecord)))]
 async fn get_one(
@@ -232,7 +232,7 @@ async fn delete_one(
     deleted.map(|()| reply::nothing())
 }
 
-/// Several records by id.
+/// Reads several records by id.
 #[utoipa::path(post, path = "/v1/collections/{collection}/get", tag = "records", security(("key" = ["read"])),
     params(("collection" = String, Path), AsOf), request_body = Get, responses((status = 200, description = "The records, in the order of the ids", body = Got)))]
 async fn get(
@@ -256,9 +256,9 @@ async fn get(
     Ok(reply::json(&Got { records: records.collect() }))
 }
 
-/// Deletes records by id, by condition, or by the beginning of their ids.
+/// Deletes records by id, by condition, or by id prefix.
 #[utoipa::path(post, path = "/v1/collections/{collection}/delete", tag = "records", security(("key" = ["write"])),
-    params(("collection" = String, Path), Durably), request_body = Delete, responses((status = 200, description = "How many records were deleted", body = Deleted)))]
+    params(("collection" = String, Path), Durably), request_body = Delete, responses((status = 200, description = "The number of deleted records", body = Deleted)))]
 async fn delete(
     Writing(caller): Writing,
     Segments(name): Segments<String>,
@@ -278,9 +278,9 @@ async fn delete(
     Ok(reply::json(&Deleted { deleted: done.deleted }))
 }
 
-/// How many records there are, or pass a condition.
+/// Counts the records, or those that match a condition.
 #[utoipa::path(get, path = "/v1/collections/{collection}/count", tag = "records", security(("key" = ["read"])),
-    params(("collection" = String, Path), Condition, AsOf), responses((status = 200, description = "How many records there are", body = Count)))]
+    params(("collection" = String, Path), Condition, AsOf), responses((status = 200, description = "The number of records", body = Count)))]
 async fn count(
     ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,

@@ -37,7 +37,7 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
 struct Questions {
     #[schema(max_items = 1000)]
     searches: Vec<Asked>,
-    /// Give up on all of them after that many milliseconds together.
+    /// Timeout in milliseconds for all of them together.
     #[schema(minimum = 0)]
     timeout_ms: Option<f64>,
 }
@@ -74,7 +74,7 @@ impl Drop for CancelledOnDrop {
     }
 }
 
-/// Finds the best records for one question.
+/// Searches a collection and returns the best hits.
 #[utoipa::path(post, path = "/v1/collections/{collection}/search", tag = "search", security(("key" = ["read"])),
     params(("collection" = String, Path), AsOf), request_body = Asked, responses((status = 200, description = "The hits, best first", body = Answer)))]
 async fn search(
@@ -94,9 +94,9 @@ async fn search(
     Ok(reply::json(&Answer::new(answer, shown)))
 }
 
-/// Asks several questions at once.
+/// Runs several searches at once.
 #[utoipa::path(post, path = "/v1/collections/{collection}/search-many", tag = "search", security(("key" = ["read"])),
-    params(("collection" = String, Path), AsOf), request_body = Questions, responses((status = 200, description = "One answer a search, in the order of the searches", body = AllAnswered)))]
+    params(("collection" = String, Path), AsOf), request_body = Questions, responses((status = 200, description = "One answer per search, in the order of the searches", body = AllAnswered)))]
 async fn search_many(
     ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,

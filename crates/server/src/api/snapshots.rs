@@ -22,15 +22,15 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(list, take)).routes(routes!(end))
 }
 
-/// Everything of a tenant as it was at one moment.
+/// All data of a tenant at one moment.
 #[derive(Serialize, ToSchema)]
 struct Snapshot {
-    /// For the header `x-nuthatch-snapshot` of reads, and for the end of a transaction.
+    /// Send it in the header `x-nuthatch-snapshot` of reads, and to commit or end the transaction.
     id: String,
-    /// The name of the key that took it; null where no key is needed.
+    /// The name of the API key that took it; null if the server needs no keys.
     key: Option<String>,
     age_ms: u64,
-    /// When it is too old; earlier when it is deleted or committed, or the server stops.
+    /// When it expires. It ends earlier if it is deleted or committed, or if the server stops.
     ends_in_ms: u64,
 }
 
@@ -46,7 +46,8 @@ impl From<Listed> for Snapshot {
     }
 }
 
-/// Takes a snapshot: reads that name it in the header `x-nuthatch-snapshot` are answered as of now, whatever is written later.
+/// Takes a snapshot. Reads that name it in the header `x-nuthatch-snapshot` see the data of this moment and no later
+/// writes.
 #[utoipa::path(post, path = "/v1/snapshots", tag = "snapshots", security(("key" = ["read"])),
     responses((status = 201, description = "Taken", body = Snapshot)))]
 async fn take(Reading(caller): Reading) -> Result<Response, Problem> {
@@ -55,7 +56,7 @@ async fn take(Reading(caller): Reading) -> Result<Response, Problem> {
     Ok(reply::json_with(StatusCode::CREATED, &Snapshot::from(taken)))
 }
 
-/// The open snapshots of this key; with the scope `admin`, those of all keys of the tenant.
+/// Lists the open snapshots of this API key; with the scope `admin`, those of all keys of the tenant.
 #[utoipa::path(get, path = "/v1/snapshots", tag = "snapshots", security(("key" = ["read"])),
     responses((status = 200, description = "The snapshots that the key has open", body = Snapshots)))]
 async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
@@ -64,7 +65,7 @@ async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
     Ok(reply::json(&Snapshots { snapshots: listed.into_iter().map(Into::into).collect() }))
 }
 
-/// Ends a snapshot of this key; with the scope `admin`, one of any key of the tenant.
+/// Ends a snapshot of this API key; with the scope `admin`, of any key of the tenant.
 #[utoipa::path(delete, path = "/v1/snapshots/{snapshot}", tag = "snapshots", security(("key" = ["read"])),
     params(("snapshot" = String, Path)), responses((status = 204, description = "Ended")))]
 async fn end(Reading(caller): Reading, Segments(id): Segments<String>) -> Result<Response, Problem> {

@@ -21,7 +21,7 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(create, describe, remove)).routes(routes!(limit))
 }
 
-/// What a tenant may have; what is left out has no limit.
+/// The limits of a tenant; an omitted one means no limit.
 #[derive(Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = TenantLimits)]
@@ -42,7 +42,7 @@ struct Tenant {
     limits: Limits,
     /// Vectors that it has stored.
     vectors: u64,
-    /// Bytes that it has stored, counted as its limit counts.
+    /// Bytes that it has stored, counted like its limit.
     bytes: u64,
 }
 
@@ -72,17 +72,17 @@ impl From<TenantInfo> for Tenant {
     }
 }
 
-/// All tenants but the default one.
+/// Lists all tenants except the default one.
 #[utoipa::path(get, path = "/v1/tenants", tag = "administration", security(("key" = ["admin"])),
-    responses((status = 200, description = "All tenants but the default one", body = Tenants)))]
+    responses((status = 200, description = "All tenants except the default one", body = Tenants)))]
 async fn list(Operating(caller): Operating) -> Result<Response, Problem> {
     let tenants = caller.run(|database| database.tenants()).await?;
     Ok(reply::json(&Tenants { tenants: tenants.into_iter().map(Tenant::from).collect() }))
 }
 
-/// Makes a tenant without limits. Keys for it are made with `nuthatch key create --tenant`.
+/// Creates a tenant without limits. Create API keys for it with `nuthatch key create --tenant`.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}", tag = "administration", security(("key" = ["admin"])),
-    params(("tenant" = String, Path)), responses((status = 201, description = "Made", body = Tenant)))]
+    params(("tenant" = String, Path)), responses((status = 201, description = "Created", body = Tenant)))]
 async fn create(Operating(caller): Operating, Segments(name): Segments<String>) -> Result<Response, Problem> {
     let info = caller
         .run(move |database| {
@@ -93,7 +93,7 @@ async fn create(Operating(caller): Operating, Segments(name): Segments<String>) 
     Ok(reply::json_with(StatusCode::CREATED, &Tenant::from(info)))
 }
 
-/// What a tenant may have, and what it has.
+/// Returns the limits and the usage of a tenant.
 #[utoipa::path(get, path = "/v1/tenants/{tenant}", tag = "administration", security(("key" = ["admin"])),
     params(("tenant" = String, Path)), responses((status = 200, description = "The tenant", body = Tenant)))]
 async fn describe(Operating(caller): Operating, Segments(name): Segments<String>) -> Result<Response, Problem> {
@@ -101,9 +101,9 @@ async fn describe(Operating(caller): Operating, Segments(name): Segments<String>
     Ok(reply::json(&Tenant::from(info)))
 }
 
-/// Sets what a tenant may have, all four at once, for everything that begins afterwards.
+/// Sets all four limits of a tenant, for requests that start afterwards.
 #[utoipa::path(put, path = "/v1/tenants/{tenant}/limits", tag = "administration", security(("key" = ["admin"])),
-    params(("tenant" = String, Path)), request_body = Limits, responses((status = 200, description = "The tenant, with its limits as they are now", body = Tenant)))]
+    params(("tenant" = String, Path)), request_body = Limits, responses((status = 200, description = "The tenant with its new limits", body = Tenant)))]
 async fn limit(
     Operating(caller): Operating,
     Segments(name): Segments<String>,
@@ -120,7 +120,7 @@ async fn limit(
     Ok(reply::json(&Tenant::from(info)))
 }
 
-/// Deletes a tenant with everything that it has, leaves none of its bytes behind, and says so in a receipt.
+/// Deletes a tenant and all its data, removes their bytes from disk, and returns a receipt.
 #[utoipa::path(delete, path = "/v1/tenants/{tenant}", tag = "administration", security(("key" = ["admin"])),
     params(("tenant" = String, Path)), responses((status = 200, description = "The receipt", body = Object)))]
 async fn remove(Operating(caller): Operating, Segments(name): Segments<String>) -> Result<Response, Problem> {

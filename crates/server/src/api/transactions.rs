@@ -27,7 +27,7 @@ pub fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(commit))
 }
 
-/// A transaction's work. What is written counts as read.
+/// The reads and writes of a transaction. Whatever it writes counts as read.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Commit {
@@ -41,15 +41,15 @@ struct Commit {
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 #[schema(as = TransactionWrite)]
 enum Write {
-    /// It is made when there is none.
+    /// The name; it is created if it does not exist.
     Keys(Keys),
-    /// It is made when there is none.
+    /// The name; it is created if it does not exist.
     Graph(Graph),
-    /// It must be there.
+    /// The name; it must exist.
     Records(Records),
 }
 
-/// What the writes depend on, in one keyspace, one graph or one collection.
+/// The reads that the writes depend on, in one keyspace, one graph or one collection.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 #[schema(as = TransactionRead)]
@@ -64,10 +64,10 @@ enum Read {
 #[schema(as = TransactionReadKeys)]
 struct ReadKeys {
     keyspace: String,
-    /// Keys that were asked for, whether they were there or not.
+    /// Keys that the transaction read, whether they existed or not.
     #[serde(default)]
     keys: Vec<Bytes>,
-    /// Pages that were asked for: what lies between where they begin and the end of their range.
+    /// Pages that the transaction read: from the start of a page to the end of its range.
     #[serde(default)]
     scans: Vec<Scan>,
 }
@@ -77,16 +77,16 @@ struct ReadKeys {
 #[schema(as = TransactionReadGraph)]
 struct ReadGraph {
     graph: String,
-    /// Nodes that were asked for, whether they were there or not.
+    /// Nodes that the transaction read, whether they existed or not.
     #[serde(default)]
     nodes: Vec<String>,
-    /// Edges that were asked for, whether they were there or not.
+    /// Edges that the transaction read, whether they existed or not.
     #[serde(default)]
     edges: Vec<EdgeId>,
-    /// Nodes whose edges were listed, in these directions and of these types: all of them.
+    /// Nodes whose edges the transaction listed, in these directions and of these types.
     #[serde(default)]
     neighbors: Vec<Around>,
-    /// Nodes that were listed: all that are meant.
+    /// Ranges of nodes that the transaction listed.
     #[serde(default)]
     lists: Vec<Listing>,
 }
@@ -96,16 +96,16 @@ struct ReadGraph {
 #[schema(as = TransactionReadRecords)]
 struct ReadRecords {
     collection: String,
-    /// Records that were asked for, whether they were there or not.
+    /// Records that the transaction read, whether they existed or not.
     #[serde(default)]
     ids: Vec<String>,
-    /// The collection was searched, counted or listed: any change of it conflicts.
+    /// The transaction searched, counted or listed the collection: any change of it conflicts.
     #[serde(default)]
     all: bool,
 }
 
-/// Writes all of it if everything that was read, or is written, is as the snapshot has it; else 409, and nothing is written. The
-/// snapshot has ended then, whatever the outcome, so nothing is written twice.
+/// Commits a transaction atomically if nothing that it read or writes has changed since the snapshot; otherwise answers
+/// 409 and writes nothing. Either way the snapshot ends, so a repeated call writes nothing twice.
 #[utoipa::path(post, path = "/v1/snapshots/{snapshot}/commit", tag = "snapshots", security(("key" = ["write"])),
     params(("snapshot" = String, Path), Durably), request_body = Commit,
     responses((status = 204, description = "Written")))]

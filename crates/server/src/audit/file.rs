@@ -31,7 +31,7 @@ pub struct AuditFile {
 pub struct Page {
     /// Oldest first.
     pub entries: Vec<Entry>,
-    /// Lines that are no entries: what a crash cut short.
+    /// Incomplete lines, cut off by a crash.
     pub damaged: u64,
 }
 
