@@ -41,7 +41,8 @@ const PLAIN: &str = "text/plain";
 /// # Errors
 /// `Invalid` for a cursor that no page gave; those of the store.
 pub fn list(database: &Database, cursor: Option<&str>) -> Result<ListResourcesResult> {
-    let no_cursor = || Error::invalid("this is not a cursor of a resource list; use the cursor that the previous page returned");
+    let no_cursor =
+        || Error::invalid("this is not a cursor of a resource list; use the cursor that the previous page returned");
     let after = cursor.map(|cursor| Named::parse(cursor).ok_or_else(no_cursor)).transpose()?;
     let mut listed = Vec::new();
     for name in database.collection_names()? {
