@@ -1,4 +1,4 @@
-"""What stands behind the classes that callers see: the engine in this process, or a server that is asked over HTTP.
+"""The implementations behind the public classes: the engine in this process, or a server over HTTP.
 
 Both have the same methods, so that there is one ``Database``, one ``Collection``, one ``Keyspace``.
 """

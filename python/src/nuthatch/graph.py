@@ -1,4 +1,4 @@
-"""Graphs: typed nodes and edges, beside collections and keyspaces.
+"""Graphs: typed nodes and edges, next to collections and keyspaces.
 
 What it is: ``Database.graph`` gives a ``Graph``, for links between documents, calls between functions, whatever is asked by
 "what is connected to this".

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from .errors import InvalidError
 
 Bytes: TypeAlias = "str | bytes | bytearray | memoryview"
-"""What a key or a value may be given as; a string is stored as UTF-8."""
+"""Types of a key or a value; a string is stored as UTF-8."""
 
 Entries: TypeAlias = "Mapping[Any, Bytes] | Iterable[tuple[Bytes, Bytes]]"
 """Keys with their values: a mapping, or pairs."""

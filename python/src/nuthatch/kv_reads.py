@@ -59,7 +59,7 @@ class Source(Protocol):
         """The keyspace's name."""
 
     def get_value(self, key: bytes) -> bytes | None:
-        """The value of a key."""
+        """Returns the value of a key."""
 
     def get_many(self, keys: list[bytes]) -> list[bytes | None]:
         """The values of several keys."""
@@ -184,7 +184,7 @@ class KeyReads:
 
 
 def missing(keyspace: str, key: Bytes) -> MissingKeyError:
-    """The error about a key that is not there."""
+    """The error about a missing key."""
     shown = repr(key if len(key) <= 80 else key[:80])
     error = MissingKeyError(f"no key {shown}{'…' if len(key) > 80 else ''} in keyspace {keyspace!r}")
     error.what, error.name = "key", key if isinstance(key, str) else bytes(key).decode(errors="replace")
@@ -194,7 +194,7 @@ def missing(keyspace: str, key: Bytes) -> MissingKeyError:
 def entries_of(
     space: KeyReads, prefix: Bytes | None, start: Bytes | None, stop: Bytes | None, reverse: bool, *, keys_only: bool
 ) -> Iterator[tuple[bytes, bytes]]:
-    """All entries of a keyspace's scan, page by page. What is wrong with the arguments is said at once."""
+    """All entries of a keyspace's scan, page by page. Invalid arguments raise at once."""
 
     def page(cursor: str | None) -> KeyPage:
         return space.scan(prefix=prefix, start=start, stop=stop, reverse=reverse, cursor=cursor, keys_only=keys_only)

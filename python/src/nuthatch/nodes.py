@@ -81,7 +81,7 @@ class GraphCounts(NamedTuple):
 
 
 class _Several(Sequence[T], Generic[T]):
-    """What a call has found, in order."""
+    """The results of a call, in order."""
 
     __slots__ = ("_found",)
 

@@ -29,7 +29,7 @@ def all_of(page: Page[T_co], further: Callable[[str], Page[T_co]]) -> Iterator[T
 
 
 async def all_awaited(page: Callable[[str | None], Awaitable[Page[T_co]]]) -> AsyncIterator[T_co]:
-    """What all pages hold, each awaited when the one before is through; ``page`` asks for the one at a cursor, None: the first."""
+    """Yields the entries of all pages. ``page`` reads the page at a cursor (None: the first)."""
     cursor: str | None = None
     while True:
         held = await page(cursor)

@@ -65,5 +65,5 @@ class BatchPart:
 
     @property
     def name(self) -> str:
-        """What the keyspace, collection or graph is called."""
+        """The name of the keyspace, collection or graph."""
         return self._name

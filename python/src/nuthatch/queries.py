@@ -114,9 +114,7 @@ def several(texts: object, vectors: object) -> tuple[int, list[Any] | None, _vec
         return len(words), words, _vectors.column(vectors, len(words), "texts")
     rows = _vectors.rows_of(vectors)
     if isinstance(rows, list) and None in rows:
-        raise InvalidError(
-            f"vector {rows.index(None)} is None; omit it, or give texts= to search with in its place"
-        )
+        raise InvalidError(f"vector {rows.index(None)} is None; omit it, or give texts= to search with in its place")
     return _vectors.rows_in(rows), None, rows
 
 

@@ -55,7 +55,7 @@ A = TypeVar("A", bound=Entered)
 
 
 class Entering(Generic[S, A]):
-    """What is begun when it is awaited, or entered with ``async with``."""
+    """An object that starts when it is awaited or entered with ``async with``."""
 
     __slots__ = ("_begin", "_begun", "_wrap")
 

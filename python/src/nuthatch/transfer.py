@@ -30,7 +30,7 @@ _MANIFEST = "export.json"
 class TransferProgress(NamedTuple):
     """The progress of an export or an import."""
 
-    #: The collection, keyspace or graph at hand.
+    #: The current collection, keyspace or graph.
     name: str
     done: int
     #: 0 where it is not known before.
@@ -88,7 +88,7 @@ def import_report(parts: dict[str, Any]) -> ImportReport:
 
 
 def export_parquet(folder: Path, write_lines: Callable[[str], dict[str, Any]], fields: FieldsOf) -> ExportReport:
-    """An export in ``folder``: ``write_lines`` makes one of JSON lines beside it, which goes again."""
+    """Writes an export to ``folder``; ``write_lines`` makes a temporary one in JSON lines next to it."""
     _pyarrow()
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):

@@ -21,7 +21,7 @@ Operator: TypeAlias = Literal["=", "<", "<=", ">", ">=", "in", "contains", "like
 Fields: TypeAlias = Mapping[str, Sequence[str]]
 """Fields of a collection with the kinds of their values, as ``CollectionInfo.fields``."""
 
-#: The kinds that a value of Python's type may stand beside; a text beside a datetime is read as one.
+#: The field kinds that a Python type can be compared with; a text compared with a datetime is parsed.
 _KINDS: tuple[tuple[type | tuple[type, ...], tuple[str, ...]], ...] = (
     (bool, ("bool",)),
     ((int, float), ("int", "float")),
@@ -32,7 +32,7 @@ _KINDS: tuple[tuple[type | tuple[type, ...], tuple[str, ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A test of one field, whose name is a path of names; the value of "in" is a sequence, that of "exists" is not looked at."""
+    """A test of one field, named by a path of names. "in" takes a sequence; "exists" ignores its value."""
 
     # Not one of pytest's.
     __test__ = False
@@ -44,21 +44,21 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """All of these hold; so they do when there are none."""
+    """True if all of these hold, or if there are none."""
 
     of: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """One of these holds."""
+    """True if one of these holds."""
 
     of: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """It does not hold."""
+    """True if the condition does not hold."""
 
     of: Condition
 
@@ -67,7 +67,7 @@ Condition: TypeAlias = "Test | All | Either | Not"
 
 
 class Described(Protocol):
-    """What knows its fields: a collection."""
+    """An object that knows its fields, such as a collection."""
 
     def info(self) -> Any:
         """A ``CollectionInfo``."""
@@ -76,7 +76,7 @@ class Described(Protocol):
 def filtered(collection: Described, condition: Condition | str | None, ask: Callable[[str | None], T]) -> T:
     """``ask`` with the condition's text. When that is refused, once more with what the collection's fields make of it.
 
-    A text is taken as it is: whoever writes the language himself is told of his slips.
+    A text is passed on unchanged, and errors in it are raised: its author can correct them.
     """
     if condition is None or isinstance(condition, str):
         return ask(condition)
@@ -121,7 +121,7 @@ def _test(test: Test, fields: Fields | None) -> str:
 
 
 def _may_be(value: object, kinds: Sequence[str] | None) -> bool:
-    """Whether a field of these kinds may stand beside the value."""
+    """Returns whether a field of these kinds can be compared with the value."""
     if kinds is None:
         return True
     return any(kind in kinds for type_, found in _KINDS if isinstance(value, type_) for kind in _strict(value, found))
@@ -168,7 +168,7 @@ def literal(value: object) -> str:
 
 
 def path(name: object) -> tuple[str, ...]:
-    """A field's name as the frameworks write it, with dots between nested names."""
+    """A field's name in the frameworks' notation, with dots between nested names."""
     if not isinstance(name, str):
         raise InvalidError(f"a filter names the field {name!r} of type {type(name).__name__}; give a string")
     return tuple(name.split("."))

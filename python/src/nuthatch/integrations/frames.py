@@ -1,4 +1,4 @@
-"""Several byte strings as one: each with its length, four bytes, high byte first, before it."""
+"""Packs several byte strings into one: each follows its length, four bytes, big-endian."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..errors import CorruptError
 
 
 def join(*parts: bytes) -> bytes:
-    """One byte string from several.
+    """Packs several byte strings into one.
 
     >>> join(b"ab", b""), split(join(b"ab", b""), 2)
     (b'\\x00\\x00\\x00\\x02ab\\x00\\x00\\x00\\x00', [b'ab', b''])
@@ -15,7 +15,7 @@ def join(*parts: bytes) -> bytes:
 
 
 def split(framed: bytes, count: int) -> list[bytes]:
-    """The ``count`` byte strings again."""
+    """Unpacks the ``count`` byte strings."""
     parts = []
     at = 0
     while at + 4 <= len(framed):

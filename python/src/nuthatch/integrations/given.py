@@ -1,4 +1,4 @@
-"""What an integration is given to work on, looked at when it is given and not when it is first used."""
+"""Checks the object that an integration works on, when it is passed and not when it is first used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of several parts that sort part by part: what begins with some parts begins with their bytes.
+"""Keys of several parts that sort part by part: keys with the same first parts share a byte prefix.
 
 Each part is its UTF-8 followed by 00 01, with 00 inside written as 00 FF. So ``("a",)`` begins ``("a", "b")`` and not ``("ab",)``.
 """
@@ -9,7 +9,7 @@ _END = b"\x00\x01"
 
 
 def pack(*parts: str) -> bytes:
-    """The parts as one key, or as the beginning of keys.
+    """Joins the parts to one key or key prefix.
 
     >>> pack("a", "b").startswith(pack("a")), pack("ab").startswith(pack("a")), unpack(pack("x", "", "a\\x00b"))
     (True, False, ['x', '', 'a\\x00b'])

@@ -42,7 +42,7 @@ def write_manifest(folder: Path, model: Model, parts: dict[str, Path]) -> None:
 
 
 def verify(folder: Path, model: Model = DEFAULT) -> list[str]:
-    """What is wrong with a folder, one line each; nothing when it is whole and is what this version installs."""
+    """Lists the defects of a folder, one line each; none if it is complete and of the version that this package installs."""
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))

@@ -42,7 +42,7 @@ def install(target: Path | None = None, say: Callable[[str], None] = print, mode
 
 
 def _refuse_foreign(target: Path) -> None:
-    """What is replaced is deleted; so nothing is replaced but a model folder, whole or damaged."""
+    """Replacing deletes the old folder, so only a model folder, whole or damaged, may be replaced."""
     if target.is_dir():
         strange = sorted(path.name for path in target.iterdir() if not folder.is_part(path))
         if strange:
@@ -125,7 +125,7 @@ def _quantise(published: Path, model: Path, weights: Path, tools: Path) -> None:
 
 
 def _put_in_place(model: Model, built: Path, target: Path, scratch: Path) -> None:
-    """What was there before goes with the scratch folder; a program that has it open keeps its files."""
+    """Deletes the old folder with the scratch folder; a program that has it open keeps its files."""
     if target.exists():
         target.rename(scratch / "previous")
     try:

@@ -16,7 +16,7 @@ from .caller import OCTETS, Caller, address
 from .files import UNREADABLE, Sending, stored
 from .values import bytes_json
 
-#: The revision of a file that there is not.
+#: The revision of a file that does not exist.
 _ABSENT = "absent"
 #: As many as a batch takes in this process.
 _BYTES_MAX = 128 << 20
@@ -43,7 +43,7 @@ class Files:
         self._bytes = 0
 
     def add(self, collection: str, arguments: _core.AddArguments) -> tuple[dict[str, Any], Staged]:
-        """What the batch will change, and what to keep for it: nothing, when it was cancelled."""
+        """Returns the changes of the batch and the state to keep for it, or nothing if it was cancelled."""
         staging = _Staging(self._caller, collection, arguments, self)
         report = staging.run()
         return report, Staged() if report["cancelled"] else staging.staged

@@ -59,7 +59,7 @@ _asking = threading.local()
 
 @contextlib.contextmanager
 def asking(request: Cancellable | None) -> Iterator[None]:
-    """Whatever this thread asks meanwhile is this request."""
+    """Requests of this thread belong to this call until the block ends."""
     _asking.request = request
     try:
         yield

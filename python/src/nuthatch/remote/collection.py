@@ -74,7 +74,7 @@ class Collection(RecordReads):
 
 
 def info_parts(found: dict[str, Any]) -> dict[str, Any]:
-    """What a collection is and holds, as the extension module gives it."""
+    """The options and contents of a collection, in the form of the extension module."""
     building = found["building"]
     return {
         **found,

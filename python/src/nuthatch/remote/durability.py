@@ -6,7 +6,7 @@ from .. import _core
 
 
 def checked(durability: str | None) -> str | None:
-    """A durability that there is, or None for the server's default."""
+    """A known durability, or None for the server's default."""
     if durability is not None:
         _core.check_durability(durability)
     return durability

@@ -29,7 +29,7 @@ def add(caller: Caller, collection: str, arguments: _core.AddArguments) -> dict[
 
 
 class Sending:
-    """One ``add``: what is read here, and what is told of it. What becomes of a file is said by who inherits."""
+    """One ``add``: reads files and reports progress. Subclasses decide how to store a file."""
 
     def __init__(self, caller: Caller, collection: str, arguments: _core.AddArguments) -> None:
         self._caller, self._collection, self._arguments = caller, collection, arguments
@@ -184,7 +184,7 @@ def stored(caller: Caller, collection: str, path: str) -> list[dict[str, Any]]:
 
 
 def name_of(root: Path, path: Path) -> str:
-    """What a file at or below ``root`` is called on a server.
+    """The path on the server of a file at or below ``root``.
 
     >>> name_of(Path("/home/ann/notes"), Path("/home/ann/notes/plans/a.md"))
     'notes/plans/a.md'

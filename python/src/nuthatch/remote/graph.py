@@ -105,7 +105,7 @@ class Graph(GraphReads):
 
 
 class GraphWork:
-    """What a transaction has done in one graph."""
+    """The reads and writes of a transaction in one graph."""
 
     def __init__(self, lock: threading.Lock) -> None:
         self.lock = lock
@@ -133,7 +133,7 @@ class GraphWork:
 
 
 class TransactionGraph(GraphReads):
-    """As the extension module's. What was written is sent along with what is asked, and seen as if it were stored."""
+    """Like the extension module's. The request carries the transaction's writes, and the read sees them as stored."""
 
     def __init__(self, caller: CallerThen, name: str, work: GraphWork) -> None:
         super().__init__(caller, name)

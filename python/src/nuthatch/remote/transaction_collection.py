@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class RecordWork:
-    """What a transaction has done in one collection."""
+    """The reads and writes of a transaction in one collection."""
 
     def __init__(self, lock: threading.Lock) -> None:
         self.lock = lock

@@ -16,7 +16,7 @@ from .values import bytes_json
 
 
 class KeyWork:
-    """What a transaction has done in one keyspace."""
+    """The reads and writes of a transaction in one keyspace."""
 
     def __init__(self, lock: threading.Lock) -> None:
         self.lock = lock

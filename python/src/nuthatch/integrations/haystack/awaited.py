@@ -1,4 +1,4 @@
-"""The document store's calls, awaited: each runs in a thread, and the event loop goes on."""
+"""The awaitable calls of the document store: each runs in a thread and does not block the event loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Filters = dict[str, Any]
 
 
 class Awaited:
-    """What ``NuthatchDocumentStore`` does, under the names that end with ``_async``."""
+    """The methods of ``NuthatchDocumentStore`` as coroutines; their names end with ``_async``."""
 
     # The calls themselves, which the document store has.
     count_documents: Any

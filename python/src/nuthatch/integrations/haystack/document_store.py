@@ -29,7 +29,7 @@ from .filters import condition
 
 Filters = dict[str, Any]
 
-#: What is looked at when no key is given: not an error where there is none, as servers without keys want none.
+#: The environment variable that is read if no key is given. It may be unset: servers without keys need none.
 _KEY = Secret.from_env_var("NUTHATCH_API_KEY", strict=False)
 
 
@@ -106,7 +106,7 @@ class NuthatchDocumentStore(Awaited):
             return self._made
 
     def close(self) -> None:
-        """Closes the folder, if this store has opened it. It is opened again when it is used."""
+        """Closes the folder if this store opened it. The next use opens it again."""
         with self._lock:
             if self._opened is not None:
                 self._opened.close()
@@ -123,15 +123,15 @@ class NuthatchDocumentStore(Awaited):
     # What every store has.
 
     def count_documents(self) -> int:
-        """How many documents there are."""
+        """Returns the number of documents."""
         return self.collection.count()
 
     def filter_documents(self, filters: Filters | None = None) -> list[Document]:
-        """The documents that pass, in the order in which they were last written."""
+        """Returns the documents that match the filters, in the order of their last write."""
         return [document(found) for found in self._scan(filters)]
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
-        """Writes documents, all or none, and says how many. What is there is an error unless ``policy`` is SKIP or OVERWRITE."""
+        """Writes documents atomically, returns their number. Existing ids are errors unless ``policy`` is SKIP or OVERWRITE."""
         if not isinstance(documents, Sequence) or isinstance(documents, str):
             raise ValueError(f"documents is of type {type(documents).__name__}; give a list of Document")
         records: dict[str, dict[str, Any]] = {}
@@ -159,7 +159,7 @@ class NuthatchDocumentStore(Awaited):
         return self._database().transact(write)
 
     def delete_documents(self, document_ids: list[str]) -> None:
-        """Deletes documents by id; unknown ones are passed over."""
+        """Deletes documents by id; unknown ids are ignored."""
         self.collection.delete(document_ids)
 
     def delete_all_documents(self) -> None:
@@ -167,11 +167,11 @@ class NuthatchDocumentStore(Awaited):
         self.collection.delete(where="true")
 
     def delete_by_filter(self, filters: Filters) -> int:
-        """Deletes the documents that pass, and says how many."""
+        """Deletes the documents that match the filters and returns their number."""
         return self._asked(_needed(filters), lambda where: self.collection.delete(where=where))
 
     def update_by_filter(self, filters: Filters, meta: dict[str, Any]) -> int:
-        """Sets fields of the meta of the documents that pass, and says of how many."""
+        """Sets meta fields of the documents that match the filters and returns their number."""
         where = text(_needed(filters), self.collection.info().fields)
         name = self.collection.name
 
@@ -188,7 +188,7 @@ class NuthatchDocumentStore(Awaited):
     def bm25_retrieval(
         self, query: str, filters: Filters | None = None, top_k: int = 10, scale_score: bool = False
     ) -> list[Document]:
-        """The documents whose words fit best. ``scale_score`` maps scores to 0..1."""
+        """Returns the documents whose words match best. ``scale_score`` maps scores to 0..1."""
         if not query:
             raise ValueError("query is empty; give at least one word")
         scale = (lambda score: score / (1.0 + score)) if scale_score else None
@@ -202,7 +202,7 @@ class NuthatchDocumentStore(Awaited):
         scale_score: bool = False,
         return_embedding: bool = False,
     ) -> list[Document]:
-        """The documents nearest to an embedding. Scores are those of the collection's metric; ``scale_score`` maps them to 0..1."""
+        """Returns the documents nearest to an embedding. ``scale_score`` maps scores of the metric to 0..1."""
         if not query_embedding or not isinstance(query_embedding[0], (int, float)):
             raise ValueError("query_embedding is not a list of numbers; give the embedding of one query")
         scale = self._nearness() if scale_score else None

@@ -11,14 +11,14 @@ from haystack.errors import FilterError
 from ..conditions import All, Condition, Either, Not, Test, equals
 
 _META = "meta."
-#: What a document has besides its metadata, and what the where language does not see.
+#: Fields of a document outside its metadata, which the where language cannot see.
 _NOT_FILTERED = ("id", "content", "blob", "score", "embedding", "sparse_embedding", "meta")
 _ORDERED = (">", ">=", "<", "<=")
 _OPERATORS = ("==", "!=", *_ORDERED, "in", "not in")
 
 
 def condition(filters: Mapping[str, Any] | None) -> Condition | None:
-    """The filters of a call; an empty dict is none."""
+    """The filters of a call; an empty dict means no filters."""
     return _of(filters) if filters else None
 
 
@@ -80,7 +80,7 @@ def _values(operator: str, value: object) -> tuple[Any, ...]:
 
 
 def path(field: object) -> tuple[str, ...]:
-    """The field of the payload that is meant, with ``meta.`` before it or without."""
+    """The payload field of a name, with or without the prefix ``meta.``."""
     if not isinstance(field, str) or field in _NOT_FILTERED:
         raise FilterError(f"a filter names the field {field!r}; fields of a document's meta can be filtered by")
     return tuple(field.removeprefix(_META).split("."))

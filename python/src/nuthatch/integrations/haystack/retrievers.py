@@ -12,7 +12,7 @@ from .document_store import NuthatchDocumentStore
 
 
 class _Retriever:
-    """What the three have in common."""
+    """The base of the three retrievers."""
 
     def __init__(
         self,
@@ -55,13 +55,13 @@ class _Retriever:
 
 @component
 class NuthatchBM25Retriever(_Retriever):
-    """The documents whose words fit a query best."""
+    """Retrieves the documents whose words match a query best."""
 
     @component.output_types(documents=list[Document])
     def run(
         self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, list[Document]]:
-        """Runs it."""
+        """Runs the retriever."""
         return {"documents": self.document_store.bm25_retrieval(query, **self._asked(filters, top_k))}
 
     @component.output_types(documents=list[Document])
@@ -74,13 +74,13 @@ class NuthatchBM25Retriever(_Retriever):
 
 @component
 class NuthatchEmbeddingRetriever(_Retriever):
-    """The documents nearest to a query's embedding."""
+    """Retrieves the documents nearest to a query's embedding."""
 
     @component.output_types(documents=list[Document])
     def run(
         self, query_embedding: list[float], filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, list[Document]]:
-        """Runs it."""
+        """Runs the retriever."""
         found = self.document_store.embedding_retrieval(query_embedding, **self._asked(filters, top_k))
         return {"documents": found}
 
@@ -95,7 +95,7 @@ class NuthatchEmbeddingRetriever(_Retriever):
 
 @component
 class NuthatchHybridRetriever(_Retriever):
-    """The best documents by words and embedding together."""
+    """Retrieves the best documents by words and embedding together."""
 
     @component.output_types(documents=list[Document])
     def run(
@@ -105,7 +105,7 @@ class NuthatchHybridRetriever(_Retriever):
         filters: dict[str, Any] | None = None,
         top_k: int | None = None,
     ) -> dict[str, list[Document]]:
-        """Runs it."""
+        """Runs the retriever."""
         found = self.document_store.hybrid_retrieval(query, query_embedding, **self._asked(filters, top_k))
         return {"documents": found}
 

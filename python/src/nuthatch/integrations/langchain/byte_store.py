@@ -20,7 +20,7 @@ class NuthatchByteStore(BaseStore[str, bytes]):
         self._ttl = ttl
 
     def mget(self, keys: Sequence[str]) -> list[bytes | None]:
-        """The values of the keys, in their order."""
+        """Returns the values of the keys, in order."""
         return self.keyspace.get_many(keys)
 
     async def amget(self, keys: Sequence[str]) -> list[bytes | None]:
@@ -28,7 +28,7 @@ class NuthatchByteStore(BaseStore[str, bytes]):
         return await asyncio.to_thread(self.mget, keys)
 
     def mset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
-        """Sets the keys, all or none."""
+        """Sets the keys atomically."""
         self.keyspace.put_many(key_value_pairs, ttl=self._ttl)
 
     async def amset(self, key_value_pairs: Sequence[tuple[str, bytes]]) -> None:
@@ -36,7 +36,7 @@ class NuthatchByteStore(BaseStore[str, bytes]):
         await asyncio.to_thread(self.mset, key_value_pairs)
 
     def mdelete(self, keys: Sequence[str]) -> None:
-        """Deletes the keys, all or none; unknown ones are passed over."""
+        """Deletes the keys atomically; unknown keys are ignored."""
         self.keyspace.delete(keys)
 
     async def amdelete(self, keys: Sequence[str]) -> None:
@@ -44,7 +44,7 @@ class NuthatchByteStore(BaseStore[str, bytes]):
         await asyncio.to_thread(self.mdelete, keys)
 
     def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
-        """The keys that begin with ``prefix``, in the order of their bytes."""
+        """Yields the keys that start with ``prefix``, in byte order."""
         return (key.decode() for key in self.keyspace.keys(prefix=prefix))
 
     async def ayield_keys(self, *, prefix: str | None = None) -> AsyncIterator[str]:

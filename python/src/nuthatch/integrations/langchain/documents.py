@@ -1,4 +1,4 @@
-"""Records as LangChain's documents, and scores as it counts them."""
+"""Converts records to LangChain's documents, and scores to its scale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def document(found: Record | Hit) -> Document:
 
 
 def relevance(collection: Collection) -> Callable[[float], float]:
-    """From a score of the collection's metric to 0..1, where 1 is nearest."""
+    """Maps a score of the collection's metric to 0..1, where 1 is nearest."""
     info = collection.info()
     if info.metric == "hamming":
         dim = info.dim or 1

@@ -16,7 +16,7 @@ _OPERATORS = (
 
 
 def condition(filter: object) -> Condition | str | None:
-    """A filter as it is given to a search: a dict, or a text of the ``where`` language, or nothing."""
+    """The filter of a search: a dict, a text in the ``where`` language, or None."""
     if filter is None or isinstance(filter, str):
         return filter or None
     if not isinstance(filter, Mapping):

@@ -19,7 +19,7 @@ from .filters import condition
 
 
 class NuthatchRetriever(BaseRetriever):
-    """Hybrid search of a collection. ``mode``: "hybrid", "text" or "vector"; left out, every leg that the collection allows.
+    """Hybrid search of a collection. ``mode``: "hybrid", "text" or "vector"; default: every leg that the collection allows.
 
     With ``embedding`` the query's vector comes from there, without one from the collection's embedder. ``filter`` is a dict or a
     text of the ``where`` language; ``options`` are further arguments of ``Collection.search``, such as ``fusion`` and ``weights``.

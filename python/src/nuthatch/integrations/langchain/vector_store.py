@@ -24,7 +24,7 @@ Filter = dict[str, Any] | str
 
 
 class NuthatchVectorStore(VectorStore):
-    """Documents in a collection. With ``embedding`` their vectors come from there, without one from the collection's embedder.
+    """Documents in a collection. ``embedding`` makes their vectors; without it, the collection's embedder does.
 
     Scores are those of the collection's metric: of "cosine" and "dot" more is nearer, of "l2" and "hamming" less. Relevance scores
     lie between 0 and 1, where 1 is nearest. A ``filter`` is a dict (``{"year": {"$gte": 2024}}``) or a text of the ``where``
@@ -53,7 +53,7 @@ class NuthatchVectorStore(VectorStore):
         collection: Collection | None = None,
         **kwargs: Any,
     ) -> NuthatchVectorStore:
-        """A store in ``collection``, to which the texts are added."""
+        """Adds the texts to a store in ``collection`` and returns the store."""
         made = cls(_given(collection), embedding, **kwargs)
         made.add_texts(texts, metadatas, ids=ids)
         return made
@@ -84,7 +84,7 @@ class NuthatchVectorStore(VectorStore):
         ids: Sequence[str | None] | None = None,
         **kwargs: Any,
     ) -> list[str]:
-        """Adds texts, replacing those with the same id; texts without an id get one. ``vectors=`` brings the vectors along.
+        """Adds texts and replaces those with the same id; texts without an id get one. ``vectors=`` supplies vectors.
 
         ``batch_size``, which LangChain's indexing gives with each of its batches, is taken and changes nothing: a call is
         one write.
@@ -141,7 +141,7 @@ class NuthatchVectorStore(VectorStore):
         return named
 
     def delete(self, ids: Sequence[str] | None = None, **kwargs: Any) -> bool:
-        """Deletes by ids (unknown ones are passed over), or what passes ``filter``, or with neither everything."""
+        """Deletes by ids (unknown ids are ignored) or by ``filter``; without both, deletes everything."""
         filter = kwargs.pop("filter", None)
         if kwargs or (ids is not None and filter is not None):
             raise InvalidError("delete takes ids or filter, one of them")
@@ -161,7 +161,7 @@ class NuthatchVectorStore(VectorStore):
     # Reading.
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """The documents with these ids, in their order; unknown ones are passed over."""
+        """Returns the documents with these ids, in order; unknown ids are ignored."""
         return [document(record) for record in self.collection.get(list(ids)) if record is not None]
 
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
@@ -171,7 +171,7 @@ class NuthatchVectorStore(VectorStore):
     def similarity_search(
         self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
     ) -> list[Document]:
-        """The ``k`` documents nearest to the query. Further arguments (such as ``exact=True``) are ``Collection.search``'s."""
+        """Returns the ``k`` documents nearest to the query. Further arguments go to ``Collection.search``."""
         return _documents(self._nearest(self._vector(query), query, k, filter, kwargs))
 
     async def asimilarity_search(
@@ -184,7 +184,7 @@ class NuthatchVectorStore(VectorStore):
     def similarity_search_with_score(
         self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
     ) -> list[tuple[Document, float]]:
-        """The same with the scores of the collection's metric."""
+        """Like ``similarity_search``, with the scores of the collection's metric."""
         return _scored(self._nearest(self._vector(query), query, k, filter, kwargs))
 
     async def asimilarity_search_with_score(
@@ -197,7 +197,7 @@ class NuthatchVectorStore(VectorStore):
     def similarity_search_by_vector(
         self, embedding: list[float], k: int = 4, *, filter: Filter | None = None, **kwargs: Any
     ) -> list[Document]:
-        """The ``k`` documents nearest to a vector."""
+        """Returns the ``k`` documents nearest to a vector."""
         return _documents(self._nearest(embedding, "", k, filter, kwargs))
 
     async def asimilarity_search_by_vector(
@@ -216,7 +216,7 @@ class NuthatchVectorStore(VectorStore):
         filter: Filter | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        """``k`` of the ``fetch_k`` nearest: ``lambda_mult`` 1 looks at nearness alone, 0 at difference alone. Needs numpy."""
+        """Returns ``k`` of the ``fetch_k`` nearest: ``lambda_mult`` 1 is similarity alone, 0 diversity alone. Needs numpy."""
         vector = self._embedder_of_queries().embed_query(query)
         return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter=filter, **kwargs)
 

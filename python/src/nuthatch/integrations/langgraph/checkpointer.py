@@ -65,7 +65,7 @@ class NuthatchSaver(Awaited):
     # Reading.
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that ``config`` names, or the newest of its thread and namespace."""
+        """Returns the checkpoint that ``config`` names, or the newest of its thread and namespace."""
         thread, namespace = _thread(config), _namespace(config)
         if id := get_checkpoint_id(config):
             key = CheckpointKey(thread, namespace, id)
@@ -84,7 +84,7 @@ class NuthatchSaver(Awaited):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Checkpoints, newest first: of a thread, or of its namespace that ``config`` names, or of all threads."""
+        """Lists checkpoints, newest first: of the thread or namespace in ``config``, or of all threads."""
         left = limit
         id = get_checkpoint_id(config) if config else None
         limit_id = get_checkpoint_id(before) if before else None
@@ -116,7 +116,7 @@ class NuthatchSaver(Awaited):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Stores a checkpoint, and of its channels those whose version is new."""
+        """Stores a checkpoint and those of its channels that have a new version."""
         key = CheckpointKey(_thread(config), _namespace(config), checkpoint["id"])
         plain: dict[str, Any] = dict(checkpoint)
         values = plain.pop("channel_values")
@@ -139,7 +139,7 @@ class NuthatchSaver(Awaited):
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Stores what a task has written. What it wrote before under the same index stays, but for errors and interrupts."""
+        """Stores the writes of a task. Earlier writes with the same index stay, except errors and interrupts."""
         key = CheckpointKey(_thread(config), _namespace(config), str(get_checkpoint_id(config)))
         entries = []
         for at, (channel, value) in enumerate(writes):
@@ -156,13 +156,13 @@ class NuthatchSaver(Awaited):
             self._kv.put_many(new)
 
     def delete_thread(self, thread_id: str) -> None:
-        """Deletes everything of a thread."""
+        """Deletes all data of a thread."""
         self._database.transact(
             lambda now: self._delete(now, _keys_of(now.kv(self._kv.name), thread_id)), durability=self._durability
         )
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Deletes the checkpoints that these runs made, in all threads, with their writes and what only they had."""
+        """Deletes the checkpoints of these runs in all threads, with their writes and the values that only they use."""
         wanted = set(run_ids)
         if wanted:
             self._database.transact(
@@ -171,7 +171,7 @@ class NuthatchSaver(Awaited):
             )
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """Copies everything of a thread to another."""
+        """Copies all data of a thread to another thread."""
         source = (str(source_thread_id), str(target_thread_id))
 
         def copy(now: Any) -> None:
@@ -185,7 +185,7 @@ class NuthatchSaver(Awaited):
         self._database.transact(copy, durability=self._durability)
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Deletes all but the newest checkpoint of each namespace and what its channels are rebuilt from; or "delete": all."""
+        """Keeps the newest checkpoint of each namespace and the ones that rebuild its channels; "delete" removes all."""
         if strategy not in ("keep_latest", "delete"):
             raise InvalidError(f"strategy={strategy!r}; there are 'keep_latest' and 'delete'")
         threads = [str(thread) for thread in thread_ids]
@@ -200,7 +200,7 @@ class NuthatchSaver(Awaited):
             self._database.transact(prune, durability=self._durability)
 
     def get_next_version(self, current: str | None, channel: None) -> str:
-        """A version above ``current`` that no other branch of the thread gives to another value."""
+        """Returns a version above ``current`` that no other branch of the thread uses for another value."""
         number = 0 if current is None else int(str(current).split(".")[0])
         return f"{number + 1:032}.{random.random():.16f}"
 

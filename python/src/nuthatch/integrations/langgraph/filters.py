@@ -1,4 +1,4 @@
-"""Filters of a store: what they mean, and how much of it the collection can be asked.
+"""Filters of a store: their meaning, and the part of it that the collection can evaluate.
 
 ``matches`` decides. ``condition`` passes whatever ``matches`` passes, and usually nothing else: it keeps a search from walking
 through records that do not match.
@@ -18,12 +18,12 @@ _OPERATORS = ("$eq", "$ne", *_COMPARISONS)
 
 
 def matches(value: Mapping[str, Any], filter: Mapping[str, Any] | None) -> bool:
-    """Whether an item's value passes: every entry equals, or stands to the operand as the operator says."""
+    """Returns whether an item's value matches: every entry equals the operand, or satisfies its operator."""
     return all(_passes(value.get(name), wanted) for name, wanted in (filter or {}).items())
 
 
 def checked(filter: Mapping[str, Any] | None) -> None:
-    """Refuses operators that there are not, also where nothing is stored yet."""
+    """Refuses unknown operators, even if nothing is stored yet."""
     for wanted in (filter or {}).values():
         if isinstance(wanted, Mapping):
             for operator in wanted:
@@ -32,7 +32,7 @@ def checked(filter: Mapping[str, Any] | None) -> None:
 
 
 def condition(namespace: Namespace, filter: Mapping[str, Any] | None) -> Condition | None:
-    """What the collection is asked."""
+    """Returns the part of the filter that the collection evaluates."""
     parts: list[Condition] = []
     if namespace:
         parts.append(Test(("under",), "=", label_path(namespace)))
@@ -89,7 +89,7 @@ def _is_number(value: object) -> bool:
 
 
 def _equal(found: Any, wanted: Any) -> bool:
-    """As JSON compares: a map has what the wanted one has, true is not 1."""
+    """Compares as JSON: a map must contain the wanted entries, and true is not 1."""
     if isinstance(wanted, Mapping):
         return isinstance(found, Mapping) and all(_passes(found.get(name), part) for name, part in wanted.items())
     if isinstance(wanted, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Items of a store as they lie in a keyspace and, where they are embedded, in a collection.
+"""The layout of items in a keyspace and, if they are embedded, in a collection.
 
 Key: the labels of the namespace (see ``keys``), 00 00, the item's key. Value: JSON with ``value``, ``created_at``,
 ``updated_at``, ``ttl`` (minutes), ``revision`` and ``vectors``, how many records the collection has of it. A record's id is the
@@ -29,7 +29,7 @@ Namespace = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An item as it is stored."""
+    """A stored item."""
 
     value: dict[str, Any]
     created_at: str
@@ -55,12 +55,12 @@ def item_key(namespace: Namespace, key: str) -> bytes:
 
 
 def prefix(namespace: Namespace) -> bytes:
-    """What the keys of a namespace, and of those below it, begin with."""
+    """The key prefix of a namespace and of the namespaces below it."""
     return pack(*namespace)
 
 
 def after(namespace: Namespace) -> bytes:
-    """Where, among the keys, the items of this very namespace have ended, and those below it begin."""
+    """The key after the items of this namespace, where those of the namespaces below it begin."""
     return pack(*namespace) + b"\x00\x01"
 
 
@@ -76,7 +76,7 @@ def stored(packed: bytes) -> Stored:
 
 
 def renewed(value: dict[str, Any], old: Stored | None, ttl: float | None, vectors: int) -> Stored:
-    """An item with a new value; it keeps the day on which it was made."""
+    """An item with a new value; it keeps its creation time."""
     now = datetime.now(timezone.utc).isoformat()
     return Stored(value, old.created_at if old else now, now, ttl, uuid.uuid4().hex, vectors)
 
@@ -87,13 +87,13 @@ def record_ids(namespace: Namespace, key: str, item: Stored) -> list[str]:
 
 
 def of_record(id: str) -> tuple[Namespace, str, str]:
-    """The item that a record is of: namespace, key and revision."""
+    """The item of a record: namespace, key and revision."""
     *namespace, key, _, revision = json.loads(id)
     return tuple(namespace), key, revision
 
 
 def payload(namespace: Namespace, item: Stored) -> dict[str, Any]:
-    """What the collection's filter may look at."""
+    """The payload that the collection's filter can test."""
     value, is_whole = _filtered(item.value)
     found: dict[str, Any] = {
         "under": [label_path(namespace[: n + 1]) for n in range(len(namespace))],
@@ -117,7 +117,7 @@ def is_name(name: object) -> bool:
 
 
 def _filtered(value: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-    """The plain values at the top, and whether these are all that a filter could ask for."""
+    """Returns the plain top-level values, and whether a filter can need nothing else."""
     found: dict[str, Any] = {}
     is_whole = True
     for name, part in value.items():
@@ -132,7 +132,7 @@ def _filtered(value: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
 
 
 def plain_value(part: object) -> object:
-    """A value as the collection's filter compares it, or None where it cannot."""
+    """The value in a form that the collection's filter can compare, or None."""
     if isinstance(part, str):
         return part if len(part) <= FILTERED_CHARS_MAX else None
     if isinstance(part, bool):

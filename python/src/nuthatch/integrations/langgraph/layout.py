@@ -1,4 +1,4 @@
-"""How checkpoints lie in a keyspace: three kinds of keys, each in the order thread, namespace, and what follows.
+"""The layout of checkpoints in a keyspace: three kinds of keys, ordered by thread, namespace, and the rest.
 
 ``c`` thread, namespace, checkpoint: its parent, the checkpoint without the values of its channels, its metadata.
 ``b`` thread, namespace, channel, version: a channel's value. Checkpoints between which it did not change share it.
@@ -20,7 +20,7 @@ Typed = tuple[str, bytes]
 
 
 class CheckpointKey(NamedTuple):
-    """What a checkpoint is found by."""
+    """The identity of a checkpoint."""
 
     thread: str
     namespace: str
@@ -31,19 +31,19 @@ class CheckpointKey(NamedTuple):
         return key(CHECKPOINT, *self)
 
     def writes(self) -> bytes:
-        """What the keys of its writes begin with."""
+        """The key prefix of its writes."""
         return key(WRITE, *self)
 
 
 class StoredCheckpoint(NamedTuple):
-    """What is stored of a checkpoint beside its channels."""
+    """The stored form of a checkpoint, without its channels."""
 
     parent: str
     checkpoint: Typed
     metadata: Typed
 
     def packed(self) -> bytes:
-        """As it is stored."""
+        """Returns the stored form."""
         return join(self.parent.encode(), *_framed(self.checkpoint), *_framed(self.metadata))
 
 
@@ -57,13 +57,13 @@ class StoredWrite(NamedTuple):
     value: Typed
 
     def packed(self) -> bytes:
-        """As it is stored."""
+        """Returns the stored form."""
         head = (self.task_path, self.task_id, str(self.number), self.channel)
         return join(*(part.encode() for part in head), *_framed(self.value))
 
 
 def key(kind: bytes, *parts: str) -> bytes:
-    """A key, or what keys begin with."""
+    """Returns a key or a key prefix."""
     return kind + pack(*parts)
 
 

@@ -1,4 +1,4 @@
-"""Which namespaces a store has: found by jumping from one to the next, without reading its items."""
+"""Finds the namespaces of a store by jumping from one to the next, without reading items."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .items import Namespace
 
 
 def listed(kv: Keyspace, op: ListNamespacesOp) -> list[Namespace]:
-    """The namespaces that an operation asks for, in their order."""
+    """Returns the namespaces that match an operation, in order."""
     conditions = op.match_conditions or ()
     found: set[Namespace] = set()
     for namespace in _all(kv, _common(conditions)):
@@ -31,7 +31,7 @@ def _all(kv: Keyspace, below: Namespace) -> Iterator[Namespace]:
 
 
 def _common(conditions: tuple[MatchCondition, ...]) -> Namespace:
-    """Labels that all namespaces asked for begin with."""
+    """Returns the labels that all requested namespaces start with."""
     for condition in conditions:
         if condition.match_type == "prefix":
             path = tuple(condition.path)

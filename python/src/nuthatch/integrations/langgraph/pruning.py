@@ -1,4 +1,4 @@
-"""Which keys go when checkpoints are deleted: they, their writes, and the values that no checkpoint left behind refers to."""
+"""The keys to delete with checkpoints: theirs, their writes', and those of values that no remaining checkpoint uses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Place = tuple[str, str]
 
 
 def doomed_by_runs(kv: KeyReads, serde: SerializerProtocol, runs: set[str]) -> list[bytes]:
-    """Keys of what these runs made."""
+    """Returns the keys of everything that these runs stored."""
     going: dict[Place, set[str]] = defaultdict(set)
     for packed, value in kv.items(prefix=CHECKPOINT):
         key = layout.checkpoint_key(packed)
@@ -32,7 +32,7 @@ def doomed_by_runs(kv: KeyReads, serde: SerializerProtocol, runs: set[str]) -> l
 
 
 def doomed_but_latest(kv: KeyReads, serde: SerializerProtocol, thread: str) -> list[bytes]:
-    """Keys of all but the newest checkpoint of each namespace of a thread, and of what it is rebuilt from."""
+    """Returns the keys of all checkpoints of a thread except the newest per namespace and those that rebuild it."""
     namespaces = {layout.checkpoint_key(packed).namespace for packed in kv.keys(prefix=layout.key(CHECKPOINT, thread))}
     found: list[bytes] = []
     for namespace in namespaces:
@@ -44,7 +44,7 @@ def doomed_but_latest(kv: KeyReads, serde: SerializerProtocol, thread: str) -> l
 
 
 def _stored_blobs(kv: KeyReads, place: Place) -> list[bytes]:
-    """Keys of the values of channels. Asked for before the checkpoints: one that is written meanwhile brings its own values."""
+    """Returns the keys of channel values. Read them before the checkpoints: a concurrent checkpoint stores its own values."""
     return list(kv.keys(prefix=layout.key(BLOB, *place)))
 
 

@@ -48,7 +48,7 @@ class NuthatchStore(BaseStore):
     """Items in the keyspace ``name``; with ``index`` also searched by meaning, in the collection of that name.
 
     One ``batch`` of operations reads first and then writes, and what it writes is one atomic write, on disk when it returns.
-    Items with a time to live are gone when it has passed; reading them starts it anew unless ``ttl`` says otherwise.
+    Items with a time to live expire. Reading an item restarts its time to live unless ``ttl`` says otherwise.
     """
 
     supports_ttl = True
@@ -76,7 +76,7 @@ class NuthatchStore(BaseStore):
             self._collection = database.collection(name, dim=index["dims"], embedder="none")
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Runs operations, and gives their results in order."""
+        """Runs operations and returns their results in order."""
         asked = list(ops)
         queries, texts = self._queries(asked), self._texts(asked)
         if self._embeddings is None:
@@ -95,7 +95,7 @@ class NuthatchStore(BaseStore):
         return await asyncio.to_thread(self._run, asked, dict(zip(queries, found, strict=True)), of_texts)
 
     def sweep_ttl(self) -> int:
-        """Removes the vectors of items whose time has passed, and says how many; searches do so with those that they meet."""
+        """Removes the vectors of expired items and returns their number. Searches remove those that they encounter."""
         if self._collection is None:
             return 0
         collection, removed = self._collection, 0
@@ -232,7 +232,7 @@ class NuthatchStore(BaseStore):
                         into.upsert(ids=ids, vectors=rows, payloads=[items.payload(namespace, item)] * count)
 
     def _items_of(self, ids: list[str]) -> tuple[list[bytes], list[Stored | None]]:
-        """Of records the keys of their items, and these: None where a record is of a revision that is gone, which is for ever."""
+        """Returns the item keys of records, and the items: None if the record belongs to an earlier revision."""
         places = [items.of_record(id) for id in ids]
         keys = [items.item_key(namespace, key) for namespace, key, _ in places]
         found: list[Stored | None] = []
@@ -260,7 +260,7 @@ class NuthatchStore(BaseStore):
 
 
 def _puts(ops: list[Op]) -> Puts:
-    """Of several writes of one item the last holds."""
+    """Keeps the last of several writes to one item."""
     return {(op.namespace, op.key): op for op in ops if isinstance(op, PutOp)}
 
 

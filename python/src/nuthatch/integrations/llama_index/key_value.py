@@ -29,22 +29,22 @@ class NuthatchKVStore(BaseKVStore):
         collection: str = DEFAULT_COLLECTION,
         batch_size: int = DEFAULT_BATCH_SIZE,
     ) -> None:
-        """Sets several keys, all or none."""
+        """Sets several keys atomically."""
         before = pack(collection)
         self.keyspace.put_many([(before + key.encode(), json.dumps(value)) for key, value in kv_pairs])
 
     def get(self, key: str, collection: str = DEFAULT_COLLECTION) -> dict[str, Any] | None:
-        """The value of a key."""
+        """Returns the value of a key."""
         found = self.keyspace.get(pack(collection) + key.encode())
         return None if found is None else _value(found)
 
     def get_all(self, collection: str = DEFAULT_COLLECTION) -> dict[str, dict[str, Any]]:
-        """All values of a collection."""
+        """Returns all values of a collection."""
         before = pack(collection)
         return {key[len(before) :].decode(): _value(value) for key, value in self.keyspace.items(prefix=before)}
 
     def delete(self, key: str, collection: str = DEFAULT_COLLECTION) -> bool:
-        """Deletes a key; False when there is none."""
+        """Deletes a key; returns False if it does not exist."""
         return self.keyspace.delete([pack(collection) + key.encode()]) == 1
 
     async def aput(self, key: str, val: dict[str, Any], collection: str = DEFAULT_COLLECTION) -> None:

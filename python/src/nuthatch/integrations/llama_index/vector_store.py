@@ -43,7 +43,7 @@ _MODES = {
 
 
 class NuthatchVectorStore(BasePydanticVectorStore):
-    """Nodes in a collection: their text is the record's, their metadata its payload, beside ``_node_content`` for the rest.
+    """Nodes in a collection: the text of a node is the text of its record, the metadata is the payload.
 
     Query modes: default, hybrid (``alpha`` 0 is words alone, 1 vectors alone), text_search and sparse (words), mmr.
     ``similarities`` are better when higher: distances d of the metrics "l2" and "hamming" are given as 1 / (1 + d).
@@ -65,7 +65,7 @@ class NuthatchVectorStore(BasePydanticVectorStore):
 
     @classmethod
     def class_name(cls) -> str:
-        """The name under which the framework knows it."""
+        """The name that the framework uses for it."""
         return "NuthatchVectorStore"
 
     @property
@@ -93,7 +93,7 @@ class NuthatchVectorStore(BasePydanticVectorStore):
     def delete_nodes(
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None, **delete_kwargs: Any
     ) -> None:
-        """Deletes nodes by id, by filters, or those of the ids that pass the filters."""
+        """Deletes nodes by id, by filters, or by both: ids that also match the filters."""
         wanted = condition(filters)
         if wanted is None:
             self._collection.delete(node_ids or [], durability=self._durability)
@@ -108,7 +108,7 @@ class NuthatchVectorStore(BasePydanticVectorStore):
         self._collection.delete(where="true", durability=self._durability)
 
     def get_nodes(self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None) -> list[BaseNode]:
-        """Nodes by id, by filters, or those of the ids that pass the filters."""
+        """Returns nodes by id, by filters, or by both: ids that also match the filters."""
         wanted = condition(filters)
         if wanted is None and node_ids is not None:
             return [_node(record) for record in self._collection.get(node_ids) if record is not None]
@@ -119,7 +119,7 @@ class NuthatchVectorStore(BasePydanticVectorStore):
         return [_node(by_id[id]) for id in node_ids if id in by_id]
 
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
-        """The nodes nearest to the query. Further arguments are those of ``Collection.search``."""
+        """Returns the nodes nearest to the query. Further arguments go to ``Collection.search``."""
         if query.mode not in _MODES:
             raise InvalidError(f"the query mode {query.mode.value!r} is not there; there are {', '.join(_MODES)}")
         mode = _MODES[query.mode]
