@@ -41,9 +41,9 @@ pub use backup::{
 };
 pub use clock::Clock;
 pub use collection::{
-    Answer, BuildProgress, CollectionInfo, CollectionOptions, Deleted, Explain, FieldValues, Fusion,
-    Hit, Include, Leg, Legs, Mode, Page, Passing, PassingVector, PendingWrite, Refine, Scan, Search,
-    Upserted, VectorFieldInfo, VectorFieldOptions, Visitor, Wanted,
+    Answer, BuildProgress, CollectionInfo, CollectionOptions, Deleted, Explain, FieldValues, Fusion, Hit, Include, Leg,
+    Legs, Mode, Page, Passing, PassingVector, PendingWrite, Refine, Scan, Search, Upserted, VectorFieldInfo,
+    VectorFieldOptions, Visitor, Wanted,
 };
 pub use database::{
     DiskStats, Doctor, Erase, Finding, MemoryStats, Migration, MigrationStep, ProcessMemory, Receipt, RemovedFile,
