@@ -147,14 +147,42 @@ def test_every_face_of_a_search_groups_bounds_and_tells_facets(served: Served) -
     assert len(ids) == 1 and expected.facets["year"].distinct == 5
     answer = post(f"{served.http}/v1/collections/notes/search", {"vector": [1, 0], "limit": 5, **wish})
     assert [hit["id"] for hit in answer["hits"]] == ids and answer["facets"][0]["distinct"] == 5
-    words = "VECTOR VALUES 2 1 0 LIMIT 5 GROUP_BY team SCORE_THRESHOLD 0.8 FACETS year".split()
+    words = [
+        "VECTOR",
+        "VALUES",
+        "2",
+        "1",
+        "0",
+        "LIMIT",
+        "5",
+        "GROUP_BY",
+        "team",
+        "SCORE_THRESHOLD",
+        "0.8",
+        "FACETS",
+        "year",
+    ]
     found = plain(served.redis.execute_command("NH.SEARCH", "notes", *words))
     assert [hit["id"] for hit in found["hits"]] == ids and found["facets"] == answer["facets"]
     del wish["facets"]
     ticket = {"collection": "notes", "columns": ["id"], "search": {"vector": [1, 0], "limit": 5, **wish}}
     table = served.flight.do_get(flight.Ticket(json.dumps(ticket).encode())).read_all()
     assert table["id"].to_pylist() == ids
-    flags = "--like 0 --limit 5 --group-by team --score-threshold 0.5 --facets year --json --collection notes".split()
+    flags = [
+        "--like",
+        "0",
+        "--limit",
+        "5",
+        "--group-by",
+        "team",
+        "--score-threshold",
+        "0.5",
+        "--facets",
+        "year",
+        "--json",
+        "--collection",
+        "notes",
+    ]
     said = json.loads(shell(served, "search", *flags).stdout)
     near = notes.search(like="0", limit=5, group_by="team", score_threshold=0.5, facets=["year"])
     assert [hit["id"] for hit in said["hits"]] == [hit.id for hit in near]

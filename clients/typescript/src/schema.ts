@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Checks that the process is alive. Answers as soon as the server listens. */
+        /** Whether the process lives. Answers from the first moment on. */
         get: operations["get_healthz"];
         put?: never;
         post?: never;
@@ -28,7 +28,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns metrics of the server and the engine for Prometheus. */
+        /** Figures of the server and the engine, for Prometheus. */
         get: operations["get_metrics"];
         put?: never;
         post?: never;
@@ -45,7 +45,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns this document. */
+        /** This document. */
         get: operations["get_openapi_json"];
         put?: never;
         post?: never;
@@ -62,7 +62,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Checks that the server is ready. It is not ready before the data folder is open, nor while it shuts down. */
+        /** Whether requests are answered: not before the data folder is open, and not while the server stops. */
         get: operations["get_readyz"];
         put?: never;
         post?: never;
@@ -79,7 +79,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists administrative actions: who did what, when, and with what outcome. The log also records each reading of it. */
+        /** Who has administered what, when, and how it ended. Reading it is noted, too. */
         get: operations["get_audit"];
         put?: never;
         post?: never;
@@ -96,12 +96,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists all backups. */
+        /** All backups there are. */
         get: operations["get_backups"];
         put?: never;
         /**
-         * Backs up a consistent state of all data, and answers when the backup is complete. Reads and writes continue during
-         *     the backup. The backup also continues if the client disconnects.
+         * Backs everything up as it is at one moment, and answers when that is done. Reads and writes go on meanwhile; so does the
+         *     backup when its client goes away.
          */
         post: operations["post_backups"];
         delete?: never;
@@ -119,7 +119,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reads every byte of the backups and compares it with its checksum. */
+        /** Reads every byte of backups and compares it with its checksum. */
         post: operations["post_backups_verify"];
         delete?: never;
         options?: never;
@@ -136,7 +136,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Writes to several keyspaces, graphs and collections in one atomic batch. */
+        /** Writes to several keyspaces, graphs and collections at once: all of it or nothing. */
         post: operations["post_batches"];
         delete?: never;
         options?: never;
@@ -151,7 +151,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns the tenant of the key, its scopes, and the tenant's limits and usage. Every key may ask this. */
+        /** Whose data a request sees, what its key allows, and what the tenant may have and has: for every key, whatever it allows. */
         get: operations["get_caller"];
         put?: never;
         post?: never;
@@ -168,7 +168,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists all collections. */
+        /** All collections. */
         get: operations["get_collections"];
         put?: never;
         post?: never;
@@ -185,12 +185,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns the options and counts of a collection. */
+        /** What a collection is and holds. */
         get: operations["get_collections_collection"];
-        /** Creates a collection, or checks that the existing one has these options. */
+        /** Makes a collection, or checks that the one of that name is as described. */
         put: operations["put_collections_collection"];
         post?: never;
-        /** Drops a collection and everything in it. */
+        /** Drops a collection with everything in it. */
         delete: operations["delete_collections_collection"];
         options?: never;
         head?: never;
@@ -204,10 +204,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Counts the records, or those that match a condition. */
+        /** How many records there are, or pass a condition. */
         get: operations["get_collections_collection_count"];
         put?: never;
-        post?: never;
+        /** Counts the records, or those that pass a condition. */
+        post: operations["post_collections_collection_count"];
         delete?: never;
         options?: never;
         head?: never;
@@ -223,7 +224,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Deletes records by id, by condition, or by id prefix. */
+        /** Deletes records by id, by condition, or by the beginning of their ids. */
         post: operations["post_collections_collection_delete"];
         delete?: never;
         options?: never;
@@ -240,8 +241,25 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Deletes data, removes its bytes from disk, and returns a receipt. */
+        /** Deletes and leaves nothing behind, and says so in a receipt. */
         post: operations["post_collections_collection_erase"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/collections/{collection}/facets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Counts the records that hold each value of some fields. */
+        post: operations["post_collections_collection_facets"];
         delete?: never;
         options?: never;
         head?: never;
@@ -255,15 +273,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the files of the collection by path. */
+        /** Files of the collection, by path. */
         get: operations["get_collections_collection_files"];
         /**
-         * Adds the body as a file: Markdown, text, HTML, PDF or code. The server splits it into passages, embeds and stores
-         *     them. If the file was added before, unchanged passages keep their vectors.
+         * Adds the body as a file: Markdown, text, HTML, PDF or code. It is split into passages, embedded and stored; of a file that was
+         *     here before, passages that have not changed keep their vectors.
          */
         put: operations["put_collections_collection_files"];
         post?: never;
-        /** Removes a file, or all files in a folder, with their passages. */
+        /** Removes a file, or all files below a folder, with their passages. */
         delete: operations["delete_collections_collection_files"];
         options?: never;
         head?: never;
@@ -280,8 +298,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Reports what adding the body as a file would do, and writes nothing. Pass the returned revision in a batch that adds
-         *     or removes the file: the batch then fails if the stored file has changed since.
+         * Says what adding the body as a file would do, without writing anything. The revision that it answers with makes a batch that adds or
+         *     removes the file depend on what is stored of it now.
          */
         post: operations["post_collections_collection_files_preview"];
         delete?: never;
@@ -299,7 +317,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reads several records by id. */
+        /** Several records by id. */
         post: operations["post_collections_collection_get"];
         delete?: never;
         options?: never;
@@ -317,9 +335,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stores a stream of records, one line of JSON each, in batches. The server writes a line of the answer when it has
-         *     stored a batch, and only then reads the next. After an error, the last line says what is stored and what was wrong.
-         *     An error before the first stored batch is the answer itself.
+         * Stores a stream of records, a line of JSON each, in batches. Each batch is acknowledged by a line of the answer when it is
+         *     stored; the next is not read before. An error ends the answer with a line that says what is stored and what was wrong, or,
+         *     before anything is stored, is the answer itself.
          */
         post: operations["post_collections_collection_ingest"];
         delete?: never;
@@ -337,7 +355,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Merges the segments of the collection, which makes searches faster. */
+        /** Merges what was added piece by piece, so that searches are as fast as can be. */
         post: operations["post_collections_collection_optimize"];
         delete?: never;
         options?: never;
@@ -352,10 +370,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists records page by page. */
+        /** One page of all records. */
         get: operations["get_collections_collection_records"];
         put?: never;
-        /** Inserts records and replaces those with the same ids, atomically. */
+        /** Inserts records, replacing those with the same ids: all of them or none. */
         post: operations["post_collections_collection_records"];
         delete?: never;
         options?: never;
@@ -370,7 +388,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Reads one record. */
+        /** One record. */
         get: operations["get_collections_collection_records_id"];
         put?: never;
         post?: never;
@@ -390,7 +408,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Searches a collection and returns the best hits. */
+        /** Finds the best records for one question. */
         post: operations["post_collections_collection_search"];
         delete?: never;
         options?: never;
@@ -407,7 +425,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Runs several searches at once. */
+        /** Asks several questions at once. */
         post: operations["post_collections_collection_search_many"];
         delete?: never;
         options?: never;
@@ -424,7 +442,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Waits until the indexes hold all earlier writes. Searches are correct without this; they are faster after it. */
+        /** Waits until everything that was written before is in the indexes. Searches are right without it; they are faster after it. */
         post: operations["post_collections_collection_wait_until_indexed"];
         delete?: never;
         options?: never;
@@ -441,7 +459,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Checks every byte of the data folder against its checksums. Changes nothing. */
+        /** Reads every byte of the data folder and checks it against its checksums. Changes nothing. */
         post: operations["post_doctor"];
         delete?: never;
         options?: never;
@@ -456,7 +474,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists all graphs. */
+        /** All graphs. */
         get: operations["get_graphs"];
         put?: never;
         post?: never;
@@ -474,10 +492,10 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Creates a graph if it does not exist. Putting nodes or edges creates it, too. */
+        /** Makes a graph, unless it is there. Putting nodes or edges does so, too. */
         put: operations["put_graphs_graph"];
         post?: never;
-        /** Drops a graph and everything in it. */
+        /** Drops a graph with everything in it. */
         delete: operations["delete_graphs_graph"];
         options?: never;
         head?: never;
@@ -491,7 +509,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Counts the nodes and edges of a graph. */
+        /** How many nodes and edges there are. */
         get: operations["get_graphs_graph_counts"];
         put?: never;
         post?: never;
@@ -510,7 +528,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Puts edges atomically. An edge with the same ends and type is replaced. The nodes at its ends need not exist. */
+        /** Puts edges, all or nothing; one of the same ends and type is replaced. Neither end need have been put. */
         post: operations["post_graphs_graph_edges"];
         delete?: never;
         options?: never;
@@ -527,7 +545,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Deletes edges atomically. */
+        /** Deletes edges, all or nothing. */
         post: operations["post_graphs_graph_edges_delete"];
         delete?: never;
         options?: never;
@@ -544,7 +562,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reads edges by their ends and type. */
+        /** Edges by their ends and type. */
         post: operations["post_graphs_graph_edges_get"];
         delete?: never;
         options?: never;
@@ -561,7 +579,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lists the edges of a node page by page; a page shows one consistent state. */
+        /** One page of a node's edges, as of one moment. */
         post: operations["post_graphs_graph_neighbors"];
         delete?: never;
         options?: never;
@@ -578,7 +596,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Puts nodes atomically. An existing node is replaced and keeps its edges. */
+        /** Puts nodes, all or nothing; one that is there is replaced, and its edges stay. */
         post: operations["post_graphs_graph_nodes"];
         delete?: never;
         options?: never;
@@ -595,7 +613,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Deletes nodes and all their edges in both directions. Up to 100,000 edges are deleted in one batch. */
+        /** Deletes nodes with all their edges in both directions. Up to 100,000 edges are one batch. */
         post: operations["post_graphs_graph_nodes_delete"];
         delete?: never;
         options?: never;
@@ -612,7 +630,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reads nodes by id from one consistent state. */
+        /** Nodes by id, as of one moment. */
         post: operations["post_graphs_graph_nodes_get"];
         delete?: never;
         options?: never;
@@ -630,8 +648,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Lists nodes by id, page by page. A listing by type scans all nodes: a page may have fewer nodes than the limit, or
-         *     none, and still have a cursor.
+         * One page of nodes by id. Those of one type are found by going through all: a page may have fewer than were asked for, even
+         *     none, and a cursor.
          */
         post: operations["post_graphs_graph_nodes_list"];
         delete?: never;
@@ -649,7 +667,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Traverses the graph from some nodes, breadth first. Returns each node once, with the first edge that reached it. */
+        /** What is connected to some nodes: breadth first, each node once, with the first edge that led there. */
         post: operations["post_graphs_graph_traverse"];
         delete?: never;
         options?: never;
@@ -664,7 +682,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists all keyspaces. */
+        /** All keyspaces. */
         get: operations["get_keyspaces"];
         put?: never;
         post?: never;
@@ -682,10 +700,10 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Creates a keyspace if it does not exist. Writing a key creates it, too. */
+        /** Makes a keyspace, unless it is there. Writing a key does so, too. */
         put: operations["put_keyspaces_keyspace"];
         post?: never;
-        /** Drops a keyspace and everything in it. */
+        /** Drops a keyspace with everything in it. */
         delete: operations["delete_keyspaces_keyspace"];
         options?: never;
         head?: never;
@@ -701,7 +719,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Appends to a value. A missing key starts with an empty value. */
+        /** Appends to a value, an empty one when the key is not there. */
         post: operations["post_keyspaces_keyspace_append"];
         delete?: never;
         options?: never;
@@ -718,10 +736,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Sets a key if it has the expected value, and says whether it had. An API key that may write can therefore guess
-         *     values.
-         */
+        /** Changes a key if its value is the expected one, and says whether it was: a key that may write can find out a value by guessing. */
         post: operations["post_keyspaces_keyspace_cas"];
         delete?: never;
         options?: never;
@@ -736,7 +751,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Estimates the number of keys. */
+        /** About how many keys there are. */
         get: operations["get_keyspaces_keyspace_count"];
         put?: never;
         post?: never;
@@ -755,7 +770,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Deletes several keys, all keys with a prefix, or all keys. */
+        /** Deletes several keys, all that begin alike, or all. */
         post: operations["post_keyspaces_keyspace_delete"];
         delete?: never;
         options?: never;
@@ -772,7 +787,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sets or removes the expiry of a key. */
+        /** Changes when a key expires. */
         post: operations["post_keyspaces_keyspace_expire"];
         delete?: never;
         options?: never;
@@ -789,7 +804,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reads the values of several keys from one consistent state. */
+        /** The values of several keys, as of one moment. */
         post: operations["post_keyspaces_keyspace_get"];
         delete?: never;
         options?: never;
@@ -806,10 +821,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Adds to a 64-bit integer and returns the sum. A missing key counts as 0. An API key that may write therefore learns
-         *     the number.
-         */
+        /** Adds to a whole number, 0 when the key is not there, and answers with the sum: a key that may write learns that number. */
         post: operations["post_keyspaces_keyspace_increment"];
         delete?: never;
         options?: never;
@@ -824,9 +836,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Reads the value of a key. */
+        /** The value of a key, as it was stored. */
         get: operations["get_keyspaces_keyspace_keys_key"];
-        /** Sets a key to the body, of any media type. */
+        /** Sets a key to the body, whatever its type. */
         put: operations["put_keyspaces_keyspace_keys_key"];
         post?: never;
         /** Deletes a key. */
@@ -845,7 +857,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Lists keys in order, page by page; a page shows one consistent state. */
+        /** One page of keys, in their order, as of one moment. */
         post: operations["post_keyspaces_keyspace_scan"];
         delete?: never;
         options?: never;
@@ -862,7 +874,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Returns the time to live of a key. */
+        /** How long a key has to live. */
         post: operations["post_keyspaces_keyspace_ttl"];
         delete?: never;
         options?: never;
@@ -879,7 +891,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sets and deletes several keys atomically. */
+        /** Sets and deletes several keys: all of it or nothing. */
         post: operations["post_keyspaces_keyspace_write"];
         delete?: never;
         options?: never;
@@ -894,7 +906,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the receipts of all reclaims and erasures. */
+        /** Receipts of everything that was reclaimed or erased. */
         get: operations["get_receipts"];
         put?: never;
         post?: never;
@@ -913,7 +925,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Rewrites every file that may hold bytes of deleted data, and returns a receipt. */
+        /** Writes every file anew that may hold bytes of what was deleted, and says so in a receipt. */
         post: operations["post_reclaim"];
         delete?: never;
         options?: never;
@@ -928,13 +940,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the open snapshots of this API key; with the scope `admin`, those of all keys of the tenant. */
+        /** The open snapshots of this key; with the scope `admin`, those of all keys of the tenant. */
         get: operations["get_snapshots"];
         put?: never;
-        /**
-         * Takes a snapshot. Reads that name it in the header `x-nuthatch-snapshot` see the data of this moment and no later
-         *     writes.
-         */
+        /** Takes a snapshot: reads that name it in the header `x-nuthatch-snapshot` are answered as of now, whatever is written later. */
         post: operations["post_snapshots"];
         delete?: never;
         options?: never;
@@ -952,7 +961,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Ends a snapshot of this API key; with the scope `admin`, of any key of the tenant. */
+        /** Ends a snapshot of this key; with the scope `admin`, one of any key of the tenant. */
         delete: operations["delete_snapshots_snapshot"];
         options?: never;
         head?: never;
@@ -969,8 +978,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Commits a transaction atomically if nothing that it read or writes has changed since the snapshot; otherwise answers
-         *     409 and writes nothing. Either way the snapshot ends, so a repeated call writes nothing twice.
+         * Writes all of it if everything that was read, or is written, is as the snapshot has it; else 409, and nothing is written. The
+         *     snapshot has ended then, whatever the outcome, so nothing is written twice.
          */
         post: operations["post_snapshots_snapshot_commit"];
         delete?: never;
@@ -986,7 +995,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns rows, bytes on disk and resident bytes by part. */
+        /** Rows, bytes on disk and bytes resident, by part. */
         get: operations["get_stats"];
         put?: never;
         post?: never;
@@ -1003,7 +1012,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists all tenants except the default one. */
+        /** All tenants but the default one. */
         get: operations["get_tenants"];
         put?: never;
         post?: never;
@@ -1020,12 +1029,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns the limits and the usage of a tenant. */
+        /** What a tenant may have, and what it has. */
         get: operations["get_tenants_tenant"];
-        /** Creates a tenant without limits. Create API keys for it with `nuthatch key create --tenant`. */
+        /** Makes a tenant without limits. Keys for it are made with `nuthatch key create --tenant`. */
         put: operations["put_tenants_tenant"];
         post?: never;
-        /** Deletes a tenant and all its data, removes their bytes from disk, and returns a receipt. */
+        /** Deletes a tenant with everything that it has, leaves none of its bytes behind, and says so in a receipt. */
         delete: operations["delete_tenants_tenant"];
         options?: never;
         head?: never;
@@ -1040,7 +1049,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Sets all four limits of a tenant, for requests that start afterwards. */
+        /** Sets what a tenant may have, all four at once, for everything that begins afterwards. */
         put: operations["put_tenants_tenant_limits"];
         post?: never;
         delete?: never;
@@ -1053,7 +1062,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description The result of adding a file. */
+        /** @description What adding a file did. */
         Added: {
             /** @description `added`, `changed` or `unchanged`. */
             outcome: string;
@@ -1063,10 +1072,10 @@ export interface components {
             passages_removed: number;
             /**
              * Format: int64
-             * @description Of these, passages with unchanged text, which kept their vectors.
+             * @description Of these, passages whose text was there before: their vectors were kept.
              */
             passages_reused: number;
-            /** @description Parts of the file that could not be read. */
+            /** @description Parts of the file that could not be read although the rest was. */
             warnings: string[];
         };
         AppendToKey: {
@@ -1076,7 +1085,7 @@ export interface components {
         AuditLog: {
             /**
              * Format: int64
-             * @description Incomplete lines, cut off by a crash.
+             * @description Lines that are no entries: what a crash cut short.
              */
             damaged: number;
             /** @description Oldest first: `time`, `face`, `who`, `request`, `action`, `target`, `details`, `outcome`, `kind`, `left_out`. */
@@ -1086,7 +1095,7 @@ export interface components {
             name: string;
             /** Format: int64 */
             rows: number;
-            /** @description Null for the default tenant. */
+            /** @description Null: the default one. */
             tenant?: string | null;
             /** Format: int64 */
             vectors: number;
@@ -1116,16 +1125,16 @@ export interface components {
             id: string;
             /** @description The default tenant's. */
             keyspaces: string[];
-            /** @description Indexes that the backup lacks, and why. */
+            /** @description Indexes that are not in it, and why. */
             left_out: string[];
             /**
              * Format: int64
-             * @description Of these, bytes that no earlier backup in the folder had.
+             * @description Of these, bytes that no earlier backup there had.
              */
             new_bytes: number;
-            /** @description The tenant that was backed up; null for the whole folder. */
+            /** @description The one tenant that it is of; null: the whole folder. */
             only?: string | null;
-            /** @description All tenants except the default one. */
+            /** @description All but the default one. */
             tenants: components["schemas"]["BackedUpTenant"][];
         };
         BackupReport: {
@@ -1136,14 +1145,14 @@ export interface components {
             files: number;
             /**
              * Format: int64
-             * @description Of these, files that were not read because the previous backup has them.
+             * @description Of these, files that were not read because the backup before has them.
              */
             files_unchanged: number;
             /** Format: int64 */
             new_bytes: number;
             /**
              * Format: int64
-             * @description Objects that no earlier backup had, and their bytes.
+             * @description Objects that no backup there had, and their bytes.
              */
             new_objects: number;
             /** Format: int64 */
@@ -1153,24 +1162,24 @@ export interface components {
             /** @description Oldest first. */
             backups: components["schemas"]["Backup"][];
         };
-        /** @description Writes, applied atomically. If several change the same key or record, the last one counts. */
+        /** @description What is written: all of it or nothing. Of several changes of one key or record the last holds. */
         Batch: {
             writes: components["schemas"]["BatchWrite"][];
         };
         BatchAddedFile: {
             content: components["schemas"]["Bytes"];
-            /** @description Characters that a passage repeats from the end of the previous one. */
+            /** @description That many characters at the end of a passage come again at the beginning of the next. */
             overlap_chars?: number | null;
-            /** @description Maximum characters of a passage, at least 64; default 900. */
+            /** @description No passage has more characters than this, 64 at least; left out, 900. */
             passage_chars?: number | null;
-            /** @description The path of the file in the collection; its extension gives the type, for example `notes/plan.md`. */
+            /** @description What the file is called here; its ending says what it is, for example `notes/plan.md`. */
             path: string;
-            /** @description The revision from a preview: 409 if the stored file has changed since. */
+            /** @description Of a preview: 409 when something else is stored of the file by now. */
             revision?: string | null;
         };
         /**
-         * @description Files of a collection, removed and added in the order of these lists as part of the batch. A batch names each file
-         *     at most once.
+         * @description Files of a collection: removed and added in the order of these lists, split and embedded with the batch, and there when the rest of
+         *     it is. Each file is named once in a batch.
          */
         BatchFiles: {
             add?: components["schemas"]["BatchAddedFile"][];
@@ -1178,9 +1187,9 @@ export interface components {
             remove?: components["schemas"]["BatchRemovedFile"][];
         };
         BatchGraph: {
-            /** @description Edges to delete, after the nodes. */
+            /** @description Edges to delete; these go next. */
             delete_edges?: components["schemas"]["EdgeId"][];
-            /** @description Ids of nodes to delete first, with all edges that they have at the time of the write. */
+            /** @description Ids of nodes to delete, with all edges that they have when it is written; these go first. */
             delete_nodes?: string[];
             graph: string;
             /** @description Edges to put. */
@@ -1194,26 +1203,26 @@ export interface components {
         };
         BatchRecords: {
             collection: string;
-            /** @description Ids of records to delete, before the inserts. */
+            /** @description Ids of records to delete; these go first. */
             delete?: string[];
             /** @description Records to insert or replace. */
             upsert?: components["schemas"]["Record"][];
         };
         BatchRemovedFile: {
-            /** @description The file; without a revision, also a folder with all its files. */
+            /** @description The file; without a revision, also the folder with all files below it. */
             path: string;
-            /** @description The revision from a listing: 409 if the stored file has changed since. */
+            /** @description Of the file in a listing: 409 when something else is stored of it by now. */
             revision?: string | null;
         };
         /** @description Writes to one keyspace, one graph, or one collection. */
         BatchWrite: {
-            /** @description The name; it is created if it does not exist. */
+            /** @description It is made when there is none. */
             keys: components["schemas"]["BatchKeys"];
         } | {
-            /** @description The name; it is created if it does not exist. */
+            /** @description It is made when there is none. */
             graph: components["schemas"]["BatchGraph"];
         } | {
-            /** @description The name; it must exist. */
+            /** @description It must be there. */
             records: components["schemas"]["BatchRecords"];
         } | {
             /** @description As of records. */
@@ -1229,36 +1238,36 @@ export interface components {
             body_bytes_max: number;
             /**
              * Format: int64
-             * @description Bytes that the tenant has stored; null for the default tenant.
+             * @description Bytes that it has stored; likewise.
              */
             bytes?: number | null;
             /**
              * Format: int64
-             * @description Limit of bytes of records, vectors, keys and values; null for no limit.
+             * @description Bytes of records, vectors, keys and values that it may have; null: as many as it likes.
              */
             bytes_max?: number | null;
             /** Format: int64 */
             concurrent_requests?: number | null;
             /** Format: int64 */
             requests_per_second?: number | null;
-            /** @description Scopes of the key: `read`, `write`, `admin`; `admin` includes the others. */
+            /** @description What the key allows: `read`, `write`, `admin`, which has the others in it. */
             scopes: string[];
-            /** @description The tenant of the key; null for the default tenant. */
+            /** @description Whose data is seen; null: the default tenant's. */
             tenant?: string | null;
             /**
              * Format: int64
-             * @description Vectors that the tenant has stored; null for the default tenant, whose vectors are not counted.
+             * @description Vectors that the tenant has stored; null: the default tenant's are not counted.
              */
             vectors?: number | null;
             /**
              * Format: int64
-             * @description Limit of vectors; null for no limit.
+             * @description Vectors that the tenant may have; null: as many as it likes.
              */
             vectors_max?: number | null;
-            /** @description The version of the server. */
+            /** @description The server's. */
             version: string;
         };
-        /** @description Returns the options and counts of a collection. */
+        /** @description What a collection is and holds. */
         Collection: {
             building?: components["schemas"]["GraphBeingBuilt"] | null;
             /** @description Why an index is not in use, one sentence each. */
@@ -1266,13 +1275,13 @@ export interface components {
             dim?: number | null;
             elements: string;
             embedder?: string | null;
-            /** @description Payload fields so far, with the types of their values. */
+            /** @description Payload fields seen, with their kinds. */
             fields: {
                 [key: string]: string[];
             };
             /**
              * Format: int64
-             * @description Rows that no index holds yet.
+             * @description Rows that wait outside the indexes.
              */
             fresh_rows: number;
             graphs: number;
@@ -1298,7 +1307,7 @@ export interface components {
         Collections: {
             collections: components["schemas"]["Collection"][];
         };
-        /** @description The reads and writes of a transaction. Whatever it writes counts as read. */
+        /** @description A transaction's work. What is written counts as read. */
         Commit: {
             reads?: components["schemas"]["TransactionRead"][];
             writes: components["schemas"]["TransactionWrite"][];
@@ -1314,6 +1323,16 @@ export interface components {
             /** Format: int64 */
             count: number;
         };
+        /** @description Records that were counted. */
+        CountAnswer: {
+            /** Format: int64 */
+            count: number;
+        };
+        /** @description Which records to count. */
+        CountQuestion: {
+            /** @description Only records whose payload passes this condition. */
+            where?: string | null;
+        };
         Deleted: {
             /** Format: int64 */
             deleted: number;
@@ -1322,30 +1341,30 @@ export interface components {
         DeleteKeys: {
             keys: components["schemas"]["Bytes"][];
         } | {
-            /** @description All keys with this prefix, which must not be empty. */
+            /** @description All keys that begin with this; an empty one is refused. */
             prefix: components["schemas"]["Bytes"];
         } | {
-            /** @description `true` deletes all keys. The keyspace stays. */
+            /** @description `true`: all keys. The keyspace stays. */
             all: boolean;
         };
         /** @description Which records: exactly one of the three. */
         DeleteRecords: {
-            /** @description Records with these ids; missing ids are ignored. */
+            /** @description Those with these ids; ids that are not there are passed over. */
             ids: string[];
         } | {
-            /** @description Records whose payload matches this condition. */
+            /** @description Those whose payload passes this condition. */
             where: string;
         } | {
-            /** @description Records whose id has this prefix. */
+            /** @description Those whose id begins so. */
             prefix: string;
         };
-        /** @description The result of checking every checksum. */
+        /** @description What a check of every checksum found. */
         Doctor: {
             collections: number;
             /** @description Indexes that are not in use now, one sentence each. */
             degraded: string[];
             findings: components["schemas"]["Finding"][];
-            /** @description Repairs that opening the folder made, none of them damage. */
+            /** @description What an opening has put right, and is no damage. */
             notes: string[];
             /** Format: int64 */
             records: number;
@@ -1353,18 +1372,15 @@ export interface components {
         };
         /** @enum {string} */
         Durable: "commit" | "interval" | "os";
-        /**
-         * @description An edge from one node to another. Two nodes have at most one edge of each type and direction. The nodes need not
-         *     exist.
-         */
+        /** @description From one node to another. There is one of each type between two nodes; neither need have been put. */
         Edge: {
-            /** @description Dotted paths of the properties that are datetimes; absent if none are. */
+            /** @description Which strings of the properties are datetimes, as dotted paths; absent when none is. */
             datetimes?: string[];
-            /** @description Named values, like the payload of a record; up to 32 KiB. */
+            /** @description Named values, as those of a record's payload; up to 32 KiB. */
             properties?: Record<string, unknown>;
             source: string;
             target: string;
-            /** @description Its type. */
+            /** @description What it says. */
             type: string;
             /** Format: double */
             weight?: number;
@@ -1390,22 +1406,22 @@ export interface components {
         /** @enum {string} */
         ElementsName: "f32" | "f16" | "int8" | "uint8" | "binary";
         /** @enum {string} */
-        EmbedderName: "auto" | "none" | "builtin" | "static";
+        EmbedderName: "auto" | "none" | "builtin";
         Encoded: {
-            /** @description Base64 (RFC 4648, with padding). */
+            /** @description With the letters of RFC 4648 and padding. */
             base64: string;
         };
         /** @description What to erase from the collection: exactly one of the four. */
         Erase: {
             ids: string[];
         } | {
-            /** @description Records whose payload matches this condition. */
+            /** @description Records whose payload passes this condition. */
             where: string;
         } | {
-            /** @description Records whose id has this prefix. */
+            /** @description Records whose id begins so. */
             prefix: string;
         } | {
-            /** @description A file, or every file in a folder, with its passages. */
+            /** @description A file, or every file below a folder, with their passages. */
             files: string;
         };
         Estimate: {
@@ -1418,25 +1434,65 @@ export interface components {
         ExpireKey: {
             /**
              * Format: int64
-             * @description Null or absent: never.
+             * @description Null or left out: never.
              */
             expires_in_ms?: number | null;
             key: components["schemas"]["Bytes"];
+        };
+        /** @description The values of one field among the records that match. Counts are exact. */
+        Facet: {
+            /**
+             * Format: int64
+             * @description How many values there are, shown or not.
+             */
+            distinct: number;
+            field: string;
+            /**
+             * Format: int64
+             * @description Records without a value of the field.
+             */
+            missing: number;
+            /** @description The most frequent first; equals ascend. */
+            values: components["schemas"]["FacetValue"][];
+        };
+        FacetsAnswer: {
+            /** @description In the order of the fields. */
+            facets: components["schemas"]["Facet"][];
+        };
+        /** @description What to count. */
+        FacetsQuestion: {
+            /** @description Fields of the payload; nested ones as dotted paths. */
+            fields: string[];
+            /** @description Values of each field, the most frequent ones; default 10. */
+            limit?: number | null;
+            /** @description Only records whose payload passes this condition. */
+            where?: string | null;
+        };
+        FacetValue: {
+            /**
+             * Format: int64
+             * @description Records that hold it; one that holds it several times counts once.
+             */
+            count: number;
+            /** @description The text is a datetime; absent when it is not. */
+            datetime?: boolean;
+            /** @description A boolean, a number or a text. 1 and 1.0 are two values. */
+            value: unknown;
         };
         File: {
             /** Format: int64 */
             bytes: number;
             kind: string;
-            /** @description When it was last changed or sent. */
+            /** @description When it was changed, or sent here. */
             mtime?: string | null;
             passages: number;
             path: string;
-            /** @description Changes whenever the file is added again; a batch can depend on it. */
+            /** @description Another one when the file is added anew: a batch may depend on it. */
             revision: string;
         };
-        /** @description The result that adding a file would have. */
+        /** @description What adding a file would do. */
         FilePreview: {
-            /** @description `added`, `changed`, `unchanged`, or `unreadable` if it produces no passages. */
+            /** @description `added`, `changed`, `unchanged`, or `unreadable` when it gives no passages. */
             outcome: string;
             /** Format: int64 */
             passages_added: number;
@@ -1444,20 +1500,20 @@ export interface components {
             passages_removed: number;
             /**
              * Format: int64
-             * @description Of these, passages with unchanged text, which would keep their vectors.
+             * @description Of these, passages whose text is there already: their vectors would be kept.
              */
             passages_reused: number;
-            /** @description The revision of the stored file; `absent` if there is none. */
+            /** @description Of what is stored of the file; `absent` when nothing is. */
             revision: string;
-            /** @description Parts of the file that cannot be read. */
+            /** @description Parts of the file that cannot be read although the rest is. */
             warnings: string[];
-            /** @description Why it is unreadable. Adding such a file removes its stored passages, which are outdated. */
+            /** @description Why it is unreadable. What is stored of such a file is true no longer: adding it removes that. */
             why?: string | null;
         };
         Files: {
             files: components["schemas"]["File"][];
         };
-        /** @description One damaged file. */
+        /** @description One thing that is wrong. */
         Finding: {
             /** @description The file, relative to the data folder. */
             path: string;
@@ -1466,7 +1522,7 @@ export interface components {
         };
         /** @enum {string} */
         FusionName: "rrf" | "weighted" | "normalised";
-        /** @description The edges to read, and the state to read them from. */
+        /** @description The edges to read, and what is seen of them. */
         GetEdges: {
             edges: components["schemas"]["EdgeId"][];
             /** @description As of nodes. */
@@ -1475,12 +1531,12 @@ export interface components {
         GetKeys: {
             keys: components["schemas"]["Bytes"][];
         };
-        /** @description The nodes to read, and the state to read them from. */
+        /** @description The nodes to read, and what is seen of them. */
         GetNodes: {
             ids: string[];
             /**
-             * @description Writes that a transaction plans for this graph, in order; the read sees them as if they were written. Needs the
-             *     transaction's snapshot in the header, and the scope `write`.
+             * @description What a transaction is going to write to this graph, in its order: seen as if it were written. Wants the transaction's snapshot in
+             *     the header, and the scope `write`.
              */
             with?: components["schemas"]["BatchGraph"][];
         };
@@ -1490,25 +1546,25 @@ export interface components {
             vectors?: boolean;
         };
         GotEdges: {
-            /** @description In the order of the request; null for missing edges. */
+            /** @description In the order that was asked for; null where there is none. */
             edges: (components["schemas"]["Edge"] | null)[];
         };
         GotKeys: {
-            /** @description In the order of the keys; null for missing keys. */
+            /** @description In the order of the keys; null for those that are not there. */
             values: (components["schemas"]["Bytes"] | null)[];
         };
         GotNodes: {
-            /** @description In the order of the ids; null for missing nodes. */
+            /** @description In the order of the ids; null for one that was never put. */
             nodes: (components["schemas"]["Node"] | null)[];
         };
         GotRecords: {
-            /** @description In the order of the ids; null for missing records. */
+            /** @description In the order of the ids; null for those that are not there. */
             records: (components["schemas"]["StoredRecord"] | null)[];
         };
         Graph: {
             name: string;
         };
-        /** @description Progress of building a vector graph. */
+        /** @description How far the building of a graph is. */
         GraphBeingBuilt: {
             /** Format: int64 */
             done: number;
@@ -1522,11 +1578,11 @@ export interface components {
         GraphCounts: {
             /** Format: int64 */
             edges: number;
-            /** @description True if counted. False if there are over 10,000: then the number is an estimate from file sizes. */
+            /** @description False: there are over 10,000, and they are estimated from the sizes of files. */
             exact: boolean;
             /**
              * Format: int64
-             * @description Number of edges put.
+             * @description That were put.
              */
             nodes: number;
         };
@@ -1540,7 +1596,7 @@ export interface components {
         };
         Hit: {
             context?: string | null;
-            /** @description Dotted paths of the payload strings that are datetimes; absent if none are. */
+            /** @description Which strings of the payload are datetimes, as dotted paths; absent when none is. */
             datetimes?: string[];
             id: string;
             legs: components["schemas"]["Legs"];
@@ -1552,7 +1608,7 @@ export interface components {
             score: number;
             text?: string | null;
             vector?: components["schemas"]["Vector"] | null;
-            /** @description Vectors of named fields, if the request asked for vectors. */
+            /** @description Those of named fields, only where vectors were asked for. */
             vectors?: {
                 [key: string]: components["schemas"]["Vector"];
             };
@@ -1565,7 +1621,7 @@ export interface components {
             key: components["schemas"]["Bytes"];
         };
         Indexed: {
-            /** @description False if the time limit passed first. */
+            /** @description False when the time ran out first. */
             indexed: boolean;
         };
         IngestFailed: {
@@ -1580,7 +1636,7 @@ export interface components {
             /** @description The last line, when everything is stored. */
             done: components["schemas"]["IngestStored"];
         } | {
-            /** @description The last line after an error: lines after the last stored one are not stored. */
+            /** @description The last line, when something is wrong: lines after the last one that is stored are not. */
             failed: components["schemas"]["IngestFailed"];
         };
         /** @description What has been stored so far. */
@@ -1606,7 +1662,7 @@ export interface components {
             value?: components["schemas"]["Bytes"] | null;
         };
         KeyPage: {
-            /** @description The cursor of the next page; null at the end. */
+            /** @description Where to go on; null at the end. */
             cursor?: string | null;
             entries: components["schemas"]["KeyEntry"][];
         };
@@ -1637,18 +1693,18 @@ export interface components {
         };
         /** @description Which nodes to list. */
         ListNodes: {
-            /** @description The cursor that the previous page returned. */
+            /** @description Continue after the page that gave this cursor. */
             cursor?: string | null;
-            /** @description Maximum number of nodes in the page. */
+            /** @description Nodes of one page. */
             limit?: number;
-            /** @description Only nodes whose id has this prefix. */
+            /** @description Only nodes whose ids begin with this. */
             prefix?: string;
             /** @description Only nodes of this type. */
             type?: string | null;
-            /** @description As for nodes that are read by id; ignored where a transaction lists its reads. */
+            /** @description As of nodes that are read by id; without meaning where a transaction names what it has read. */
             with?: components["schemas"]["BatchGraph"][];
         };
-        /** @description The created collection; for a key without the scope `read`, its name only. */
+        /** @description What making a collection tells: all of it, or its name to a key without the scope `read`. */
         MadeCollection: components["schemas"]["Collection"] | components["schemas"]["CollectionName"];
         /** @enum {string} */
         MetricName: "cosine" | "dot" | "l2" | "hamming";
@@ -1660,50 +1716,50 @@ export interface components {
             id: string;
         };
         NeighborPage: {
-            /** @description The cursor of the next page; null at the end. */
+            /** @description Where to go on; null at the end. */
             cursor?: string | null;
-            /** @description Outgoing edges first, then incoming ones, each by type, then by id. */
+            /** @description Those that go out before those that come in, by type, then by id. */
             neighbors: components["schemas"]["Neighbor"][];
         };
-        /** @description Which edges of a node to list, and how many per page. */
+        /** @description Which of a node's edges, and how many at a time. */
         Neighbors: {
-            /** @description The cursor that the previous page returned. */
+            /** @description Continue after the page that gave this cursor. */
             cursor?: string | null;
             direction?: components["schemas"]["EdgeDirection"];
             id: string;
-            /** @description Maximum number of edges in the page. */
+            /** @description Edges of one page. */
             limit?: number;
-            /** @description Only edges of these types; default all. */
+            /** @description Only edges of these types; left out, of all. */
             types?: string[];
-            /** @description As for nodes that are read by id; ignored where a transaction lists its reads. */
+            /** @description As of nodes that are read by id; without meaning where a transaction names what it has read. */
             with?: components["schemas"]["BatchGraph"][];
         };
-        /** @description Options of a collection. An omitted option keeps its stored value, or takes the default. */
+        /** @description How a collection is made. What is left out keeps what is stored, or takes the default. */
         NewCollection: {
-            /** @description Dimensions of the vectors; default: those of the embedder or of the first vector. */
+            /** @description Components of the vectors; left out, the embedder's or those of the first vector. */
             dim?: number | null;
             elements?: components["schemas"]["ElementsName"] | null;
             embedder?: components["schemas"]["EmbedderName"] | null;
             /** @description Language of the texts, for stemming and stop words. */
             language?: string | null;
             metric?: components["schemas"]["MetricName"] | null;
-            /** @description Named vector fields. Missing ones are created; existing ones that are omitted stay. */
+            /** @description Named vector fields besides. Those that there are not are made; those that there are and are left out stay. */
             vectors?: {
                 [key: string]: components["schemas"]["NewVectorField"];
             };
         };
-        /** @description A named vector field. A new one needs `dim`; an existing one keeps omitted options. */
+        /** @description A named vector field. A new one needs `dim`; for one that there is, what is left out is as it is. */
         NewVectorField: {
             dim?: number | null;
             elements?: components["schemas"]["ElementsName"] | null;
             metric?: components["schemas"]["MetricName"] | null;
         };
-        /** @description A node of a graph. */
+        /** @description What edges lead to and from. */
         Node: {
-            /** @description Dotted paths of the properties that are datetimes; absent if none are. */
+            /** @description Which strings of the properties are datetimes, as dotted paths; absent when none is. */
             datetimes?: string[];
             id: string;
-            /** @description Named values, like the payload of a record; up to 32 KiB. */
+            /** @description Named values, as those of a record's payload; up to 32 KiB. */
             properties?: Record<string, unknown>;
             /** @description What it is. */
             type: string;
@@ -1712,7 +1768,7 @@ export interface components {
             ids: string[];
         };
         NodePage: {
-            /** @description The cursor of the next page; null at the end. */
+            /** @description Where to go on; null at the end. */
             cursor?: string | null;
             nodes: components["schemas"]["Node"][];
         };
@@ -1725,17 +1781,17 @@ export interface components {
         Optimize: {
             /**
              * Format: int64
-             * @description Maximum milliseconds to wait; the work continues after that.
+             * @description Wait for that many milliseconds at most; the work goes on after that.
              */
             wait_ms?: number;
         };
         Optimized: {
-            /** @description False if the time limit passed first. */
+            /** @description False when the time ran out first. */
             done: boolean;
         };
-        /** @description What went wrong, and what to do next. */
+        /** @description What went wrong, and what to do about it. */
         Problem: {
-            /** @description A sentence for people: what is wrong with what. Its words may change; do not parse it. */
+            /** @description The thing, and what is wrong with it: a sentence for people, whose words may change. */
             detail: string;
             /**
              * @description What the caller can do: `conflict` (try again), `unavailable` (try later), `invalid` (fix the call), `not_found`,
@@ -1749,7 +1805,7 @@ export interface components {
              * @description The status of the answer.
              */
             status: number;
-            /** @description The subject of the problem, if it has a name. */
+            /** @description The thing that it is about, when it has a name. */
             subject?: components["schemas"]["Subject"];
             /** @description The name of the status. */
             title: string;
@@ -1771,19 +1827,19 @@ export interface components {
             receipts: Record<string, unknown>[];
         };
         Reclaim: {
-            /** @description Default: everything. */
+            /** @description Left out: everything. */
             collection?: string | null;
         };
-        /** @description A record to store, with at least one of text, vector and payload. */
+        /** @description A record to be stored: at least one of text, vector and payload. */
         Record: {
             /** @description The text is source code: identifiers are also indexed by their parts. */
             code?: boolean;
-            /** @description Headings above the text; searched with it, but not part of it. */
+            /** @description Headings that the text stands under: searched with it, but not part of it. */
             context?: string | null;
             /** @description Which strings of the payload are datetimes, as dotted paths (`events.0.at`); a datetime is written as `2025-01-31T12:30:00Z`. */
             datetimes?: string[];
             id: string;
-            /** @description Named values: null, booleans, 64-bit integers, floats, strings, arrays and objects. */
+            /** @description Named values: null, booleans, whole numbers of 64 bits, floats, strings, arrays and objects. */
             payload?: Record<string, unknown>;
             text?: string | null;
             vector?: components["schemas"]["Vector"] | null;
@@ -1793,87 +1849,97 @@ export interface components {
             };
         };
         RecordPage: {
-            /** @description The cursor of the next page; null at the end. */
+            /** @description Where to go on; null at the end. */
             cursor?: string | null;
-            /** @description In the order of their last write. */
+            /** @description In the order in which they were written last. */
             records: components["schemas"]["StoredRecord"][];
         };
         Removed: {
             /**
              * Format: int64
-             * @description Removed files, with their passages.
+             * @description Files that are gone, with their passages.
              */
             removed: number;
         };
         /** @description Which keys to list. */
         ScanKeys: {
-            /** @description The cursor that the previous page returned. */
+            /** @description Continue after the page that gave this cursor. */
             cursor?: string | null;
             from?: components["schemas"]["Bytes"] | null;
-            /** @description Return keys without values. */
+            /** @description Leave the values out. */
             keys_only?: boolean;
-            /** @description Maximum number of keys in the page. */
+            /** @description Keys of one page. */
             limit?: number;
             prefix?: components["schemas"]["Bytes"] | null;
             /** @description Descending. */
             reverse?: boolean;
             to?: components["schemas"]["Bytes"] | null;
         };
-        /** @description A search, with at least one of text, vector and like. */
+        /** @description A question: at least one of text, vector and like. */
         Search: {
-            /** @description Size of the search list in a walk of the graph (`ef`); replaces recall. */
+            /** @description Rows that a walk of a graph keeps in view, instead of a recall. */
             effort?: number | null;
-            /** @description Compare with every vector (exact search). */
+            /** @description Compare every vector. */
             exact?: boolean;
-            /** @description Return how the search ran. */
+            /** @description Say how the answer was found. */
             explain?: boolean;
-            /** @description How to fuse two legs into one ranking. */
+            /** @description Tell for each of these fields the ten most frequent values among all records that pass `where`, hits or not. */
+            facets?: string[];
+            /** @description How two legs become one ranking. */
             fusion?: components["schemas"]["FusionName"];
-            /** @description What hits contain in addition to id, score and legs; default `text` and `payload`. */
+            /** @description Of records that share a value of this field, show the best one alone; those without a value are one group. */
+            group_by?: string | null;
+            /** @description What hits carry besides id, score and legs; left out, `text` and `payload`. */
             include?: components["schemas"]["IncludedPart"][] | null;
-            /** @description Id of a record whose vector to search with; the record itself is not a hit. */
+            /** @description Id of a record whose vector is searched with; it is not among the hits itself. */
             like?: string | null;
-            /** @description Maximum number of hits; limit and offset together are at most 10,000. */
+            /** @description Hits wanted; limit and offset together are 10,000 at most. */
             limit?: number;
             mode?: components["schemas"]["ModeName"] | null;
             offset?: number;
             /**
              * Format: float
-             * @description Target recall of the vector leg: the average share of the true nearest neighbors that it finds, 0.5 to 0.999;
-             *     default 0.99.
+             * @description Share of the truly nearest that the vector leg finds on average, 0.5 to 0.999; default 0.99.
              */
             recall?: number | null;
-            /** @description Words to find; also embedded for the vector leg if no vector is given. */
+            /**
+             * Format: float
+             * @description Leave out records with a worse score: a lower one, or a greater distance where the score is one.
+             */
+            score_threshold?: number | null;
+            /** @description Words to find, and what is embedded for the vector leg when no vector is given. */
             text?: string | null;
             /** Format: float */
             text_weight?: number;
             /**
              * Format: double
-             * @description Timeout in milliseconds; the server's own limit applies as well.
+             * @description Give up after that many milliseconds; the server's own limit holds as well.
              */
             timeout_ms?: number | null;
-            /** @description The named vector field to search with `vector` or `like`. */
+            /** @description The named field that `vector` or `like` is of. */
             using?: string | null;
             vector?: components["schemas"]["Vector"] | null;
-            /** @description The encoding of the vectors of hits. */
+            /** @description How vectors of hits are written. */
             vector_format?: components["schemas"]["VectorFormat"];
             /** Format: float */
             vector_weight?: number;
-            /** @description Further legs: query vectors by named field. */
+            /** @description Further legs: vectors by the named field that they are of. */
             vectors?: {
                 [key: string]: components["schemas"]["Vector"];
             };
-            /** @description Only records whose payload matches this condition, for example `year >= 2024 and team in ('core', 'ops')`. */
+            /** @description Only records whose payload passes this condition, for example `year >= 2024 and team in ('core', 'ops')`. */
             where?: string | null;
         };
         /** @description Hits, best first, and how they were found. */
         SearchAnswer: {
-            /** @description Why an index was not used, one sentence each. The hits are correct either way. */
+            /** @description Why an index was not used, one sentence each. The hits are right either way. */
             degraded: string[];
-            /** @description Counts and choices of the search, if the request asked for them. */
+            /** @description Counts and choices of the search, where they were asked for. */
             explain?: Record<string, unknown> | null;
+            /** @description What `facets` asked for, in its order; absent when it asked for nothing. */
+            facets?: components["schemas"]["Facet"][];
             hits: components["schemas"]["Hit"][];
-            /** @description The offset of the next page, if there may be more hits. */
+            /** @description The offset of the next page, if there may be one. */
             next_offset?: number | null;
         };
         SearchAnswers: {
@@ -1884,22 +1950,22 @@ export interface components {
             searches: components["schemas"]["Search"][];
             /**
              * Format: double
-             * @description Timeout in milliseconds for all of them together.
+             * @description Give up on all of them after that many milliseconds together.
              */
             timeout_ms?: number | null;
         };
-        /** @description All data of a tenant at one moment. */
+        /** @description Everything of a tenant as it was at one moment. */
         Snapshot: {
             /** Format: int64 */
             age_ms: number;
             /**
              * Format: int64
-             * @description When it expires. It ends earlier if it is deleted or committed, or if the server stops.
+             * @description When it is too old; earlier when it is deleted or committed, or the server stops.
              */
             ends_in_ms: number;
-            /** @description Send it in the header `x-nuthatch-snapshot` of reads, and to commit or end the transaction. */
+            /** @description For the header `x-nuthatch-snapshot` of reads, and for the end of a transaction. */
             id: string;
-            /** @description The name of the API key that took it; null if the server needs no keys. */
+            /** @description The name of the key that took it; null where no key is needed. */
             key?: string | null;
         };
         Snapshots: {
@@ -1907,27 +1973,24 @@ export interface components {
             snapshots: components["schemas"]["Snapshot"][];
         };
         StartBackup: {
-            /** @description Include the indexes, so that a restored folder is fast at once. */
+            /** @description Take the indexes along, so that a restored folder answers quickly at once. */
             indexes?: boolean;
             /**
              * Format: int64
-             * @description Maximum bytes to read per second, at least 1 MiB.
+             * @description Bytes a second to read at most; a MiB or more.
              */
             rate_bytes_per_second?: number | null;
         };
-        /** @description Collections, bytes on disk, and bytes in memory. */
+        /** @description What there is, what it takes on disk, what is in memory. */
         Stats: {
             collections: components["schemas"]["Collection"][];
-            /** @description Bytes of the folder's files, by part. `truth_bytes` is the deprecated name of `store_bytes`. */
+            /** @description Bytes of the folder's files, by part. */
             disk: Record<string, unknown>;
-            /**
-             * @description Resident bytes by part, and what the operating system measures for the whole process. Names with `truth_` are
-             *     deprecated; use those with `store_`.
-             */
+            /** @description Resident bytes by part, and what the operating system measures for the whole process. */
             memory: Record<string, unknown>;
             /**
              * Format: int64
-             * @description Age of the oldest one.
+             * @description How old the oldest of them is.
              */
             snapshot_age_ms: number;
             /**
@@ -1936,27 +1999,27 @@ export interface components {
              */
             snapshots: number;
         };
-        /** @description A record as the server returns it. */
+        /** @description A record as it comes back. */
         StoredRecord: {
             context?: string | null;
-            /** @description Dotted paths of the payload strings that are datetimes; absent if none are. */
+            /** @description Which strings of the payload are datetimes, as dotted paths; absent when none is. */
             datetimes?: string[];
             id: string;
             payload: Record<string, unknown>;
             text?: string | null;
             vector?: components["schemas"]["Vector"] | null;
-            /** @description Vectors of named fields, only if the request asked for them. */
+            /** @description Those of named fields, only where they were asked for. */
             vectors?: {
                 [key: string]: components["schemas"]["Vector"];
             };
         };
-        /** @description The subject of a problem. */
+        /** @description The thing that a problem is about. */
         Subject: {
             /** @description Its name, id, key or path. */
             name: string;
             /**
-             * @description Its kind: `api_key`, `backup`, `collection`, `file`, `graph`, `key`, `keyspace`, `path`, `receipt`, `record`,
-             *     `snapshot` or `tenant`; later versions may add others.
+             * @description Of which sort it is: `api_key`, `backup`, `collection`, `file`, `graph`, `key`, `keyspace`, `path`, `receipt`, `record`,
+             *     `snapshot` or `tenant`; others may come.
              */
             what: string;
         };
@@ -1967,7 +2030,7 @@ export interface components {
         Tenant: {
             /**
              * Format: int64
-             * @description Bytes that it has stored, counted like its limit.
+             * @description Bytes that it has stored, counted as its limit counts.
              */
             bytes: number;
             /** @description UTC, RFC 3339. */
@@ -1980,7 +2043,7 @@ export interface components {
              */
             vectors: number;
         };
-        /** @description The limits of a tenant; an omitted one means no limit. */
+        /** @description What a tenant may have; what is left out has no limit. */
         TenantLimits: {
             /**
              * Format: int64
@@ -2011,7 +2074,7 @@ export interface components {
         TimeToLiveOf: {
             key: components["schemas"]["Bytes"];
         };
-        /** @description The reads that the writes depend on, in one keyspace, one graph or one collection. */
+        /** @description What the writes depend on, in one keyspace, one graph or one collection. */
         TransactionRead: {
             keys: components["schemas"]["TransactionReadKeys"];
         } | {
@@ -2020,61 +2083,61 @@ export interface components {
             records: components["schemas"]["TransactionReadRecords"];
         };
         TransactionReadGraph: {
-            /** @description Edges that the transaction read, whether they existed or not. */
+            /** @description Edges that were asked for, whether they were there or not. */
             edges?: components["schemas"]["EdgeId"][];
             graph: string;
-            /** @description Ranges of nodes that the transaction listed. */
+            /** @description Nodes that were listed: all that are meant. */
             lists?: components["schemas"]["ListNodes"][];
-            /** @description Nodes whose edges the transaction listed, in these directions and of these types. */
+            /** @description Nodes whose edges were listed, in these directions and of these types: all of them. */
             neighbors?: components["schemas"]["Neighbors"][];
-            /** @description Nodes that the transaction read, whether they existed or not. */
+            /** @description Nodes that were asked for, whether they were there or not. */
             nodes?: string[];
         };
         TransactionReadKeys: {
-            /** @description Keys that the transaction read, whether they existed or not. */
+            /** @description Keys that were asked for, whether they were there or not. */
             keys?: components["schemas"]["Bytes"][];
             keyspace: string;
-            /** @description Pages that the transaction read: from the start of a page to the end of its range. */
+            /** @description Pages that were asked for: what lies between where they begin and the end of their range. */
             scans?: components["schemas"]["ScanKeys"][];
         };
         TransactionReadRecords: {
-            /** @description The transaction searched, counted or listed the collection: any change of it conflicts. */
+            /** @description The collection was searched, counted or listed: any change of it conflicts. */
             all?: boolean;
             collection: string;
-            /** @description Records that the transaction read, whether they existed or not. */
+            /** @description Records that were asked for, whether they were there or not. */
             ids?: string[];
         };
         /** @description Writes to one keyspace, one graph or one collection. */
         TransactionWrite: {
-            /** @description The name; it is created if it does not exist. */
+            /** @description It is made when there is none. */
             keys: components["schemas"]["BatchKeys"];
         } | {
-            /** @description The name; it is created if it does not exist. */
+            /** @description It is made when there is none. */
             graph: components["schemas"]["BatchGraph"];
         } | {
-            /** @description The name; it must exist. */
+            /** @description It must be there. */
             records: components["schemas"]["BatchRecords"];
         };
         Traversal: {
             /** @description Each once, by depth. */
             nodes: components["schemas"]["Visited"][];
-            /** @description True if there are, or may be, more within that depth. */
+            /** @description There are, or may be, more within that depth. */
             truncated: boolean;
         };
         /** @description Where to begin, and how far to go. */
         Traverse: {
             direction?: components["schemas"]["EdgeDirection"];
-            /** @description Maximum number of nodes to return, the start included. */
+            /** @description Nodes of the answer, those of the start included. */
             limit?: number;
             /**
              * Format: int32
-             * @description Maximum number of edges from the start.
+             * @description Edges from the start.
              */
             max_depth?: number;
             start: string[];
-            /** @description Only along edges of these types; default all. */
+            /** @description Only along edges of these types; left out, of all. */
             types?: string[];
-            /** @description As for nodes that are read by id. */
+            /** @description As of nodes that are read by id. */
             with?: components["schemas"]["BatchGraph"][];
         };
         Upsert: {
@@ -2095,12 +2158,12 @@ export interface components {
             metric: string;
             /**
              * Format: int64
-             * @description Rows with a vector in this field.
+             * @description Rows that have one.
              */
             vectors: number;
         };
         /**
-         * @description The encoding of vectors in an answer.
+         * @description How vectors are written in an answer.
          * @enum {string}
          */
         VectorFormat: "numbers" | "base64";
@@ -2116,13 +2179,13 @@ export interface components {
             well: boolean;
         };
         VerifyBackups: {
-            /** @description Default: all. */
+            /** @description Left out: all. */
             ids?: string[];
         };
         Visited: {
             /**
              * Format: int32
-             * @description Edges on the shortest path from the start.
+             * @description Edges on the shortest way from the start.
              */
             depth: number;
             id: string;
@@ -2131,19 +2194,19 @@ export interface components {
         WaitUntilIndexed: {
             /**
              * Format: int64
-             * @description Maximum milliseconds to wait.
+             * @description Wait for that many milliseconds at most.
              */
             wait_ms?: number;
         };
         WasSet: {
-            /** @description True if the value was the expected one. */
+            /** @description Whether the value was the expected one. */
             set: boolean;
         };
         WasThere: {
             found: boolean;
         };
         WriteKeys: {
-            /** @description Applied atomically; if several change the same key, the last one counts. */
+            /** @description All of them or none; of several changes of one key the last holds. */
             changes: components["schemas"]["KeyChange"][];
         };
     };
@@ -2164,7 +2227,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The server is alive */
+            /** @description The server lives */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2173,7 +2236,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2193,7 +2256,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The metrics, in the OpenMetrics text format */
+            /** @description The figures, in the text format of OpenMetrics */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2202,7 +2265,7 @@ export interface operations {
                     "application/openmetrics-text": string;
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2231,7 +2294,7 @@ export interface operations {
                     "application/json": Record<string, unknown>;
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2260,7 +2323,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2274,11 +2337,11 @@ export interface operations {
     get_audit: {
         parameters: {
             query?: {
-                /** @description Only entries with this action, for example `tenant.drop`; `tenant` selects all actions on tenants. */
+                /** @description Only of this action, for example `tenant.drop`; `tenant` for all about tenants. */
                 action?: string;
-                /** @description Only entries of the key with this id. */
+                /** @description Only of the key with this id. */
                 key?: string;
-                /** @description Maximum number of entries; the newest are returned. */
+                /** @description So many of the newest. */
                 limit?: number;
             };
             header?: never;
@@ -2296,7 +2359,7 @@ export interface operations {
                     "application/json": components["schemas"]["AuditLog"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2325,7 +2388,7 @@ export interface operations {
                     "application/json": components["schemas"]["Backups"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2349,7 +2412,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Created */
+            /** @description Made */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -2358,7 +2421,7 @@ export interface operations {
                     "application/json": components["schemas"]["BackupReport"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2382,7 +2445,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What was checked, and what is damaged */
+            /** @description What was read, and what is damaged */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2391,7 +2454,7 @@ export interface operations {
                     "application/json": components["schemas"]["VerifiedBackups"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2405,7 +2468,7 @@ export interface operations {
     post_batches: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -2425,7 +2488,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2445,7 +2508,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The caller as the server sees it */
+            /** @description Who the server takes the caller for */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2454,7 +2517,7 @@ export interface operations {
                     "application/json": components["schemas"]["Caller"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2483,7 +2546,7 @@ export interface operations {
                     "application/json": components["schemas"]["Collections"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2514,7 +2577,7 @@ export interface operations {
                     "application/json": components["schemas"]["Collection"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2540,7 +2603,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It already existed */
+            /** @description It was there */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2549,7 +2612,7 @@ export interface operations {
                     "application/json": components["schemas"]["MadeCollection"];
                 };
             };
-            /** @description Created */
+            /** @description Made */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -2558,7 +2621,7 @@ export interface operations {
                     "application/json": components["schemas"]["MadeCollection"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2587,7 +2650,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2601,11 +2664,11 @@ export interface operations {
     get_collections_collection_count: {
         parameters: {
             query?: {
-                /** @description Only records whose payload matches this condition. */
+                /** @description Only records whose payload passes this condition. */
                 where?: string;
             };
             header?: {
-                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -2615,7 +2678,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The number of records */
+            /** @description How many records there are */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2624,7 +2687,45 @@ export interface operations {
                     "application/json": components["schemas"]["Count"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_collections_collection_count: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                collection: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CountQuestion"];
+            };
+        };
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CountAnswer"];
+                };
+            };
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2638,7 +2739,7 @@ export interface operations {
     post_collections_collection_delete: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -2653,7 +2754,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The number of deleted records */
+            /** @description How many records were deleted */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2662,7 +2763,7 @@ export interface operations {
                     "application/json": components["schemas"]["Deleted"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2697,7 +2798,45 @@ export interface operations {
                     "application/json": Record<string, unknown>;
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_collections_collection_facets: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
+            path: {
+                collection: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FacetsQuestion"];
+            };
+        };
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FacetsAnswer"];
+                };
+            };
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2711,11 +2850,11 @@ export interface operations {
     get_collections_collection_files: {
         parameters: {
             query?: {
-                /** @description Only this file, or the files in this folder. */
+                /** @description Only this file, or files below this folder. */
                 path?: string;
             };
             header?: {
-                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -2734,7 +2873,7 @@ export interface operations {
                     "application/json": components["schemas"]["Files"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2748,13 +2887,13 @@ export interface operations {
     put_collections_collection_files: {
         parameters: {
             query: {
-                /** @description What an answered write survives. */
+                /** @description What the write has survived when it is answered. */
                 durability?: components["schemas"]["Durable"];
-                /** @description Characters that a passage repeats from the end of the previous one. */
+                /** @description That many characters at the end of a passage come again at the beginning of the next. */
                 overlap_chars?: number;
-                /** @description Maximum characters of a passage, at least 64; default 900. */
+                /** @description No passage has more characters than this, 64 at least; left out, 900. */
                 passage_chars?: number;
-                /** @description The path of the file in the collection; its extension gives the type, for example `notes/plan.md`. */
+                /** @description What the file is called here; its ending says what it is, for example `notes/plan.md`. */
                 path: string;
             };
             header?: never;
@@ -2769,7 +2908,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What was stored for the file */
+            /** @description What was made of the file */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2778,7 +2917,7 @@ export interface operations {
                     "application/json": components["schemas"]["Added"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2792,9 +2931,9 @@ export interface operations {
     delete_collections_collection_files: {
         parameters: {
             query: {
-                /** @description What an answered write survives. */
+                /** @description What the write has survived when it is answered. */
                 durability?: components["schemas"]["Durable"];
-                /** @description The file, or the folder with all its files. */
+                /** @description The file, or the folder with all files below it. */
                 path: string;
             };
             header?: never;
@@ -2805,7 +2944,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The number of removed files */
+            /** @description How many files were removed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2814,7 +2953,7 @@ export interface operations {
                     "application/json": components["schemas"]["Removed"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2828,11 +2967,11 @@ export interface operations {
     post_collections_collection_files_preview: {
         parameters: {
             query: {
-                /** @description Characters that a passage repeats from the end of the previous one. */
+                /** @description That many characters at the end of a passage come again at the beginning of the next. */
                 overlap_chars?: number;
-                /** @description Maximum characters of a passage, at least 64; default 900. */
+                /** @description No passage has more characters than this, 64 at least; left out, 900. */
                 passage_chars?: number;
-                /** @description The path that the file would have in the collection. */
+                /** @description What the file would be called here. */
                 path: string;
             };
             header?: never;
@@ -2847,7 +2986,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The passages that the file would produce */
+            /** @description The passages that the file would give */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2856,7 +2995,7 @@ export interface operations {
                     "application/json": components["schemas"]["FilePreview"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2871,7 +3010,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -2894,7 +3033,7 @@ export interface operations {
                     "application/json": components["schemas"]["GotRecords"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2908,9 +3047,9 @@ export interface operations {
     post_collections_collection_ingest: {
         parameters: {
             query?: {
-                /** @description Records per batch. */
+                /** @description Records that are stored and acknowledged together. */
                 batch?: number;
-                /** @description What an acknowledged batch survives. */
+                /** @description What a batch has survived when it is acknowledged. */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -2934,7 +3073,7 @@ export interface operations {
                     "application/x-ndjson": components["schemas"]["IngestLine"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2969,7 +3108,7 @@ export interface operations {
                     "application/json": components["schemas"]["Optimized"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2983,19 +3122,19 @@ export interface operations {
     get_collections_collection_records: {
         parameters: {
             query?: {
-                /** @description The cursor that the previous page returned. */
+                /** @description Continue after the page that gave this cursor. */
                 cursor?: string;
-                /** @description Maximum number of records in the page. */
+                /** @description Records of one page. */
                 limit?: number;
-                /** @description The encoding of the vectors. */
+                /** @description How these are written. */
                 vector_format?: components["schemas"]["VectorFormat"];
-                /** @description Also return the vectors. */
+                /** @description With their vectors. */
                 vectors?: boolean;
-                /** @description Only records whose payload matches this condition. */
+                /** @description Only records whose payload passes this condition. */
                 where?: string;
             };
             header?: {
-                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3014,7 +3153,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecordPage"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3028,7 +3167,7 @@ export interface operations {
     post_collections_collection_records: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -3043,7 +3182,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The numbers of new and of replaced records */
+            /** @description How many records are new, and how many replaced others */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3052,7 +3191,7 @@ export interface operations {
                     "application/json": components["schemas"]["Upserted"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3066,13 +3205,13 @@ export interface operations {
     get_collections_collection_records_id: {
         parameters: {
             query?: {
-                /** @description The encoding of the vectors. */
+                /** @description How it is written. */
                 vector_format?: components["schemas"]["VectorFormat"];
-                /** @description Also return its vectors. */
+                /** @description With its vector. */
                 vectors?: boolean;
             };
             header?: {
-                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3092,7 +3231,7 @@ export interface operations {
                     "application/json": components["schemas"]["StoredRecord"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3106,7 +3245,7 @@ export interface operations {
     delete_collections_collection_records_id: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -3125,7 +3264,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3140,7 +3279,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3163,7 +3302,7 @@ export interface operations {
                     "application/json": components["schemas"]["SearchAnswer"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3178,7 +3317,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3192,7 +3331,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description One answer per search, in the order of the searches */
+            /** @description One answer a search, in the order of the searches */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3201,7 +3340,7 @@ export interface operations {
                     "application/json": components["schemas"]["SearchAnswers"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3236,7 +3375,7 @@ export interface operations {
                     "application/json": components["schemas"]["Indexed"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3265,7 +3404,7 @@ export interface operations {
                     "application/json": components["schemas"]["Doctor"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3294,7 +3433,7 @@ export interface operations {
                     "application/json": components["schemas"]["Graphs"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3316,7 +3455,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It already existed */
+            /** @description It was there */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3325,7 +3464,7 @@ export interface operations {
                     "application/json": components["schemas"]["Graph"];
                 };
             };
-            /** @description Created */
+            /** @description Made */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -3334,7 +3473,7 @@ export interface operations {
                     "application/json": components["schemas"]["Graph"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3363,7 +3502,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3385,7 +3524,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The numbers of nodes and edges */
+            /** @description How many nodes and edges the graph has */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3394,7 +3533,7 @@ export interface operations {
                     "application/json": components["schemas"]["GraphCounts"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3408,7 +3547,7 @@ export interface operations {
     post_graphs_graph_edges: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -3430,7 +3569,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3444,7 +3583,7 @@ export interface operations {
     post_graphs_graph_edges_delete: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -3459,7 +3598,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The number of deleted edges */
+            /** @description How many edges were deleted */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3468,7 +3607,7 @@ export interface operations {
                     "application/json": components["schemas"]["EdgesDeleted"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3483,7 +3622,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3497,7 +3636,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The edges, in the order of the request */
+            /** @description The edges, in the order in which they were named */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3506,7 +3645,7 @@ export interface operations {
                     "application/json": components["schemas"]["GotEdges"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3521,7 +3660,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3544,7 +3683,7 @@ export interface operations {
                     "application/json": components["schemas"]["NeighborPage"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3558,7 +3697,7 @@ export interface operations {
     post_graphs_graph_nodes: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -3580,7 +3719,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3594,7 +3733,7 @@ export interface operations {
     post_graphs_graph_nodes_delete: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -3609,7 +3748,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The numbers of deleted nodes and edges */
+            /** @description How many nodes and edges were deleted */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3618,7 +3757,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodesDeleted"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3633,7 +3772,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3656,7 +3795,7 @@ export interface operations {
                     "application/json": components["schemas"]["GotNodes"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3671,7 +3810,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3694,7 +3833,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodePage"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3709,7 +3848,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3732,7 +3871,7 @@ export interface operations {
                     "application/json": components["schemas"]["Traversal"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3761,7 +3900,7 @@ export interface operations {
                     "application/json": components["schemas"]["Keyspaces"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3783,7 +3922,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It already existed */
+            /** @description It was there */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3792,7 +3931,7 @@ export interface operations {
                     "application/json": components["schemas"]["Keyspace"];
                 };
             };
-            /** @description Created */
+            /** @description Made */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -3801,7 +3940,7 @@ export interface operations {
                     "application/json": components["schemas"]["Keyspace"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3830,7 +3969,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3844,7 +3983,7 @@ export interface operations {
     post_keyspaces_keyspace_append: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -3859,7 +3998,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The new length of the value */
+            /** @description How long the value is after it */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3868,7 +4007,7 @@ export interface operations {
                     "application/json": components["schemas"]["Length"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3882,7 +4021,7 @@ export interface operations {
     post_keyspaces_keyspace_cas: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -3906,7 +4045,7 @@ export interface operations {
                     "application/json": components["schemas"]["WasSet"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3920,9 +4059,9 @@ export interface operations {
     get_keyspaces_keyspace_count: {
         parameters: {
             query?: {
-                /** @description Only keys with this prefix. */
+                /** @description Only keys that begin with this. */
                 prefix?: string;
-                /** @description The prefix as base64 (RFC 4648, with padding), for bytes that are not UTF-8. It overrides `prefix`. */
+                /** @description The same for bytes that are no text: their base64, with the letters of RFC 4648 and padding. It goes before `prefix`. */
                 prefix_base64?: string;
             };
             header?: never;
@@ -3933,7 +4072,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The estimated number of keys */
+            /** @description About how many keys there are */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3942,7 +4081,7 @@ export interface operations {
                     "application/json": components["schemas"]["Estimate"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3956,7 +4095,7 @@ export interface operations {
     post_keyspaces_keyspace_delete: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -3971,7 +4110,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The number of deleted keys */
+            /** @description How many keys were deleted */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3980,7 +4119,7 @@ export interface operations {
                     "application/json": components["schemas"]["Deleted"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3994,7 +4133,7 @@ export interface operations {
     post_keyspaces_keyspace_expire: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -4018,7 +4157,7 @@ export interface operations {
                     "application/json": components["schemas"]["WasThere"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4033,7 +4172,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -4056,7 +4195,7 @@ export interface operations {
                     "application/json": components["schemas"]["GotKeys"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4070,7 +4209,7 @@ export interface operations {
     post_keyspaces_keyspace_increment: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -4085,7 +4224,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The new number */
+            /** @description The number after it */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4094,7 +4233,7 @@ export interface operations {
                     "application/json": components["schemas"]["Sum"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4109,7 +4248,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -4124,7 +4263,7 @@ export interface operations {
             /** @description The value */
             200: {
                 headers: {
-                    /** @description The time to live of the key; absent when the key never expires, and in reads of a snapshot */
+                    /** @description How long the key has to live; absent when it never expires, and of a snapshot */
                     "x-expires-in-ms"?: number;
                     [name: string]: unknown;
                 };
@@ -4132,7 +4271,7 @@ export interface operations {
                     "application/octet-stream": Blob;
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4146,9 +4285,9 @@ export interface operations {
     put_keyspaces_keyspace_keys_key: {
         parameters: {
             query?: {
-                /** @description What an answered write survives. */
+                /** @description What the write has survived when it is answered. */
                 durability?: components["schemas"]["Durable"];
-                /** @description Time to live in milliseconds; without it, the key never expires. */
+                /** @description The key is gone after that many milliseconds; left out, never. */
                 expires_in_ms?: number;
             };
             header?: never;
@@ -4172,7 +4311,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4186,7 +4325,7 @@ export interface operations {
     delete_keyspaces_keyspace_keys_key: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -4206,7 +4345,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4221,7 +4360,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -4244,7 +4383,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyPage"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4270,7 +4409,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The time to live of the key */
+            /** @description How long the key has to live */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4279,7 +4418,7 @@ export interface operations {
                     "application/json": components["schemas"]["TimeToLive"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4293,7 +4432,7 @@ export interface operations {
     post_keyspaces_keyspace_write: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -4315,7 +4454,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4344,7 +4483,7 @@ export interface operations {
                     "application/json": components["schemas"]["Receipts"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4377,7 +4516,7 @@ export interface operations {
                     "application/json": Record<string, unknown>;
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4406,7 +4545,7 @@ export interface operations {
                     "application/json": components["schemas"]["Snapshots"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4435,7 +4574,7 @@ export interface operations {
                     "application/json": components["schemas"]["Snapshot"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4464,7 +4603,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4478,7 +4617,7 @@ export interface operations {
     post_snapshots_snapshot_commit: {
         parameters: {
             query?: {
-                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
+                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -4500,7 +4639,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4520,7 +4659,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What the tenant stores and uses */
+            /** @description What the tenant stores, and what it costs */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4529,7 +4668,7 @@ export interface operations {
                     "application/json": components["schemas"]["Stats"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4549,7 +4688,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All tenants except the default one */
+            /** @description All tenants but the default one */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4558,7 +4697,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenants"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4589,7 +4728,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4611,7 +4750,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Created */
+            /** @description Made */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4620,7 +4759,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4651,7 +4790,7 @@ export interface operations {
                     "application/json": Record<string, unknown>;
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4677,7 +4816,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The tenant with its new limits */
+            /** @description The tenant, with its limits as they are now */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4686,7 +4825,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description The request failed; the document says why and what to do next */
+            /** @description It could not be done; the document says why and what to do */
             default: {
                 headers: {
                     [name: string]: unknown;
