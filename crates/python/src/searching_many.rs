@@ -61,13 +61,16 @@ pub fn search_many<'py>(
     answers.into_iter().map(|answer| searching::parts(py, answer)).collect()
 }
 
-/// The text and the vector of each.
+/// Text, vector.
+type Question = (Option<String>, Option<Vec<f32>>);
+
+/// What each asks for.
 pub fn each<'py>(
     py: Python<'py>,
     count: usize,
     texts: Option<Bound<'py, PyList>>,
     vectors: Option<Vectors>,
-) -> PyResult<Vec<(Option<String>, Option<Vec<f32>>)>> {
+) -> PyResult<Vec<Question>> {
     let one = |at: usize| {
         let text = |texts: &Bound<'py, PyList>| {
             string(&texts.get_item(at)?).map_err(|what| invalid(py, format!("texts[{at}] {what}; give strings")))

@@ -16,7 +16,6 @@ use crate::collection::request::{LIMIT_MAX, Mode};
 use crate::collection::search::Query;
 use crate::collection::values::{self, FieldValues};
 use crate::collection::{Core, ReadSource, Search};
-use crate::database::Reservation;
 use crate::{Error, Result};
 
 /// Values of each field that a search tells.
@@ -74,7 +73,6 @@ impl Core {
         search: &Search,
         query: &Query<'_>,
         deadline: Option<Instant>,
-        memory: &mut Reservation<'_>,
     ) -> std::result::Result<Ranking, Trouble> {
         let Some(field) = &search.refine.group_by else { return self.good_enough(place, search, query, deadline) };
         let (first, mut groups) = ((search.depth() * DEEPER).min(LIMIT_MAX), HashMap::new());
@@ -84,7 +82,7 @@ impl Core {
             let mut ranking = self.good_enough(place, &deeper, query, deadline)?;
             let is_all = ranking.rows.len() < deeper.limit;
             let rows: Vec<u64> = ranking.rows.iter().map(|(row, ..)| *row).collect();
-            ranking.complete &= self.learn_groups(place, field, &rows, &mut groups, memory)?;
+            ranking.complete &= self.learn_groups(place, field, &rows, &mut groups)?;
             let (mut best, mut shown) = (kept.clone(), seen.clone());
             for row in ranking.rows {
                 let Some(group) = groups.get(&row.0).filter(|group| !group.iter().any(|value| shown.contains(value)))
@@ -136,11 +134,11 @@ impl Core {
         field: &str,
         rows: &[u64],
         groups: &mut HashMap<u64, Group>,
-        memory: &mut Reservation<'_>,
     ) -> Result<bool> {
         let new: Vec<u64> = rows.iter().copied().filter(|row| !groups.contains_key(row)).collect();
-        let mut all_there = true;
-        self.read_each(place.reader, &new, false, memory, &mut |at, found| {
+        // The search has its share already: two that hold one and wait for another would wait for each other.
+        let (mut all_there, mut memory) = (true, self.shared.reservation_at_once());
+        self.read_each(place.reader, &new, false, &mut memory, &mut |at, found| {
             let Some((stored, _)) = found else {
                 all_there = false;
                 return Ok(());

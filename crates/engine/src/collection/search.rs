@@ -92,6 +92,8 @@ impl Core {
         loop {
             match self.search_once(place, search, &query, deadline, &mut reservation) {
                 Ok((answer, complete)) if complete || retries >= RETRIES_MAX => {
+                    // Counting has a share of its own: two that hold one and wait for another would wait for each other.
+                    drop(reservation);
                     let facets = self.facets_of(place, search)?;
                     return Ok(Answer { facets, explain: Explain { retries, ..answer.explain }, ..answer });
                 }
@@ -210,8 +212,7 @@ impl Core {
         deadline: Option<Instant>,
         reservation: &mut Reservation<'_>,
     ) -> std::result::Result<(Answer, bool), Trouble> {
-        let Ranking { rows, complete, degraded, explain } =
-            self.refined(place, search, query, deadline, reservation)?;
+        let Ranking { rows, complete, degraded, explain } = self.refined(place, search, query, deadline)?;
         let next_offset = (rows.len() >= search.depth() && search.depth() < LIMIT_MAX).then_some(search.depth());
         let rows: Vec<_> = rows.into_iter().skip(search.offset).take(search.limit).collect();
         let (hits, all_there) = self.read_hits(place.reader, rows, search, reservation)?;

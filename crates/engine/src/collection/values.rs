@@ -13,12 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::collection::state::{SegmentView, View};
 use crate::collection::{Core, ReadSource};
-use crate::database::Reservation;
 use crate::index::SEGMENTS;
 use crate::record::Row;
 use crate::{Error, ErrorKind, Result};
 
-/// Values of one field that are counted at most, and what they may hold.
+/// Values of one field that are counted at most, and what those of all fields may hold.
 const VALUES_MAX: usize = 200_000;
 const VALUES_BYTES_MAX: usize = 32 << 20;
 /// What a value takes besides its text.
@@ -110,8 +109,13 @@ impl Core {
     }
 
     fn counting<'f>(&'f self, fields: &'f [String]) -> Counting<'f> {
-        let tally = |field: &'f String| Tally { field, counts: BTreeMap::new(), bytes: 0, missing: 0 };
-        Counting { tallies: fields.iter().map(tally).collect(), memory: self.shared.reservation() }
+        let mut memory = self.shared.reservation();
+        let tally = |field: &'f String| Tally { field, counts: BTreeMap::new(), missing: 0 };
+        Counting {
+            tallies: fields.iter().map(tally).collect(),
+            bytes: 0,
+            tell: Box::new(move |bytes| memory.holds(bytes, bytes)),
+        }
     }
 }
 
@@ -128,14 +132,15 @@ fn rows_of(view: &SegmentView, filter: Option<&Filter>) -> Result<RoaringBitmap>
 /// What was counted so far, of all fields.
 struct Counting<'f> {
     tallies: Vec<Tally<'f>>,
-    memory: Reservation<'f>,
+    bytes: usize,
+    /// Tells the memory pool how many bytes there are, and may wait for them.
+    tell: Box<dyn FnMut(u64) -> Result<()> + 'f>,
 }
 
 /// The values of one field.
 struct Tally<'f> {
     field: &'f str,
     counts: BTreeMap<Scalar, u64>,
-    bytes: usize,
     missing: u64,
 }
 
@@ -174,8 +179,8 @@ impl Counting<'_> {
             *count += number;
             return Ok(());
         }
-        tally.bytes += VALUE_BYTES + value.heap_bytes();
-        if tally.counts.len() == VALUES_MAX || tally.bytes > VALUES_BYTES_MAX {
+        self.bytes += VALUE_BYTES + value.heap_bytes();
+        if tally.counts.len() == VALUES_MAX || self.bytes > VALUES_BYTES_MAX {
             let message = format!(
                 "field {:?} has more values than can be counted at a time ({VALUES_MAX}, or {} MiB of them); narrow the \
                  records with `where`, or count another field",
@@ -186,8 +191,7 @@ impl Counting<'_> {
         }
         tally.counts.insert(value, number);
         if tally.counts.len().is_multiple_of(TOLD_EVERY) {
-            let bytes = self.tallies.iter().map(|tally| tally.bytes as u64).sum();
-            self.memory.holds(bytes, bytes)?;
+            (self.tell)(self.bytes as u64)?;
         }
         Ok(())
     }

@@ -127,7 +127,7 @@ fn forgetting_what_is_gone_is_done_already() {
 fn facets_are_asked_alone_and_with_a_search_and_hits_are_grouped() {
     let mut host = Host::new();
     let notes = host.database.collection("notes", Default::default()).unwrap();
-    let team = |n: usize| if n % 2 == 0 { "core" } else { "ops" };
+    let team = |n: usize| if n.is_multiple_of(2) { "core" } else { "ops" };
     let payload = |n: usize| payload_from_json(json!({"team": team(n), "n": n})).unwrap();
     let record = |n: usize| Record::new(n.to_string()).text("red fish").payload(payload(n));
     notes.upsert((0..9).map(record).collect()).unwrap();
