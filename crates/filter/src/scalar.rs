@@ -8,12 +8,15 @@ use crate::{Payload, Value};
 /// One value. Values of different kinds differ, so that 1 and 1.0 are two; they ascend by kind and then by value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Scalar {
+    /// True or false.
     Bool(bool),
+    /// A whole number.
     Int(i64),
     /// As a key that ascends as floats do.
     Float(u64),
     /// Microseconds since 1970-01-01T00:00:00Z.
     Datetime(i64),
+    /// A string.
     Text(String),
 }
 
@@ -39,6 +42,7 @@ impl Scalar {
         found
     }
 
+    /// The value that it was made of.
     pub fn into_value(self) -> Value {
         match self {
             Self::Bool(value) => Value::Bool(value),

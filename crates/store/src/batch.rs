@@ -1,5 +1,9 @@
 use crate::Table;
 
+/// Of a batch and of each of its changes in the log, besides keys and values.
+const LOG_BATCH_BYTES: usize = 64;
+const LOG_OP_BYTES: usize = 12;
+
 /// One change inside a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
@@ -67,7 +71,20 @@ impl Batch {
         self.ops.len()
     }
 
+<<<<<<< HEAD
     /// The changes, in the order in which they apply.
+=======
+    /// What it takes in the log, about.
+    pub fn log_bytes(&self) -> usize {
+        let op = |op: &Op| match op {
+            Op::Put { key, value, .. } => key.len() + value.len(),
+            Op::Delete { key, .. } => key.len(),
+            Op::DeleteRange { from, to, .. } => from.len() + to.len(),
+        };
+        LOG_BATCH_BYTES + self.ops.iter().map(|each| LOG_OP_BYTES + op(each)).sum::<usize>()
+    }
+
+>>>>>>> 3bc5a81 (Give the log's batch its length at once)
     pub fn into_ops(self) -> Vec<Op> {
         self.ops
     }

@@ -300,7 +300,8 @@ fn scrub(folder: &Path) -> std::io::Result<()> {
 impl Store for RocksStore {
     fn write(&self, batch: Batch) -> Result<Position> {
         self.commits.refuse_when_stopped()?;
-        let mut rocks = WriteBatch::default();
+        // As long as it will be: one that grows as it is filled is copied over and over, and ends twice as long.
+        let mut rocks = WriteBatch::with_capacity_bytes(batch.log_bytes());
         rocks.put_log_data(SyncMark(self.synced.load(Ordering::SeqCst)).encode());
         for op in batch.into_ops() {
             match op {
