@@ -71,9 +71,6 @@ impl Batch {
         self.ops.len()
     }
 
-<<<<<<< HEAD
-    /// The changes, in the order in which they apply.
-=======
     /// What it takes in the log, about.
     pub fn log_bytes(&self) -> usize {
         let op = |op: &Op| match op {
@@ -84,7 +81,7 @@ impl Batch {
         LOG_BATCH_BYTES + self.ops.iter().map(|each| LOG_OP_BYTES + op(each)).sum::<usize>()
     }
 
->>>>>>> 3bc5a81 (Give the log's batch its length at once)
+    /// The changes, in the order in which they apply.
     pub fn into_ops(self) -> Vec<Op> {
         self.ops
     }
