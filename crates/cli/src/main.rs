@@ -27,6 +27,7 @@ use crate::args::Cli;
 use crate::exit::{Failure, Outcome};
 
 fn main() -> ExitCode {
+    nuthatch_heap::share_arenas();
     let cli = Cli::read();
     cli.globals.color.apply();
     let mut out = output::stdout();
