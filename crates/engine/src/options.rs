@@ -134,6 +134,11 @@ impl Budget {
         self.block_cache_bytes / CACHE_KEPT_ONE_IN
     }
 
+    /// What large batches may hold together while they are written: the cache of index blocks lends it, too.
+    pub fn write_bytes(&self) -> u64 {
+        self.block_cache_bytes / CACHE_KEPT_ONE_IN
+    }
+
     /// What the cache does without when others need it.
     pub fn lendable_bytes(&self) -> u64 {
         self.block_cache_bytes - self.block_cache_bytes / CACHE_KEPT_ONE_IN

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use nuthatch_engine::collection::{
     Collection as LocalCollection, CollectionInfo, Deleted, PendingWrite, Upserted, WriteSet,
 };
+use nuthatch_engine::database::WriteReservation;
 use nuthatch_engine::durability::Durability;
 use nuthatch_engine::files::{Add, AddOptions, AddReport, PassageSink, Shelved, staged};
 use nuthatch_engine::ops::collections::Opened;
@@ -106,6 +107,29 @@ impl Collection {
         match self.side()? {
             Side::Here(local) => local.begin_upsert(records),
             Side::There(_) => self.upsert(records).map(PendingWrite::durable),
+        }
+    }
+
+    /// Waits until there is room in the memory budget for a batch of about so many bytes, for whoever makes the records only then.
+    /// A process that does not hold the folder has a budget of its own, and does not wait.
+    ///
+    /// # Errors
+    /// `Closed` when the database is.
+    pub fn reserve_to_write(&self, bytes: u64) -> Result<Option<WriteReservation>> {
+        match self.side()? {
+            Side::Here(local) => local.reserve_to_write(bytes).map(Some),
+            Side::There(_) => Ok(None),
+        }
+    }
+
+    /// As [`upsert`](Self::upsert), with the memory that was reserved before the records were made.
+    ///
+    /// # Errors
+    /// As [`upsert`](Self::upsert).
+    pub fn upsert_within(&self, room: Option<WriteReservation>, records: Vec<Record>) -> Result<Upserted> {
+        match self.side()? {
+            Side::Here(local) => local.begin_upsert_within(room, records)?.wait(),
+            Side::There(_) => self.upsert(records),
         }
     }
 

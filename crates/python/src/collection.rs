@@ -80,8 +80,12 @@ impl Collection {
     /// Inserted, replaced.
     fn upsert(&self, py: Python<'_>, columns: Columns<'_>, durability: Option<&str>) -> PyResult<(u64, u64)> {
         let collection = self.write(py, durability)?;
+        // Many threads that made their records at once would hold as many copies of their batches.
+        let bytes = columns.bytes();
+        let room = engine(py, || collection.reserve_to_write(bytes))?;
         let records = columns.records(py)?;
-        let upserted = engine(py, || collection.upsert(records))?;
+        drop(columns);
+        let upserted = engine(py, || collection.upsert_within(room, records))?;
         Ok((upserted.inserted, upserted.replaced))
     }
 

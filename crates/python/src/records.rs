@@ -47,6 +47,19 @@ pub struct Columns<'py> {
 }
 
 impl Columns<'_> {
+    /// What the records will hold, about.
+    pub fn bytes(&self) -> u64 {
+        let vectors = |vectors: &Vectors| match vectors {
+            Vectors::Matrix(bytes, _) => bytes.len(),
+            Vectors::Rows(rows) => rows.iter().flatten().map(|row| row.len()).sum(),
+        };
+        let texts = |texts: &Bound<'_, PyList>| -> usize { texts.iter().map(|text| text.len().unwrap_or(0)).sum() };
+        let of_vectors: usize =
+            self.vectors.iter().chain(self.named_vectors.iter().flat_map(HashMap::values)).map(vectors).sum();
+        let of_texts: usize = self.texts.iter().chain(&self.contexts).map(texts).sum();
+        (of_vectors + of_texts + self.ids.len() * size_of::<Record>()) as u64
+    }
+
     pub fn records(&self, py: Python<'_>) -> PyResult<Vec<Record>> {
         (0..self.ids.len()).map(|at| self.record(py, at)).collect()
     }

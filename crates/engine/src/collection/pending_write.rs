@@ -9,8 +9,9 @@ use std::sync::Arc;
 use nuthatch_store::Position;
 
 use crate::Result;
+use crate::collection::write::COPIES;
 use crate::collection::{Collection, Upserted, WriteSet};
-use crate::database::Shared;
+use crate::database::{Shared, WriteReservation};
 use crate::durability::Durability;
 use crate::record::Record;
 
@@ -44,7 +45,34 @@ impl PendingWrite {
 impl Collection {
     /// As [`upsert`](Self::upsert), but for waiting until it is durable.
     pub fn begin_upsert(&self, records: Vec<Record>) -> Result<PendingWrite> {
-        let (position, (upserted, _)) = self.core.begin(WriteSet::of(records)?, &self.call)?;
+        self.begin_upsert_within(None, records)
+    }
+
+    /// Waits until there is room for a batch of records of so many bytes, for whoever makes the records only then.
+    ///
+    /// # Errors
+    /// `Closed` when the database was closed meanwhile.
+    pub fn reserve_to_write(&self, bytes: u64) -> Result<WriteReservation> {
+        WriteReservation::take(&self.core.shared, bytes * COPIES)
+    }
+
+    /// As [`begin_upsert`](Self::begin_upsert), with the memory that was reserved before the records were made.
+    pub fn begin_upsert_within(
+        &self,
+        reserved: Option<WriteReservation>,
+        records: Vec<Record>,
+    ) -> Result<PendingWrite> {
+        let core = &self.core;
+        // Otherwise the folder was opened again meanwhile.
+        let reserved = reserved.filter(|reserved| reserved.is_of(&core.shared));
+        let reserve = |bytes| match &reserved {
+            Some(reserved) => {
+                core.shared.wait_for_room(core)?;
+                reserved.for_batch(bytes)
+            }
+            None => core.shared.reserve_for_batch(&[&**core], bytes),
+        };
+        let (position, (upserted, _)) = core.begin_reserved(WriteSet::of(records)?, &self.call, reserve)?;
         let sync = position.map(|position| (self.core.shared.clone(), position, self.durability));
         Ok(PendingWrite { upserted, sync })
     }

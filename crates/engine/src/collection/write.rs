@@ -21,6 +21,11 @@ use crate::{Error, ErrorKind, Result};
 /// Largest batch in bytes of vectors, texts and payloads: it is in memory several times while it is written.
 pub const BATCH_BYTES_MAX: usize = 128 << 20;
 
+/// Times that a batch's bytes are in memory at most while it is written.
+pub(crate) const COPIES: u64 = 3;
+/// What a row of a batch takes besides: its keys, the lists that it is in, its words.
+const ROW_OVERHEAD_BYTES: usize = 512;
+
 /// What an upsert did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upserted {
@@ -62,6 +67,14 @@ impl WriteSet {
             true => Err(Error::invalid("the batch is empty; give at least one record")),
             false => Ok(Self { upserts: records, ..Self::default() }),
         }
+    }
+
+    /// What is estimated to be in memory while it is written: the records, what is stored of them, and the log's copy of that.
+    pub(crate) fn bytes(&self) -> u64 {
+        let files = self.files.iter().map(|(path, value)| path.len() + value.as_ref().map_or(0, Vec::len));
+        let bytes = self.upserts.iter().map(record_bytes).sum::<usize>() + files.sum::<usize>();
+        let rows = self.upserts.len() + self.deletes.len() + self.files.len();
+        bytes as u64 * COPIES + (rows * ROW_OVERHEAD_BYTES) as u64
     }
 }
 
@@ -110,8 +123,19 @@ impl Core {
 
     /// Writes, and shows it to searches; [`make_durable`](crate::database::Shared::make_durable) is left to the caller, if there is a
     /// position to wait for.
-    pub(crate) fn begin(&self, mut set: WriteSet, call: &Call) -> Result<(Option<Position>, (Upserted, Deleted))> {
+    pub(crate) fn begin(&self, set: WriteSet, call: &Call) -> Result<(Option<Position>, (Upserted, Deleted))> {
+        self.begin_reserved(set, call, |bytes| self.shared.reserve_for_batch(&[self], bytes))
+    }
+
+    /// The same with memory that `reserve` reserves for a batch of so many bytes.
+    pub(crate) fn begin_reserved<Reserved>(
+        &self,
+        mut set: WriteSet,
+        call: &Call,
+        reserve: impl FnOnce(u64) -> Result<Reserved>,
+    ) -> Result<(Option<Position>, (Upserted, Deleted))> {
         self.prepare(&mut set, call)?;
+        let memory = reserve(set.bytes())?;
         let done = {
             let _commit = self.shared.commit.read();
             let mut writer = self.writer.lock();
@@ -123,18 +147,19 @@ impl Core {
             reserved.keep();
             (position, self.show(&mut writer, planned)?)
         };
+        drop(memory);
         self.shared.wake_maintenance_if_due(self);
         Ok(done)
     }
 
-    /// What takes long and needs no lock: checks, embedding, waiting for room.
+    /// What takes long and needs no lock: checks, embedding.
     pub(crate) fn prepare(&self, set: &mut WriteSet, call: &Call) -> Result<()> {
         self.check_open()?;
         check_records(&set.upserts)?;
         if !set.as_given {
             self.embed_missing(&mut set.upserts, call)?;
         }
-        self.shared.wait_for_room(self)
+        Ok(())
     }
 
     pub(super) fn check_files(&self, set: &WriteSet) -> Result<()> {

@@ -23,7 +23,8 @@ impl Shared {
 
     /// Gives the cache what others do not have of it.
     pub(crate) fn fit_cache(&self) {
-        let over = self.index_memory_over_bytes.load(Ordering::Relaxed).saturating_add(self.answer_memory.lent_bytes());
+        let lent = self.answer_memory.lent_bytes().saturating_add(self.write_memory.lent_bytes());
+        let over = self.index_memory_over_bytes.load(Ordering::Relaxed).saturating_add(lent);
         self.cache.set_capacity(self.budget.block_cache_bytes - over.min(self.budget.lendable_bytes()));
     }
 

@@ -1,15 +1,17 @@
-//! Room for answers while they are made: what searches, listings and reads hold until they hand it out.
+//! Room for answers while they are made, and for batches while they are written: what searches, listings and reads hold until they hand
+//! it out, and what writers hold until searches see it.
 //!
-//! **Useful for** many large answers at once: each waits until there is room for it, so that together they hold no more than a share of
-//! the budget. **Not for** what callers do with answers: once handed out, they are theirs.
+//! **Useful for** many large answers at once, or many writers: each waits until there is room for it, so that together they hold no more
+//! than a share of the budget. **Not for** what callers do with answers, or what they make batches of: that is theirs.
 //!
-//! The share is a quarter of the cache of index blocks, which lends it while it is used ([`Shared::fit`]). Answers of up to
-//! [`SMALL_BYTES_MAX`] are counted, and never wait.
+//! Answers and batches have a share each, so that neither waits for the other. A share is a quarter of the cache of index blocks, which
+//! lends it while it is used ([`Shared::fit`]). Up to [`SMALL_BYTES_MAX`], answers and batches are counted, and never wait.
 //!
-//! **Invariant:** large answers together are estimated to no more than the share, or one is made alone. Whoever waits has nothing of
-//! the share, so nobody waits for somebody who waits.
+//! **Invariant:** those of one share that are large together are estimated to no more than it, or there is one alone. Whoever waits has
+//! nothing of the share and holds no lock, so nobody waits for somebody who waits.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -32,7 +34,7 @@ const ROW_OVERHEAD_BYTES: u64 = 320;
 /// A row as it is estimated when none was read yet.
 const ROW_BYTES_FIRST: u32 = 512;
 
-/// What the answers hold that are being made.
+/// What the answers hold that are being made, or the batches that are being written.
 pub(crate) struct MemoryPool {
     share_bytes: u64,
     /// Of all, small ones included.
@@ -83,9 +85,10 @@ impl MemoryPool {
     }
 }
 
-/// Room for one answer, until it is dropped.
+/// Room for one answer or batch, until it is dropped.
 pub(crate) struct Reservation<'s> {
     shared: &'s Shared,
+    share: &'s MemoryPool,
     /// Whether the call was given up.
     is_over: &'s dyn Fn() -> bool,
     bytes: u64,
@@ -105,9 +108,23 @@ impl Shared {
         Ok(reservation)
     }
 
+    /// Room for a batch that is estimated to so many bytes: to be taken before any lock. Writing is not called off.
+    ///
+    /// # Errors
+    /// `Closed` when the database was closed meanwhile.
+    pub fn reserve_to_write(&self, bytes: u64) -> Result<Reservation<'_>> {
+        let mut reservation = self.reservation_in(&self.write_memory);
+        reservation.holds(bytes, bytes)?;
+        Ok(reservation)
+    }
+
     /// Room for an answer of which nothing is known yet.
     pub fn reservation(&self) -> Reservation<'_> {
-        Reservation { shared: self, is_over: &|| false, bytes: 0, is_large: false, waits: true }
+        self.reservation_in(&self.answer_memory)
+    }
+
+    fn reservation_in<'s>(&'s self, share: &'s MemoryPool) -> Reservation<'s> {
+        Reservation { shared: self, share, is_over: &|| false, bytes: 0, is_large: false, waits: true }
     }
 
     /// The same for who must not wait: it may hold what others wait for.
@@ -115,13 +132,13 @@ impl Shared {
         Reservation { waits: false, ..self.reservation() }
     }
 
-    fn wait_for_memory(&self, bytes: u64, is_over: &dyn Fn() -> bool) -> Result<()> {
-        let mut large = self.answer_memory.large.lock();
+    fn wait_for_memory(&self, share: &MemoryPool, bytes: u64, is_over: &dyn Fn() -> bool) -> Result<()> {
+        let mut large = share.large.lock();
         let ticket = large.next_ticket;
         large.next_ticket += 1;
         large.waiting.insert(ticket);
         let outcome = loop {
-            let fits = large.bytes == 0 || large.bytes.saturating_add(bytes) <= self.answer_memory.share_bytes;
+            let fits = large.bytes == 0 || large.bytes.saturating_add(bytes) <= share.share_bytes;
             if fits && large.waiting.first() == Some(&ticket) {
                 large.bytes += bytes;
                 break Ok(());
@@ -132,30 +149,32 @@ impl Shared {
             if is_over() {
                 break Err(Error::from(VectorError::Stopped));
             }
-            self.answer_memory.freed.wait_for(&mut large, LOOK);
+            share.freed.wait_for(&mut large, LOOK);
         };
         large.waiting.remove(&ticket);
         drop(large);
-        self.answer_memory.freed.notify_all(); // there may be room for the next one, too
+        share.freed.notify_all(); // there may be room for the next one, too
         outcome
     }
 
-    /// What large answers hold is taken from the cache.
-    fn lend_to_pool(&self) {
-        let held = self.answer_memory.large.lock().bytes;
-        if held > self.answer_memory.lent_bytes.fetch_max(held, Ordering::Relaxed) {
+    /// What large answers and batches hold is taken from the cache.
+    fn lend_to_pool(&self, share: &MemoryPool) {
+        let held = share.large.lock().bytes;
+        if held > share.lent_bytes.fetch_max(held, Ordering::Relaxed) {
             self.fit_cache();
         }
     }
 
-    /// Gives the cache back what answers have not used lately.
+    /// Gives the cache back what answers and batches have not used lately.
     pub fn return_what_was_lent(&self) {
-        let lent = self.answer_memory.lent_bytes();
-        if lent > 0 {
-            let halved = if lent < LENT_BYTES_MIN { 0 } else { lent / 2 };
-            let kept = halved.max(self.answer_memory.large.lock().bytes);
-            self.answer_memory.lent_bytes.store(kept, Ordering::Relaxed);
-            self.fit_cache();
+        for share in [&self.answer_memory, &self.write_memory] {
+            let lent = share.lent_bytes();
+            if lent > 0 {
+                let halved = if lent < LENT_BYTES_MIN { 0 } else { lent / 2 };
+                let kept = halved.max(share.large.lock().bytes);
+                share.lent_bytes.store(kept, Ordering::Relaxed);
+                self.fit_cache();
+            }
         }
     }
 }
@@ -176,31 +195,71 @@ impl Reservation<'_> {
             return Ok(());
         }
         if self.is_large {
-            self.shared.answer_memory.large.lock().bytes += more;
-            self.shared.lend_to_pool();
+            self.share.large.lock().bytes += more;
+            self.shared.lend_to_pool(self.share);
         } else if held > SMALL_BYTES_MAX {
             match self.waits {
-                true => self.shared.wait_for_memory(held, self.is_over)?,
-                false => self.shared.answer_memory.large.lock().bytes += held,
+                true => self.shared.wait_for_memory(self.share, held, self.is_over)?,
+                false => self.share.large.lock().bytes += held,
             }
             self.is_large = true;
-            self.shared.lend_to_pool();
-            self.shared.answer_memory.give_back_before(held);
+            self.shared.lend_to_pool(self.share);
+            self.share.give_back_before(held);
         }
         self.bytes = held;
-        self.shared.answer_memory.held_bytes.fetch_add(more, Ordering::Relaxed);
+        self.share.held_bytes.fetch_add(more, Ordering::Relaxed);
         Ok(())
     }
 }
 
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        let answers = &self.shared.answer_memory;
-        answers.held_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        let share = self.share;
+        share.held_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         if self.is_large {
-            answers.large.lock().bytes -= self.bytes;
-            answers.freed.notify_all();
+            share.large.lock().bytes -= self.bytes;
+            share.freed.notify_all();
         }
+    }
+}
+
+/// Room for a batch that its caller keeps meanwhile, to be taken before the records are made from whatever the caller has.
+pub struct WriteReservation {
+    shared: Arc<Shared>,
+    /// Of the room, which is made again of them.
+    bytes: u64,
+    is_large: bool,
+}
+
+impl WriteReservation {
+    pub(crate) fn take(shared: &Arc<Shared>, bytes: u64) -> Result<Self> {
+        let reservation = shared.reserve_to_write(bytes)?;
+        let kept = Self { shared: shared.clone(), bytes: reservation.bytes, is_large: reservation.is_large };
+        std::mem::forget(reservation); // it is this one's to give back
+        Ok(kept)
+    }
+
+    /// The room for a batch of so many bytes, which is larger than was known before; without waiting, because it has room that others
+    /// wait for.
+    pub(crate) fn for_batch(&self, bytes: u64) -> Result<Reservation<'_>> {
+        let missing = bytes.saturating_sub(self.bytes);
+        let mut reservation = Reservation { waits: false, ..self.shared.reservation_in(&self.shared.write_memory) };
+        reservation.holds(missing, missing)?;
+        Ok(reservation)
+    }
+
+    pub(crate) fn is_of(&self, shared: &Shared) -> bool {
+        std::ptr::eq(&*self.shared, shared)
+    }
+}
+
+impl Drop for WriteReservation {
+    fn drop(&mut self) {
+        drop(Reservation {
+            bytes: self.bytes,
+            is_large: self.is_large,
+            ..self.shared.reservation_in(&self.shared.write_memory)
+        });
     }
 }
 
@@ -286,6 +345,33 @@ mod tests {
             shared.return_what_was_lent();
         }
         assert_eq!(shared.cache.capacity_bytes(), cache);
+    }
+
+    #[test]
+    fn large_batches_wait_for_each_other_and_not_for_answers() {
+        let db = memory();
+        let shared = &db.inner.shared;
+        let share = shared.write_memory.share_bytes;
+        let first = WriteReservation::take(shared, share).unwrap();
+        drop(shared.reserve_for(share, &|| false).unwrap());
+        // Who has a reservation does not wait for more.
+        let more = first.for_batch(share * 2).unwrap();
+        assert_eq!(shared.write_memory.held_bytes(), share * 2);
+        drop(more);
+        let begun = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let second = shared.reserve_to_write(share).unwrap();
+                begun.fetch_add(1, Ordering::SeqCst);
+                drop(second);
+            });
+            while shared.write_memory.large.lock().waiting.is_empty() {
+                std::thread::yield_now();
+            }
+            assert_eq!(begun.load(Ordering::SeqCst), 0);
+            drop(first);
+        });
+        assert_eq!((begun.load(Ordering::SeqCst), shared.write_memory.held_bytes()), (1, 0));
     }
 
     #[test]

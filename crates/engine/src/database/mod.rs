@@ -32,6 +32,7 @@ use parking_lot::Mutex;
 pub use doctor::{Doctor, Finding};
 pub(crate) use maintenance::yield_to_others;
 pub use memory::ProcessMemory;
+pub use memory_pool::WriteReservation;
 pub(crate) use memory_pool::{MemoryPool, Reservation, RowLength, SMALL_BYTES_MAX, in_memory, in_the_end};
 pub use migrate::{Migration, MigrationStep};
 pub(crate) use pressure::Throttle;

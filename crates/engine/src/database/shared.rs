@@ -13,7 +13,7 @@ use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard
 
 use crate::below::remove_below;
 use crate::collection::Core;
-use crate::database::MemoryPool;
+use crate::database::{MemoryPool, Reservation};
 use crate::database::opened::Opened;
 use crate::database::pressure::Gauge;
 use crate::database::priority::PriorityInheritance;
@@ -77,6 +77,8 @@ pub(crate) struct Shared {
     /// it is held.
     pub working: Mutex<()>,
     pub answer_memory: MemoryPool,
+    /// What batches hold that are being written.
+    pub write_memory: MemoryPool,
     /// By how much open indexes are over their share.
     pub index_memory_over_bytes: AtomicU64,
     /// One backup at a time.
@@ -131,6 +133,7 @@ impl Shared {
         lock: Option<FolderLock>,
         given: Option<Arc<dyn Store>>,
     ) -> Result<Self> {
+        nuthatch_heap::keep_little();
         let budget = Budget::split(options.memory_budget_bytes);
         // The folder's identity is read before the lock is written, so that a foreign folder stays as it was.
         let folder = Folder::open(root, options.must_exist)?;
@@ -173,6 +176,7 @@ impl Shared {
             lock: Mutex::new(Some(lock)),
             working: Mutex::new(()),
             answer_memory: MemoryPool::new(budget.answer_bytes()),
+            write_memory: MemoryPool::new(budget.write_bytes()),
             index_memory_over_bytes: AtomicU64::new(0),
             backing_up: Mutex::new(()),
             log_pins: AtomicUsize::new(0),
@@ -344,6 +348,20 @@ impl Shared {
                 ));
             }
             signal = self.signal.lock();
+        }
+    }
+
+    /// Room for a batch that changes these collections and is estimated to so many bytes. Its writer waits while fresh rows are over their
+    /// share, and while batches under way are over theirs. Nobody has room for a batch while it waits for fresh rows to be sealed:
+    /// others may have no need to.
+    pub fn reserve_for_batch(&self, cores: &[&Core], bytes: u64) -> Result<Reservation<'_>> {
+        loop {
+            cores.iter().try_for_each(|core| self.wait_for_room(core))?;
+            let reservation = self.reserve_to_write(bytes)?;
+            // Others were written meanwhile.
+            if !self.options.background || !cores.iter().any(|core| self.fresh_is_over(core)) {
+                return Ok(reservation);
+            }
         }
     }
 

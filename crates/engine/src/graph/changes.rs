@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::graph::node::check_id;
 use crate::graph::{Edge, EdgeId, Node, REMOVED_AT_ONCE, Removal, edge_keys, edge_ops, key, node_ops};
-use crate::kv::{KvOp, Rows};
+use crate::kv::{KvOp, Rows, batch_bytes};
 use crate::{Error, ErrorKind, Result};
 
 /// What a batch changes in one graph.
@@ -99,6 +99,11 @@ impl Resolved {
     pub fn new(changes: GraphChanges) -> Result<Self> {
         changes.rows.values().try_for_each(KvOp::check)?;
         Ok(Self { changes })
+    }
+
+    /// What they are estimated to hold while they are written, but for edges that go with their nodes.
+    pub fn bytes(&self) -> u64 {
+        batch_bytes(self.changes.rows.values())
     }
 
     /// All rows that change, as `rows` are now.

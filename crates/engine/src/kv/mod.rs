@@ -35,8 +35,8 @@ pub use read::LivingValue;
 pub(crate) use rows::Live;
 pub use rows::Rows;
 pub(crate) use value::{inline_value, stored_inline};
-pub(crate) use write::Staged;
 pub use write::{Entry, KEY_BYTES_MAX, KvOp, VALUE_BYTES_MAX};
+pub(crate) use write::{Staged, batch_bytes};
 
 use crate::call::Call;
 use crate::collection::meta::{self, COUNTERS};

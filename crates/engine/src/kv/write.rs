@@ -23,6 +23,10 @@ const LARGE_VALUE_BYTES: usize = 64 << 10;
 /// Keys deleted by one batch of `delete_prefix`.
 const DELETED_AT_ONCE: usize = 10_000;
 
+/// Times that a batch's bytes are in memory at most while it is written, and what a change takes besides.
+const COPIES: u64 = 3;
+const OP_OVERHEAD_BYTES: u64 = 256;
+
 /// One change of a key.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum KvOp {
@@ -79,6 +83,15 @@ impl KvOp {
         match self {
             Self::Put { key, .. } | Self::Delete { key } | Self::PutUntil { key, .. } => key,
         }
+    }
+
+    /// Of its key and value.
+    fn bytes(&self) -> u64 {
+        let value = match self {
+            Self::Put { value, .. } | Self::PutUntil { value, .. } => value.len(),
+            Self::Delete { .. } => 0,
+        };
+        (self.key().len() + value) as u64
     }
 
     /// Whether it could be written.
@@ -279,9 +292,15 @@ impl Keyspace {
     }
 }
 
+/// What such changes are estimated to hold while they are written: themselves, the batch, and the log's copy of it.
+pub(crate) fn batch_bytes<'o>(ops: impl ExactSizeIterator<Item = &'o KvOp>) -> u64 {
+    ops.len() as u64 * OP_OVERHEAD_BYTES + ops.map(KvOp::bytes).sum::<u64>() * COPIES
+}
+
 impl Space {
     fn write(&self, ops: Vec<KvOp>, durability: crate::Durability, call: &Call) -> Result<()> {
         let ops = latest_of_each_key(ops);
+        let reservation = self.shared.reserve_to_write(batch_bytes(ops.iter()))?;
         let position = {
             let _commit = self.shared.commit.read();
             self.check_open()?;
@@ -291,6 +310,7 @@ impl Space {
             call.sign(&mut batch, Outcome::default());
             self.write_staged(batch, staged)?
         };
+        drop(reservation);
         self.shared.make_durable(position, durability)
     }
 

@@ -15,7 +15,7 @@ use crate::database::{Database, Shared};
 use crate::durability::Durability;
 use crate::files::{AddOptions, AddReport, FileEntry, Shelved, staged};
 use crate::graph::{GraphChanges, GraphWrites, Resolved};
-use crate::kv::{Counted, Kind, KvOp, Live, Space};
+use crate::kv::{Counted, Kind, KvOp, Live, Space, batch_bytes};
 use crate::record::Record;
 use crate::snapshot::Snapshot;
 use crate::tenant::{Delta, Tenant};
@@ -306,6 +306,11 @@ impl Prepared {
     ) -> Result<()> {
         let (cores, sets): (Vec<Arc<Core>>, Vec<WriteSet>) = self.records.into_iter().unzip();
         let mut keys = self.keys;
+        let of_records: u64 = sets.iter().map(WriteSet::bytes).sum();
+        let of_keys: u64 = keys.iter().map(|(_, ops)| batch_bytes(ops.iter())).sum();
+        let of_graphs: u64 = self.graphs.iter().map(|(_, changes)| changes.bytes()).sum();
+        let writing: Vec<&Core> = cores.iter().map(|core| &**core).collect();
+        let reservation = shared.reserve_for_batch(&writing, of_records + of_keys + of_graphs)?;
         let position = {
             let _commit = shared.commit.write();
             check()?;
@@ -346,6 +351,7 @@ impl Prepared {
             }
             position
         };
+        drop(reservation);
         shared.make_durable(position, durability)?;
         cores.iter().for_each(|core| shared.wake_maintenance_if_due(core));
         Ok(())
