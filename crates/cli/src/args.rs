@@ -6,8 +6,10 @@ use std::path::PathBuf;
 
 use anstream::ColorChoice;
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::error::{ContextKind, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use nuthatch_link::wording;
 
 use crate::{commands, exit, units};
 
@@ -123,7 +125,7 @@ pub struct Globals {
 impl Cli {
     /// Reads the command line; ends the program where it is wrong, or help is asked for.
     pub fn read() -> Self {
-        let matches = Self::command().get_matches();
+        let matches = Self::command().try_get_matches().unwrap_or_else(|error| plain(error).exit());
         let mut cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         let is_flag = |key: &str| matches.value_source(key) == Some(ValueSource::CommandLine);
         let raw = |key: &str| {
@@ -134,6 +136,23 @@ impl Cli {
         let given = settings.map(|setting| setting.key).filter(|key| is_flag(key));
         cli.globals.given = given.map(|key| (key, raw(key))).collect();
         cli
+    }
+}
+
+/// A value that is no number is said to be that, in other words than those of the standard library.
+fn plain(error: clap::Error) -> clap::Error {
+    let told = |kind| error.get(kind).map(ToString::to_string).filter(|told| !told.is_empty());
+    match (
+        error.kind(),
+        std::error::Error::source(&error),
+        told(ContextKind::InvalidArg),
+        told(ContextKind::InvalidValue),
+    ) {
+        (ErrorKind::ValueValidation, Some(why), Some(argument), Some(value)) => {
+            let said = format!("invalid value '{value}' for '{argument}': {}", wording::plain(why));
+            Cli::command().error(ErrorKind::ValueValidation, said)
+        }
+        _ => error,
     }
 }
 

@@ -34,6 +34,7 @@ mod subject;
 pub mod tenant;
 pub mod transaction;
 pub mod transfer;
+pub mod wording;
 
 pub use backup::{
     BackedUpCollection, BackedUpTenant, BackupCheck, BackupInfo, BackupOptions, BackupProgress, BackupReport, Backups,

@@ -2,7 +2,7 @@
 
 use arrow_flight::FlightDescriptor;
 use arrow_flight::flight_descriptor::DescriptorType;
-use nuthatch_link::Durability;
+use nuthatch_link::{Durability, wording};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -79,7 +79,7 @@ pub fn of_descriptor<T: DeserializeOwned>(
 /// # Errors
 /// `INVALID_ARGUMENT` with what it is and the place.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T, Status> {
-    serde_json::from_slice(bytes).map_err(|error| Status::invalid_argument(format!("{what} is JSON: {error}")))
+    wording::from_json(bytes).map_err(|why| Status::invalid_argument(format!("{what} is JSON: {why}")))
 }
 
 impl Ticket {

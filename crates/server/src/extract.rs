@@ -7,6 +7,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
+use nuthatch_link::wording;
 use percent_encoding::percent_decode_str;
 use serde::de::{DeserializeOwned, Deserializer};
 
@@ -14,6 +15,8 @@ use crate::admission::BodyReservation;
 use crate::problem::Problem;
 use crate::shared::Shared;
 use crate::strict::Strict;
+
+const QUERY_STEPS: [&str; 2] = ["Failed to deserialize query string: ", "Invalid URL: "];
 
 /// A body of JSON.
 pub struct Json<T> {
@@ -61,7 +64,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Shared>> for Json<T> {
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = parse_from(&mut deserializer)?;
-    deserializer.end().map_err(|error| error.to_string())?;
+    deserializer.end().map_err(wording::plain)?;
     Ok(value)
 }
 
@@ -72,10 +75,13 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 pub fn parse_from<'de, T: DeserializeOwned>(
     source: impl Deserializer<'de, Error = serde_json::Error>,
 ) -> Result<T, String> {
-    serde_path_to_error::deserialize(Strict(source)).map_err(|error| match error.path().iter().len() {
-        0 => error.inner().to_string(),
-        _ => format!("{}: {}", error.path(), error.inner()),
-    })
+    wording::from(Strict(source))
+}
+
+/// What axum says, without the step in which it found that.
+fn said(error: &str) -> String {
+    let why = QUERY_STEPS.iter().find_map(|step| error.strip_prefix(step)).unwrap_or(error);
+    wording::plain(why)
 }
 
 /// # Errors
@@ -112,7 +118,7 @@ impl<T: DeserializeOwned> FromRequestParts<Arc<Shared>> for Parameters<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &Arc<Shared>) -> Result<Self, Problem> {
         let Query(value) = Query::try_from_uri(&parts.uri)
-            .map_err(|error| Problem::invalid(format!("the parameters: {}", error.body_text())))?;
+            .map_err(|error| Problem::invalid(format!("the parameters: {}", said(&error.body_text()))))?;
         Ok(Self(value))
     }
 }
@@ -122,8 +128,8 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Arc<Shared>> for Segments<T> {
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, Problem> {
         let found = Path::from_request_parts(parts, shared).await;
-        let Path(value) =
-            found.map_err(|error: PathRejection| Problem::invalid(format!("the path: {}", error.body_text())))?;
+        let Path(value) = found
+            .map_err(|error: PathRejection| Problem::invalid(format!("the path: {}", said(&error.body_text()))))?;
         Ok(Self(value))
     }
 }
@@ -167,7 +173,7 @@ mod tests {
         assert!(error("{\"inner\": [{\"limitt\": 1}]}").contains("limitt"));
         assert!(error("{\"inner\": []} x").contains("trailing"));
         assert!(error("").contains("EOF"));
-        assert!(error("{\"inner\": [[1]]}").starts_with("inner[0]: invalid type: sequence, expected an object"));
-        assert!(error("[[]]").starts_with("invalid type: sequence, expected an object"));
+        assert!(error("{\"inner\": [[1]]}").starts_with("inner[0]: expected an object, got an array"));
+        assert!(error("[[]]").starts_with("expected an object, got an array"));
     }
 }

@@ -49,6 +49,20 @@ fn a_malformed_filter_is_pointed_at_and_is_the_callers_fault() {
 }
 
 #[test]
+fn what_is_no_number_is_told_in_words_of_the_shell() {
+    let place = Place::with_documents();
+    for (given, said) in [
+        ("--limit=x", "invalid value 'x' for '--limit <N>': expected a whole number"),
+        ("--limit=-1", "invalid value '-1' for '--limit <N>': expected a whole number"),
+        ("--effort=99999999999999999999999", "the number is too large"),
+        ("--recall=high", "expected a number"),
+    ] {
+        let ran = place.run(&["search", "fish", given]).ends(2);
+        assert!(ran.err.contains(said), "{given}: {}", ran.err);
+    }
+}
+
+#[test]
 fn pages_follow_each_other_without_a_gap() {
     let place = Place::with_many(60);
     place.run(&["add", "many", "--embedder", "none", "-q"]).succeeds();

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::graph::{Edge, Node};
+use crate::wording;
 use crate::{Error, Result};
 
 /// What a JSON object is.
@@ -44,8 +45,8 @@ impl NodeOrEdge {
     /// # Errors
     /// `Invalid` when it is neither, or cannot be stored.
     pub fn from_json(json: Value) -> Result<Self> {
-        let line: Line = serde_json::from_value(json)
-            .map_err(|error| Error::invalid(format!("neither a node nor an edge: {error}")))?;
+        let line: Line =
+            wording::from(json).map_err(|why| Error::invalid(format!("neither a node nor an edge: {why}")))?;
         line.into_either()
     }
 }

@@ -14,7 +14,7 @@ use nuthatch_engine::transfer::key::{FileLine, KeyLine};
 use nuthatch_engine::transfer::manifest::{CollectionEntry, GraphEntry, KeyspaceEntry, Manifest};
 use nuthatch_engine::transfer::record::Line;
 use nuthatch_engine::transfer::{OnProgress, TransferProgress, bad_line, inside, refuse_when_cancelled};
-use nuthatch_engine::{Error, Result, What};
+use nuthatch_engine::{Error, Result, What, wording};
 
 use crate::{Collection, Database};
 
@@ -132,7 +132,7 @@ fn import_keys(db: &Database, path: &Path, entry: &KeyspaceEntry, options: &mut 
         let mut ops = Vec::with_capacity(lines.len());
         for (number, line) in lines {
             let wrong = |error: &dyn std::fmt::Display| bad_line(path, *number, error);
-            let line: KeyLine = serde_json::from_str(line).map_err(|error| wrong(&error))?;
+            let line: KeyLine = wording::from_json(line.as_bytes()).map_err(|why| wrong(&why))?;
             let expires_in = match line.expires_at_ms {
                 None => None,
                 // Expired since the export.
@@ -161,7 +161,8 @@ fn import_records(
     batches(path, &mut |lines| {
         let mut upserts = Vec::with_capacity(lines.len());
         for (number, line) in lines {
-            let line: Line<'_> = serde_json::from_str(line).map_err(|error| bad_line(path, *number, error))?;
+            let line: Line<'_> = wording::from(&mut serde_json::Deserializer::from_str(line))
+                .map_err(|why| bad_line(path, *number, why))?;
             upserts.push(line.into_record().map_err(|error| bad_line(path, *number, error))?);
         }
         done += upserts.len() as u64;
@@ -180,7 +181,7 @@ fn import_files(collection: &Collection, path: &Path) -> Result<u64> {
     batches(path, &mut |lines| {
         let mut files = Vec::with_capacity(lines.len());
         for (number, line) in lines {
-            let line: FileLine = serde_json::from_str(line).map_err(|error| bad_line(path, *number, error))?;
+            let line: FileLine = wording::from_json(line.as_bytes()).map_err(|why| bad_line(path, *number, why))?;
             let (path, entry) = line.into_parts().map_err(|error| bad_line(path, *number, error))?;
             files.push((path, Some(entry.encode())));
         }
@@ -240,7 +241,7 @@ fn import_graph(
     batches(path, &mut |lines| {
         let (mut nodes, mut edges) = (Vec::new(), Vec::new());
         for (number, line) in lines {
-            let line: GraphLine = serde_json::from_str(line).map_err(|error| bad_line(path, *number, error))?;
+            let line: GraphLine = wording::from_json(line.as_bytes()).map_err(|why| bad_line(path, *number, why))?;
             match line.into_either().map_err(|error| bad_line(path, *number, error))? {
                 NodeOrEdge::Node(node) => nodes.push(node),
                 NodeOrEdge::Edge(edge) => edges.push(edge),

@@ -14,6 +14,7 @@ mod search;
 
 use std::sync::{Arc, LazyLock};
 
+use nuthatch_link::wording;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -95,8 +96,7 @@ fn answer<T: Answer>(done: Result<T, Refusal>) -> Result<CallToolResult, Refusal
 type Parsed<T> = Result<T, Refusal>;
 
 fn parsed<T: DeserializeOwned>(arguments: JsonObject) -> Parsed<T> {
-    serde_json::from_value(Value::Object(arguments))
-        .map_err(|error| Refusal::invalid(format!("the arguments: {error}")))
+    wording::from(Value::Object(arguments)).map_err(|why| Refusal::invalid(format!("the arguments: {why}")))
 }
 
 /// A tool of this memory alone, which reaches nothing outside of it.

@@ -79,6 +79,8 @@ fn what_goes_wrong_is_told_with_what_to_do() {
     host.call("remember", json!({"text": "one thing"}));
     for (tool, arguments, said) in [
         ("search", json!({}), "missing field `query`"),
+        ("search", json!({"query": "x", "limit": -1}), "limit: expected a whole number"),
+        ("search", json!({"query": "x", "limit": "3"}), "got the string \"3\""),
         ("search", json!({"query": "x", "querry": "y"}), "unknown field `querry`"),
         ("search", json!({"query": "x", "collection": "nowhere"}), "there are: notes"),
         ("search", json!({"query": "x", "where": "topic ="}), "expected a value"),

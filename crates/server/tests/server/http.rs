@@ -140,6 +140,35 @@ fn a_parameter_that_an_address_does_not_have_is_refused_before_anything_is_done(
 }
 
 #[test]
+fn what_is_no_number_is_told_in_words_of_the_request() {
+    let place = Place::new();
+    let client = place.client();
+    client.put("/v1/collections/c", json!({"embedder": "none"})).is(201);
+    let json = [("content-type", "application/json")];
+    for (path, body, said) in [
+        ("search", json!({"text": "a", "limit": -1}), "limit: expected a whole number of 0 or more, got the number -1"),
+        ("search", json!({"text": "a", "limit": "3"}), "limit: expected a whole number of 0 or more, got the string"),
+        ("search", json!({"text": "a", "recall": "high"}), "recall: expected a number, got the string"),
+        ("records", json!({"records": [{"id": 5}]}), "records[0].id: expected a string, got the number 5"),
+        ("records", json!({"records": {}}), "records: expected an array, got an object"),
+    ] {
+        let path = format!("/v1/collections/c/{path}");
+        let told = client.send("POST", &path, &json, body.to_string().into_bytes()).fails(400, "invalid");
+        assert!(told.contains(said), "{told}");
+    }
+    for (query, said) in [
+        ("limit=x", "limit: expected a whole number"),
+        ("limit=-1", "limit: expected a whole number"),
+        ("limit=", "limit: expected a whole number, got nothing"),
+        ("limit=99999999999999999999999", "limit: the number is too large"),
+        ("vectors=maybe", "vectors: expected `true` or `false`"),
+    ] {
+        let told = client.get(&format!("/v1/collections/c/records?{query}")).fails(400, "invalid");
+        assert!(told.contains(said), "{query}: {told}");
+    }
+}
+
+#[test]
 fn an_array_is_no_object_wherever_it_stands() {
     let place = Place::new();
     let client = place.client();
@@ -154,7 +183,7 @@ fn an_array_is_no_object_wherever_it_stands() {
     ] {
         let body = body.to_string().into_bytes();
         let said = client.send(method, path, &[("content-type", "application/json")], body).fails(400, "invalid");
-        assert!(said.contains("invalid type: sequence"), "{said}");
+        assert!(said.contains("got an array"), "{said}");
     }
     let line = br#"["seq", "text", null, {}, {"p": 1}, [], null, false]"#.to_vec();
     let ingest = "/v1/collections/c/ingest";

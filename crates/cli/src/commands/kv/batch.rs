@@ -5,7 +5,7 @@ use std::io::{BufRead, Write};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
-use nuthatch_link::{Error, KvOp, Result as EngineResult, WriteBatch};
+use nuthatch_link::{Error, KvOp, Result as EngineResult, WriteBatch, wording};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -52,7 +52,7 @@ impl Batch {
             if line.trim().is_empty() {
                 continue;
             }
-            let line: Line = serde_json::from_str(&line).map_err(|error| wrong(&error))?;
+            let line: Line = wording::from_json(line.as_bytes()).map_err(|why| wrong(&why))?;
             let keyspace = line.keyspace.clone().unwrap_or_else(|| common.keyspace.clone());
             let op = line.op().map_err(|error| wrong(&error))?;
             match op {
