@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use nuthatch_link::*;
 
 const DIM: usize = 64;
@@ -50,4 +52,155 @@ fn the_parts_sum_to_what_the_system_measures() {
     assert!(busy.engine_bytes <= busy.budget_bytes);
     drop(vec![vec![7u8; 10_000]; 3_000]);
     agree("with freed memory");
+}
+
+/// What a test measures is its whole process, so it has one: this program again, with one test.
+fn alone(test: &str, measure: impl FnOnce()) {
+    const CHILD: &str = "NUTHATCH_TEST_ALONE";
+    if std::env::var(CHILD).is_ok_and(|named| named == test) {
+        return measure();
+    }
+    let program = std::env::current_exe().unwrap();
+    let ran = std::process::Command::new(program)
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env(CHILD, test)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    // The first one stands behind the test's name.
+    let proofs = said.lines().filter_map(|line| line.find("proof: ").map(|at| &line[at..]));
+    proofs.for_each(|proof| println!("{proof}"));
+    assert!(ran.status.success(), "{said}\n{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(said.contains("1 passed"), "no test is called {test:?}: {said}");
+}
+
+/// Of `/proc/self/status`.
+#[cfg(target_os = "linux")]
+fn status_bytes(field: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+    line.trim().trim_start_matches(':').trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
+}
+
+const MIB: u64 = 1 << 20;
+
+/// Eight threads write at once, each a batch that is larger than the share of batches. What the callers hold is theirs; of the rest,
+/// all but what the process had before is within the budget.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn eight_writers_stay_within_the_budget_and_leave_little_behind() {
+    const WRITERS: usize = 8;
+    const ROWS: usize = 3000;
+    const WIDE: usize = 384;
+    alone("eight_writers_stay_within_the_budget_and_leave_little_behind", || {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { memory_budget_bytes: 64 * MIB, ..Options::default() };
+        let db = Database::open(folder.path(), options).unwrap();
+        let notes =
+            db.collection("notes", CollectionOptions { embedder: EmbedderChoice::None, ..Default::default() }).unwrap();
+        let batch = |writer: usize| -> Vec<Record> {
+            let mut dice = fastrand::Rng::with_seed(writer as u64);
+            let record = |n: usize| {
+                let words: Vec<String> =
+                    (0..60).map(|_| format!("{}{}", support::WORDS[dice.usize(..24)], dice.u8(..))).collect();
+                let vector = (0..WIDE).map(|_| dice.f32() - 0.5).collect();
+                Record::new(format!("{writer}-{n}")).text(words.join(" ")).vector(vector)
+            };
+            (0..ROWS).map(record).collect()
+        };
+        let batches: Vec<Vec<Record>> = (0..WRITERS).map(batch).collect();
+        let before = status_bytes("VmRSS");
+        std::thread::scope(|scope| {
+            for batch in batches {
+                let notes = &notes;
+                scope.spawn(move || notes.upsert(batch).unwrap());
+            }
+        });
+        let more = status_bytes("VmHWM").saturating_sub(before);
+        println!("proof: 8 writers with {} MiB of their own took {} MiB more at most", before / MIB, more / MIB);
+        let memory = || db.stats().unwrap().memory;
+        notes.wait_until_indexed(None).unwrap();
+        std::thread::sleep(std::time::Duration::from_secs(5));
+        let after = memory();
+        println!(
+            "proof: five seconds later the allocator keeps {} MiB, and {} MiB are in use",
+            after.heap_free_bytes / MIB,
+            (after.engine_bytes + after.heap_other_bytes) / MIB
+        );
+        println!("{after:?}");
+        assert!(more <= 64 * MIB, "{} MiB", more / MIB);
+        assert!(after.heap_free_bytes <= 24 * MIB, "{after:?}");
+        let system = after.process_anonymous_bytes + after.process_file_bytes;
+        assert!(after.accounted_bytes.abs_diff(system) * 20 <= system, "{after:?}");
+    });
+}
+
+/// Two collections want their graphs at once, while a third takes rows. The bound holds one graph and a half: graphs are built one after
+/// the other, whoever wants them.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn several_graphs_are_built_within_a_low_build_memory() {
+    const ROWS: usize = 34_000;
+    const SMALL: usize = 16;
+    const BUDGET: u64 = 32 * MIB;
+    const BUILD: u64 = 21 * MIB;
+    alone("several_graphs_are_built_within_a_low_build_memory", || {
+        let folder = tempfile::tempdir().unwrap();
+        // Mapped: smaller collections get graphs. What is mapped is no anonymous memory.
+        let options =
+            Options { memory_budget_bytes: BUDGET, build_memory_bytes: BUILD, mapped: true, ..Options::default() };
+        let db = Database::open(folder.path(), options).unwrap();
+        let open = |name: &str| {
+            let options = CollectionOptions {
+                dim: Some(SMALL),
+                embedder: EmbedderChoice::None,
+                metric: Some(Metric::L2),
+                ..Default::default()
+            };
+            db.collection(name, options).unwrap().with_durability(Durability::Os)
+        };
+        let write = |collection: &Collection, from: usize, to: usize| {
+            let mut dice = fastrand::Rng::with_seed(from as u64);
+            let mut record = |n: usize| {
+                let vector = (0..SMALL).map(|_| dice.f32() - 0.5).collect();
+                Record::new(n.to_string()).vector(vector)
+            };
+            collection.upsert((from..to).map(&mut record).collect()).unwrap();
+        };
+        let wanted = [open("first"), open("second")];
+        let others = open("others");
+        let before = status_bytes("RssAnon");
+        let done = AtomicUsize::new(0);
+        let (mut anonymous, mut building) = (0, 0);
+        std::thread::scope(|scope| {
+            for collection in &wanted {
+                let (write, done) = (&write, &done);
+                scope.spawn(move || {
+                    (0..ROWS).step_by(1000).for_each(|from| write(collection, from, from + 1000));
+                    collection.optimize(None).unwrap();
+                    done.fetch_add(1, Ordering::SeqCst);
+                });
+            }
+            for from in (0..).step_by(10) {
+                anonymous = anonymous.max(status_bytes("RssAnon"));
+                building = building.max(db.stats().unwrap().memory.build_bytes);
+                write(&others, from, from + 10);
+                if done.load(Ordering::SeqCst) == wanted.len() {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+        });
+        let graphs: u64 = wanted.iter().map(|collection| collection.info().unwrap().graphs as u64).sum();
+        let more = anonymous.saturating_sub(before);
+        println!(
+            "proof: building {graphs} graphs took {} MiB at most, {} of them for graphs, {} allowed",
+            more / MIB,
+            building / MIB,
+            (BUDGET + BUILD) / MIB
+        );
+        assert_eq!(graphs, 2);
+        assert!(building > BUILD / 2 && building <= BUILD, "{building}");
+        assert!(more <= BUDGET + BUILD, "{} MiB", more / MIB);
+    });
 }
