@@ -35,24 +35,46 @@ struct Postings {
     live_rows: u32,
 }
 
-/// The words of a row, and how often it has each.
+/// The words of a row, and how often it has each. Some 16 bytes a word: a batch holds those of all its rows until searches see them.
 pub struct RowWords {
-    frequencies: HashMap<Box<str>, u32>,
+    /// The words, one behind the other.
+    text: Box<str>,
+    /// Where each word ends in the text, and how often the row has it.
+    words: Box<[(u32, u32)]>,
     row_words: u32,
 }
 
 impl RowWords {
     /// Analyses a text; `code` also finds the parts of identifiers.
     pub fn of(text: &str, code: bool, analyzer: &Analyzer) -> Self {
-        let mut words = Self { frequencies: HashMap::new(), row_words: 0 };
+        let mut frequencies: HashMap<Box<str>, u32> = HashMap::new();
+        let mut row_words = 0_u32;
         analyzer.passage_words(text, code, |token| {
-            words.row_words = words.row_words.saturating_add(1);
-            match words.frequencies.get_mut(token.text.as_str()) {
+            row_words = row_words.saturating_add(1);
+            match frequencies.get_mut(token.text.as_str()) {
                 Some(frequency) => *frequency += 1,
-                None => drop(words.frequencies.insert(token.text.as_str().into(), 1)),
+                None => drop(frequencies.insert(token.text.as_str().into(), 1)),
             }
         });
-        words
+        let mut joined = String::with_capacity(frequencies.keys().map(|word| word.len()).sum());
+        let words = frequencies
+            .iter()
+            .map(|(word, frequency)| {
+                joined.push_str(word);
+                (joined.len() as u32, *frequency)
+            })
+            .collect();
+        Self { text: joined.into(), words, row_words }
+    }
+
+    /// Each word, and how often the row has it.
+    fn frequencies(&self) -> impl Iterator<Item = (&str, u32)> {
+        let mut from = 0;
+        self.words.iter().map(move |&(end, frequency)| {
+            let word = &self.text[from..end as usize];
+            from = end as usize;
+            (word, frequency)
+        })
     }
 }
 
@@ -68,18 +90,18 @@ impl TextMemtable {
     }
 
     /// The same with its words: finding them is what takes long.
-    pub fn insert_words(&mut self, row_id: u64, RowWords { frequencies, row_words }: RowWords) {
+    pub fn insert_words(&mut self, row_id: u64, row: RowWords) {
         self.remove(row_id);
         let slot = self.slots.len() as u32;
-        self.posting_count += frequencies.len();
-        let mut words = Vec::with_capacity(frequencies.len());
-        for (word, frequency) in frequencies {
-            let number = match self.words.get(&word) {
+        self.posting_count += row.words.len();
+        let mut words = Vec::with_capacity(row.words.len());
+        for (word, frequency) in row.frequencies() {
+            let number = match self.words.get(word) {
                 Some(&number) => number,
                 None => {
                     let number = self.postings.len() as u32;
                     self.word_bytes += word.len();
-                    self.words.insert(word, number);
+                    self.words.insert(word.into(), number);
                     self.postings.push(Postings::default());
                     number
                 }
@@ -89,9 +111,9 @@ impl TextMemtable {
             postings.live_rows += 1;
             words.push(number);
         }
-        self.total_words += u64::from(row_words);
+        self.total_words += u64::from(row.row_words);
         self.rows.insert(row_id, slot);
-        self.slots.push(Some(MemtableRow { row_id, row_words, words: words.into() }));
+        self.slots.push(Some(MemtableRow { row_id, row_words: row.row_words, words: words.into() }));
     }
 
     /// Forgets a row: deleted, or in the index by now. False when it was not here.
