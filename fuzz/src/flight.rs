@@ -1,6 +1,7 @@
 //! Arrow Flight: tickets, descriptors, actions, and streams of batches.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use arrow_flight::flight_descriptor::DescriptorType;
 use arrow_flight::flight_service_client::FlightServiceClient;
@@ -9,8 +10,8 @@ use axum::{Extension, Router};
 use futures_util::StreamExt;
 use nuthatch_flight::{Asked, Begun, Caller, Scope, routes};
 use nuthatch_link::{
-    CollectionInfo, CollectionOptions, Database, Durability, EmbedderChoice, Options, Record, Result as EngineResult,
-    Search, Stats,
+    CollectionInfo, CollectionOptions, Database, Durability, EmbedderChoice, Holder, KeptSnapshots, Options, Owner,
+    Record, Result as EngineResult, Search, Stats,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
@@ -117,8 +118,16 @@ struct Visitor {
 }
 
 impl Caller for Visitor {
-    fn tenant(&self) -> &str {
-        "default"
+    fn owner(&self) -> Owner {
+        Owner { tenant: None, holder: Holder::Key(None) }
+    }
+
+    fn key_name(&self) -> Option<String> {
+        None
+    }
+
+    fn kept_snapshots(&self) -> Result<Arc<KeptSnapshots>, Status> {
+        Ok(self.db.kept_snapshots().clone())
     }
 
     fn allowed(&self, _: Scope) -> Result<Self, Status> {

@@ -46,6 +46,10 @@ pub struct Options {
     pub sync_interval_ms: u64,
     /// How old a snapshot or transaction may become before it is ended: what it sees cannot be cleaned up while it is there.
     pub snapshot_age_max: Duration,
+    /// How many snapshots and transactions are kept for each tenant at a time, for other processes and over the network together.
+    pub snapshots_max: usize,
+    /// How long one that is kept so may go unread before it is ended; `None`: it may until it is too old.
+    pub snapshot_idle_max: Option<Duration>,
     /// How long deleting for good (erasing, reclaiming, dropping a tenant) waits for snapshots and transactions from before, of whatever
     /// tenant, until it ends them; a minute at most.
     pub erasure_grace: Duration,
@@ -74,6 +78,8 @@ impl Default for Options {
             mapped: false,
             sync_interval_ms: 100,
             snapshot_age_max: Duration::from_secs(600),
+            snapshots_max: 128,
+            snapshot_idle_max: None,
             erasure_grace: Duration::from_secs(10),
             more_indexes: MoreIndexes::default(),
             clock: Clock::system(),

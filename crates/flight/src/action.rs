@@ -10,7 +10,7 @@ use tonic::Status;
 
 use crate::caller::{Caller, Scope};
 use crate::graph;
-use crate::snapshots::{AGE_MAX, Snapshots};
+use crate::snapshots;
 use crate::ticket::parse;
 
 /// What there is to do, and with which body.
@@ -98,15 +98,10 @@ fn described(operation: &Operation) -> ActionType {
 }
 
 /// Asks it of the collection that the body names, as of the snapshot that it names.
-async fn ask<C: Caller>(
-    caller: C,
-    operation: &'static Operation,
-    body: &[u8],
-    snapshots: &Snapshots,
-) -> Result<Value, Status> {
+async fn ask<C: Caller>(caller: C, operation: &'static Operation, body: &[u8]) -> Result<Value, Status> {
     let caller = caller.allowed(Scope::Read)?;
     let Ask { collection, snapshot, question } = read(body)?;
-    let kept = snapshots.get(&caller, snapshot.as_deref())?;
+    let kept = snapshots::get(&caller, snapshot.as_deref())?;
     let asked = caller.run(move |database| match kept {
         Some(snapshot) => operation.ask(&snapshot.collection(&collection)?, Value::Object(question)),
         None => operation.ask(&*database.existing_collection(&collection)?, Value::Object(question)),
@@ -116,7 +111,7 @@ async fn ask<C: Caller>(
 
 /// # Errors
 /// `UNIMPLEMENTED` for an action that there is not; those of the action.
-pub async fn act<C: Caller>(caller: C, action: Action, snapshots: Snapshots) -> Result<Value, Status> {
+pub async fn act<C: Caller>(caller: C, action: Action) -> Result<Value, Status> {
     let body = &action.body;
     match action.r#type.as_str() {
         "create" => {
@@ -158,15 +153,15 @@ pub async fn act<C: Caller>(caller: C, action: Action, snapshots: Snapshots) -> 
             caller.run(move |database| walk.run(database)).await
         }
         "stats" => statistics(caller, body).await,
-        "snapshot" => take_snapshot(caller, body, snapshots).await,
+        "snapshot" => take_snapshot(caller, body).await,
         "release" => {
             let caller = caller.allowed(Scope::Read)?;
             let Snapshot { name } = read(body)?;
-            Ok(json!({"released": snapshots.release(caller.tenant(), &name)}))
+            Ok(json!({"released": snapshots::release(&caller, &name)?}))
         }
         "readiness" => readiness(caller, body).await,
         other => match operations::find(other) {
-            Ok(operation) => ask(caller, operation, body, &snapshots).await,
+            Ok(operation) => ask(caller, operation, body).await,
             Err(_) => {
                 let known: Vec<String> = list().into_iter().map(|action| action.r#type).collect();
                 Err(Status::unimplemented(format!("no action {other:?}; there are: {}", known.join(", "))))
@@ -190,13 +185,13 @@ async fn statistics<C: Caller>(caller: C, body: &[u8]) -> Result<Value, Status> 
     }
 }
 
-async fn take_snapshot<C: Caller>(caller: C, body: &[u8], snapshots: Snapshots) -> Result<Value, Status> {
+async fn take_snapshot<C: Caller>(caller: C, body: &[u8]) -> Result<Value, Status> {
     let caller = caller.allowed(Scope::Read)?;
     let Snapshot { name } = read(body)?;
-    let tenant = caller.tenant().to_string();
+    let mine = caller.clone();
     let kept = caller.run(move |database| {
-        snapshots.keep(&tenant, &name, database.snapshot()?)?;
-        Ok(json!({"name": name, "ends_after_s": AGE_MAX.as_secs()}))
+        let kept = snapshots::keep(&mine, database, &name)?;
+        Ok(json!({"name": name, "ends_after_s": (kept.age + kept.ends_in).as_secs()}))
     });
     kept.await
 }

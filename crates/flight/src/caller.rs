@@ -2,8 +2,11 @@
 
 use std::any::Any;
 use std::future::Future;
+use std::sync::Arc;
 
-use nuthatch_link::{CollectionInfo, CollectionOptions, Database, Result as EngineResult, Search};
+use nuthatch_link::{
+    CollectionInfo, CollectionOptions, Database, KeptSnapshots, Owner, Result as EngineResult, Search,
+};
 use serde_json::Value;
 use tonic::{Request, Status};
 
@@ -38,8 +41,17 @@ pub struct Asked {
 ///
 /// The JSON of searches and options is the server's, so that they read the same through every door.
 pub trait Caller: Clone + Send + Sync + 'static {
-    /// Whose data they see.
-    fn tenant(&self) -> &str;
+    /// Whose the snapshots are that they take.
+    fn owner(&self) -> Owner;
+
+    /// The name of their key, for people.
+    fn key_name(&self) -> Option<String>;
+
+    /// The snapshots that are kept for clients.
+    ///
+    /// # Errors
+    /// `UNAVAILABLE` while the folder is being opened.
+    fn kept_snapshots(&self) -> Result<Arc<KeptSnapshots>, Status>;
 
     /// The same caller, about to do what takes this scope.
     ///

@@ -11,7 +11,7 @@ use crate::caller::{Asked, Begun, Caller};
 use crate::columns::Shape;
 use crate::outgoing::{Answer, Encoder, Message, Sent, is_taken};
 use crate::question::{self, COLUMNS_INSTEAD};
-use crate::snapshots::Snapshots;
+use crate::snapshots;
 use crate::ticket::Ticket;
 
 /// What a batch comes to, about: what is being read, what waits and what is being sent then fit into a processor's cache together.
@@ -28,26 +28,21 @@ const SEARCH_ROWS: usize = 1000;
 ///
 /// # Errors
 /// `NOT_FOUND` without such a collection, `INVALID_ARGUMENT` for columns, conditions or searches that cannot be.
-pub async fn get<C: Caller>(caller: C, ticket: Ticket, snapshots: &Snapshots) -> Result<Answer, Status> {
+pub async fn get<C: Caller>(caller: C, ticket: Ticket) -> Result<Answer, Status> {
     let (send, messages) = mpsc::channel(1);
     match ticket.search {
-        Some(_) => search(caller, ticket, snapshots, send).await?,
-        None => scan(caller, ticket, snapshots, send).await?,
+        Some(_) => search(caller, ticket, send).await?,
+        None => scan(caller, ticket, send).await?,
     }
     Ok(Answer::new(messages))
 }
 
-async fn scan<C: Caller>(
-    caller: C,
-    ticket: Ticket,
-    snapshots: &Snapshots,
-    send: mpsc::Sender<Sent>,
-) -> Result<(), Status> {
+async fn scan<C: Caller>(caller: C, ticket: Ticket, send: mpsc::Sender<Sent>) -> Result<(), Status> {
     let rows_max = ticket.batch_rows.unwrap_or(BATCH_ROWS_MAX);
     if !(1..=BATCH_ROWS_MAX).contains(&rows_max) {
         return Err(Status::invalid_argument(format!("batch_rows is {rows_max}; choose 1 to {BATCH_ROWS_MAX}")));
     }
-    let kept = snapshots.get(&caller, ticket.snapshot.as_deref())?;
+    let kept = snapshots::get(&caller, ticket.snapshot.as_deref())?;
     let Begun { database, turn } = caller.begin().await?;
     let opened = caller.step(move || {
         let live = database.existing_collection(&ticket.collection)?;
@@ -129,12 +124,7 @@ impl Scanning {
     }
 }
 
-async fn search<C: Caller>(
-    caller: C,
-    ticket: Ticket,
-    snapshots: &Snapshots,
-    send: mpsc::Sender<Sent>,
-) -> Result<(), Status> {
+async fn search<C: Caller>(caller: C, ticket: Ticket, send: mpsc::Sender<Sent>) -> Result<(), Status> {
     if ticket.filter.is_some() || ticket.limit.is_some() || ticket.batch_rows.is_some() {
         return Err(Status::invalid_argument(
             "with `search`, put `where` and `limit` inside it, and leave `batch_rows` out",
@@ -144,7 +134,7 @@ async fn search<C: Caller>(
         question::check(question, &COLUMNS_INSTEAD)?;
     }
     let Asked { mut search, cancel } = caller.search(ticket.search.unwrap_or_default())?;
-    let kept = snapshots.get(&caller, ticket.snapshot.as_deref())?;
+    let kept = snapshots::get(&caller, ticket.snapshot.as_deref())?;
     let found = caller.run(move |database| {
         let live = database.existing_collection(&ticket.collection)?;
         let shape = Shape::of_search(&live.info()?, ticket.columns.as_deref())?;

@@ -10,7 +10,7 @@ use tonic::Status;
 use crate::caller::Caller;
 use crate::columns::Shape;
 use crate::question::{self, COLUMNS_INSTEAD};
-use crate::snapshots::Snapshots;
+use crate::snapshots;
 use crate::ticket::{Ticket, of_descriptor, parse};
 
 /// What is not known before it is counted.
@@ -54,17 +54,13 @@ pub async fn list<C: Caller>(caller: C, criteria: &[u8]) -> Result<Vec<FlightInf
 ///
 /// # Errors
 /// `NOT_FOUND` without such a collection or snapshot, `INVALID_ARGUMENT` for a ticket that cannot be answered.
-pub async fn info<C: Caller>(
-    caller: C,
-    descriptor: FlightDescriptor,
-    snapshots: &Snapshots,
-) -> Result<FlightInfo, Status> {
+pub async fn info<C: Caller>(caller: C, descriptor: FlightDescriptor) -> Result<FlightInfo, Status> {
     let ticket = of_descriptor(&descriptor, Ticket::of)?;
     if let Some(question) = &ticket.search {
         question::check(question, &COLUMNS_INSTEAD)?;
         caller.search(question.clone())?;
     }
-    let kept = snapshots.get(&caller, ticket.snapshot.as_deref())?;
+    let kept = snapshots::get(&caller, ticket.snapshot.as_deref())?;
     caller
         .run(move |database| {
             let collection = database.existing_collection(&ticket.collection)?;
@@ -87,12 +83,8 @@ pub async fn info<C: Caller>(
 ///
 /// # Errors
 /// As those of [`info`].
-pub async fn schema<C: Caller>(
-    caller: C,
-    descriptor: FlightDescriptor,
-    snapshots: &Snapshots,
-) -> Result<SchemaResult, Status> {
-    let info = info(caller, descriptor, snapshots).await?;
+pub async fn schema<C: Caller>(caller: C, descriptor: FlightDescriptor) -> Result<SchemaResult, Status> {
+    let info = info(caller, descriptor).await?;
     Ok(SchemaResult { schema: info.schema })
 }
 

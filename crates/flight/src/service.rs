@@ -17,12 +17,10 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::caller::{Caller, Scope, allowed, identified};
 use crate::health::Health;
 use crate::outgoing::Answer;
-use crate::snapshots::Snapshots;
 use crate::{action, exchange, get, info, outgoing, put, reflection, ticket};
 
 /// Arrow Flight, for callers that whoever serves it has let in.
 struct Service<C> {
-    snapshots: Snapshots,
     caller: PhantomData<fn() -> C>,
 }
 
@@ -46,7 +44,7 @@ type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl<C> Default for Service<C> {
     fn default() -> Self {
-        Self { snapshots: Snapshots::default(), caller: PhantomData }
+        Self { caller: PhantomData }
     }
 }
 
@@ -75,7 +73,7 @@ impl<C: Caller> FlightService for Service<C> {
 
     async fn get_flight_info(&self, request: Request<FlightDescriptor>) -> Result<Response<FlightInfo>, Status> {
         let caller: C = allowed(&request, Scope::Read)?;
-        info::info(caller, request.into_inner(), &self.snapshots).await.map(Response::new)
+        info::info(caller, request.into_inner()).await.map(Response::new)
     }
 
     async fn poll_flight_info(&self, _: Request<FlightDescriptor>) -> Result<Response<PollInfo>, Status> {
@@ -84,13 +82,13 @@ impl<C: Caller> FlightService for Service<C> {
 
     async fn get_schema(&self, request: Request<FlightDescriptor>) -> Result<Response<SchemaResult>, Status> {
         let caller: C = allowed(&request, Scope::Read)?;
-        info::schema(caller, request.into_inner(), &self.snapshots).await.map(Response::new)
+        info::schema(caller, request.into_inner()).await.map(Response::new)
     }
 
     async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
         let caller: C = allowed(&request, Scope::Read)?;
         let ticket = ticket::parse(&request.into_inner().ticket, "a ticket")?;
-        get::get(caller, ticket, &self.snapshots).await.map(beside)
+        get::get(caller, ticket).await.map(beside)
     }
 
     async fn do_put(&self, request: Request<Streaming<FlightData>>) -> Result<Response<Self::DoPutStream>, Status> {
@@ -109,7 +107,7 @@ impl<C: Caller> FlightService for Service<C> {
     async fn do_action(&self, request: Request<Action>) -> Result<Response<Self::DoActionStream>, Status> {
         // Which scope it takes is said by the action.
         let caller: C = identified(&request)?;
-        let done = action::act(caller, request.into_inner(), self.snapshots.clone()).await?;
+        let done = action::act(caller, request.into_inner()).await?;
         Ok(all(vec![ActionResult { body: done.to_string().into() }]))
     }
 

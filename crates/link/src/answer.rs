@@ -141,7 +141,7 @@ impl Answering<'_> {
 
     /// Numbers are never used again, so one that is not known here was taken of a holder that has gone.
     fn snapshot(&self, id: u128) -> Result<Snapshot> {
-        let found = self.tethered.as_ref().and_then(|tethered| tethered.kept().get(id));
+        let found = self.tethered.as_ref().and_then(|tethered| tethered.get(id, self.db));
         found.ok_or_else(|| {
             Error::new(
                 ErrorKind::Conflict,
@@ -211,6 +211,7 @@ mod tests {
     use super::*;
     use crate::frame;
     use crate::meanwhile::Meanwhile;
+    use crate::snapshot::{KeepPolicy, KeptSnapshots};
     use nuthatch_engine::codec::Bytes;
     use nuthatch_engine::collection::{CollectionOptions, Deleted, Upserted};
     use nuthatch_engine::durability::Durability;
@@ -223,6 +224,10 @@ mod tests {
 
     fn database() -> Database {
         Database::in_memory(Options { background: false, ..Options::default() }).unwrap()
+    }
+
+    fn tethered() -> Tethered {
+        Tethered::of(Arc::new(KeptSnapshots::new(KeepPolicy::of(&Options::default()))))
     }
 
     /// Asks as a session does that has found another holder: with what the store has stored of it.
@@ -312,7 +317,7 @@ mod tests {
             let of = Of::Snapshot { id: 7, of: SnapshotPart::Everything };
             operation(of, &Commit { reads: ReadsAsk::from(&reads), batch })
         };
-        let mut tethered = Tethered::of(Default::default());
+        let mut tethered = tethered();
         ask(&db, Some(&mut tethered), 1, Ask::Take(7)).unwrap();
         ask(&db, Some(&mut tethered), 2, commit("first")).unwrap();
         let op = KvOp::Put { key: b"a".to_vec(), value: b"by another".to_vec(), expires_in: None };
@@ -331,7 +336,7 @@ mod tests {
     fn what_writes_is_refused_in_a_snapshot_and_what_reads_is_not() {
         let db = database();
         db.keyspace("keys", Kind::Plain, false).unwrap().increment("n", 7).unwrap();
-        let mut tethered = Tethered::of(Default::default());
+        let mut tethered = tethered();
         ask(&db, Some(&mut tethered), 1, Ask::Take(7)).unwrap();
         let of = Of::Snapshot { id: 7, of: SnapshotPart::Keys("keys".into(), Kind::Plain) };
         let key = || Bytes::from(&b"n"[..]);

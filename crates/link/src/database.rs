@@ -26,7 +26,7 @@ use crate::long::{Exported, Long, SeenFolder, Told};
 use crate::meanwhile::{Meanwhile, OnTold};
 use crate::request::{Ask, Of};
 use crate::route::Route;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{KeptSnapshots, Snapshot};
 use crate::transaction::Transaction;
 use crate::transfer::{ImportOptions, ImportReport};
 
@@ -266,7 +266,7 @@ impl Database {
     /// Everything as it is now, whatever is written later. Where another process holds the folder, that one keeps it.
     ///
     /// # Errors
-    /// `Exhausted` when the process that holds the folder keeps 128 for others already.
+    /// `Exhausted` when another process holds the folder and keeps [`Options::snapshots_max`] of this tenant for others already.
     pub fn snapshot(&self) -> Result<Snapshot> {
         loop {
             match self.side()? {
@@ -279,6 +279,11 @@ impl Database {
                 }
             }
         }
+    }
+
+    /// The snapshots that this handle keeps under an id for others, of all tenants and over all faces.
+    pub fn kept_snapshots(&self) -> &Arc<KeptSnapshots> {
+        &self.link.link().kept
     }
 
     /// Begins a transaction on everything as it is now.

@@ -88,7 +88,7 @@ pub use nuthatch_engine::{
     payload_to_json, payload_with_datetimes, text_snippet, walk,
 };
 pub use records::Records;
-pub use snapshot::Snapshot;
+pub use snapshot::{Holder, KeepPolicy, KeptSnapshots, Listed, NotKept, Owner, Snapshot};
 pub use transaction::{Transaction, TransactionCollection, TransactionGraph, TransactionKeyspace};
 pub use transfer::{ImportOptions, ImportReport};
 

@@ -26,6 +26,7 @@ use crate::meanwhile::Meanwhile;
 use crate::owned::Owned;
 use crate::request::{Encoded, Request, ToHolder};
 use crate::server::Server;
+use crate::snapshot::{KeepPolicy, KeptSnapshots};
 use crate::socket::SOCKET;
 
 /// How long a call waits for somebody to hold and serve the folder: opening after a crash reads the log again, closing seals.
@@ -54,6 +55,8 @@ pub(crate) struct Link {
     closing: AtomicBool,
     /// What this process embeds itself, while it is served.
     pub given: Given,
+    /// Snapshots that this process keeps for others. Closing forgets them; until then one that another process keeps holds the link.
+    pub kept: Arc<KeptSnapshots>,
     /// In a fork: its own link, and the fork's pid. The lock is held for moments, and in forks alone.
     forked: RwLock<Option<(u32, Arc<Link>)>>,
 }
@@ -109,9 +112,10 @@ impl Link {
         Self {
             root,
             shown,
-            options,
             pid: std::process::id(),
             in_memory,
+            kept: Arc::new(KeptSnapshots::new(KeepPolicy::of(&options))),
+            options,
             role: RwLock::new(role),
             changing: Mutex::default(),
             closing: AtomicBool::new(false),
@@ -321,7 +325,7 @@ impl Link {
         let db = LocalDatabase::open_locked(&self.root, self.options.clone(), lock)?;
         let (server, announced) = match self.options.exclusive {
             true => (None, Err("it was opened as exclusive".to_string())),
-            false => match Server::start(&db, &self.root) {
+            false => match Server::start(&db, &self.root, self.kept.clone()) {
                 Ok(server) => (Some(server), Ok(SOCKET)),
                 Err(error) => (None, Err(format!("it could not create a socket in the folder ({error})"))),
             },
@@ -355,7 +359,9 @@ impl Link {
         self.closing.store(true, Ordering::SeqCst);
         let _changing = self.changing.lock();
         let role = std::mem::replace(&mut *self.role.write(), Role::Closed);
-        close(role)
+        let closed = close(role);
+        self.kept.forget_all(); // last: a request that is still answered must not miss its snapshot
+        closed
     }
 }
 

@@ -123,6 +123,11 @@ impl Route {
         self.link.is_served_by(client)
     }
 
+    /// What all handles of the open folder share.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
     pub fn now_ms(&self) -> u64 {
         self.link.now_ms()
     }

@@ -67,7 +67,7 @@ struct Serving {
 
 impl Server {
     /// Begins to listen. The caller holds the folder's lock, and tells the others afterwards.
-    pub fn start(db: &Database, folder: &Path) -> std::io::Result<Self> {
+    pub fn start(db: &Database, folder: &Path, kept: Arc<KeptSnapshots>) -> std::io::Result<Self> {
         let listener = socket::bind(folder)?;
         let (wake, woken) = UnixStream::pair()?;
         let serving = Arc::new(Serving {
@@ -79,7 +79,7 @@ impl Server {
             next: AtomicU64::new(0),
             sessions: Mutex::default(),
             session_left: Condvar::new(),
-            kept: Arc::default(),
+            kept,
             running: Mutex::default(),
         });
         let thread = serving.clone();

@@ -90,6 +90,8 @@ impl Database {
     /// `NotFound` when there is no such tenant; `Invalid` for a tenant's handle; `Conflict` when an export or a very long read
     /// from before is in the way: the data is gone then, its bytes may not be. Calling again goes on where it ended.
     pub fn drop_tenant(&self, name: &str) -> Result<Receipt> {
-        self.ask(tenants::Drop(name.into()))
+        let receipt = self.ask(tenants::Drop(name.into()))?;
+        self.kept_snapshots().forget_tenant(name);
+        Ok(receipt)
     }
 }

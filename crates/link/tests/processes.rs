@@ -212,6 +212,31 @@ fn what_a_handle_that_is_closed_has_taken_goes_with_it() {
 }
 
 #[test]
+fn the_holder_keeps_as_many_for_a_tenant_as_it_may_over_all_faces() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { snapshots_max: 3, ..named("first") };
+    let first = Database::open(folder.path(), options).unwrap();
+    let second = Database::open(folder.path(), named("second")).unwrap();
+    let owner = Owner { tenant: None, holder: Holder::Key(None) };
+    first.kept_snapshots().keep(&owner, "of a client", None, || first.snapshot()).unwrap();
+    let kept = [second.snapshot().unwrap(), second.snapshot().unwrap()];
+    let refused = second.snapshot().map(drop).unwrap_err();
+    assert!(refused.kind == ErrorKind::Exhausted && refused.message.contains("3 snapshots"), "{refused}");
+    assert_eq!(first.stats().unwrap().snapshots, 3);
+    assert_eq!(second.stats().unwrap().snapshots, 3);
+    first.create_tenant("amber").unwrap();
+    let amber = second.tenant("amber").unwrap();
+    let of_amber = amber.snapshot().unwrap();
+    assert!(of_amber.kv("k").unwrap().get("a").unwrap().is_none());
+    assert_eq!(amber.stats().unwrap().snapshots, 1);
+    drop(kept);
+    wait_until(|| first.stats().unwrap().snapshots == 2);
+    second.snapshot().unwrap().kv("k").unwrap();
+    // Ids of the one are no ids of the other.
+    assert!(first.kept_snapshots().list(&owner, true).iter().all(|one| one.id == "of a client"));
+}
+
+#[test]
 fn transactions_of_served_handles_read_their_own_writes_and_conflict_as_any_other() {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (open(folder.path()), open(folder.path()));

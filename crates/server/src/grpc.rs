@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use nuthatch_flight::{Asked, Begun, Health, Scope as Wanted};
-use nuthatch_link::{CollectionInfo, CollectionOptions, Database, Result as EngineResult, Stats};
+use nuthatch_link::{CollectionInfo, CollectionOptions, Database, KeptSnapshots, Owner, Result as EngineResult, Stats};
 use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
@@ -30,6 +30,7 @@ use crate::caller::Caller;
 use crate::messages::Messages;
 use crate::problem::Problem;
 use crate::shared::Shared;
+use crate::snapshots;
 
 /// Where a status says which kind of error it is.
 pub const KIND_METADATA: &str = "nuthatch-kind";
@@ -85,8 +86,16 @@ struct Guest {
 }
 
 impl nuthatch_flight::Caller for Guest {
-    fn tenant(&self) -> &str {
-        self.caller.tenant()
+    fn owner(&self) -> Owner {
+        snapshots::owner(&self.caller)
+    }
+
+    fn key_name(&self) -> Option<String> {
+        snapshots::label(&self.caller)
+    }
+
+    fn kept_snapshots(&self) -> Result<Arc<KeptSnapshots>, Status> {
+        Ok(self.caller.shared.database()?.kept_snapshots().clone())
     }
 
     fn allowed(&self, scope: Wanted) -> Result<Self, Status> {

@@ -150,11 +150,7 @@ impl Server {
         shared.stop();
         let all_ended = faces.stop().await;
         noted(&shared, "server.stop").await?;
-        let close = move || {
-            shared.snapshots.end_all();
-            database.close()
-        };
-        let closed = blocking(close).await;
+        let closed = blocking(move || database.close()).await;
         match &closed {
             Ok(()) => info!(all_ended, "stopped; everything is written"),
             Err(error) => error!(kind = error.kind.name(), "the data folder was not closed cleanly: {error}"),

@@ -14,7 +14,6 @@ use crate::admission::{Admission, LONG_CALLS};
 use crate::audit::Book;
 use crate::config::{Auth, Config};
 use crate::problem::Problem;
-use crate::snapshots::Snapshots;
 use crate::telemetry::Metrics;
 
 pub struct Shared {
@@ -28,7 +27,6 @@ pub struct Shared {
     pub shares: Arc<Shares>,
     pub passwords: Passwords,
     pub audit: Arc<Book>,
-    pub snapshots: Snapshots,
     /// Streams of notifications of the Model Context Protocol.
     pub notified: Arc<Streams>,
     /// Set once the folder is open.
@@ -42,7 +40,6 @@ impl Shared {
         // One tenant's requests leave a quarter of the places to others.
         let waiting_max = (config.requests_max - config.requests_max / 4).max(1);
         let shares = Shares::new(config.workers, LONG_CALLS, waiting_max);
-        let snapshots = Snapshots::new(config.snapshots_max, config.snapshot_age_max);
         let (database, stopping) = (OnceLock::new(), watch::Sender::new(false));
         Arc::new(Self {
             config,
@@ -54,7 +51,6 @@ impl Shared {
             shares,
             passwords: Passwords::default(),
             audit: Book::of(folder),
-            snapshots,
             notified: Arc::default(),
             database,
             stopping,

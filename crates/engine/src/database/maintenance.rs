@@ -70,7 +70,7 @@ fn run(shared: &Arc<Shared>, job: &Job) {
         }
         let mut outcome = round(shared, job.work);
         if job.sweeps {
-            shared.snapshots.end_old();
+            shared.snapshots.end_due();
             shared.return_what_was_lent();
             let swept = match sweep_all {
                 true => shared.sweep_all_expired(Extent::Everything),

@@ -10,6 +10,7 @@ mod ending;
 mod keyspace;
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -43,6 +44,10 @@ pub(crate) struct View {
     pub tenant: Arc<Tenant>,
     pub taken_at_ms: u64,
     taken: Instant,
+    /// How long it may go unread; unset for one that nobody keeps for others.
+    idle_max: OnceLock<Duration>,
+    /// When it was last read; counted where `idle_max` is set.
+    read_at_ms: AtomicU64,
     /// Of the last write that it shows.
     sequence: u64,
     /// Why nothing more is read of it. Said before what it holds goes, so that no read begins while the last ones end.
@@ -98,6 +103,12 @@ impl Snapshot {
         self.view.has_ended()
     }
 
+    /// From here on it ends when nobody has read it for that long: whoever has it may have gone without a word.
+    pub fn end_when_idle(&self, after: Duration) {
+        self.view.read_at_ms.store(self.now_ms(), Ordering::Relaxed);
+        self.view.idle_max.set(after).ok(); // the first time stays
+    }
+
     /// Lets go of what it holds; every later call gets this error.
     pub fn end(&self, why: Error) {
         self.view.end(why);
@@ -145,6 +156,8 @@ impl View {
             tenant: tenant.clone(),
             taken_at_ms,
             taken: Instant::now(),
+            idle_max: OnceLock::new(),
+            read_at_ms: AtomicU64::new(taken_at_ms),
             sequence: store.latest(),
             ended: OnceLock::new(),
             held: RwLock::new(Some(OpenSnapshot { store, collections, keyspaces: Mutex::default() })),
@@ -159,7 +172,10 @@ impl View {
 
     /// Reads from it, unless it has ended. A read under way ends as it began, unless it reads inside of itself.
     pub fn with<T>(&self, read: impl FnOnce(&OpenSnapshot) -> Result<T>) -> Result<T> {
-        self.end_if_old();
+        self.end_if_due();
+        if self.idle_max.get().is_some() {
+            self.read_at_ms.store(self.shared.options.clock.now_ms(), Ordering::Relaxed);
+        }
         // Recursive: a read inside another must not wait for an end that waits for it.
         match (&*self.held.read_recursive(), self.ended.get()) {
             (Some(held), None) => return read(held),
@@ -170,12 +186,22 @@ impl View {
         Err(self.ended.get().cloned().unwrap_or_else(Error::closed))
     }
 
-    fn end_if_old(&self) {
+    /// Refuses reads from here on when it is too old, or when nobody has read it for too long.
+    fn end_if_due(&self) {
         let most = self.shared.options.snapshot_age_max;
         if self.age() > most {
             let why =
                 format!("the snapshot ended because it was older than {} s; take another one", most.as_secs_f64());
             self.refuse(Error::new(ErrorKind::Conflict, why));
+        }
+        if let Some(most) = self.idle_max.get() {
+            let read_at_ms = self.read_at_ms.load(Ordering::Relaxed);
+            let idle = Duration::from_millis(self.shared.options.clock.now_ms().saturating_sub(read_at_ms));
+            if idle > *most {
+                let why =
+                    format!("the snapshot was not read for {} s and has ended; take another one", most.as_secs_f64());
+                self.refuse(Error::new(ErrorKind::Conflict, why));
+            }
         }
     }
 
@@ -196,7 +222,7 @@ impl View {
 
     /// True when nothing can be read of it any more.
     pub fn has_ended(&self) -> bool {
-        self.end_if_old();
+        self.end_if_due();
         self.ended.get().is_some()
     }
 
@@ -260,8 +286,8 @@ impl Snapshots {
         self.views.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Ends those that are too old.
-    pub fn end_old(&self) {
+    /// Ends those that are too old, or that nobody reads any more.
+    pub fn end_due(&self) {
         for view in self.all().iter().filter(|view| view.has_ended()) {
             view.let_go();
         }

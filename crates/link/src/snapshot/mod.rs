@@ -5,8 +5,9 @@
 //! enough, and the handle or the process that took it lives. Whatever ends it is told by every later call; no call ever answers
 //! as of another moment.
 
-mod keep;
+mod kept;
 mod tether;
+mod tethered;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
@@ -15,8 +16,9 @@ use std::time::Duration;
 use nuthatch_store::Shard;
 use parking_lot::Mutex;
 
-pub(crate) use keep::{KeptSnapshots, Tethered};
+pub use kept::{Holder, KeepPolicy, KeptSnapshots, Listed, NotKept, Owner};
 pub(crate) use tether::Tether;
+pub(crate) use tethered::Tethered;
 
 use nuthatch_engine::call::Waits;
 use nuthatch_engine::kv::Kind;
@@ -102,6 +104,13 @@ impl Snapshot {
         match &self.at {
             At::Here(local) => local.now_ms(),
             At::There(remote) => remote.link.now_ms(),
+        }
+    }
+
+    /// From here on it ends when nobody has read it for that long. One that another process keeps ends when that process says so.
+    pub(crate) fn end_when_idle(&self, after: Duration) {
+        if let At::Here(local) = &self.at {
+            local.end_when_idle(after);
         }
     }
 

@@ -15,7 +15,7 @@ use crate::api::batches::Graph as GraphWrites;
 use crate::caller::{Caller, SNAPSHOT};
 use crate::problem::Problem;
 use crate::shared::Shared;
-use crate::snapshots::Owner;
+use crate::snapshots;
 
 /// The header of all reads that a snapshot answers.
 #[derive(Deserialize, IntoParams)]
@@ -46,7 +46,7 @@ impl FromRequestParts<Arc<Shared>> for ReadingAt {
         let read_point = match parts.headers.get(SNAPSHOT) {
             None => ReadPoint::Now,
             // What is no text is the id of no snapshot.
-            Some(id) => ReadPoint::Then(shared.snapshots.get(&Owner::of(&caller), id.to_str().unwrap_or_default())?),
+            Some(id) => ReadPoint::Then(snapshots::get(&caller, id.to_str().unwrap_or_default())?),
         };
         Ok(Self { caller, read_point })
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use nuthatch_link::{Error, What};
+use nuthatch_link::{Error, Listed, What};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -16,7 +16,7 @@ use crate::caller::Reading;
 use crate::extract::Segments;
 use crate::problem::Problem;
 use crate::shared::Shared;
-use crate::snapshots::{Listed, Owner};
+use crate::snapshots;
 
 pub fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(list, take)).routes(routes!(end))
@@ -41,8 +41,8 @@ struct Snapshots {
 }
 
 impl From<Listed> for Snapshot {
-    fn from(Listed { id, key_name, age, ends_in }: Listed) -> Self {
-        Self { id, key: key_name, age_ms: age.as_millis() as u64, ends_in_ms: ends_in.as_millis() as u64 }
+    fn from(Listed { id, label, age, ends_in }: Listed) -> Self {
+        Self { id, key: label, age_ms: age.as_millis() as u64, ends_in_ms: ends_in.as_millis() as u64 }
     }
 }
 
@@ -51,8 +51,8 @@ impl From<Listed> for Snapshot {
 #[utoipa::path(post, path = "/v1/snapshots", tag = "snapshots", security(("key" = ["read"])),
     responses((status = 201, description = "Taken", body = Snapshot)))]
 async fn take(Reading(caller): Reading) -> Result<Response, Problem> {
-    let (owner, shared) = (Owner::of(&caller), caller.shared.clone());
-    let taken = caller.run(move |database| shared.snapshots.take(owner, || database.snapshot())).await??;
+    let mine = caller.clone();
+    let taken = caller.run(move |database| snapshots::take(&mine, database)).await??;
     Ok(reply::json_with(StatusCode::CREATED, &Snapshot::from(taken)))
 }
 
@@ -60,8 +60,8 @@ async fn take(Reading(caller): Reading) -> Result<Response, Problem> {
 #[utoipa::path(get, path = "/v1/snapshots", tag = "snapshots", security(("key" = ["read"])),
     responses((status = 200, description = "The snapshots that the key has open", body = Snapshots)))]
 async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
-    let (owner, shared, of_all_keys) = (Owner::of(&caller), caller.shared.clone(), caller.may(Scope::Admin));
-    let listed = caller.run(move |_| Ok(shared.snapshots.list(&owner, of_all_keys))).await?;
+    let (owner, of_all_keys) = (snapshots::owner(&caller), caller.may(Scope::Admin));
+    let listed = caller.run(move |database| Ok(database.kept_snapshots().list(&owner, of_all_keys))).await?;
     Ok(reply::json(&Snapshots { snapshots: listed.into_iter().map(Into::into).collect() }))
 }
 
@@ -69,9 +69,10 @@ async fn list(Reading(caller): Reading) -> Result<Response, Problem> {
 #[utoipa::path(delete, path = "/v1/snapshots/{snapshot}", tag = "snapshots", security(("key" = ["read"])),
     params(("snapshot" = String, Path)), responses((status = 204, description = "Ended")))]
 async fn end(Reading(caller): Reading, Segments(id): Segments<String>) -> Result<Response, Problem> {
-    let (owner, shared, given) = (Owner::of(&caller), caller.shared.clone(), id.clone());
-    let own = caller.run(move |_| Ok(shared.snapshots.remove(&owner, &given).is_ok())).await?;
-    if own {
+    let (owner, given) = (snapshots::owner(&caller), id.clone());
+    let tenant = owner.tenant.clone();
+    let own = caller.run(move |database| Ok(database.kept_snapshots().remove(&owner, &given).is_some()));
+    if own.await? {
         return Ok(reply::nothing());
     }
     let named = id.clone();
@@ -80,12 +81,12 @@ async fn end(Reading(caller): Reading, Segments(id): Segments<String>) -> Result
         Error::not_found(why).about(What::Snapshot, named)
     };
     // Only what is another's is noted: one's own ends with every transaction.
-    if !caller.may(Scope::Admin) || !caller.shared.snapshots.is_of(caller.tenant(), &id) {
+    if !caller.may(Scope::Admin) || !caller.shared.database()?.kept_snapshots().is_of(&tenant, &id) {
         return Err(missing().into());
     }
     let (caller, given) = (caller.allowed(Scope::Admin)?, id.clone());
-    let (tenant, shared) = (caller.tenant().to_string(), caller.shared.clone());
     caller.act("snapshot.end", &id).await?;
-    let ended = caller.run(move |_| shared.snapshots.remove_of(&tenant, &given).map(drop).ok_or_else(missing));
+    let ended =
+        caller.run(move |database| database.kept_snapshots().remove_of(&tenant, &given).map(drop).ok_or_else(missing));
     ended.await.map(|()| reply::nothing())
 }

@@ -21,7 +21,7 @@ use crate::caller::Writing;
 use crate::extract::{Json, Parameters, Segments};
 use crate::problem::Problem;
 use crate::shared::Shared;
-use crate::snapshots::Owner;
+use crate::snapshots;
 
 pub fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new().routes(routes!(commit))
@@ -115,9 +115,9 @@ async fn commit(
     Parameters(how): Parameters<Durably>,
     Json { value, held }: Json<Commit>,
 ) -> Result<Response, Problem> {
-    let (owner, shared) = (Owner::of(&caller), caller.shared.clone());
-    let written = caller.run(move |_| {
-        let transaction = Transaction::on(shared.snapshots.remove(&owner, &id)?);
+    let mine = caller.clone();
+    let written = caller.run(move |database| {
+        let transaction = Transaction::on(snapshots::remove(&mine, database, &id)?);
         value.reads.into_iter().try_for_each(|read| depend_on(&transaction, read))?;
         value.writes.into_iter().try_for_each(|one| write(&transaction, one))?;
         let written = transaction.commit(how.durability.into());

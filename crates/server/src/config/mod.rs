@@ -115,6 +115,8 @@ pub struct Config {
     pub snapshots_max: usize,
     /// How old a snapshot or a transaction may become, over any protocol.
     pub snapshot_age_max: Duration,
+    /// How long nobody may use one before it ends; `None`: as long as it may live.
+    pub snapshot_idle_max: Option<Duration>,
     /// How long an erasure waits for earlier snapshots before it ends them.
     pub erasure_grace: Duration,
     /// Memory for caches, buffers and indexing; `None`: the engine's default.
@@ -168,6 +170,7 @@ impl Config {
             shutdown_timeout: read("shutdown_timeout").parse(parse_duration)?,
             snapshots_max: read("snapshots_max").parse(up_to(COUNT_MAX))?,
             snapshot_age_max: read("snapshot_age").parse(parse_duration)?,
+            snapshot_idle_max: read("snapshot_idle").parse_optional(parse_duration)?,
             erasure_grace: read("erasure_grace").parse(erasure_grace)?,
             memory_budget_bytes: read("memory_budget").parse_optional(parse_bytes)?,
             mapped: read("mapped").parse_optional(parse_boolean)?.unwrap_or(false),
@@ -190,7 +193,9 @@ impl Config {
             build_memory_bytes: self.build_memory_bytes.unwrap_or(default.build_memory_bytes),
             build_threads: self.build_threads.unwrap_or(default.build_threads),
             exclusive: self.exclusive,
+            snapshots_max: self.snapshots_max,
             snapshot_age_max: self.snapshot_age_max,
+            snapshot_idle_max: self.snapshot_idle_max,
             erasure_grace: self.erasure_grace,
             program: "nuthatch serve".into(),
             ..default

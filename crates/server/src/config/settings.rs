@@ -163,7 +163,7 @@ pub const SETTINGS: &[Setting] = &[
         "NUTHATCH_SNAPSHOTS_MAX",
         "N",
         "64",
-        "Snapshots and transactions that a tenant may have open over HTTP; further ones get 429",
+        "Snapshots and transactions that a tenant may have open over HTTP, Flight and other processes together",
     ),
     setting(
         "snapshot_age",
@@ -171,6 +171,13 @@ pub const SETTINGS: &[Setting] = &[
         "TIME",
         "10m",
         "Maximum age of a snapshot or transaction, over any protocol",
+    ),
+    setting(
+        "snapshot_idle",
+        "NUTHATCH_SNAPSHOT_IDLE",
+        "TIME",
+        "",
+        "How long a snapshot or transaction may go unread before it ends; without it, until it is too old",
     ),
     setting(
         "erasure_grace",

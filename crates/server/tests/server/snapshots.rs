@@ -7,6 +7,7 @@ use nuthatch_server::{AuditFile, Scope};
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Client};
+use crate::flight::Flight;
 use crate::place::Place;
 
 /// A keyspace and a collection with something in them.
@@ -374,4 +375,33 @@ fn a_graph_is_read_with_what_a_transaction_is_going_to_write() {
     let then = reader.at(&reader.snapshot());
     then.post("/v1/graphs/g/neighbors", json!({"id": "a"})).is(200);
     then.post("/v1/graphs/g/neighbors", asked).fails(403, "forbidden");
+}
+
+#[test]
+fn the_snapshots_of_all_faces_are_one_count_with_one_limit_for_each_tenant() {
+    let place = Place::with(|config| config.snapshots_max = 3);
+    let admin_key = place.key("default", &[Scope::Admin]);
+    let admin = place.client().with_key(&admin_key);
+    admin.put("/v1/tenants/amber", json!({})).is(201);
+    let [own, other] = [(); 2].map(|()| place.key("amber", &[Scope::Read]));
+    let (client, mut flight) = (place.client().with_key(&own), Flight::new(place.address).with_key(&own));
+    let mut stranger = Flight::new(place.address).with_key(&other);
+    let named = json!({"name": "nightly"});
+    let id = client.snapshot();
+    assert_eq!(flight.act("snapshot", &named).unwrap()["ends_after_s"], 600);
+    stranger.act("snapshot", &named).unwrap(); // a name of its own
+    client.post("/v1/snapshots", json!(null)).fails(429, "exhausted");
+    assert_eq!(flight.act("snapshot", &json!({"name": "b"})).unwrap_err().code(), tonic::Code::ResourceExhausted);
+    assert_eq!(admin.get("/v1/stats").is(200)["snapshots"], 3);
+    Flight::new(place.address).with_key(&admin_key).act("snapshot", &named).unwrap(); // of another tenant
+    // What one face took, another lists and ends; of another key, there is none.
+    let listed = client.get("/v1/snapshots").is(200)["snapshots"].clone();
+    let ids: Vec<&str> = listed.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, [id.as_str(), "nightly"]);
+    assert_eq!(stranger.act("release", &json!({"name": id})).unwrap(), json!({"released": false}));
+    assert_eq!(flight.act("release", &json!({"name": id})).unwrap(), json!({"released": true}));
+    client.at(&id).get("/v1/keyspaces/k/keys/a").fails(409, "conflict");
+    assert_eq!(client.delete("/v1/snapshots/nightly").status, 204);
+    assert_eq!(admin.get("/v1/stats").is(200)["snapshots"], 2);
+    place.stop();
 }
