@@ -92,6 +92,11 @@ pub use snapshot::{Holder, KeepPolicy, KeptSnapshots, Listed, NotKept, Owner, Sn
 pub use transaction::{Transaction, TransactionCollection, TransactionGraph, TransactionKeyspace};
 pub use transfer::{ImportOptions, ImportReport};
 
+/// Operations by their names, for faces that check who may ask them.
+pub mod ops {
+    pub use nuthatch_engine::ops::{Entry, Scope, find};
+}
+
 /// A collection of a [`Snapshot`].
 pub type SnapshotCollection = Records<'static>;
 /// A keyspace of a [`Snapshot`].

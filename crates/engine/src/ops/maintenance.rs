@@ -14,6 +14,7 @@ impl Op for Stats {
     type On = on::Everything;
     type Answer = database::Stats;
     const NAME: &'static str = "folder.stats";
+    const SCOPE: Scope = Scope::Admin;
 
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
         view.database()?.stats()

@@ -26,7 +26,7 @@ mod view;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use registry::find;
+pub use registry::{Entry, find};
 pub use view::{Keys, Records, View};
 
 use crate::call::{Outcome, Waits};

@@ -176,7 +176,7 @@ impl Op for Optimize {
     type On = on::Records;
     type Answer = bool;
     const NAME: &'static str = "records.optimize";
-    const SCOPE: Scope = Scope::Write;
+    const SCOPE: Scope = Scope::Admin;
 
     fn run(self, view: &View<'_>) -> Result<bool> {
         view.collection()?.optimize(self.0)
@@ -191,6 +191,7 @@ impl Op for WaitUntilIndexed {
     type On = on::Records;
     type Answer = bool;
     const NAME: &'static str = "records.wait_until_indexed";
+    const SCOPE: Scope = Scope::Write; // who waits is who wrote
 
     fn run(self, view: &View<'_>) -> Result<bool> {
         view.collection()?.wait_until_indexed(self.0)

@@ -13,6 +13,8 @@ use crate::{Error, ErrorKind, Result};
 /// An operation whose type is known by its name alone. Operations and answers are encoded with postcard.
 pub struct Entry {
     pub name: &'static str,
+    /// What a key must be allowed to ask it.
+    pub scope: Scope,
     pub repeat: Repeat,
     pub run: fn(&View<'_>, &[u8]) -> Result<Vec<u8>>,
     pub again: fn(&Database, &[u8], Outcome) -> Result<Vec<u8>>,
@@ -118,7 +120,7 @@ const fn entry<O: Op>() -> Entry {
         !matches!(O::SCOPE, Scope::Read) || matches!(O::REPEAT, Repeat::Read),
         "an operation that changes data needs more than read permission"
     );
-    Entry { name: O::NAME, repeat: O::REPEAT, run: run::<O>, again: again::<O> }
+    Entry { name: O::NAME, scope: O::SCOPE, repeat: O::REPEAT, run: run::<O>, again: again::<O> }
 }
 
 fn run<O: Op>(view: &View<'_>, body: &[u8]) -> Result<Vec<u8>> {

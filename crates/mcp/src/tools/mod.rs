@@ -132,3 +132,30 @@ fn shown(parts: impl Iterator<Item = String>, cursor: Option<&str>, notes: &[Str
     let notes = notes.iter().map(|note| format!("Note: {note}."));
     parts.chain(notes).chain(more).collect::<Vec<_>>().join("\n\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use nuthatch_link::ops;
+
+    use super::*;
+
+    #[test]
+    fn every_tool_is_offered_to_those_who_have_the_scope_of_the_operation_that_it_asks() {
+        let asked = [
+            (search::NAME, "records.search"),
+            (get::NAME, "records.get"),
+            (list::NAME, "files.list"),
+            (remember::NAME, "records.upsert"),
+            (forget::NAME, "files.remove"),
+            (add_files::NAME, "files.apply"),
+        ];
+        assert_eq!(asked.len(), ALL.len());
+        for (offered, tool) in ALL.iter() {
+            let (_, operation) =
+                asked.iter().find(|(name, _)| *name == tool.name).expect("say which operation it asks");
+            let reads = ops::find(operation).unwrap().scope == ops::Scope::Read;
+            assert_eq!(*offered == Offered::Always, reads, "{} asks {operation}", tool.name);
+            assert_eq!(tool.annotations.as_ref().unwrap().read_only_hint, Some(reads), "{}", tool.name);
+        }
+    }
+}

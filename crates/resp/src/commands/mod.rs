@@ -18,6 +18,8 @@ mod random_key;
 mod ranges;
 mod renaming;
 pub(crate) mod scan;
+#[cfg(test)]
+mod scope_tests;
 mod search;
 mod set;
 mod strings;

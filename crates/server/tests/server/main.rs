@@ -17,6 +17,7 @@ mod mangled;
 mod mcp;
 mod place;
 mod redis;
+mod scopes;
 mod searching;
 mod snapshots;
 mod tenants;

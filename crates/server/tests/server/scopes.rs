@@ -1,0 +1,164 @@
+//! Each route and action takes the scope of the operation that it asks.
+
+use std::collections::BTreeSet;
+
+use nuthatch_link::ops;
+use nuthatch_server::Scope;
+use serde_json::{Value, json};
+use tonic::Code;
+
+use crate::flight::Flight;
+use crate::place::Place;
+
+/// Method, path, and the operation that it asks.
+const ROUTES: &[(&str, &str, &str)] = &[
+    ("GET", "/metrics", "folder.stats"),
+    ("GET", "/v1/stats", "folder.stats"),
+    ("POST", "/v1/doctor", "folder.doctor"),
+    ("GET", "/v1/receipts", "folder.receipts"),
+    ("POST", "/v1/reclaim", "folder.reclaim"),
+    ("POST", "/v1/collections/{collection}/erase", "folder.erase"),
+    ("POST", "/v1/batches", "batch.write"),
+    ("POST", "/v1/snapshots/{snapshot}/commit", "snapshot.commit"),
+    ("GET", "/v1/collections", "collections.infos"),
+    ("GET", "/v1/collections/{collection}", "records.info"),
+    ("PUT", "/v1/collections/{collection}", "collections.open"),
+    ("DELETE", "/v1/collections/{collection}", "collections.drop"),
+    ("GET", "/v1/collections/{collection}/count", "records.count"),
+    ("POST", "/v1/collections/{collection}/delete", "records.delete_where"),
+    ("GET", "/v1/collections/{collection}/files", "files.list"),
+    ("PUT", "/v1/collections/{collection}/files", "files.apply"),
+    ("DELETE", "/v1/collections/{collection}/files", "files.remove"),
+    ("POST", "/v1/collections/{collection}/files/preview", "files.passage_embedder"),
+    ("POST", "/v1/collections/{collection}/get", "records.get"),
+    ("POST", "/v1/collections/{collection}/ingest", "records.upsert"),
+    ("POST", "/v1/collections/{collection}/optimize", "records.optimize"),
+    ("GET", "/v1/collections/{collection}/records", "records.scan"),
+    ("POST", "/v1/collections/{collection}/records", "records.upsert"),
+    ("GET", "/v1/collections/{collection}/records/{id}", "records.get"),
+    ("DELETE", "/v1/collections/{collection}/records/{id}", "records.delete"),
+    ("POST", "/v1/collections/{collection}/search", "records.search"),
+    ("POST", "/v1/collections/{collection}/search-many", "records.search_many"),
+    ("POST", "/v1/collections/{collection}/wait-until-indexed", "records.wait_until_indexed"),
+    ("GET", "/v1/graphs", "keyspaces.names"),
+    ("PUT", "/v1/graphs/{graph}", "keyspaces.open"),
+    ("DELETE", "/v1/graphs/{graph}", "keyspaces.drop"),
+    ("GET", "/v1/graphs/{graph}/counts", "nodes.counts"),
+    ("POST", "/v1/graphs/{graph}/edges", "nodes.put_edges"),
+    ("POST", "/v1/graphs/{graph}/edges/delete", "nodes.delete_edges"),
+    ("POST", "/v1/graphs/{graph}/edges/get", "nodes.edge"),
+    ("POST", "/v1/graphs/{graph}/neighbors", "nodes.neighbors"),
+    ("POST", "/v1/graphs/{graph}/nodes", "nodes.put"),
+    ("POST", "/v1/graphs/{graph}/nodes/delete", "nodes.delete"),
+    ("POST", "/v1/graphs/{graph}/nodes/get", "nodes.get"),
+    ("POST", "/v1/graphs/{graph}/nodes/list", "nodes.list"),
+    ("POST", "/v1/graphs/{graph}/traverse", "nodes.traverse"),
+    ("GET", "/v1/keyspaces", "keyspaces.names"),
+    ("PUT", "/v1/keyspaces/{keyspace}", "keyspaces.open"),
+    ("DELETE", "/v1/keyspaces/{keyspace}", "keyspaces.drop"),
+    ("POST", "/v1/keyspaces/{keyspace}/append", "keys.append"),
+    ("POST", "/v1/keyspaces/{keyspace}/cas", "keys.compare_and_set"),
+    ("GET", "/v1/keyspaces/{keyspace}/count", "keys.count_estimate"),
+    ("POST", "/v1/keyspaces/{keyspace}/delete", "keys.delete_prefix"),
+    ("POST", "/v1/keyspaces/{keyspace}/expire", "keys.expire"),
+    ("POST", "/v1/keyspaces/{keyspace}/get", "keys.multi_get"),
+    ("POST", "/v1/keyspaces/{keyspace}/increment", "keys.increment"),
+    ("GET", "/v1/keyspaces/{keyspace}/keys/{key}", "keys.get"),
+    ("PUT", "/v1/keyspaces/{keyspace}/keys/{key}", "keys.multi_put"),
+    ("DELETE", "/v1/keyspaces/{keyspace}/keys/{key}", "keys.delete"),
+    ("POST", "/v1/keyspaces/{keyspace}/scan", "keys.scan"),
+    ("POST", "/v1/keyspaces/{keyspace}/ttl", "keys.expires_in"),
+    ("POST", "/v1/keyspaces/{keyspace}/write", "keys.multi_put"),
+    ("GET", "/v1/tenants", "tenants.infos"),
+    ("GET", "/v1/tenants/{tenant}", "tenants.info"),
+    ("PUT", "/v1/tenants/{tenant}", "tenants.create"),
+    ("DELETE", "/v1/tenants/{tenant}", "tenants.drop"),
+    ("PUT", "/v1/tenants/{tenant}/limits", "tenants.set_limits"),
+];
+
+/// What is no operation: of the server itself, of backups, and of the ids of snapshots.
+const NO_OPERATION: &[(&str, &str)] = &[
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/openapi.json"),
+    ("GET", "/v1/audit"),
+    ("GET", "/v1/caller"),
+    ("GET", "/v1/backups"),
+    ("POST", "/v1/backups"),
+    ("POST", "/v1/backups/verify"),
+    ("GET", "/v1/snapshots"),
+    ("POST", "/v1/snapshots"),
+    ("DELETE", "/v1/snapshots/{snapshot}"),
+];
+
+fn scope(operation: &str) -> Scope {
+    match ops::find(operation).unwrap().scope {
+        ops::Scope::Read => Scope::Read,
+        ops::Scope::Write => Scope::Write,
+        ops::Scope::Admin => Scope::Admin,
+    }
+}
+
+/// As a key of exactly one scope is let in: an administrator everywhere, another where that scope is what it takes.
+fn lets_in(needed: Scope, key: Scope) -> bool {
+    key == needed || key == Scope::Admin
+}
+
+#[test]
+fn every_route_takes_the_scope_of_the_operation_that_it_asks() {
+    let place = Place::new();
+    let document: Value = place.client().get("/openapi.json").is(200);
+    let paths = document["paths"].as_object().unwrap();
+    let served: BTreeSet<(String, String)> = paths
+        .iter()
+        .flat_map(|(path, methods)| methods.as_object().unwrap().keys().map(move |method| (method, path)))
+        .map(|(method, path)| (method.to_uppercase(), path.clone()))
+        .collect();
+    let listed = ROUTES.iter().map(|(method, path, _)| (method, path));
+    let listed = listed.chain(NO_OPERATION.iter().map(|(method, path)| (method, path)));
+    assert_eq!(served, listed.map(|(method, path)| (method.to_string(), path.to_string())).collect());
+    let keys = [Scope::Read, Scope::Write, Scope::Admin];
+    let clients = keys.map(|key| (key, place.client().with_key(&place.key("default", &[key]))));
+    for (method, path, operation) in ROUTES {
+        let needed = scope(operation);
+        let written = &paths[*path][method.to_lowercase()]["security"][0]["key"];
+        assert_eq!(written, &json!([needed.to_string()]), "{method} {path} asks {operation}");
+        let named = path.replace(['{', '}'], "");
+        for (key, client) in &clients {
+            let answer = client.send(method, &named, &[("content-type", "application/json")], b"{}".to_vec());
+            let is_let_in = answer.status != 403;
+            assert_eq!(
+                is_let_in,
+                lets_in(needed, *key),
+                "{method} {path} asks {operation}; a key with `{key}`: {answer:?}"
+            );
+        }
+    }
+    place.stop();
+}
+
+#[test]
+fn every_action_of_flight_takes_the_scope_of_the_operation_that_it_asks() {
+    let notes = json!({"collection": "notes"});
+    let actions = [
+        ("create", json!({"collection": "notes", "embedder": "none"}), "collections.open"),
+        ("delete", json!({"collection": "notes", "ids": ["a"]}), "records.delete"),
+        ("delete", json!({"collection": "notes", "prefix": "a"}), "records.delete_prefix"),
+        ("delete", json!({"collection": "notes", "where": "n = 1"}), "records.delete_where"),
+        ("add_edges", json!({"graph": "g", "edges": []}), "nodes.put_edges"),
+        ("traverse", json!({"graph": "g", "start": ["a"]}), "nodes.traverse"),
+        ("stats", notes.clone(), "records.info"),
+        ("stats", json!({}), "folder.stats"),
+        ("readiness", notes.clone(), "records.info"),
+        ("drop", notes, "collections.drop"),
+    ];
+    let place = Place::new();
+    for key in [Scope::Read, Scope::Write, Scope::Admin] {
+        let mut client = Flight::new(place.address).with_key(&place.key("default", &[key]));
+        for (action, body, operation) in &actions {
+            let refused = client.act(action, body).err().is_some_and(|status| status.code() == Code::PermissionDenied);
+            assert_eq!(!refused, lets_in(scope(operation), key), "{action} asks {operation}; a key with `{key}`");
+        }
+    }
+    place.stop();
+}
