@@ -196,6 +196,8 @@ pub enum Command {
     Tenant(commands::tenant::Tenant),
     /// Show rows, bytes on disk and bytes in memory, by part
     Stats(commands::stats::Stats),
+    /// Make the vectors that are still to come, and wait for them
+    Embed(commands::embed::Embed),
     /// Merge segments, so that searches are as fast as possible
     Optimize(commands::optimize::Optimize),
     /// Erase the bytes of deleted data from disk, and print the receipt

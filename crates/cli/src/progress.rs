@@ -42,6 +42,11 @@ impl Meter {
         self.look_at_memory();
         let current = progress.current.as_deref().and_then(|path| path.to_str()).unwrap_or_default();
         let current = format!("  {}", output::plain(paths::shown(current, &self.here)));
+        if progress.current.is_none() && progress.passages_pending > 0 {
+            let done = progress.passages.saturating_sub(progress.passages_pending);
+            let line = format!("vectors: {} of {}", thousands(done), count(progress.passages, "passage"));
+            return self.tell(done, progress.passages, &line, "");
+        }
         self.tell(progress.bytes_done, progress.bytes_total, &line(progress), &current);
     }
 
@@ -56,6 +61,18 @@ impl Meter {
             }
             None => self.tell(0, 1, &format!("{collection}: reading and writing rows"), ""),
         }
+    }
+
+    /// Where the vectors of a collection stand.
+    pub fn show_vectors(&mut self, collection: &str, done: u64, total: u64, elapsed: Duration) {
+        if !self.is_due() {
+            return;
+        }
+        let speed = rate(done, elapsed);
+        let left = (speed > 0.0).then(|| Duration::from_secs_f64((total - done) as f64 / speed));
+        let left = left.map_or(String::new(), |left| format!(", {} left", duration(left)));
+        let line = format!("{collection}: {} of {}, {speed:.0}/s{left}", thousands(done), count(total, "vector"));
+        self.tell(done, total, &line, "");
     }
 
     /// Where a backup, a check or a restore stands.

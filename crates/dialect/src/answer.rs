@@ -23,10 +23,29 @@ pub struct Answer {
     facets: Vec<Facet>,
     /// The offset of the next page, if there may be more hits.
     next_offset: Option<usize>,
+    /// How many vectors there are while others are still to come; absent when none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pending: Option<Pending>,
     /// Counts and choices of the search, if the request asked for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     explain: Option<Explain>,
+}
+
+/// How far the vectors of a collection have come. A record without its vector is found by its words.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = PendingVectors)]
+pub struct Pending {
+    /// Records that have their vector.
+    vectors: u64,
+    /// Records that have one, or are to have one.
+    records: u64,
+}
+
+impl From<nuthatch_engine::Pending> for Pending {
+    fn from(nuthatch_engine::Pending { vectors, records }: nuthatch_engine::Pending) -> Self {
+        Self { vectors, records }
+    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -87,6 +106,7 @@ impl Answer {
             degraded: answer.degraded,
             facets: answer.facets.into_iter().map(Into::into).collect(),
             next_offset: answer.next_offset,
+            pending: answer.pending.map(Pending::from),
             explain: shown.explain.then_some(answer.explain),
         }
     }

@@ -16,7 +16,7 @@ mod search;
 mod vector;
 
 pub use accuracy::accuracy;
-pub use answer::{Answer, Hit, Leg, Legs, Shown};
+pub use answer::{Answer, Hit, Leg, Legs, Pending, Shown};
 pub use fields::{Field, Takes, fields};
 pub use names::{FUSIONS, FusionName, MODES, ModeName, Part};
 pub use record::{Record, StoredRecord};

@@ -53,6 +53,11 @@ pub trait Embedder: Send + Sync {
     /// The vector of a question. Models that treat questions and passages differently do so here.
     fn embed_query(&self, text: &str) -> Result<Vec<f32>, EmbedError>;
 
+    /// True for a model in files: any process that has them can embed, without whoever opened it. What it embeds may be put off.
+    fn runs_alone(&self) -> bool {
+        false
+    }
+
     /// Bytes of memory that the embedder holds now, as well as it can tell.
     fn resident_bytes(&self) -> u64 {
         0

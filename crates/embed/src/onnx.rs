@@ -126,6 +126,10 @@ impl Embedder for OnnxEmbedder {
         Ok(vector)
     }
 
+    fn runs_alone(&self) -> bool {
+        true
+    }
+
     /// The growth of the process while the model was loaded, at least the sizes of its weights and vocabulary; 0 when it is not loaded.
     fn resident_bytes(&self) -> u64 {
         self.loaded.lock().model.as_ref().map_or(0, |model| model.resident_bytes)

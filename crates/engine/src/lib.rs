@@ -43,7 +43,7 @@ pub use backup::{
 pub use clock::Clock;
 pub use collection::{
     Answer, BuildProgress, CollectionInfo, CollectionOptions, Deleted, Explain, FieldValues, Fusion, Hit, Include, Leg,
-    Legs, Mode, Page, Passing, PassingVector, PendingWrite, Refine, Scan, Search, Upserted, VectorFieldInfo,
+    Legs, Mode, Page, Passing, PassingVector, Pending, PendingWrite, Refine, Scan, Search, Upserted, VectorFieldInfo,
     VectorFieldOptions, Visitor, Wanted,
 };
 pub use database::{

@@ -2,9 +2,10 @@
 //! folder and permissions are; the holder embeds and stores them, a commit at a time.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use nuthatch_engine::collection::WriteSet;
-use nuthatch_engine::files::{FileEntry, PassageSink};
+use nuthatch_engine::files::{Embedding, FileEntry, PassageSink};
 use nuthatch_engine::ops::files;
 use nuthatch_engine::record::Record;
 use nuthatch_engine::{EmbedderChoice, Error, Result};
@@ -23,7 +24,7 @@ impl PassageSink for Elsewhere<'_> {
         self.link.root().to_path_buf()
     }
 
-    fn embedder_fingerprint(&self) -> Result<Option<String>> {
+    fn embedding(&self) -> Result<Option<Embedding>> {
         self.collection.ask(files::PassageEmbedder)
     }
 
@@ -64,5 +65,9 @@ impl PassageSink for Elsewhere<'_> {
 
     fn apply(&self, set: WriteSet) -> Result<()> {
         self.collection.ask(files::Apply(set))
+    }
+
+    fn wait_for_vectors(&self, limit: Duration) -> Result<u64> {
+        self.collection.ask(files::WaitForVectors(limit))
     }
 }

@@ -166,8 +166,17 @@ impl Collection {
         self.in_slices(timeout, records::WaitUntilIndexed)
     }
 
-    /// Adds files and folders: new and changed files are read, split into passages, embedded and stored; unchanged ones are
-    /// passed over. Files that cannot be read are reported and do not stop the rest. They are read by this process, whoever
+    /// Waits until every record that was written before has its vector, as far as it is to have one. True when it has, false when the
+    /// time ran out first: the process that holds the folder goes on.
+    ///
+    /// # Errors
+    /// `Unavailable` when nobody can make them: the model that the collection was made with is not installed.
+    pub fn wait_until_embedded(&self, timeout: Option<Duration>) -> Result<bool> {
+        self.in_slices(timeout, records::WaitUntilEmbedded)
+    }
+
+    /// Adds files and folders: new and changed files are read, split into passages and stored; unchanged ones are passed over. They
+    /// are found by their words at once. Where the folder's holder can embed alone, vectors come later, unless the options say to wait. Files that cannot be read are reported and do not stop the rest. They are read by this process, whoever
     /// holds the folder.
     ///
     /// # Errors

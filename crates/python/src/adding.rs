@@ -57,6 +57,7 @@ pub struct AddArguments<'py> {
     max_file_bytes: Option<u64>,
     target_chars: Option<usize>,
     overlap_chars: Option<usize>,
+    wait: bool,
     pub durability: Option<String>,
     on_progress: Option<Bound<'py, PyAny>>,
     cancel: Option<Bound<'py, CancelFlag>>,
@@ -81,13 +82,13 @@ pub fn add<'py>(
         overlap_chars: arguments.overlap_chars.unwrap_or(passages.overlap_chars),
     };
     let (sender, mut progress) = channel::<Progress>();
-    let (paths, prune) = (arguments.paths, arguments.prune);
+    let (paths, prune, wait) = (arguments.paths, arguments.prune, arguments.wait);
     std::thread::scope(|scope| {
         let stop = &*cancel;
         let worker = scope.spawn(move || {
             // Nobody listens any more once the callback has failed.
             let mut tell = |progress: &Progress| drop(sender.send(progress.clone()));
-            let options = AddOptions { prune, walk, passages, on_progress: Some(&mut tell), cancel: Some(stop) };
+            let options = AddOptions { prune, walk, passages, wait, on_progress: Some(&mut tell), cancel: Some(stop) };
             (work(&paths, options), take_raised())
         });
         let heard = listen(py, &mut progress, arguments.on_progress.as_ref());
@@ -127,6 +128,7 @@ fn progress_to_python<'py>(py: Python<'py>, progress: &Progress) -> PyResult<Bou
     dict.set_item("bytes_total", progress.bytes_total)?;
     dict.set_item("bytes_done", progress.bytes_done)?;
     dict.set_item("passages", progress.passages)?;
+    dict.set_item("passages_pending", progress.passages_pending)?;
     dict.set_item("elapsed_seconds", progress.elapsed.as_secs_f64())?;
     dict.set_item("remaining_seconds", progress.remaining.map(|remaining| remaining.as_secs_f64()))?;
     dict.set_item("current", progress.current.as_ref())?;
@@ -145,6 +147,7 @@ fn report_to_python(py: Python<'_>, report: AddReport) -> PyResult<Bound<'_, PyD
     dict.set_item("warnings", report.warnings)?;
     dict.set_item("passages_added", report.passages_added)?;
     dict.set_item("passages_reused", report.passages_reused)?;
+    dict.set_item("passages_pending", report.passages_pending)?;
     dict.set_item("passages_removed", report.passages_removed)?;
     dict.set_item("bytes_read", report.bytes_read)?;
     dict.set_item("elapsed_seconds", report.elapsed.as_secs_f64())?;

@@ -178,6 +178,11 @@ impl Collection {
         in_slices(py, timeout_seconds, |slice| collection.wait_until_indexed(Some(slice)))
     }
 
+    fn wait_until_embedded(&self, py: Python<'_>, timeout_seconds: Option<f64>) -> PyResult<bool> {
+        let collection = self.get(py)?;
+        in_slices(py, timeout_seconds, |slice| collection.wait_until_embedded(Some(slice)))
+    }
+
     fn optimize(&self, py: Python<'_>, timeout_seconds: Option<f64>) -> PyResult<bool> {
         let collection = self.get(py)?;
         in_slices(py, timeout_seconds, |slice| collection.optimize(Some(slice)))
@@ -220,6 +225,7 @@ pub fn info_to_python(py: Python<'_>, info: CollectionInfo) -> PyResult<Bound<'_
     dict.set_item("embedder", info.embedder)?;
     dict.set_item("rows", info.rows)?;
     dict.set_item("vectors", info.vectors)?;
+    dict.set_item("pending", info.pending)?;
     // dim, metric, elements, vectors
     let vector_fields = PyDict::new(py);
     for field in info.vector_fields {

@@ -75,15 +75,24 @@ pub struct HitParts<'py> {
     named_legs: HashMap<String, LegParts>,
 }
 
-/// hits, degraded, offset of the next page, explain, facets
-pub type AnswerParts<'py> = (Vec<HitParts<'py>>, Vec<String>, Option<usize>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+/// hits, degraded, offset of the next page, vectors and records while vectors are to come, explain, facets
+pub type AnswerParts<'py> = (
+    Vec<HitParts<'py>>,
+    Vec<String>,
+    Option<usize>,
+    Option<(u64, u64)>,
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+);
 
 pub fn parts<'py>(py: Python<'py>, answer: Answer) -> PyResult<AnswerParts<'py>> {
     let explain = serde_json::to_value(&answer.explain).map_err(|error| invalid(py, error.to_string()))?;
     let hits = answer.hits.into_iter().map(|hit| hit_parts(py, hit)).collect::<PyResult<_>>()?;
     let facets: Vec<Facet> = answer.facets.into_iter().map(Into::into).collect();
     let facets = serde_json::to_value(facets).map_err(|error| invalid(py, error.to_string()))?;
-    Ok((hits, answer.degraded, answer.next_offset, json_to_python(py, explain)?, json_to_python(py, facets)?))
+    let pending = answer.pending.map(|pending| (pending.vectors, pending.records));
+    let (explain, facets) = (json_to_python(py, explain)?, json_to_python(py, facets)?);
+    Ok((hits, answer.degraded, answer.next_offset, pending, explain, facets))
 }
 
 fn hit_parts<'py>(py: Python<'py>, hit: Hit) -> PyResult<HitParts<'py>> {

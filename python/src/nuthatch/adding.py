@@ -24,6 +24,7 @@ class AddOptions(TypedDict, total=False):
     max_file_bytes: int | str | None
     passage_chars: int | None
     overlap_chars: int | None
+    wait: bool
 
 
 def as_given(
@@ -43,6 +44,7 @@ def as_given(
         "max_file_bytes": arguments.optional_size_bytes("max_file_bytes", options.get("max_file_bytes")),
         "target_chars": arguments.optional_whole("passage_chars", options.get("passage_chars")),
         "overlap_chars": arguments.optional_whole("overlap_chars", options.get("overlap_chars")),
+        "wait": bool(options.get("wait", False)),
         "durability": arguments.durability(durability),
         "on_progress": None if tell is None else lambda parts: tell(reports.progress(parts)),
         "cancel": cancel,

@@ -224,6 +224,7 @@ class AsyncDatabase(AsyncTenants):
         max_file_bytes: int | str | None = None,
         passage_chars: int | None = None,
         overlap_chars: int | None = None,
+        wait: bool = False,
         durability: Durability | None = None,
     ) -> AddReport:
         """As ``Database.add``. The event loop calls ``on_progress``; cancelling the task stops
@@ -249,6 +250,7 @@ class AsyncDatabase(AsyncTenants):
             max_file_bytes=max_file_bytes,
             passage_chars=passage_chars,
             overlap_chars=overlap_chars,
+            wait=wait,
         )
         return await cancellable(lambda cancel: self.sync._add(cancel, paths, into, options, durability))
 
@@ -388,6 +390,10 @@ class AsyncCollection(AsyncCollectionReads):
     async def remove_files(self, path: StrPath) -> int:
         """As ``Collection.remove_files``."""
         return await in_thread(self.sync.remove_files, path)
+
+    async def wait_until_embedded(self, timeout: float | None = None) -> bool:
+        """As ``Collection.wait_until_embedded``."""
+        return await in_thread(self.sync.wait_until_embedded, timeout)
 
     async def wait_until_indexed(self, timeout: float | None = None) -> bool:
         """As ``Collection.wait_until_indexed``."""

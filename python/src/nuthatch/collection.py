@@ -144,6 +144,15 @@ class Collection(CollectionReads):
         """
         return self._core.wait_until_indexed(arguments.optional_real("timeout", timeout))
 
+    def wait_until_embedded(self, timeout: float | None = None) -> bool:
+        """Waits until every record written before has the vector that it is to have; returns False
+        after ``timeout`` seconds.
+
+        Until then, ``add``'s passages are found by their words, and ``Results.pending`` says how
+        many have their vector.
+        """
+        return self._core.wait_until_embedded(arguments.optional_real("timeout", timeout))
+
     def optimize(self, timeout: float | None = None) -> bool:
         """Merges the segments into as few as ``build_memory`` of ``connect`` allows; returns False
         after ``timeout`` seconds.

@@ -331,10 +331,16 @@ class Database(Tenants):
         max_file_bytes: int | str | None = None,
         passage_chars: int | None = None,
         overlap_chars: int | None = None,
+        wait: bool = False,
         durability: Durability | None = None,
     ) -> AddReport:
-        """Adds files and folders: reads new and changed files, splits them into passages, embeds
-        and stores these.
+        """Adds files and folders: reads new and changed files, splits them into passages, and
+        stores these.
+
+        Passages are found by their words when it returns. Their vectors may come later:
+        ``AddReport.passages_pending`` counts them, and the process that holds the folder makes
+        them. ``wait`` returns when they are there. An embedder of your own embeds before it
+        returns.
 
         It reads Markdown, text, HTML, PDF and source code. Binaries and unreadable files are listed
         in ``AddReport.skipped``. ``prune`` removes files that no longer exist. ``collection`` is a
@@ -359,6 +365,7 @@ class Database(Tenants):
             max_file_bytes=max_file_bytes,
             passage_chars=passage_chars,
             overlap_chars=overlap_chars,
+            wait=wait,
         )
         return self._add(None, paths, collection, options, durability)
 

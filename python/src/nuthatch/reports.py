@@ -31,6 +31,8 @@ class AddReport:
     passages_added: int
     #: Of these, passages whose text was there before: their vectors were kept.
     passages_reused: int
+    #: Of those added, passages whose vector is still to come. They are found by their words.
+    passages_pending: int
     passages_removed: int
     bytes_read: int
     elapsed_seconds: float
@@ -46,6 +48,8 @@ class Progress:
     bytes_total: int
     bytes_done: int
     passages: int
+    #: Of these, passages whose vector is still to come.
+    passages_pending: int
     elapsed_seconds: float
     #: Estimated from the bytes done; None at first.
     remaining_seconds: float | None
@@ -88,6 +92,8 @@ class CollectionInfo:
     rows: int
     #: Unnamed ones.
     vectors: int
+    #: Records whose unnamed vector is still to come.
+    pending: int
     #: Named vector fields.
     vector_fields: dict[str, VectorFieldInfo]
     #: Rows that wait outside the indexes; searches see them.

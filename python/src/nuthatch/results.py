@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, overload
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
 LegParts: TypeAlias = "tuple[int, float] | None"
-AnswerParts: TypeAlias = "tuple[list[HitParts], list[str], int | None, dict[str, Any], list[dict[str, Any]]]"
+AnswerParts: TypeAlias = (
+    "tuple[list[HitParts], list[str], int | None, tuple[int, int] | None, dict[str, Any], list[dict[str, Any]]]"
+)
 
 
 class HitParts(TypedDict):
@@ -98,15 +100,31 @@ class Facet:
     missing: int
 
 
+class Pending(NamedTuple):
+    """The progress of a collection whose vectors are still being made."""
+
+    #: Records that have their vector.
+    vectors: int
+    #: Records that have one, or are to have one.
+    records: int
+
+    @property
+    def percent(self) -> int:
+        """Rounded down: 100 only when all are there."""
+        return self.vectors * 100 // self.records
+
+
 class Results(Sequence[Hit]):
     """Hits, best first.
 
     ``cursor`` asks for the next page (None at the end). ``degraded`` says which indexes could not
     be used, one sentence each; the hits are correct either way. ``explain`` says how the search
-    worked, and ``facets`` counts values of fields, if requested.
+    worked, and ``facets`` counts values of fields, if requested. ``pending`` says how many vectors
+    there are while others are still to come (None when none is): a record without its vector is
+    found by its words.
     """
 
-    __slots__ = ("_hits", "cursor", "degraded", "explain", "facets")
+    __slots__ = ("_hits", "cursor", "degraded", "explain", "facets", "pending")
 
     def __init__(
         self,
@@ -115,12 +133,14 @@ class Results(Sequence[Hit]):
         degraded: Sequence[str] = (),
         explain: dict[str, Any] | None = None,
         facets: dict[str, Facet] | None = None,
+        pending: Pending | None = None,
     ) -> None:
         self._hits = hits
         self.cursor = cursor
         self.degraded = list(degraded)
         self.explain = explain
         self.facets = {} if facets is None else facets
+        self.pending = pending
 
     @overload
     def __getitem__(self, at: int) -> Hit: ...
@@ -218,9 +238,11 @@ CURSOR = "after:"
 
 def of_parts(parts: AnswerParts, explain: bool) -> Results:
     """An answer from what the extension module gives."""
-    hits, degraded, next_offset, explained, counted = parts
+    hits, degraded, next_offset, pending, explained, counted = parts
     cursor = None if next_offset is None else f"{CURSOR}{next_offset}"
-    return Results([_hit(hit) for hit in hits], cursor, degraded, explained if explain else None, facets(counted))
+    how_far = None if pending is None else Pending(*pending)
+    shown = explained if explain else None
+    return Results([_hit(hit) for hit in hits], cursor, degraded, shown, facets(counted), how_far)
 
 
 def _hit(parts: HitParts) -> Hit:

@@ -9,6 +9,7 @@ use nuthatch_link::{AddOptions, AddReport, Error, ProcessMemory, WalkOptions};
 use serde_json::json;
 
 use crate::args::{COLLECTION_DEFAULT, Globals};
+use crate::commands::embed;
 use crate::durability::DurabilityArgs;
 use crate::embedder::EmbedderArgs;
 use crate::exit::{Failure, Outcome};
@@ -40,6 +41,12 @@ pub struct Add {
     /// Also add files that .gitignore and .ignore exclude
     #[arg(long)]
     no_ignore: bool,
+    /// Return when every vector is there, not as soon as words are found
+    #[arg(long)]
+    wait: bool,
+    /// Leave no process behind that makes the vectors; `nuthatch embed` does
+    #[arg(long, conflicts_with = "wait")]
+    no_embed: bool,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -87,6 +94,7 @@ impl Add {
             &self.paths,
             AddOptions {
                 prune: self.prune,
+                wait: self.wait,
                 walk,
                 on_progress: Some(&mut show),
                 cancel: Some(cancel),
@@ -97,9 +105,14 @@ impl Add {
         let report = added?;
         meter.look_at_memory();
         let memory = ProcessMemory::now().unwrap_or_default();
+        let leaves = report.passages_pending > 0 && !self.no_embed && embed::holds(&database)?;
+        let folder = database.folder().to_path_buf();
         // Closing brings what is fresh into the indexes: part of the work, so part of the time.
         database.close()?;
         meter.look_at_memory();
+        if leaves {
+            embed::leave_behind(globals, &folder).map_err(|error| Error::io(&folder, &error))?;
+        }
         let took = Took { total: started.elapsed(), memory, anonymous_bytes_max: meter.anonymous_bytes_max };
         match self.json {
             true => output::json(out, &as_json(&report, &took))?,
@@ -139,6 +152,13 @@ fn show_report(out: &mut Out, report: &AddReport, took: &Took) -> Result<(), Fai
         passages += &format!(" ({} kept their vectors)", thousands(report.passages_reused));
     }
     writeln!(out, "{BOLD}Passages{BOLD:#}  {passages}, {} removed", thousands(report.passages_removed))?;
+    if report.passages_pending > 0 {
+        writeln!(
+            out,
+            "{BOLD}Vectors{BOLD:#}   {} to come, made in the background; words are found now (`nuthatch embed` waits)",
+            thousands(report.passages_pending)
+        )?;
+    }
     let speed = match report.passages_added {
         0 => String::new(),
         added => format!(", {:.0} passages/s", rate(added, took.total)),
@@ -173,7 +193,7 @@ fn as_json(report: &AddReport, took: &Took) -> serde_json::Value {
             "skipped": skipped.collect::<Vec<_>>(),
         },
         "warnings": report.warnings,
-        "passages": {"added": report.passages_added, "reused": report.passages_reused, "removed": report.passages_removed},
+        "passages": {"added": report.passages_added, "reused": report.passages_reused, "pending": report.passages_pending, "removed": report.passages_removed},
         "bytes_read": report.bytes_read,
         "seconds": took.total.as_secs_f64(),
         "passages_per_second": rate(report.passages_added, took.total),

@@ -136,6 +136,7 @@ pub fn collection_json(info: &CollectionInfo) -> serde_json::Value {
         "embedder": info.embedder,
         "rows": info.rows,
         "vectors": info.vectors,
+        "pending": info.pending,
         "vector_fields": vector_fields,
         "fresh_rows": info.fresh_rows,
         "segments": info.segments,

@@ -6,6 +6,7 @@ pub mod backup;
 pub mod completions;
 pub mod config;
 pub mod doctor;
+pub mod embed;
 pub mod export;
 pub mod get;
 pub mod graph;
@@ -43,6 +44,7 @@ pub fn run(cli: &Cli, out: &mut Out) -> Result<Outcome, Failure> {
         Command::Rm(args) => args.run(globals, out),
         Command::Tenant(args) => args.run(globals, out),
         Command::Stats(args) => args.run(globals, out),
+        Command::Embed(args) => args.run(globals, out),
         Command::Optimize(args) => args.run(globals, out),
         Command::Reclaim(args) => args.run(globals, out),
         Command::Doctor(args) => args.run(globals, out),

@@ -19,7 +19,7 @@ use crate::commands::named::Further;
 use crate::embedder::EmbedderArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, BOLD, DIM, MATCH, Out, SOURCE, plain};
-use crate::units::parse_seconds;
+use crate::units::{count, parse_seconds, thousands};
 use crate::{folder, paths};
 
 /// Longest snippet in characters.
@@ -120,6 +120,16 @@ impl Search {
         for why in &answer.degraded {
             output::warning(&format!("{why}; the results are correct, but slower (`nuthatch doctor` tells more)"));
         }
+        if let Some(pending) = answer.pending
+            && answer.explain.vector.is_some()
+        {
+            output::note(&format!(
+                "Vectors for {} %: {} of {}; the rest is found by its words.",
+                pending.percent(),
+                thousands(pending.vectors),
+                count(pending.records, "passage")
+            ));
+        }
         match self.json {
             true => output::json(out, &self.as_json(query, &answer))?,
             false => self.show(
@@ -171,6 +181,7 @@ impl Search {
             degraded: &answer.degraded,
             facets: answer.facets.iter().cloned().map(Into::into).collect(),
             next_offset: answer.next_offset,
+            pending: answer.pending.map(nuthatch_dialect::Pending::from),
             explain: self.explain.then_some(&answer.explain),
         }
     }
@@ -251,6 +262,8 @@ struct AnswerJson<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     facets: Vec<Facet>,
     next_offset: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pending: Option<nuthatch_dialect::Pending>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explain: Option<&'a nuthatch_link::Explain>,
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
+use nuthatch_link::Pending;
 use serde_json::json;
 
 use crate::args::Globals;
@@ -50,6 +51,10 @@ fn show(out: &mut Out, stats: &nuthatch_link::Stats) -> Result<(), Failure> {
         let dim =
             info.dim.map_or(String::new(), |dim| format!(" of {dim} dimensions ({}, {})", info.element, info.metric));
         writeln!(out, "  {}, {}{dim}", count(info.rows, "record"), count(info.vectors, "vector"))?;
+        if info.pending > 0 {
+            let pending = Pending { vectors: info.vectors, records: info.vectors + info.pending };
+            writeln!(out, "  vectors for {} %: {} to come", pending.percent(), thousands(info.pending))?;
+        }
         for field in &info.vector_fields {
             writeln!(
                 out,

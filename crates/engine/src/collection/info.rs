@@ -132,6 +132,7 @@ impl Indexes {
             embedder: meta.embedder.as_ref().map(|embedder| embedder.name.clone()),
             rows: counters.rows,
             vectors: counters.vectors,
+            pending: counters.pending,
             vector_fields: fields.iter_named().map(of_field).collect(),
             fresh_rows: self.fresh_rows,
             segments: self.segments,

@@ -103,6 +103,9 @@ pub(crate) struct Counters {
     /// Of each named field.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub named: BTreeMap<FieldId, u64>,
+    /// Rows whose unnamed vector is still to come: as many as there are to-do rows.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pending: u64,
     /// What a tenant's limit counts; nothing is counted of the default tenant.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub bytes: u64,
@@ -128,9 +131,9 @@ impl Counters {
         }
     }
 
-    /// Vectors of all fields.
+    /// Vectors of all fields, those included that are still to come.
     pub fn all_vectors(&self) -> u64 {
-        self.vectors + self.named.values().sum::<u64>()
+        self.vectors + self.pending + self.named.values().sum::<u64>()
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) mod manifest;
 mod memtable;
 pub mod meta;
 pub(crate) mod open;
+pub(crate) mod pending;
 mod pending_write;
 mod plan;
 mod ranking;
@@ -48,6 +49,7 @@ use nuthatch_segment::BlockCache;
 use nuthatch_store::Shard;
 use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
 use parking_lot::{Mutex, RwLock};
+use roaring::RoaringTreemap;
 
 pub use building::BuildProgress;
 pub(crate) use building::Building;
@@ -56,6 +58,7 @@ pub use explain::Explain;
 pub use field_options::VectorFieldOptions;
 pub(crate) use flush::Eagerness;
 pub use fusion::Fusion;
+pub use pending::Pending;
 pub use pending_write::PendingWrite;
 pub use read::{Page, Scan};
 pub(crate) use read_source::ReadSource;
@@ -141,11 +144,15 @@ pub(crate) struct Core {
     /// Somebody called since it was last looked at whether it may be let go.
     pub used: std::sync::atomic::AtomicBool,
     pub row_length: RowLength,
+    /// The row after which the next vectors are made, so that a text that fails holds up no other.
+    pub embedded_upto: std::sync::atomic::AtomicU64,
 }
 
 /// What only the writer changes.
 pub(crate) struct Writer {
     pub counters: Counters,
+    /// Rows whose vector is still to come.
+    pub pending: RoaringTreemap,
 }
 
 /// What a collection is, for listings.
@@ -169,6 +176,8 @@ pub struct CollectionInfo {
     pub rows: u64,
     /// Unnamed vectors.
     pub vectors: u64,
+    /// Records whose unnamed vector is still to come.
+    pub pending: u64,
     /// Named vector fields.
     pub vector_fields: Vec<VectorFieldInfo>,
     /// Rows that wait outside the indexes.

@@ -13,6 +13,7 @@ use crate::collection::batch_sizing::BatchSizing;
 use crate::collection::change::Change;
 use crate::collection::descriptor::Descriptor;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, SCHEMA};
+use crate::collection::pending::{self, Pending};
 use crate::collection::state::State;
 use crate::collection::{Core, Writer};
 use crate::database::{RowLength, Shared};
@@ -32,7 +33,10 @@ impl Core {
         let shard = tenant.shard(meta.id);
         let store = shared.store()?;
         let store = &*store;
-        let counters: Counters = meta::read(store, &shard.key(COUNTERS))?.unwrap_or_default();
+        let mut counters: Counters = meta::read(store, &shard.key(COUNTERS))?.unwrap_or_default();
+        let pending = pending::todo_rows(store, shard)?;
+        // A program that knows nothing of them has not counted them.
+        counters.pending = pending.len();
         let schema = match store.get(Table::Catalog, &shard.key(SCHEMA))? {
             Some(bytes) => Schema::from_bytes(&bytes)?,
             None => Schema::default(),
@@ -50,7 +54,7 @@ impl Core {
             shard,
             name: meta.name.clone(),
             language: meta.language.clone(),
-            writer: Mutex::new(Writer { counters: counters.clone() }),
+            writer: Mutex::new(Writer { counters: counters.clone(), pending }),
             descriptor: RwLock::new(Arc::new(Descriptor::of(meta, schema)?)),
             state: RwLock::new(State::default()),
             indexes: index::all(&shared.options.more_indexes),
@@ -66,6 +70,7 @@ impl Core {
             used: true.into(),
             flush_wanted: false.into(),
             row_length: RowLength::default(),
+            embedded_upto: 0.into(),
         };
         let mut state = core.load(&counters)?;
         core.replay(&mut state, &counters)?;
@@ -78,6 +83,7 @@ impl Core {
         let reach =
             Reach { oldest: oldest_change(&*self.shared.store()?, self.shard, counters)?, newest: counters.sequence };
         let mut state = State::before_replay(counters.sequence);
+        state.vectors = Pending::of(counters);
         for index in &self.indexes {
             let misses = match index.open(self, &reach, &mut state) {
                 Err(error) if is_damage(&error) => Some(error.to_string()),

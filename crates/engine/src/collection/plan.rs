@@ -19,7 +19,8 @@ use crate::collection::field::{Field, FieldVectors, Fields};
 use crate::collection::memtable::Memtable;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, SCHEMA, meta_key};
 use crate::collection::open::words_of;
-use crate::collection::write::{Deleted, Upserted, WriteSet, row_from};
+use crate::collection::pending::{Pending, todo_key};
+use crate::collection::write::{Deleted, Upserted, WriteSet, keep_as_meant, row_from};
 use crate::collection::{Core, Writer};
 use crate::record::NamedVectors;
 use crate::record::{Record, Row, shortened};
@@ -32,6 +33,8 @@ pub(crate) struct Planned {
     /// With their codes: whoever makes them takes long, and searches would wait.
     memtable: Memtable,
     texts: Vec<(u64, RowWords)>,
+    /// Rows whose vector is still to come.
+    pending: Vec<u64>,
     counters: Counters,
     /// If it is another by then.
     descriptor: Option<Descriptor>,
@@ -52,16 +55,17 @@ impl Planned {
 impl Core {
     /// Adds everything that a write set changes to a batch. Once that is written, [`show`](Self::show) must follow, before the
     /// writer is let go.
-    pub(crate) fn plan(&self, writer: &Writer, set: WriteSet, batch: &mut Batch, call: &Call) -> Result<Planned> {
+    pub(crate) fn plan(&self, writer: &Writer, mut set: WriteSet, batch: &mut Batch, call: &Call) -> Result<Planned> {
         let before = batch.len();
         let descriptor = self.descriptor();
         let settled = with_dim_of(&descriptor, &set.upserts)?;
         self.check_files(&set)?;
         let old = self.rows_of_ids(&set)?;
+        keep_as_meant(&mut set, &old);
         let mut draft = Draft::new(self, writer, settled.as_ref().unwrap_or(&descriptor), batch);
         draft.delete(&set, &old)?;
         draft.replace(&set.upserts, &old)?;
-        draft.add_rows(set.upserts)?;
+        draft.add_rows(set.upserts, &set.later)?;
         let files_removed = draft.change_files(set.files)?;
         if draft.batch.len() == before {
             return Ok(draft.planned);
@@ -74,10 +78,14 @@ impl Core {
 
     /// Makes searches see what has been written.
     pub(crate) fn show(&self, writer: &mut Writer, planned: Planned) -> Result<(Upserted, Deleted)> {
-        let Planned { change, memtable, texts, counters, descriptor, outcome } = planned;
-        let sequence = counters.sequence;
+        let Planned { change, memtable, texts, pending, counters, descriptor, outcome } = planned;
+        let (sequence, vectors) = (counters.sequence, Pending::of(&counters));
         // Written: from here on nothing may fail before the state shows it.
         writer.counters = counters;
+        for row in &change.removed {
+            writer.pending.remove(*row);
+        }
+        writer.pending.extend(pending);
         if let Some(descriptor) = descriptor {
             self.learn(writer, descriptor);
         }
@@ -90,6 +98,7 @@ impl Core {
             state.insert_text(row, words);
         }
         state.sequence = sequence;
+        state.vectors = vectors;
         Ok(outcome)
     }
 
@@ -110,7 +119,10 @@ impl Core {
 /// A plan that is being made: each step adds its part to the batch.
 struct Draft<'d> {
     core: &'d Core,
+    writer: &'d Writer,
     batch: &'d mut Batch,
+    /// Texts may have vectors.
+    embeds: bool,
     planned: Planned,
     fields: Arc<Fields>,
     schema: Schema,
@@ -122,18 +134,21 @@ struct Draft<'d> {
 }
 
 impl<'d> Draft<'d> {
-    fn new(core: &'d Core, writer: &Writer, descriptor: &Descriptor, batch: &'d mut Batch) -> Self {
+    fn new(core: &'d Core, writer: &'d Writer, descriptor: &Descriptor, batch: &'d mut Batch) -> Self {
         let planned = Planned {
             change: Change::default(),
             memtable: Memtable::default(),
             texts: Vec::new(),
+            pending: Vec::new(),
             counters: writer.counters.clone(),
             descriptor: None,
             outcome: (Upserted::default(), Deleted::default()),
         };
         Self {
             core,
+            writer,
             batch,
+            embeds: descriptor.meta.embeds,
             planned,
             fields: descriptor.fields.clone(),
             schema: descriptor.schema.clone(),
@@ -196,18 +211,36 @@ impl<'d> Draft<'d> {
                 *count = count.saturating_sub(1);
             }
         }
+        if self.writer.pending.contains(row) {
+            self.batch.delete(Table::Catalog, todo_key(shard, row));
+            counters.pending = counters.pending.saturating_sub(1);
+            self.bytes_freed += self.fields.unnamed().row_bytes();
+        }
         self.batch.delete(Table::Records, shard.number_key(row));
         self.planned.change.removed.push(row);
         counters.rows = counters.rows.saturating_sub(1);
         Ok(())
     }
 
-    fn add_rows(&mut self, upserts: Vec<Record>) -> Result<()> {
+    fn add_rows(&mut self, upserts: Vec<Record>, later: &HashSet<String>) -> Result<()> {
         let index = self.core.state.read().text.clone();
         for record in upserts {
+            let is_later = self.embeds && later.contains(&record.id) && record.text_to_embed().is_some();
+            if is_later {
+                self.put_off_vector();
+            }
             self.add_row(record, index.as_deref())?;
         }
         Ok(())
+    }
+
+    /// The vector of the row that is added next comes later.
+    fn put_off_vector(&mut self) {
+        let row = self.planned.counters.next_row;
+        self.batch.put(Table::Catalog, todo_key(self.core.shard, row), Vec::new());
+        self.planned.counters.pending += 1;
+        self.planned.pending.push(row);
+        self.bytes_taken += self.fields.unnamed().row_bytes();
     }
 
     fn add_row(&mut self, record: Record, index: Option<&TextIndex>) -> Result<()> {

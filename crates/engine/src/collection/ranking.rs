@@ -17,6 +17,7 @@ use crate::Error;
 use crate::collection::Core;
 use crate::collection::explain::{Explain, TextPlan, VectorPlan};
 use crate::collection::fusion::{self, LegKind, ScoredRow};
+use crate::collection::pending::Pending;
 use crate::collection::read_source::ReadSource;
 use crate::collection::request::{Leg, Legs, Mode, Search};
 use crate::collection::search::{Query, QueryLeg};
@@ -32,6 +33,8 @@ pub(crate) struct Ranking {
     /// False when a row was gone before it could be compared.
     pub complete: bool,
     pub degraded: Vec<String>,
+    /// How far the vectors are that are still to come.
+    pub pending: Option<Pending>,
     pub explain: Explain,
 }
 
@@ -64,6 +67,7 @@ impl Core {
         // From here on rows are looked at as they are now, whatever becomes of them.
         let view = state.view();
         let degraded = state.degraded();
+        let pending = state.vectors.if_any();
         // Texts are another matter: what is searched of them must be of the same moment, and their text memtable changes in place.
         let texts = text.map(|text| (text, state));
         let matching = self.filtered(place.reader, &view, search.filter.as_ref())?;
@@ -98,7 +102,7 @@ impl Core {
         if let Some(exclude) = query.exclude {
             legs.iter_mut().for_each(|(_, leg)| leg.retain(|found| found.row != exclude));
         }
-        Ok(Ranking { rows: fused(search, &legs, &mut explain), complete, degraded, explain })
+        Ok(Ranking { rows: fused(search, &legs, &mut explain), complete, degraded, pending, explain })
     }
 
     /// Which rows a filter lets through, by the segments' columns or else by the store.

@@ -9,7 +9,7 @@ use nuthatch_filter::{Filter, Payload};
 use nuthatch_vector::Accuracy;
 use serde::{Deserialize, Serialize};
 
-use crate::collection::{Explain, FieldValues, Fusion, Refine};
+use crate::collection::{Explain, FieldValues, Fusion, Pending, Refine};
 use crate::record::NamedVectors;
 use crate::{Error, Result};
 
@@ -297,6 +297,8 @@ pub struct Answer {
     pub facets: Vec<FieldValues>,
     /// The offset of the next page, if there may be one.
     pub next_offset: Option<usize>,
+    /// How many vectors there are while others are still to come; absent when none is.
+    pub pending: Option<Pending>,
     /// How the search went.
     pub explain: Explain,
 }

@@ -121,6 +121,9 @@ impl Core {
             let vector = vector.ok_or_else(|| {
                 Error::invalid(match &search.using {
                     Some(name) => format!("record {id:?} has no vector of field {name:?} to search with"),
+                    None if place.state.read().vectors.if_any().is_some() => {
+                        format!("record {id:?} has no vector yet; search with its text instead, or wait for its vector")
+                    }
                     None => format!("record {id:?} has no vector to search with; search with its text instead"),
                 })
             })?;
@@ -212,11 +215,11 @@ impl Core {
         deadline: Option<Instant>,
         reservation: &mut Reservation<'_>,
     ) -> std::result::Result<(Answer, bool), Trouble> {
-        let Ranking { rows, complete, degraded, explain } = self.refined(place, search, query, deadline)?;
+        let Ranking { rows, complete, degraded, pending, explain } = self.refined(place, search, query, deadline)?;
         let next_offset = (rows.len() >= search.depth() && search.depth() < LIMIT_MAX).then_some(search.depth());
         let rows: Vec<_> = rows.into_iter().skip(search.offset).take(search.limit).collect();
         let (hits, all_there) = self.read_hits(place.reader, rows, search, reservation)?;
-        Ok((Answer { hits, degraded, facets: Vec::new(), next_offset, explain }, complete && all_there))
+        Ok((Answer { hits, degraded, facets: Vec::new(), next_offset, pending, explain }, complete && all_there))
     }
 
     /// Reads what the hits carry. False when one of them is no longer there.

@@ -12,6 +12,7 @@ use crate::Result;
 use crate::collection::field::FieldId;
 use crate::collection::memtable::Memtable;
 use crate::collection::open::words_of;
+use crate::collection::pending::Pending;
 use crate::collection::segment::Segment;
 use crate::index::{IndexId, SEGMENTS, TEXT};
 use crate::record::Row;
@@ -105,6 +106,8 @@ impl View {
 pub(crate) struct State {
     /// The last change that everything below shows.
     pub sequence: u64,
+    /// Vectors that there are, and that are still to come.
+    pub vectors: Pending,
     pub segments: Vec<SegmentView>,
     /// Indexes that do not answer, and why: damaged, missing or behind. Searches go on exactly from the store until they are rebuilt.
     broken: BTreeMap<IndexId, String>,

@@ -51,8 +51,12 @@ pub struct WriteSet {
     pub deletes: Vec<String>,
     /// The rows that `deletes` mean, one each: an id that has another row by now has been written again, and stays.
     pub deletes_if: Option<Vec<u64>>,
+    /// The rows that `upserts` replace, one each: an id that has another row by now, or none, stays as it is.
+    pub upserts_if: Option<Vec<u64>>,
     /// Texts without vectors stay so, whether or not the collection embeds.
     pub as_given: bool,
+    /// Ids of upserts whose vector may come later, if the collection embeds and whoever holds the folder can do it alone.
+    pub later: HashSet<String>,
     /// Rows of the files table: path, and what is stored for it.
     pub files: Vec<(String, Option<Vec<u8>>)>,
     /// What `files` were when they were read, one each: what is another by now is a conflict.
@@ -157,7 +161,11 @@ impl Core {
         self.check_open()?;
         check_records(&set.upserts)?;
         if !set.as_given {
-            self.embed_missing(&mut set.upserts, call)?;
+            if !set.later.is_empty() && !self.embeds_later()? {
+                set.later.clear();
+            }
+            let later = &set.later;
+            self.embed_missing(set.upserts.iter_mut().filter(|record| !later.contains(&record.id)), call)?;
         }
         Ok(())
     }
@@ -172,13 +180,13 @@ impl Core {
     }
 
     /// Makes the vectors of texts that come without one, if this collection embeds.
-    pub(crate) fn embed_missing(&self, records: &mut [Record], call: &Call) -> Result<()> {
-        let texts: Vec<String> = records
-            .iter()
-            .filter(|r| r.vector.is_none())
-            .filter_map(Record::searchable)
-            .filter(|t| !t.trim().is_empty())
-            .collect();
+    pub(crate) fn embed_missing<'r>(
+        &self,
+        records: impl IntoIterator<Item = &'r mut Record>,
+        call: &Call,
+    ) -> Result<()> {
+        let (texts, places): (Vec<String>, Vec<&mut Record>) =
+            records.into_iter().filter_map(|record| Some((record.text_to_embed()?, record))).unzip();
         if texts.is_empty() {
             return Ok(());
         }
@@ -186,12 +194,8 @@ impl Core {
             return Ok(());
         };
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let mut vectors = embedder.embed_passages(&texts)?.into_iter();
-        for record in records.iter_mut().filter(|r| r.vector.is_none()) {
-            if record.searchable().is_some_and(|text| !text.trim().is_empty()) {
-                record.vector = vectors.next();
-            }
-        }
+        let vectors = embedder.embed_passages(&texts)?;
+        places.into_iter().zip(vectors).for_each(|(record, vector)| record.vector = Some(vector));
         Ok(())
     }
 

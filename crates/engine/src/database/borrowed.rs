@@ -96,7 +96,9 @@ impl Core {
         let is_muted = matches!(*self.embedder.read(), EmbedderChoice::None) && self.descriptor().meta.embeds;
         let is_wanted = self.flush_wanted.load(Ordering::SeqCst) || self.optimize_wanted.load(Ordering::SeqCst);
         let state = self.state.read();
-        !is_wanted && !is_muted && state.degraded().is_empty() && state.fresh_rows() < CLOSE_FLUSH_ROWS
+        // What waits for its vector is looked for at the next opening of the folder alone.
+        let is_pending = state.vectors.if_any().is_some() && self.embeds_later().unwrap_or(false);
+        !is_wanted && !is_muted && !is_pending && state.degraded().is_empty() && state.fresh_rows() < CLOSE_FLUSH_ROWS
     }
 }
 

@@ -11,14 +11,14 @@ use nuthatch_store::{Extent, Upkeep};
 use crate::collection::{Core, Eagerness};
 use crate::database::idle::Idle;
 use crate::database::shared::Signal;
-use crate::database::{Shared, syncer};
+use crate::database::{Shared, embedding, syncer};
 use crate::index::SEGMENTS;
 use crate::{Error, Result};
 
 /// How often they look round without being woken.
-const ROUND: Duration = Duration::from_millis(500);
+pub(crate) const ROUND: Duration = Duration::from_millis(500);
 /// How long they leave a disk or an index alone that has just failed them, however often they are woken.
-const AFTER_FAILURE: Duration = Duration::from_secs(2);
+pub(crate) const AFTER_FAILURE: Duration = Duration::from_secs(2);
 /// How much sooner than background work the system runs whatever else there is to run: searches, and the model beside us.
 const NICENESS: i32 = 10;
 
@@ -28,6 +28,7 @@ pub(crate) fn start(shared: &Arc<Shared>, threads: &mut Vec<JoinHandle<()>>) -> 
         let thread = std::thread::Builder::new().name(job.name.into()).spawn(move || run(&shared, &job));
         threads.push(thread.map_err(|error| Error::internal(format!("starting {}: {error}", job.name)))?);
     }
+    threads.push(embedding::start(shared)?);
     threads.push(syncer::start(shared)?);
     Ok(())
 }

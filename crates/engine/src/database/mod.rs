@@ -4,6 +4,7 @@ mod borrowed;
 mod cached;
 mod collections;
 mod doctor;
+mod embedding;
 mod idle;
 mod index_memory;
 mod maintenance;
@@ -30,6 +31,7 @@ use nuthatch_store::Store;
 use parking_lot::Mutex;
 
 pub use doctor::{Doctor, Finding};
+pub(crate) use embedding::embed_texts;
 pub(crate) use maintenance::yield_to_others;
 pub use memory::ProcessMemory;
 pub use memory_pool::WriteReservation;

@@ -60,6 +60,8 @@ pub(crate) struct Shared {
     pub catalog: Mutex<()>,
     embedders: RwLock<HashMap<String, Arc<dyn Embedder>>>,
     closed: AtomicBool,
+    /// The same as [`Signal::stop`], for those who look often.
+    pub stopping: AtomicBool,
     /// Somebody called since background work last looked.
     pub used: AtomicBool,
     /// Much was deleted at once: the store is worth tidying.
@@ -97,6 +99,8 @@ pub(crate) struct Signal {
     pub seal_error: Option<Error>,
     /// The same of merging.
     pub merge_error: Option<Error>,
+    /// The same of making vectors.
+    pub embed_error: Option<Error>,
 }
 
 /// The store as it is at each call: nothing is held between two of them, so closing waits for a read and no longer.
@@ -164,6 +168,7 @@ impl Shared {
             catalog: Mutex::default(),
             embedders: RwLock::default(),
             closed: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
             used: AtomicBool::new(false),
             shrunk: AtomicBool::new(false),
             gauge: Gauge::default(),
@@ -419,6 +424,7 @@ impl Shared {
 
     /// Ends background work and refuses new calls.
     pub fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
         self.signal.lock().stop = true;
         self.woken.notify_all();
         self.syncer.stop();

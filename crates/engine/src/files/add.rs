@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use nuthatch_extract::{Document, ExtractError, Kind, Passage, PassageOptions, WalkOptions, extract, walk};
 use nuthatch_filter::{Payload, Value};
+use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
 use crate::collection::{Collection, WriteSet};
@@ -18,6 +19,8 @@ use crate::{Error, Result};
 const COMMIT_PASSAGES: usize = 128;
 /// Files that are committed together when they bring no passages: unchanged, touched, skipped.
 const COMMIT_FILES: u64 = 256;
+/// How long vectors are waited for at a time, between two looks at whether to stop.
+const WAIT_SLICE: Duration = Duration::from_millis(250);
 
 /// How files are added.
 #[derive(Default)]
@@ -28,6 +31,8 @@ pub struct AddOptions<'a> {
     pub walk: WalkOptions,
     /// How large passages are.
     pub passages: PassageOptions,
+    /// Return when every vector is there, not when the words are.
+    pub wait: bool,
     /// Called now and then, and at the end.
     pub on_progress: Option<&'a mut dyn FnMut(&Progress)>,
     /// Set to stop after the current batch; what was added stays.
@@ -47,6 +52,8 @@ pub struct Progress {
     pub bytes_done: u64,
     /// Passages that were written.
     pub passages: u64,
+    /// Of these, passages whose vector is still to come. They are found by their words.
+    pub passages_pending: u64,
     /// Since the call.
     pub elapsed: Duration,
     /// Estimated from the bytes done; `None` at first.
@@ -85,6 +92,8 @@ pub struct AddReport {
     pub passages_added: u64,
     /// Of these, passages whose text was there before: their vectors were kept.
     pub passages_reused: u64,
+    /// Of those added, passages whose vector is still to come when this returns.
+    pub passages_pending: u64,
     /// Passages that were removed, with those that new ones replaced.
     pub passages_removed: u64,
     /// Bytes of the files that were read.
@@ -117,7 +126,7 @@ pub trait PassageSink {
     /// The data folder, which may lie below what is added.
     fn own_folder(&self) -> PathBuf;
     /// Of the embedder for texts without vectors; from here on it is the collection's.
-    fn embedder_fingerprint(&self) -> Result<Option<String>>;
+    fn embedding(&self) -> Result<Option<Embedding>>;
     /// What is stored of a file.
     fn entry(&self, path: &str) -> Result<Option<FileEntry>>;
     /// The same of the file `path` or of everything below it as a folder.
@@ -128,6 +137,16 @@ pub trait PassageSink {
     fn embed_missing(&self, records: &mut [Record]) -> Result<()>;
     /// Writes passages and entries of files as one batch.
     fn apply(&self, set: WriteSet) -> Result<()>;
+    /// Waits for vectors that are still to come, for as long as this at most; gives how many are missing then.
+    fn wait_for_vectors(&self, limit: Duration) -> Result<u64>;
+}
+
+/// How a collection makes the vectors of passages.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Embedding {
+    pub fingerprint: String,
+    /// They may come after the passages: whoever holds the folder makes them.
+    pub later: bool,
 }
 
 impl PassageSink for Collection {
@@ -135,9 +154,10 @@ impl PassageSink for Collection {
         self.core.shared.folder.root().to_path_buf()
     }
 
-    fn embedder_fingerprint(&self) -> Result<Option<String>> {
-        let embedder = self.core.embedder_for_passages(&self.call)?;
-        Ok(embedder.map(|embedder| embedder.fingerprint().to_string()))
+    fn embedding(&self) -> Result<Option<Embedding>> {
+        let Some(embedder) = self.core.embedder_for_passages(&self.call)? else { return Ok(None) };
+        let later = self.core.embeds_later()?;
+        Ok(Some(Embedding { fingerprint: embedder.fingerprint().to_string(), later }))
     }
 
     fn entry(&self, path: &str) -> Result<Option<FileEntry>> {
@@ -161,6 +181,11 @@ impl PassageSink for Collection {
     fn apply(&self, set: WriteSet) -> Result<()> {
         self.core.apply(set, self.durability, &self.call).map(drop)
     }
+
+    fn wait_for_vectors(&self, limit: Duration) -> Result<u64> {
+        self.wait_until_embedded(Some(limit))?;
+        Ok(self.core.pending_rows())
+    }
 }
 
 /// One run of adding files.
@@ -169,6 +194,8 @@ pub struct Add<'c, 'o> {
     options: AddOptions<'o>,
     report: AddReport,
     progress: Progress,
+    /// Whether vectors may come later.
+    later: bool,
     started: Instant,
 }
 
@@ -176,7 +203,7 @@ impl<'c, 'o> Add<'c, 'o> {
     /// Nothing is read yet.
     pub fn new(sink: &'c dyn PassageSink, options: AddOptions<'o>) -> Self {
         let (report, progress) = (AddReport::default(), Progress::default());
-        Self { sink, options, report, progress, started: Instant::now() }
+        Self { sink, options, report, progress, later: false, started: Instant::now() }
     }
 
     /// Adds the files at or below these paths.
@@ -210,7 +237,7 @@ impl<'c, 'o> Add<'c, 'o> {
         let made_by = self.made_by()?;
         let mut pending = Pending::default();
         for file in &files {
-            if self.options.cancel.is_some_and(|cancel| cancel.load(Ordering::SeqCst)) {
+            if self.is_cancelled() {
                 self.report.cancelled = true;
                 break;
             }
@@ -228,6 +255,7 @@ impl<'c, 'o> Add<'c, 'o> {
         }
         self.progress.current = None;
         self.tell();
+        self.wait_for_vectors()?;
         self.report.elapsed = self.started.elapsed();
         Ok(self.report)
     }
@@ -240,6 +268,7 @@ impl<'c, 'o> Add<'c, 'o> {
         let now_ns = i64::try_from(Clock::system().now().as_nanosecond()).unwrap_or(i64::MAX);
         self.content(path, content, old, now_ns, &made_by, &mut pending)?;
         self.commit(&mut pending)?;
+        self.wait_for_vectors()?;
         self.report.elapsed = self.started.elapsed();
         Ok(self.report)
     }
@@ -251,8 +280,10 @@ impl<'c, 'o> Add<'c, 'o> {
     }
 
     /// Changes when the same file would give other passages or other vectors.
-    fn made_by(&self) -> Result<String> {
-        let fingerprint = self.sink.embedder_fingerprint()?.unwrap_or_else(|| "none".into());
+    fn made_by(&mut self) -> Result<String> {
+        let embedding = self.sink.embedding()?;
+        self.later = embedding.as_ref().is_some_and(|embedding| embedding.later);
+        let fingerprint = embedding.map_or_else(|| "none".into(), |embedding| embedding.fingerprint);
         Ok(format!("{}/{}/{fingerprint}", nuthatch_extract::VERSION, self.options.passages.target_chars))
     }
 
@@ -319,9 +350,9 @@ impl<'c, 'o> Add<'c, 'o> {
             _ => 0,
         };
         // A large file is embedded in slices, so that it can be interrupted and its progress seen.
-        if records.len() > 2 * COMMIT_PASSAGES {
+        if records.len() > 2 * COMMIT_PASSAGES && !self.later {
             for slice in records.chunks_mut(COMMIT_PASSAGES) {
-                if self.options.cancel.is_some_and(|cancel| cancel.load(Ordering::SeqCst)) {
+                if self.is_cancelled() {
                     return Ok(()); // as if it had not been looked at; the walk ends before the next file
                 }
                 self.sink.embed_missing(slice)?;
@@ -343,6 +374,14 @@ impl<'c, 'o> Add<'c, 'o> {
             passages: hashes,
         };
         pending.set.files.push((name.to_string(), Some(entry.encode())));
+        if self.later {
+            let later =
+                records.iter().filter(|record| record.text_to_embed().is_some()).map(|record| record.id.clone());
+            let before = pending.set.later.len();
+            pending.set.later.extend(later);
+            self.report.passages_pending += (pending.set.later.len() - before) as u64;
+            self.progress.passages_pending = self.report.passages_pending;
+        }
         pending.set.upserts.extend(records);
         Ok(())
     }
@@ -415,6 +454,21 @@ impl<'c, 'o> Add<'c, 'o> {
             }
         }
         Ok(())
+    }
+
+    /// Waits for the vectors, if that is wanted, and tells how many are missing.
+    fn wait_for_vectors(&mut self) -> Result<()> {
+        while self.options.wait && self.report.passages_pending > 0 && !self.is_cancelled() {
+            let missing = self.sink.wait_for_vectors(WAIT_SLICE)?;
+            self.report.passages_pending = self.report.passages_pending.min(missing);
+            self.progress.passages_pending = self.report.passages_pending;
+            self.tell();
+        }
+        Ok(())
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.options.cancel.is_some_and(|cancel| cancel.load(Ordering::SeqCst))
     }
 
     /// Notes a file that gave nothing; returns its path.

@@ -11,7 +11,7 @@ mod citation;
 mod entry;
 pub mod staged;
 
-pub use add::{Add, PassageSink, Shelved};
+pub use add::{Add, Embedding, PassageSink, Shelved};
 pub use add::{AddOptions, AddReport, Progress, Skipped};
 pub use citation::citation;
 pub use entry::FileEntry;

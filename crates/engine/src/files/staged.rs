@@ -7,9 +7,10 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::collection::{BATCH_BYTES_MAX, WriteSet, record_bytes};
-use crate::files::{Add, AddOptions, AddReport, FileEntry, PassageSink};
+use crate::files::{Add, AddOptions, AddReport, Embedding, FileEntry, PassageSink};
 use crate::record::Record;
 use crate::{Error, ErrorKind, Result, What};
 
@@ -106,8 +107,9 @@ impl PassageSink for Staging<'_> {
         self.sink.own_folder()
     }
 
-    fn embedder_fingerprint(&self) -> Result<Option<String>> {
-        self.sink.embedder_fingerprint()
+    /// A batch is whole when it is written, vectors included.
+    fn embedding(&self) -> Result<Option<Embedding>> {
+        Ok(self.sink.embedding()?.map(|embedding| Embedding { later: false, ..embedding }))
     }
 
     fn entry(&self, path: &str) -> Result<Option<FileEntry>> {
@@ -149,6 +151,10 @@ impl PassageSink for Staging<'_> {
         staged.upserts.extend(set.upserts);
         staged.deletes.extend(set.deletes);
         Ok(())
+    }
+
+    fn wait_for_vectors(&self, _: Duration) -> Result<u64> {
+        Ok(0)
     }
 }
 

@@ -1,12 +1,14 @@
 //! What is asked about files: listing and removing them, and what adding them is made of.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::call::Outcome;
 use crate::collection::WriteSet;
 use crate::database::Database;
-use crate::files::{FileEntry, FileInfo, PassageSink};
+use crate::files::{Embedding, FileEntry, FileInfo, PassageSink};
 use crate::ops::{Op, Repeat, Scope, View, on};
 
 /// Files that were added at or below a path (all with ""), by path.
@@ -60,18 +62,18 @@ impl Op for Apply {
     }
 }
 
-/// The fingerprint of the embedder for texts without vectors; from here on it is the collection's.
+/// How texts without vectors get theirs; from here on that embedder is the collection's.
 #[derive(Serialize, Deserialize)]
 pub struct PassageEmbedder;
 
 impl Op for PassageEmbedder {
     type On = on::Records;
-    type Answer = Option<String>;
+    type Answer = Option<Embedding>;
     const NAME: &'static str = "files.passage_embedder";
     const SCOPE: Scope = Scope::Write;
 
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
-        view.collection()?.embedder_fingerprint()
+        view.collection()?.embedding()
     }
 }
 
@@ -90,6 +92,20 @@ impl Op for Embed {
         let texts: Vec<&str> = self.0.iter().map(String::as_str).collect();
         let embedder = collection.core.embedder_for_passages(&collection.call)?;
         Ok(embedder.map(|embedder| embedder.embed_passages(&texts)).transpose()?)
+    }
+}
+
+/// Waits for vectors that are still to come, for as long as this at most; how many are missing then.
+#[derive(Serialize, Deserialize)]
+pub struct WaitForVectors(pub Duration);
+
+impl Op for WaitForVectors {
+    type On = on::Records;
+    type Answer = u64;
+    const NAME: &'static str = "files.wait_for_vectors";
+
+    fn run(self, view: &View<'_>) -> Result<u64> {
+        view.collection()?.wait_for_vectors(self.0)
     }
 }
 

@@ -183,6 +183,20 @@ impl Op for Optimize {
     }
 }
 
+/// Waits until every record has the vector that it is to have, for as long as this at most. True when it has.
+#[derive(Serialize, Deserialize)]
+pub struct WaitUntilEmbedded(pub Option<Duration>);
+
+impl Op for WaitUntilEmbedded {
+    type On = on::Records;
+    type Answer = bool;
+    const NAME: &'static str = "records.wait_until_embedded";
+
+    fn run(self, view: &View<'_>) -> Result<bool> {
+        view.collection()?.wait_until_embedded(self.0)
+    }
+}
+
 /// Waits until everything is indexed, for as long as this at most. True when it is.
 #[derive(Serialize, Deserialize)]
 pub struct WaitUntilIndexed(pub Option<Duration>);

@@ -18,6 +18,9 @@ use crate::{Error, ErrorKind, Result, What};
 struct Counted {
     #[serde(default)]
     vectors: u64,
+    /// Counted from the beginning, so that no limit keeps a vector from coming.
+    #[serde(default)]
+    pending: u64,
     /// By field.
     #[serde(default)]
     named: BTreeMap<FieldId, u64>,
@@ -126,7 +129,7 @@ pub(crate) fn summed(reader: &dyn Reader, tenant: u32) -> Result<TenantUsage> {
     let (from, to) = Extent::Tenant(tenant).bounds();
     let mut sum = TenantUsage::default();
     meta::each_counters(reader, (&from, &to), |counters: Counted| {
-        sum.vectors += counters.vectors + counters.named.values().sum::<u64>();
+        sum.vectors += counters.vectors + counters.pending + counters.named.values().sum::<u64>();
         sum.bytes += counters.bytes;
     })?;
     Ok(sum)

@@ -36,6 +36,8 @@ pub struct Added {
     changed: u64,
     unchanged: u64,
     passages: u64,
+    /// Of these, passages that are found by their words alone until their vectors are made, in the background.
+    pending: u64,
     /// Files that were left out.
     skipped: u64,
     /// Why, of the first ones; and what of other files could not be read.
@@ -107,6 +109,7 @@ impl Added {
             changed: report.files_changed,
             unchanged: report.files_unchanged,
             passages: report.passages_added,
+            pending: report.passages_pending,
             skipped: report.skipped.len() as u64,
         }
     }
@@ -114,10 +117,14 @@ impl Added {
 
 impl Answer for Added {
     fn text(&self) -> String {
-        let Self { collection, added, changed, unchanged, passages, skipped, why } = self;
+        let Self { collection, added, changed, unchanged, passages, pending, skipped, why } = self;
         let mut lines = format!(
             "Collection {collection}: {added} files added, {changed} changed, {unchanged} unchanged, {skipped} left out; {passages} passages in."
         );
+        if *pending > 0 {
+            lines +=
+                &format!(" {pending} are found by their words alone until their vectors are made, in the background.");
+        }
         for why in why {
             lines += &format!("\n- {why}");
         }

@@ -212,6 +212,13 @@ fn ask_all<'a>(
         match ask(collection, question, notes) {
             Ok(mut hits) => {
                 notes.append(&mut hits.degraded);
+                if let Some(pending) = hits.pending {
+                    notes.push(format!(
+                        "collection {}: vectors for {} % of its passages so far; the others are found by their words",
+                        collection.name(),
+                        pending.percent()
+                    ));
+                }
                 found.push((collection, hits));
             }
             // A field that one collection lacks may be one of another.

@@ -98,6 +98,8 @@ pub struct Described {
     rows: u64,
     /// Unnamed vectors.
     vectors: u64,
+    /// Records whose unnamed vector is still to come.
+    pending: u64,
     /// Named vector fields.
     vector_fields: BTreeMap<String, Field>,
     /// Rows that no index holds yet.
@@ -174,6 +176,7 @@ impl From<CollectionInfo> for Described {
             embedder: info.embedder,
             rows: info.rows,
             vectors: info.vectors,
+            pending: info.pending,
             vector_fields: info.vector_fields.into_iter().map(field).collect(),
             fresh_rows: info.fresh_rows,
             segments: info.segments,

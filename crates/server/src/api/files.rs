@@ -81,6 +81,8 @@ struct Added {
     passages_added: u64,
     /// Of these, passages with unchanged text, which kept their vectors.
     passages_reused: u64,
+    /// Of those added, passages whose vector is still to come. They are found by their words.
+    passages_pending: u64,
     passages_removed: u64,
     /// Parts of the file that could not be read.
     warnings: Vec<String>,
@@ -191,6 +193,7 @@ fn added(report: AddReport) -> Result<Added, Problem> {
         outcome: outcome(&report),
         passages_added: report.passages_added,
         passages_reused: report.passages_reused,
+        passages_pending: report.passages_pending,
         passages_removed: report.passages_removed,
         warnings: report.warnings,
     })

@@ -86,6 +86,7 @@ fn told(stats: &Stats) -> Vec<Told> {
     };
     each("collection_rows", "Records", &|info| Some(info.rows as f64));
     each("collection_vectors", "Records with a vector", &|info| Some(info.vectors as f64));
+    each("collection_pending_vectors", "Records whose vector is still to come", &|info| Some(info.pending as f64));
     each("collection_fresh_rows", "Records in no index yet", &|info| Some(info.fresh_rows as f64));
     each("collection_segments", "Segments", &|info| Some(info.segments as f64));
     each("collection_graphs", "Segments with a graph", &|info| Some(info.graphs as f64));

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: As long as the server waits at a time.
 _WAIT_SECONDS = 5.0
+#: Between two looks at whether all vectors are there.
+_LOOK_EVERY_SECONDS = 0.25
 
 
 class Collection(RecordReads):
@@ -48,7 +50,12 @@ class Collection(RecordReads):
         return address("collections", self._name, what, durability=checked(durability))
 
     def add(self, arguments: _core.AddArguments) -> dict[str, Any]:
-        return add(self._caller, self._name, arguments)
+        report = add(self._caller, self._name, arguments)
+        cancel = arguments["cancel"]
+        while arguments["wait"] and report["passages_pending"] and not (cancel is not None and cancel.is_set()):
+            if self.wait_until_embedded(_WAIT_SECONDS):
+                report["passages_pending"] = 0
+        return report
 
     def remove_files(self, path: str) -> int:
         place = address("collections", self._name, "files", path=path)
@@ -60,6 +67,15 @@ class Collection(RecordReads):
             asked = {"wait_ms": ms}
             place = address("collections", self._name, "wait-until-indexed")
             is_done: bool = self._caller.read("POST", place, asked, timeout_seconds=ms / 1000)["indexed"]
+            return is_done
+
+        return _in_slices(timeout_seconds, wait)
+
+    def wait_until_embedded(self, timeout_seconds: float | None) -> bool:
+        def wait(ms: int) -> bool:
+            is_done: bool = self.info()["pending"] == 0
+            if not is_done:
+                time.sleep(min(ms / 1000, _LOOK_EVERY_SECONDS))
             return is_done
 
         return _in_slices(timeout_seconds, wait)

@@ -19,7 +19,7 @@ from .durability import checked
 #: The outcome of a file that gives no passages; ``why`` says why.
 UNREADABLE = "unreadable"
 
-_OF_PASSAGES = ("passages_added", "passages_reused", "passages_removed")
+_OF_PASSAGES = ("passages_added", "passages_reused", "passages_pending", "passages_removed")
 _COUNTS = ("files_added", "files_changed", "files_unchanged", "files_pruned", *_OF_PASSAGES, "bytes_read")
 
 
@@ -107,7 +107,7 @@ class Sending:
         else:
             self._counts[f"files_{done['outcome']}"] += 1
         for name_of_count in _OF_PASSAGES:
-            self._counts[name_of_count] += done[name_of_count]
+            self._counts[name_of_count] += done.get(name_of_count, 0)  # a preview puts nothing off
         self._warnings += done["warnings"]
 
     def _prune(self, root: Path) -> None:
@@ -136,6 +136,7 @@ class Sending:
                 "bytes_total": self._bytes_total,
                 "bytes_done": done,
                 "passages": self._counts["passages_added"],
+                "passages_pending": self._counts["passages_pending"],
                 "elapsed_seconds": elapsed,
                 "remaining_seconds": elapsed * (self._bytes_total - done) / done if done else None,
                 "current": current,

@@ -59,7 +59,10 @@ def record(found: dict[str, Any]) -> RecordParts:
 def answer(found: dict[str, Any]) -> AnswerParts:
     """What a search answered."""
     hits = [_hit(hit) for hit in found["hits"]]
-    return hits, found["degraded"], found["next_offset"], found.get("explain") or {}, found.get("facets", [])
+    pending = found.get("pending")
+    how_far = None if pending is None else (pending["vectors"], pending["records"])
+    explain, facets = found.get("explain") or {}, found.get("facets", [])
+    return hits, found["degraded"], found["next_offset"], how_far, explain, facets
 
 
 def _hit(found: dict[str, Any]) -> HitParts:

@@ -1,0 +1,216 @@
+//! Making the vectors that are still to come, behind everybody's back.
+//!
+//! **Invariant:** whatever is to have a vector is looked for after each opening of the folder, in every collection of every tenant; and
+//! what is being made when the folder is closed is written, or made again after the next opening.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use nuthatch_embed::Embedder;
+use nuthatch_store::{Direction, Reader, Shard, Table};
+use parking_lot::Mutex;
+
+use crate::collection::Core;
+use crate::collection::meta::{Meta, listed, meta_key};
+use crate::collection::pending::has_todo_rows;
+use crate::database::Shared;
+use crate::database::maintenance::{AFTER_FAILURE, ROUND, yield_to_others};
+use crate::tenant::{DEFAULT, records};
+use crate::{Error, Result};
+
+/// Texts that a thread embeds before it looks whether it is to stop.
+const PIECE: usize = 8;
+/// Bytes of vectors that are kept for texts that come again.
+const RECENT_BYTES: usize = 1 << 20;
+
+pub(crate) fn start(shared: &Arc<Shared>) -> Result<JoinHandle<()>> {
+    let shared = shared.clone();
+    let thread = std::thread::Builder::new().name("nuthatch-embed".into()).spawn(move || run(&shared));
+    thread.map_err(|error| Error::internal(format!("starting nuthatch-embed: {error}")))
+}
+
+fn run(shared: &Arc<Shared>) {
+    yield_to_others();
+    let mut asleep: Option<VecDeque<Shard>> = None;
+    let mut recent = Recent::default();
+    let mut failed = false;
+    loop {
+        {
+            let mut signal = shared.signal.lock();
+            let until = Instant::now() + if failed { AFTER_FAILURE } else { ROUND };
+            while !signal.stop && !shared.woken.wait_until(&mut signal, until).timed_out() {}
+            if signal.stop {
+                return;
+            }
+        }
+        let outcome = round(shared, &mut asleep, &mut recent);
+        failed = outcome.is_err();
+        shared.signal.lock().embed_error = outcome.err();
+        shared.relieved.notify_all();
+    }
+}
+
+/// Until nothing is left to do. Every open collection gets its turn, then those that nobody has opened.
+fn round(shared: &Arc<Shared>, asleep: &mut Option<VecDeque<Shard>>, recent: &mut Recent) -> Result<()> {
+    let asleep = match asleep {
+        Some(asleep) => asleep,
+        None => asleep.insert(shared.shards_with_todo()?),
+    };
+    loop {
+        let mut outcome = Ok(false);
+        for core in shared.open_collections() {
+            if shared.is_stopping() {
+                return Ok(());
+            }
+            let did = lot(shared, &core, recent);
+            outcome = match (outcome, did) {
+                (Err(first), _) => Err(first),
+                (Ok(before), did) => did.map(|did| did || before),
+            };
+        }
+        if outcome? {
+            continue;
+        }
+        let Some(shard) = asleep.pop_front() else { return Ok(()) };
+        let Some(core) = shared.core_of(shard)? else { continue };
+        while !shared.is_stopping() && lot(shared, &core, recent)? {}
+        shared.let_go(core);
+    }
+}
+
+fn lot(shared: &Shared, core: &Core, recent: &mut Recent) -> Result<bool> {
+    let stop = &shared.stopping;
+    let did = core.embed_lot(&mut |embedder, texts| recent.embed(embedder, texts, stop));
+    shared.relieved.notify_all();
+    match did {
+        Err(_) if shared.is_stopping() || core.is_dropped() => Ok(false),
+        Err(error) => {
+            // Waiters of every tenant may be told, so none of another tenant's names may be in it.
+            let message = match core.tenant.is_default() {
+                true => format!("embedding for collection {:?}: {error}", core.name),
+                false => format!("embedding: {error}"),
+            };
+            Err(Error::new(error.kind, message))
+        }
+        did => did,
+    }
+}
+
+impl Shared {
+    /// Collections that have rows without the vector that they want.
+    fn shards_with_todo(&self) -> Result<VecDeque<Shard>> {
+        let mut found = VecDeque::new();
+        let mut from = Vec::new();
+        loop {
+            let mut next = None;
+            self.scan(Table::Catalog, &from, &[], Direction::Forward, &mut |key, _| {
+                next = Shard::of(key);
+                ControlFlow::Break(())
+            })?;
+            let Some(shard) = next else { return Ok(found) };
+            if has_todo_rows(self, shard)? {
+                found.push_back(shard);
+            }
+            from = shard.end();
+        }
+    }
+
+    /// The collection with that number; `None` when it was dropped.
+    fn core_of(self: &Arc<Self>, shard: Shard) -> Result<Option<Arc<Core>>> {
+        let tenant = match shard.tenant {
+            DEFAULT => self.tenants.lock()[&DEFAULT].clone(),
+            number => {
+                let mut records = records(&*self.store()?)?.into_iter();
+                let Some((name, record)) = records.find(|(_, record)| record.id == number && record.dropping.is_none())
+                else {
+                    return Ok(None);
+                };
+                self.tenant_of(&name, &record)
+            }
+        };
+        let metas: Vec<(String, Meta)> = listed(&**self, &meta_key(shard.tenant, ""))?;
+        let Some((name, _)) = metas.into_iter().find(|(_, meta)| meta.id == shard.collection) else { return Ok(None) };
+        match self.existing_core(&tenant, &name) {
+            Ok(core) => Ok(Some(core).filter(|core| core.shard == shard)),
+            Err(error) if error.kind == crate::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Vectors that were made lately: licence headers, templates and generated pages repeat their passages.
+#[derive(Default)]
+struct Recent {
+    fingerprint: String,
+    vectors: HashMap<[u8; 16], Vec<f32>>,
+    bytes: usize,
+}
+
+impl Recent {
+    fn embed(&mut self, embedder: &dyn Embedder, texts: &[String], stop: &AtomicBool) -> Result<Vec<Option<Vec<f32>>>> {
+        if self.fingerprint != embedder.fingerprint() || self.bytes > RECENT_BYTES {
+            *self = Self { fingerprint: embedder.fingerprint().to_string(), ..Self::default() };
+        }
+        let hashes: Vec<[u8; 16]> = texts.iter().map(|text| hash(text)).collect();
+        let mut wanted: HashMap<[u8; 16], &String> =
+            hashes.iter().copied().zip(texts).filter(|(hash, _)| !self.vectors.contains_key(hash)).collect();
+        let (hashes_of_new, new): (Vec<[u8; 16]>, Vec<String>) =
+            wanted.drain().map(|(hash, text)| (hash, text.clone())).unzip();
+        for (hash, vector) in hashes_of_new.into_iter().zip(embed_texts(embedder, &new, stop)?) {
+            if let Some(vector) = vector {
+                self.bytes += vector.len() * size_of::<f32>();
+                self.vectors.insert(hash, vector);
+            }
+        }
+        Ok(hashes.iter().map(|hash| self.vectors.get(hash).cloned()).collect())
+    }
+}
+
+fn hash(text: &str) -> [u8; 16] {
+    blake3::hash(text.as_bytes()).as_bytes()[..16].try_into().expect("a hash has 32 bytes")
+}
+
+/// Embeds texts on as many threads as there are processors, short ones with short ones. What was not begun when `stop` is set is left
+/// out.
+pub(crate) fn embed_texts(
+    embedder: &dyn Embedder,
+    texts: &[String],
+    stop: &AtomicBool,
+) -> Result<Vec<Option<Vec<f32>>>> {
+    let mut order: Vec<usize> = (0..texts.len()).collect();
+    // The longest first: the threads end together.
+    order.sort_by_key(|at| std::cmp::Reverse(texts[*at].len()));
+    let pieces: Vec<&[usize]> = order.chunks(PIECE).collect();
+    let next = AtomicUsize::new(0);
+    let made: Mutex<(Vec<Option<Vec<f32>>>, Result<()>)> = Mutex::new((vec![None; texts.len()], Ok(())));
+    let work = || {
+        while !stop.load(Ordering::SeqCst) {
+            let Some(piece) = pieces.get(next.fetch_add(1, Ordering::SeqCst)) else { return };
+            let of_piece: Vec<&str> = piece.iter().map(|at| texts[*at].as_str()).collect();
+            let vectors = embedder.embed_passages(&of_piece);
+            let mut made = made.lock();
+            match vectors {
+                Ok(vectors) => piece.iter().zip(vectors).for_each(|(at, vector)| made.0[*at] = Some(vector)),
+                Err(error) => {
+                    next.fetch_max(pieces.len(), Ordering::SeqCst); // the others need not begin
+                    made.1 = Err(error.into());
+                }
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(pieces.len());
+    std::thread::scope(|scope| {
+        (1..threads).for_each(|_| drop(scope.spawn(work)));
+        work();
+    });
+    let (made, outcome) = made.into_inner();
+    // What was made before something failed is kept, unless that is nothing.
+    match outcome {
+        Err(error) if made.iter().all(Option::is_none) => Err(error),
+        _ => Ok(made),
+    }
+}
