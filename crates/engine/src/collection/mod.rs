@@ -144,6 +144,8 @@ pub(crate) struct Core {
     /// Somebody called since it was last looked at whether it may be let go.
     pub used: std::sync::atomic::AtomicBool,
     pub row_length: RowLength,
+    /// Held alone while vectors that came later give rows new numbers: who means rows by their numbers shares it until it has written.
+    pub renumbering: RwLock<()>,
     /// The row after which the next vectors are made, so that a text that fails holds up no other.
     pub embedded_upto: std::sync::atomic::AtomicU64,
 }

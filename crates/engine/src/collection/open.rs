@@ -70,6 +70,7 @@ impl Core {
             used: true.into(),
             flush_wanted: false.into(),
             row_length: RowLength::default(),
+            renumbering: RwLock::default(),
             embedded_upto: 0.into(),
         };
         let mut state = core.load(&counters)?;

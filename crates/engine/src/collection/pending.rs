@@ -154,7 +154,7 @@ impl Core {
 
     /// The embedder that made the collection's vectors, if it needs no caller.
     pub(crate) fn embedder_alone(&self) -> Result<Option<Arc<dyn Embedder>>> {
-        let known = self.known();
+        let known = self.descriptor();
         if !known.meta.embeds || known.meta.embedder.is_none() {
             return Ok(None);
         }
@@ -193,6 +193,7 @@ impl Core {
             }
         }
         // No sync: a vector that is lost takes the end of its to-do row along.
+        let _alone = self.renumbering.write();
         self.apply(set, Durability::Os, &Call::default())?;
         Ok(true)
     }

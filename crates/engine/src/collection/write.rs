@@ -103,6 +103,7 @@ impl Collection {
     pub fn delete_where(&self, filter: &str) -> Result<Deleted> {
         let mut deleted = Deleted::default();
         loop {
+            let _rows = self.core.renumbering.read();
             // In chunks, so that deleting millions of rows does not build one batch of millions of operations.
             let matching = self.ids_matching(filter, 10_000)?;
             if matching.is_empty() {
