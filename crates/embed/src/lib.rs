@@ -58,6 +58,20 @@ pub trait Embedder: Send + Sync {
         false
     }
 
+    /// How many threads may [`embed_aside`](Self::embed_aside) at once to some purpose.
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    /// As [`embed_passages`](Self::embed_passages), for work that nobody waits for: it holds up no question, and may take more memory
+    /// until [`rest`](Self::rest).
+    fn embed_aside(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        self.embed_passages(texts)
+    }
+
+    /// There is no more such work for now.
+    fn rest(&self) {}
+
     /// Bytes of memory that the embedder holds now, as well as it can tell.
     fn resident_bytes(&self) -> u64 {
         0

@@ -15,6 +15,9 @@ use crate::resident::Before;
 use crate::tokens::Marked;
 use crate::{EmbedError, Embedder, ModelManifest, check_vectors, normalise, runtime};
 
+/// Most models that are in memory for work that nobody waits for.
+const LANES_MAX: usize = 4;
+
 /// How to run a model.
 #[derive(Debug, Clone, Default)]
 pub struct OnnxOptions {
@@ -31,6 +34,8 @@ pub struct OnnxEmbedder {
     fingerprint: String,
     threads: usize,
     loaded: Mutex<Slot>,
+    /// For work that nobody waits for: a model each for its threads, while nobody has them.
+    aside: Mutex<Vec<Loaded>>,
 }
 
 #[derive(Default)]
@@ -52,7 +57,14 @@ impl OnnxEmbedder {
         let manifest = ModelManifest::read(dir)?;
         let fingerprint = manifest.fingerprint();
         let threads = options.threads.map_or_else(threads_by_default, NonZeroUsize::get);
-        Ok(Self { dir: dir.to_owned(), manifest, fingerprint, threads, loaded: Mutex::default() })
+        Ok(Self {
+            dir: dir.to_owned(),
+            manifest,
+            fingerprint,
+            threads,
+            loaded: Mutex::default(),
+            aside: Mutex::default(),
+        })
     }
 
     /// The folder's manifest.
@@ -67,6 +79,10 @@ impl OnnxEmbedder {
 
     fn embed(&self, slot: &mut MutexGuard<'_, Slot>, prefix: &str, text: &str) -> Result<Vec<f32>, EmbedError> {
         let model = self.load(slot)?;
+        self.embed_with(model, prefix, text)
+    }
+
+    fn embed_with(&self, model: &mut Loaded, prefix: &str, text: &str) -> Result<Vec<f32>, EmbedError> {
         let ids = if prefix.is_empty() {
             model.tokens.encode(text)?
         } else {
@@ -79,14 +95,31 @@ impl OnnxEmbedder {
 
     fn load<'s>(&self, slot: &'s mut MutexGuard<'_, Slot>) -> Result<&'s mut Loaded, EmbedError> {
         if slot.model.is_none() {
-            if !slot.verified {
-                self.verify()?;
-                slot.verified = true;
-            }
-            let model = Loaded::open(&self.dir, &self.manifest, self.threads, |e| self.runtime(e))?;
-            slot.model = Some(model);
+            self.verify_once(slot)?;
+            slot.model = Some(self.open_model()?);
         }
         slot.model.as_mut().ok_or_else(|| self.runtime("it could not be kept in memory"))
+    }
+
+    fn verify_once(&self, slot: &mut Slot) -> Result<(), EmbedError> {
+        if !slot.verified {
+            self.verify()?;
+            slot.verified = true;
+        }
+        Ok(())
+    }
+
+    fn open_model(&self) -> Result<Loaded, EmbedError> {
+        Loaded::open(&self.dir, &self.manifest, self.threads, |e| self.runtime(e))
+    }
+
+    /// A model that nobody else uses.
+    fn model_aside(&self) -> Result<Loaded, EmbedError> {
+        if let Some(model) = self.aside.lock().pop() {
+            return Ok(model);
+        }
+        self.verify_once(&mut self.loaded.lock())?;
+        self.open_model()
     }
 
     fn runtime(&self, what: impl std::fmt::Display) -> EmbedError {
@@ -130,13 +163,35 @@ impl Embedder for OnnxEmbedder {
         true
     }
 
+    /// As many as keep every processor busy, and no more than four: each has the model in memory.
+    fn lanes(&self) -> usize {
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        (processors / self.threads).clamp(1, LANES_MAX)
+    }
+
+    fn embed_aside(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let mut model = self.model_aside()?;
+        let prefix = &self.manifest.passage_prefix;
+        let vectors: Vec<Vec<f32>> =
+            texts.iter().map(|text| self.embed_with(&mut model, prefix, text)).collect::<Result<_, _>>()?;
+        self.aside.lock().push(model);
+        check_vectors(self.name(), self.dim(), &vectors)?;
+        Ok(vectors)
+    }
+
+    fn rest(&self) {
+        self.aside.lock().clear();
+    }
+
     /// The growth of the process while the model was loaded, at least the sizes of its weights and vocabulary; 0 when it is not loaded.
     fn resident_bytes(&self) -> u64 {
-        self.loaded.lock().model.as_ref().map_or(0, |model| model.resident_bytes)
+        let aside: u64 = self.aside.lock().iter().map(|model| model.resident_bytes).sum();
+        self.loaded.lock().model.as_ref().map_or(0, |model| model.resident_bytes) + aside
     }
 
     fn unload(&self) {
         self.loaded.lock().model = None;
+        self.rest();
     }
 }
 

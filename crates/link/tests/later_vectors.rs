@@ -127,6 +127,7 @@ fn a_passage_is_found_by_its_words_before_it_has_a_vector_and_the_answer_says_so
     let answer = docs.search(&Search::text("thing7")).unwrap();
     assert_eq!(answer.hits.len(), 1);
     assert_eq!(answer.pending, Some(Pending { vectors: 0, records: 20 }));
+    assert_eq!(answer.explain.mode, "text", "the nearest of no vectors says nothing");
     let id = &answer.hits[0].id;
     let refused = docs.search(&Search::like(id)).unwrap_err();
     assert!(refused.message.contains("no vector yet"), "{refused}");
@@ -137,6 +138,7 @@ fn a_passage_is_found_by_its_words_before_it_has_a_vector_and_the_answer_says_so
     is_whole(&docs, 20);
     let answer = docs.search(&Search::like(id)).unwrap();
     assert_eq!((answer.hits.len(), answer.pending), (10, None));
+    assert_eq!(docs.search(&Search::text("thing7")).unwrap().explain.mode, "hybrid");
     assert_eq!(ids(&docs, "thing7").len(), 1, "its words are not there twice");
 }
 
@@ -352,4 +354,36 @@ fn no_passage_is_lost_and_none_stays_without_its_vector_whenever_the_process_is_
     let found: HashSet<String> = ids(&docs, "about").into_iter().collect();
     assert_eq!(found.len(), 100);
     assert!(db.doctor().unwrap().findings.is_empty());
+}
+
+#[test]
+fn a_backup_and_an_export_carry_what_is_to_come() {
+    let (gate, papers, places) = (Gate::closed(), papers(12), tempfile::tempdir().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let db = Database::open(folder.path(), Options::default()).unwrap();
+    let docs = db.collection("docs", with(&gate)).unwrap();
+    add(&docs, papers.path(), AddOptions::default());
+    // Without a vector, and nobody wants one.
+    let plain = CollectionOptions { embedder: EmbedderChoice::None, ..CollectionOptions::default() };
+    db.collection("plain", plain).unwrap().upsert(vec![Record::new("a").text("a text")]).unwrap();
+    let (backup, export, restored) =
+        (places.path().join("backup"), places.path().join("export"), places.path().join("restored"));
+    db.backup(&backup, BackupOptions::default()).unwrap();
+    db.export(&export, ExportOptions::default()).unwrap();
+    gate.let_through();
+    docs.wait_until_embedded(None).unwrap();
+
+    let gate = Gate::opened();
+    let imported = Database::in_memory(Options::default()).unwrap();
+    imported.import(&export, ImportOptions::default()).unwrap();
+    Backups::at(&backup).restore(&restored, RestoreOptions::default()).unwrap();
+    let restored = Database::open(&restored, Options::default()).unwrap();
+    for copy in [imported, restored] {
+        let infos = copy.collections().unwrap();
+        assert_eq!((infos[0].pending, infos[1].pending), (12, 0));
+        let docs = copy.collection("docs", with(&gate)).unwrap();
+        docs.wait_until_embedded(None).unwrap();
+        is_whole(&docs, 12);
+        assert_eq!(copy.collections().unwrap()[1].vectors, 0);
+    }
 }

@@ -120,15 +120,13 @@ impl Search {
         for why in &answer.degraded {
             output::warning(&format!("{why}; the results are correct, but slower (`nuthatch doctor` tells more)"));
         }
-        if let Some(pending) = answer.pending
-            && answer.explain.vector.is_some()
-        {
-            output::note(&format!(
-                "Vectors for {} %: {} of {}; the rest is found by its words.",
-                pending.percent(),
-                thousands(pending.vectors),
-                count(pending.records, "passage")
-            ));
+        if let Some(pending) = answer.pending.filter(|_| self.mode != Some(Mode::Text)) {
+            let how = match answer.explain.mode == Mode::Text.as_str() {
+                true => "this answer is by words alone",
+                false => "the others are found by their words",
+            };
+            let (vectors, records) = (thousands(pending.vectors), count(pending.records, "passage"));
+            output::note(&format!("Vectors for {} %: {vectors} of {records}; {how}.", pending.percent()));
         }
         match self.json {
             true => output::json(out, &self.as_json(query, &answer))?,

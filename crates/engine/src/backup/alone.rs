@@ -38,7 +38,7 @@ pub(crate) fn copy_rows(database: &Database, place: &Path, beside: &Path) -> Res
     upkeep.record_checksums()?;
     let checkpoint = upkeep.checkpoint(place)?.ok_or_else(files)?;
     drop(copy);
-    remove(beside)?;
+    remove_below(beside)?;
     Ok(checkpoint)
 }
 

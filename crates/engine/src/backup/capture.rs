@@ -165,7 +165,7 @@ impl Drop for Capture {
 fn linked(shared: &Shared, place: &Path) -> Result<Option<Box<dyn Checkpoint>>> {
     let mut made = Ok(None);
     for _ in 0..ATTEMPTS {
-        remove(place)?;
+        remove_below(place)?;
         let store = shared.store()?;
         let Some(upkeep) = store.upkeep() else { return Ok(None) };
         made = upkeep.checkpoint(place);

@@ -102,7 +102,7 @@ struct Lot {
 }
 
 /// Makes vectors of texts, in their order. One that could not be made any more, because the work was to end, is left out.
-pub(crate) type EmbedTexts<'e> = dyn FnMut(&dyn Embedder, &[String]) -> Result<Vec<Option<Vec<f32>>>> + 'e;
+pub(crate) type EmbedTexts<'e> = dyn FnMut(&Arc<dyn Embedder>, &[String]) -> Result<Vec<Option<Vec<f32>>>> + 'e;
 
 impl Collection {
     /// Waits until every record that was written before has its vector, as far as it is to have one. True when it has, false when the
@@ -122,7 +122,7 @@ impl Collection {
             }
             if !core.shared.options.background {
                 let stop = AtomicBool::new(false);
-                core.embed_lot(&mut |embedder, texts| crate::database::embed_texts(embedder, texts, &stop))?;
+                core.embed_lot(&mut |embedder, texts| crate::database::embed_texts(&**embedder, texts, &stop))?;
             } else {
                 let mut signal = core.shared.signal.lock();
                 if let Some(error) = signal.embed_error.take() {
@@ -183,7 +183,7 @@ impl Core {
         self.embedded_upto.store(last + 1, Ordering::SeqCst);
         self.forget_todo(&void)?;
         let texts: Vec<String> = records.iter().map(|record| record.text_to_embed().unwrap_or_default()).collect();
-        let vectors = embed(&*embedder, &texts)?;
+        let vectors = embed(&embedder, &texts)?;
         self.shared.crash_point("embed");
         let mut set = WriteSet { as_given: true, upserts_if: Some(Vec::new()), ..WriteSet::default() };
         for ((row, record), vector) in rows.into_iter().zip(records).zip(vectors) {

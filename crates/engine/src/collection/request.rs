@@ -81,7 +81,8 @@ pub struct Search {
     pub using: Option<String>,
     /// Further legs: vectors by the named field that they are of.
     pub vectors: NamedVectors,
-    /// Left out: every leg that the query and the collection allow.
+    /// Left out: every leg that the query and the collection allow. While fewer than half of the vectors are there, a text is searched
+    /// by its words.
     pub mode: Option<Mode>,
     /// Only records that pass it; they fill the limit.
     #[serde(with = "crate::codec::condition")]

@@ -25,6 +25,9 @@ use crate::{Error, Result, What};
 const CANDIDATE_BYTES: usize = 128;
 /// Times a search is begun anew when a row vanished under it, before it answers with what is left.
 const RETRIES_MAX: u32 = 5;
+/// Share of the records that have their vector, of those that are to have one, from which a question that does not say how searches
+/// by meaning, too.
+const HYBRID_PERCENT_MIN: u64 = 50;
 
 impl Collection {
     /// Finds the best `limit` records. That many come back whenever that many match.
@@ -139,6 +142,8 @@ impl Core {
             field.check_query(vector)?;
             named.push(QueryLeg { kind: LegKind::Named(&field.name), field, vector: vector.clone(), embedded: false });
         }
+        // The nearest of a few vectors are near by chance; and nobody waits for a model that adds nothing.
+        let is_worth_it = place.state.read().vectors.percent() >= HYBRID_PERCENT_MIN;
         let brings = search.vector.is_some() || !named.is_empty();
         let mode = match (search.mode, &search.text) {
             (Some(Mode::Text), None) => {
@@ -146,7 +151,8 @@ impl Core {
             }
             (Some(mode), _) => mode,
             (None, None) => Mode::Vector,
-            (None, Some(_)) if brings || self.embeds_queries(call) => Mode::Hybrid,
+            (None, Some(_)) if brings => Mode::Hybrid,
+            (None, Some(_)) if is_worth_it && self.embeds_queries(call) => Mode::Hybrid,
             (None, Some(_)) => Mode::Text,
         };
         if mode == Mode::Hybrid && search.text.is_none() {

@@ -48,6 +48,7 @@ fn run(shared: &Arc<Shared>) {
             }
         }
         let outcome = round(shared, &mut asleep, &mut recent);
+        recent.rest();
         failed = outcome.is_err();
         shared.signal.lock().embed_error = outcome.err();
         shared.relieved.notify_all();
@@ -145,22 +146,38 @@ impl Shared {
 /// Vectors that were made lately: licence headers, templates and generated pages repeat their passages.
 #[derive(Default)]
 struct Recent {
-    fingerprint: String,
+    /// That made them.
+    embedder: Option<Arc<dyn Embedder>>,
     vectors: HashMap<[u8; 16], Vec<f32>>,
     bytes: usize,
 }
 
 impl Recent {
-    fn embed(&mut self, embedder: &dyn Embedder, texts: &[String], stop: &AtomicBool) -> Result<Vec<Option<Vec<f32>>>> {
-        if self.fingerprint != embedder.fingerprint() || self.bytes > RECENT_BYTES {
-            *self = Self { fingerprint: embedder.fingerprint().to_string(), ..Self::default() };
+    /// Nothing is to be done for now.
+    fn rest(&self) {
+        if let Some(embedder) = &self.embedder {
+            embedder.rest();
         }
+    }
+
+    fn embed(
+        &mut self,
+        embedder: &Arc<dyn Embedder>,
+        texts: &[String],
+        stop: &AtomicBool,
+    ) -> Result<Vec<Option<Vec<f32>>>> {
+        let is_same = self.embedder.as_ref().is_some_and(|known| known.fingerprint() == embedder.fingerprint());
+        if !is_same || self.bytes > RECENT_BYTES {
+            self.rest();
+            (self.vectors, self.bytes) = (HashMap::new(), 0);
+        }
+        self.embedder = Some(embedder.clone());
         let hashes: Vec<[u8; 16]> = texts.iter().map(|text| hash(text)).collect();
         let mut wanted: HashMap<[u8; 16], &String> =
             hashes.iter().copied().zip(texts).filter(|(hash, _)| !self.vectors.contains_key(hash)).collect();
         let (hashes_of_new, new): (Vec<[u8; 16]>, Vec<String>) =
             wanted.drain().map(|(hash, text)| (hash, text.clone())).unzip();
-        for (hash, vector) in hashes_of_new.into_iter().zip(embed_texts(embedder, &new, stop)?) {
+        for (hash, vector) in hashes_of_new.into_iter().zip(embed_texts(&**embedder, &new, stop)?) {
             if let Some(vector) = vector {
                 self.bytes += vector.len() * size_of::<f32>();
                 self.vectors.insert(hash, vector);
@@ -174,7 +191,7 @@ fn hash(text: &str) -> [u8; 16] {
     blake3::hash(text.as_bytes()).as_bytes()[..16].try_into().expect("a hash has 32 bytes")
 }
 
-/// Embeds texts on as many threads as there are processors, short ones with short ones. What was not begun when `stop` is set is left
+/// Embeds texts on as many threads as the embedder has lanes, short ones with short ones. What was not begun when `stop` is set is left
 /// out.
 pub(crate) fn embed_texts(
     embedder: &dyn Embedder,
@@ -191,7 +208,7 @@ pub(crate) fn embed_texts(
         while !stop.load(Ordering::SeqCst) {
             let Some(piece) = pieces.get(next.fetch_add(1, Ordering::SeqCst)) else { return };
             let of_piece: Vec<&str> = piece.iter().map(|at| texts[*at].as_str()).collect();
-            let vectors = embedder.embed_passages(&of_piece);
+            let vectors = embedder.embed_aside(&of_piece);
             let mut made = made.lock();
             match vectors {
                 Ok(vectors) => piece.iter().zip(vectors).for_each(|(at, vector)| made.0[*at] = Some(vector)),
@@ -202,7 +219,7 @@ pub(crate) fn embed_texts(
             }
         }
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(pieces.len());
+    let threads = embedder.lanes().min(pieces.len());
     std::thread::scope(|scope| {
         (1..threads).for_each(|_| drop(scope.spawn(work)));
         work();

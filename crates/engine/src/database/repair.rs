@@ -6,12 +6,14 @@ use std::path::Path;
 
 use nuthatch_store::{Batch, Damage, Direction, Extent, Reader, Shard, Store, Table, repair, verify};
 use nuthatch_vector::{Element, Metric};
+use roaring::RoaringTreemap;
 
 use crate::clock::Clock;
 use crate::collection::change::Change;
 use crate::collection::descriptor::Descriptor;
 use crate::collection::field::{Field, UNNAMED};
 use crate::collection::meta::{self, COUNTERS, Counters, FieldMeta, Meta, SCHEMA, meta_key};
+use crate::collection::pending::{self, Pending};
 use crate::collection::{Core, row_of};
 use crate::database::Database;
 use crate::folder::Folder;
@@ -184,6 +186,10 @@ fn mend_collection(core: &Core) -> Result<u64> {
     let mut schema = descriptor.schema.clone();
     let mut batch = Batch::new();
     let fields = &descriptor.fields;
+    let mut todo = pending::todo_rows(&*store, shard)?;
+    // Of passages of files, which are read again; the vector of another text is nobody's promise.
+    let embeds = descriptor.meta.embeds && descriptor.meta.embedder.is_some();
+    let is_owed = |row, stored: &Row| embeds && stored.searchable().is_some() && !todo.contains(row);
     let mut counted = Counters { next_row: writer.counters.next_row, ..Counters::default() };
     core.each_row(&*core.shared.store()?, Table::Records, &mut |row, bytes| {
         counted.next_row = counted.next_row.max(row + 1);
@@ -196,7 +202,7 @@ fn mend_collection(core: &Core) -> Result<u64> {
                     row_bytes += vector.len();
                     *counted.of_field_mut(field.id) += 1;
                 }
-                None if field.id == UNNAMED && stored.has_vector => {
+                None if field.id == UNNAMED && (stored.has_vector || is_owed(row, &stored)) => {
                     without_their_vector.insert(stored.id.clone());
                 }
                 None => {}
@@ -214,7 +220,14 @@ fn mend_collection(core: &Core) -> Result<u64> {
         Ok(())
     })?;
     mend_ids(&*store, shard, &newest, &mut batch)?;
+    let live: RoaringTreemap = newest.values().map(|(row, _)| *row).collect();
+    for row in &todo - &live {
+        batch.delete(Table::Catalog, pending::todo_key(shard, row));
+    }
+    todo &= live;
+    counted.pending = todo.len();
     let mut bytes: u64 = newest.values().map(|(_, bytes)| bytes).sum();
+    bytes += counted.pending * fields.unnamed().row_bytes() as u64;
     for (path, mut entry) in core.file_entries(&*core.shared, "")? {
         if entry.ids(&path).any(|id| !newest.contains_key(&id) || without_their_vector.contains(&id)) {
             entry.read_again();
@@ -234,7 +247,11 @@ fn mend_collection(core: &Core) -> Result<u64> {
     let position = store.write(batch)?;
     store.sync(position)?;
     core.learn(&mut writer, Descriptor { schema, ..Descriptor::clone(&descriptor) });
-    core.state.write().sequence = counters.sequence;
+    {
+        let mut state = core.state.write();
+        (state.sequence, state.vectors) = (counters.sequence, Pending::of(&counters));
+    }
+    writer.pending = todo;
     let lost = before.saturating_sub(counters.rows);
     writer.counters = counters;
     Ok(lost)

@@ -6,10 +6,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use nuthatch_store::{Reader, Shard, Table};
+use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 
 use crate::collection::field::Fields;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
+use crate::collection::pending::todo_rows;
 use crate::collection::{Core, row_of};
 use crate::database::Database;
 use crate::files::FileEntry;
@@ -153,9 +155,10 @@ impl Exporting<'_> {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         let (mut records, mut failed) = (0, Ok(()));
         let (fields, reader) = (Fields::of(&meta)?, self.reader);
+        let todo = todo_rows(reader, shard)?;
         let mut write = |rows: &mut Vec<(u64, Row)>| -> Result<()> {
             records += rows.len() as u64;
-            write_rows((shard, &fields), reader, &mut lines, std::mem::take(rows))?;
+            write_rows((shard, &fields, &todo), reader, &mut lines, std::mem::take(rows))?;
             lines.tell(&meta.name, records, counters.rows)
         };
         reader.scan_once(Table::Records, &shard.prefix(), &shard.end(), &mut |key, stored| {
@@ -210,15 +213,15 @@ impl Exporting<'_> {
 }
 
 fn write_rows(
-    (shard, fields): (Shard, &Fields),
+    (shard, fields, todo): (Shard, &Fields, &RoaringTreemap),
     reader: &dyn Reader,
     lines: &mut Lines<'_>,
     rows: Vec<(u64, Row)>,
 ) -> Result<()> {
     let row_ids: Vec<u64> = rows.iter().map(|(row, _)| *row).collect();
     let vectors = fields.vectors_of(reader, shard, &row_ids)?;
-    for ((_, row), vectors) in rows.iter().zip(vectors) {
-        lines.push(&Line::of(row, fields.split(vectors))?)?;
+    for ((number, row), vectors) in rows.iter().zip(vectors) {
+        lines.push(&Line { pending: todo.contains(*number), ..Line::of(row, fields.split(vectors))? })?;
     }
     Ok(())
 }

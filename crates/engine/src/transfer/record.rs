@@ -31,6 +31,9 @@ pub struct Line<'l> {
     /// The unnamed vector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vector: Option<Vec<f32>>,
+    /// Its vector is still to come.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pending: bool,
     /// Of named fields.
     #[serde(default, skip_serializing_if = "NamedVectors::is_empty")]
     pub vectors: NamedVectors,
@@ -51,6 +54,7 @@ impl<'l> Line<'l> {
             context: row.context.as_deref().map(Cow::Borrowed),
             code: row.code,
             vector,
+            pending: false,
             vectors,
             payload: nuthatch_filter::payload_to_json(&payload),
             datetimes: datetimes_of(&payload),

@@ -1,5 +1,6 @@
 //! Reading an export.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -159,14 +160,17 @@ fn import_records(
 ) -> Result<u64> {
     let mut done = 0;
     batches(path, &mut |lines| {
-        let mut upserts = Vec::with_capacity(lines.len());
+        let (mut upserts, mut later) = (Vec::with_capacity(lines.len()), HashSet::new());
         for (number, line) in lines {
             let line: Line<'_> = wording::from(&mut serde_json::Deserializer::from_str(line))
                 .map_err(|why| bad_line(path, *number, why))?;
+            if line.pending {
+                later.insert(line.id.to_string());
+            }
             upserts.push(line.into_record().map_err(|error| bad_line(path, *number, error))?);
         }
         done += upserts.len() as u64;
-        let set = WriteSet { upserts, as_given: true, ..WriteSet::default() };
+        let set = WriteSet { upserts, as_given: true, later, ..WriteSet::default() };
         let first = lines.first().map_or(0, |(number, _)| *number);
         collection.apply(set).map_err(|error| {
             Error::new(error.kind, format!("{}, lines from {first} on: {}", path.display(), error.message))
