@@ -28,6 +28,11 @@ show add README.md docs examples/corpus
 say "The same again costs a look at each file, no more"
 show add README.md docs examples/corpus
 
+say "Words are found at once; vectors come in the background"
+show search "retry with exponential backoff" --limit 1
+say "This waits for them, so that the next questions are answered by meaning, too"
+show embed
+
 say "Questions. Each answer: score, then rank and score by words (text) and by meaning (vector)"
 show search "how do I get back into my account" --limit 2
 show search "which small bird walks down a tree trunk head first" --limit 2

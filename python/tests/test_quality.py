@@ -68,7 +68,7 @@ def test_the_sample_corpus_is_ranked_by_words_as_well_as_before(db):
 
 @pytest.mark.usefixtures("default_model")
 def test_the_sample_corpus_is_ranked_as_well_as_before_for_every_kind_of_question(db):
-    db.add(REPOSITORY / "examples" / "corpus")
+    db.add(REPOSITORY / "examples" / "corpus", wait=True)
     figures = corpus_figures(db, MODES)
     for kind, of_kind in sorted(figures.items()):
         pinned(f"corpus, {kind}", of_kind)

@@ -1068,6 +1068,11 @@ export interface components {
             outcome: string;
             /** Format: int64 */
             passages_added: number;
+            /**
+             * Format: int64
+             * @description Of those added, passages whose vector is still to come. They are found by their words.
+             */
+            passages_pending: number;
             /** Format: int64 */
             passages_removed: number;
             /**
@@ -1288,6 +1293,11 @@ export interface components {
             language: string;
             metric: string;
             name: string;
+            /**
+             * Format: int64
+             * @description Records whose unnamed vector is still to come.
+             */
+            pending: number;
             /** Format: int64 */
             rows: number;
             segments: number;
@@ -1789,6 +1799,19 @@ export interface components {
             /** @description False when the time ran out first. */
             done: boolean;
         };
+        /** @description How far the vectors of a collection have come. A record without its vector is found by its words. */
+        PendingVectors: {
+            /**
+             * Format: int64
+             * @description Records that have one, or are to have one.
+             */
+            records: number;
+            /**
+             * Format: int64
+             * @description Records that have their vector.
+             */
+            vectors: number;
+        };
         /** @description What went wrong, and what to do about it. */
         Problem: {
             /** @description The thing, and what is wrong with it: a sentence for people, whose words may change. */
@@ -1941,6 +1964,7 @@ export interface components {
             hits: components["schemas"]["Hit"][];
             /** @description The offset of the next page, if there may be one. */
             next_offset?: number | null;
+            pending?: components["schemas"]["PendingVectors"] | null;
         };
         SearchAnswers: {
             /** @description In the order of the searches. */

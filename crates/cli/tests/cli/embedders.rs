@@ -130,7 +130,7 @@ fn the_built_in_model_finds_by_meaning_with_both_legs_shown() {
     }
     place.write("birds.md", "# Birds\n\nThe nuthatch climbs down trees head first.\n");
     place.write("bread.md", "# Bread\n\nKnead the dough and let it rise overnight.\n");
-    place.run(&["add", "."]).succeeds();
+    place.run(&["add", ".", "--wait"]).succeeds();
     let answer = place.json(&["search", "baking a loaf at home", "--json"]);
     assert_eq!(answer["mode"], "hybrid");
     assert_eq!(answer["hits"][0]["payload"]["name"], "bread.md");
@@ -149,11 +149,37 @@ fn unchanged_passages_of_a_changed_file_keep_their_vectors() {
     }
     let chapter = |name: &str| format!("## {name}\n\n{}\n\n", format!("A long chapter about the {name}. ").repeat(40));
     place.write("book.md", format!("# Book\n\n{}{}", chapter("heron"), chapter("stork")));
-    place.run(&["add", "."]).succeeds();
+    place.run(&["add", ".", "--wait"]).succeeds();
     place.write("book.md", format!("# Book\n\n{}{}", chapter("heron"), chapter("crane")));
     let report = place.json(&["add", ".", "--json"]);
     assert_eq!(report["files"]["changed"], 1);
     let (added, reused) =
         (report["passages"]["added"].as_u64().unwrap(), report["passages"]["reused"].as_u64().unwrap());
     assert!(reused > 0 && reused < added, "{report}");
+}
+
+#[test]
+fn add_leaves_a_process_behind_that_makes_the_vectors_and_ends() {
+    let place = Place::new();
+    if !has_model(&place) {
+        return;
+    }
+    place.write("birds.md", "# Birds\n\nThe nuthatch climbs down trees head first.\n");
+    let report = place.json(&["add", ".", "--json", "--no-embed"]);
+    assert_eq!(report["passages"]["pending"], 1);
+    let pending = || place.json(&["stats", "--json"])["collections"][0]["pending"].as_u64().unwrap();
+    assert_eq!(pending(), 1, "nobody was left behind");
+    let answer = place.json(&["search", "tree", "--json"]);
+    assert_eq!((&answer["mode"], &answer["pending"]["records"]), (&"text".into(), &1.into()));
+    place.write("bread.md", "# Bread\n\nKnead the dough and let it rise overnight.\n");
+    let ran = place.run(&["add", "."]).succeeds();
+    assert!(ran.out.contains("to come"), "{}", ran.out);
+    for _ in 0..600 {
+        if pending() == 0 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert_eq!(place.json(&["search", "baking a loaf at home", "--json"])["mode"], "hybrid");
+    place.run(&["embed"]).succeeds();
 }

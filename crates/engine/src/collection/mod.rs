@@ -16,6 +16,7 @@ pub(crate) mod field_options;
 pub(crate) mod flush;
 mod fusion;
 mod info;
+pub(crate) mod lanes;
 pub(crate) mod manifest;
 mod memtable;
 pub mod meta;

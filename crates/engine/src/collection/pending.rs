@@ -20,6 +20,7 @@ use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
+use crate::collection::lanes::embed_texts;
 use crate::collection::meta::{self, COUNTERS, Counters};
 use crate::collection::write::WriteSet;
 use crate::collection::{Collection, Core, row_of};
@@ -122,7 +123,7 @@ impl Collection {
             }
             if !core.shared.options.background {
                 let stop = AtomicBool::new(false);
-                core.embed_lot(&mut |embedder, texts| crate::database::embed_texts(&**embedder, texts, &stop))?;
+                core.embed_lot(&mut |embedder, texts| embed_texts(&**embedder, texts, &stop))?;
             } else {
                 let mut signal = core.shared.signal.lock();
                 if let Some(error) = signal.embed_error.take() {

@@ -6,15 +6,15 @@
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use nuthatch_embed::Embedder;
 use nuthatch_store::{Direction, Reader, Shard, Table};
-use parking_lot::Mutex;
 
 use crate::collection::Core;
+use crate::collection::lanes::embed_texts;
 use crate::collection::meta::{Meta, listed, meta_key};
 use crate::collection::pending::has_todo_rows;
 use crate::database::Shared;
@@ -22,8 +22,6 @@ use crate::database::maintenance::{AFTER_FAILURE, ROUND, yield_to_others};
 use crate::tenant::{DEFAULT, records};
 use crate::{Error, Result};
 
-/// Texts that a thread embeds before it looks whether it is to stop.
-const PIECE: usize = 8;
 /// Bytes of vectors that are kept for texts that come again.
 const RECENT_BYTES: usize = 1 << 20;
 
@@ -189,45 +187,4 @@ impl Recent {
 
 fn hash(text: &str) -> [u8; 16] {
     blake3::hash(text.as_bytes()).as_bytes()[..16].try_into().expect("a hash has 32 bytes")
-}
-
-/// Embeds texts on as many threads as the embedder has lanes, short ones with short ones. What was not begun when `stop` is set is left
-/// out.
-pub(crate) fn embed_texts(
-    embedder: &dyn Embedder,
-    texts: &[String],
-    stop: &AtomicBool,
-) -> Result<Vec<Option<Vec<f32>>>> {
-    let mut order: Vec<usize> = (0..texts.len()).collect();
-    // The longest first: the threads end together.
-    order.sort_by_key(|at| std::cmp::Reverse(texts[*at].len()));
-    let pieces: Vec<&[usize]> = order.chunks(PIECE).collect();
-    let next = AtomicUsize::new(0);
-    let made: Mutex<(Vec<Option<Vec<f32>>>, Result<()>)> = Mutex::new((vec![None; texts.len()], Ok(())));
-    let work = || {
-        while !stop.load(Ordering::SeqCst) {
-            let Some(piece) = pieces.get(next.fetch_add(1, Ordering::SeqCst)) else { return };
-            let of_piece: Vec<&str> = piece.iter().map(|at| texts[*at].as_str()).collect();
-            let vectors = embedder.embed_aside(&of_piece);
-            let mut made = made.lock();
-            match vectors {
-                Ok(vectors) => piece.iter().zip(vectors).for_each(|(at, vector)| made.0[*at] = Some(vector)),
-                Err(error) => {
-                    next.fetch_max(pieces.len(), Ordering::SeqCst); // the others need not begin
-                    made.1 = Err(error.into());
-                }
-            }
-        }
-    };
-    let threads = embedder.lanes().min(pieces.len());
-    std::thread::scope(|scope| {
-        (1..threads).for_each(|_| drop(scope.spawn(work)));
-        work();
-    });
-    let (made, outcome) = made.into_inner();
-    // What was made before something failed is kept, unless that is nothing.
-    match outcome {
-        Err(error) if made.iter().all(Option::is_none) => Err(error),
-        _ => Ok(made),
-    }
 }

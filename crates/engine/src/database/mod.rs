@@ -31,7 +31,6 @@ use nuthatch_store::Store;
 use parking_lot::Mutex;
 
 pub use doctor::{Doctor, Finding};
-pub(crate) use embedding::embed_texts;
 pub(crate) use maintenance::yield_to_others;
 pub use memory::ProcessMemory;
 pub use memory_pool::WriteReservation;
