@@ -20,7 +20,7 @@ use crate::collection::memtable::Memtable;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, SCHEMA, meta_key};
 use crate::collection::open::words_of;
 use crate::collection::pending::{Pending, todo_key};
-use crate::collection::write::{Deleted, Upserted, WriteSet, keep_as_meant, row_from};
+use crate::collection::write::{Deleted, Upserted, WriteSet, row_from};
 use crate::collection::{Core, Writer};
 use crate::record::NamedVectors;
 use crate::record::{Record, Row, shortened};
@@ -349,6 +349,14 @@ impl<'d> Draft<'d> {
             (settled, _) => Some(Descriptor { schema, ..settled.unwrap_or_else(|| before.clone()) }),
         };
         planned
+    }
+}
+
+/// Leaves out the records that were written again, or deleted, since they were read.
+fn keep_as_meant(set: &mut WriteSet, old: &HashMap<String, u64>) {
+    if let Some(meant) = set.upserts_if.take() {
+        let mut meant = meant.into_iter();
+        set.upserts.retain(|record| meant.next().is_some_and(|row| old.get(&record.id) == Some(&row)));
     }
 }
 
