@@ -76,14 +76,8 @@ pub struct HitParts<'py> {
 }
 
 /// hits, degraded, offset of the next page, vectors and records while vectors are to come, explain, facets
-pub type AnswerParts<'py> = (
-    Vec<HitParts<'py>>,
-    Vec<String>,
-    Option<usize>,
-    Option<(u64, u64)>,
-    Bound<'py, PyAny>,
-    Bound<'py, PyAny>,
-);
+pub type AnswerParts<'py> =
+    (Vec<HitParts<'py>>, Vec<String>, Option<usize>, Option<(u64, u64)>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 pub fn parts<'py>(py: Python<'py>, answer: Answer) -> PyResult<AnswerParts<'py>> {
     let explain = serde_json::to_value(&answer.explain).map_err(|error| invalid(py, error.to_string()))?;

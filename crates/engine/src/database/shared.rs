@@ -13,12 +13,12 @@ use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard
 
 use crate::below::remove_below;
 use crate::collection::Core;
-use crate::database::{MemoryPool, Reservation};
 use crate::database::opened::Opened;
 use crate::database::pressure::Gauge;
 use crate::database::priority::PriorityInheritance;
 use crate::database::stores;
 use crate::database::syncer::Syncer;
+use crate::database::{MemoryPool, Reservation};
 use crate::embedder::EmbedderMeta;
 use crate::folder::Folder;
 use crate::kv::Space;
