@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use nuthatch_embed::{EmbedError, Embedder};
 use nuthatch_engine::call::{Asked, Call, Choice, IdempotencyRecord, Outcome};
-use nuthatch_engine::collection::{Collection, EmbedderChoice};
+use nuthatch_engine::collection::Collection;
 use nuthatch_engine::database::Database;
-use nuthatch_engine::embedder::EmbedderMeta;
+use nuthatch_engine::embedder::{EmbedderChoice, EmbedderMeta};
 use nuthatch_engine::ops::{self, Repeat, View};
 use nuthatch_engine::snapshot::Snapshot;
 use nuthatch_engine::{Error, ErrorKind, Result};

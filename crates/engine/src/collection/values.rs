@@ -30,6 +30,7 @@ const FIELDS_MAX: usize = 32;
 /// The values of a field, the most frequent first; equals ascend.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FieldValues {
+    /// Its path in the payload.
     pub field: String,
     /// Up to the limit that was asked for, each with the number of records that hold it.
     pub values: Vec<(Scalar, u64)>,

@@ -144,6 +144,7 @@ pub trait PassageSink {
 /// How a collection makes the vectors of passages.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Embedding {
+    /// Of the embedder.
     pub fingerprint: String,
     /// They may come after the passages: whoever holds the folder makes them.
     pub later: bool,

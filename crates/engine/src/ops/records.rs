@@ -50,7 +50,9 @@ impl Op for Count {
 /// How many records hold each value of some fields, of those that pass a condition.
 #[derive(Serialize, Deserialize)]
 pub struct Facets {
+    /// Paths in the payload.
     pub fields: Vec<String>,
+    /// A condition in the `where` language; without one, every record counts.
     pub filter: Option<String>,
     /// Values of each field.
     pub limit: usize,

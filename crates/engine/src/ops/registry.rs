@@ -12,11 +12,15 @@ use crate::{Error, ErrorKind, Result};
 
 /// An operation whose type is known by its name alone. Operations and answers are encoded with postcard.
 pub struct Entry {
+    /// [`Op::NAME`].
     pub name: &'static str,
     /// What a key must be allowed to ask it.
     pub scope: Scope,
+    /// What becomes of it when it is asked for twice.
     pub repeat: Repeat,
+    /// Decodes it, runs it on the view, and encodes its answer.
     pub run: fn(&View<'_>, &[u8]) -> Result<Vec<u8>>,
+    /// The encoded answer of one that was found done.
     pub again: fn(&Database, &[u8], Outcome) -> Result<Vec<u8>>,
 }
 

@@ -23,6 +23,7 @@ pub struct KeepPolicy {
     pub most: usize,
     /// How long one may go unread; `None`: until it is too old.
     pub idle_max: Option<Duration>,
+    /// How long one may live.
     pub age_max: Duration,
 }
 
@@ -40,6 +41,7 @@ pub enum Holder {
 pub struct Owner {
     /// `None`: the default tenant.
     pub tenant: Option<String>,
+    /// Who of the tenant.
     pub holder: Holder,
 }
 
@@ -57,10 +59,13 @@ pub enum NotKept {
 /// One that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
+    /// What its owner asks for it by.
     pub id: String,
     /// Of its owner, for people.
     pub label: Option<String>,
+    /// Since it was taken.
     pub age: Duration,
+    /// Until it is too old.
     pub ends_in: Duration,
 }
 
@@ -80,6 +85,7 @@ struct Kept {
 }
 
 impl KeepPolicy {
+    /// What a folder was opened with.
     pub fn of(options: &Options) -> Self {
         let &Options { snapshots_max: most, snapshot_idle_max: idle_max, snapshot_age_max: age_max, .. } = options;
         Self { most, idle_max, age_max }
@@ -87,10 +93,12 @@ impl KeepPolicy {
 }
 
 impl KeptSnapshots {
+    /// Keeps nothing yet.
     pub fn new(policy: KeepPolicy) -> Self {
         Self { policy, of_tenants: Mutex::default() }
     }
 
+    /// What holds for each tenant.
     pub fn policy(&self) -> KeepPolicy {
         self.policy
     }
