@@ -6,7 +6,8 @@
 `scripts/layers.toml` declares the order of each crate's modules, ground floor first, and the imports upwards that
 still stand. A new one fails the check. So does an entry whose import is gone: the list only becomes shorter.
 
-A name that `lib.rs` gives out at the root counts as an import of the module that it comes from: `crate::Error` is `error`.
+A name that `lib.rs` gives out at the root counts as an import of the module that it comes from:
+`crate::Error` is `error`.
 """
 
 import re
