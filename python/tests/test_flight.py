@@ -547,6 +547,8 @@ def test_actions_do_what_they_say(client):
         "snapshot",
         "release",
         "readiness",
+        "count",
+        "facets",
     ]
     create(client)
     put(client, [batch(10, year=pyarrow.array(range(10)))])

@@ -58,7 +58,7 @@ def test_a_model_is_installed_once_and_again_when_it_is_damaged(small):
     assert "already installed" in said[-1]
 
     (target / "table.f16").write_bytes(bytes(len(TABLE)))
-    assert "table.f16: has other contents" in verify(target, model)[0]
+    assert "table.f16: has changed since it was installed" in verify(target, model)[0]
     install(target, said.append, model)
     assert (len(asked), verify(target, model)) == (2, [])
 

@@ -120,7 +120,10 @@ def test_fields_are_added_later_and_agree(db: nuthatch.Database) -> None:
 @pytest.mark.parametrize(
     ("record", "said"),
     [
-        ({"vectors": {"titel": [1, 2, 3, 4]}}, 'no vector field "titel"; there are: "bits", "image", "title"'),
+        (
+            {"vectors": {"titel": [1, 2, 3, 4]}},
+            'vector field "titel" does not exist; the collection has: "bits", "image", "title"',
+        ),
         ({"vectors": {"title": [1, 2, 3]}}, 'vector field "title" has 4 dimensions, but the vector has 3'),
         ({"vectors": {"title": [1, 2, 3, float("nan")]}}, 'vector field "title": element 3'),
         ({"vectors": {"bits": [0.5] * 8}}, 'vector field "bits": element 0 of the vector is 0.5, which binary'),

@@ -559,7 +559,7 @@ def test_a_batch_of_files_is_what_was_looked_at_or_nothing(remote, tmp_path):
     with elsewhere, pytest.raises(nuthatch.InvalidError, match="another database"):
         batch.add_files(notes, elsewhere.collection("documents", embedder="none"))
     batch.rollback()
-    with pytest.raises(nuthatch.ClosedError, match="batch is over"):
+    with pytest.raises(nuthatch.ClosedError, match="batch has ended"):
         batch.add_files(notes, documents)
 
 

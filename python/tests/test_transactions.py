@@ -117,7 +117,7 @@ def test_a_batch_is_over_after_its_commit(db):
     batch.commit()
     assert db.kv("keys")["a"] == b"1"
     for late in (batch.commit, lambda: batch.kv("keys").put("b", "2")):
-        with pytest.raises(nuthatch.ClosedError, match="batch is over"):
+        with pytest.raises(nuthatch.ClosedError, match="batch has ended"):
             late()
     with db.batch() as batch:
         batch.kv("keys")["b"] = "2"

@@ -107,7 +107,7 @@ def test_small_and_fresh_collections_are_answered_exactly_whatever_is_asked(poin
     [
         ({"recall": 1.5}, "recall is 1.5; give 0.5 to 0.999, or ask for an exact search"),
         ({"recall": 0.1}, "recall is 0.1"),
-        ({"recall": float("nan")}, "recall is NaN"),
+        ({"recall": float("nan")}, "recall is nan; "),
         ({"recall": "high"}, "recall='high'.*a number"),
         ({"recall": True}, "recall=True.*a number"),
         ({"effort": 0}, "effort is 0; give 1 to 100000"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
 
@@ -96,10 +95,13 @@ class CollectionReads:
         >>> import nuthatch
         >>> with nuthatch.connect(":memory:") as db:
         ...     notes = db.collection("notes", embedder="none")
-        ...     _ = notes.upsert(ids=["a", "b", "c"], payloads=[{"team": "core"}, {"team": ["core", "ops"]}, {}])
+        ...     teams = [{"team": "core"}, {"team": ["core", "ops"]}, {"year": 2025}]
+        ...     _ = notes.upsert(ids=["a", "b", "c"], payloads=teams)
         ...     notes.facets("team")["team"]
         Facet(values=[('core', 2), ('ops', 1)], distinct=2, missing=1)
         """
+        import json
+
         asked = {
             "fields": [arguments.text("fields", one) for one in ([fields] if isinstance(fields, str) else fields)],
             "where": arguments.optional_text("where", where),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
@@ -93,6 +92,8 @@ def query(
 
 
 def _json(fields: dict[str, Any]) -> str:
+    import json
+
     try:
         return json.dumps(fields)
     except TypeError as error:

@@ -145,6 +145,8 @@ mod tests {
             (search::NAME, "records.search"),
             (get::NAME, "records.get"),
             (list::NAME, "files.list"),
+            // And the other reads that have a name.
+            (ask::NAME, "records.count"),
             (remember::NAME, "records.upsert"),
             (forget::NAME, "files.remove"),
             (add_files::NAME, "files.apply"),

@@ -13,6 +13,8 @@ const ASKED: &[(&str, &[&str])] = &[
     ("keys.multi_get", &["MGET", "EXISTS", "TOUCH", "TYPE"]),
     ("keys.scan", &["KEYS", "SCAN", "RANDOMKEY", "DBSIZE", "HGETALL", "HKEYS", "HVALS", "HSCAN", "HRANDFIELD"]),
     ("keys.expires_in", &["TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"]),
+    ("records.count", &["NH.COUNT"]),
+    ("records.facets", &["NH.FACETS"]),
     ("records.get", &["VEMB", "VGETATTR", "VISMEMBER"]),
     ("records.scan", &["VRANDMEMBER", "VRANGE"]),
     ("records.info", &["VCARD", "VDIM", "VINFO"]),

@@ -25,6 +25,8 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("PUT", "/v1/collections/{collection}", "collections.open"),
     ("DELETE", "/v1/collections/{collection}", "collections.drop"),
     ("GET", "/v1/collections/{collection}/count", "records.count"),
+    ("POST", "/v1/collections/{collection}/count", "records.count"),
+    ("POST", "/v1/collections/{collection}/facets", "records.facets"),
     ("POST", "/v1/collections/{collection}/delete", "records.delete_where"),
     ("GET", "/v1/collections/{collection}/files", "files.list"),
     ("PUT", "/v1/collections/{collection}/files", "files.apply"),

@@ -131,7 +131,7 @@ def address(*parts: str | bytes, **parameters: object) -> str:
 
 def _segment(part: str | bytes) -> str:
     if not part:
-        raise InvalidError(f"{part!r} cannot name anything; give a name of 1 to 200 bytes")
+        raise InvalidError(f"{part!r} is not a valid name; give one of 1 to 200 bytes")
     # Whole segments of dots are taken for steps up and down by what is between.
     return quote(part, safe="") if part not in (".", "..", b".", b"..") else "%2E" * len(part)
 
