@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the process lives. Answers from the first moment on. */
+        /** Checks that the process is alive. Answers as soon as the server listens. */
         get: operations["get_healthz"];
         put?: never;
         post?: never;
@@ -28,7 +28,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Figures of the server and the engine, for Prometheus. */
+        /** Returns metrics of the server and the engine for Prometheus. */
         get: operations["get_metrics"];
         put?: never;
         post?: never;
@@ -45,7 +45,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** This document. */
+        /** Returns this document. */
         get: operations["get_openapi_json"];
         put?: never;
         post?: never;
@@ -62,7 +62,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether requests are answered: not before the data folder is open, and not while the server stops. */
+        /** Checks that the server is ready. It is not ready before the data folder is open, nor while it shuts down. */
         get: operations["get_readyz"];
         put?: never;
         post?: never;
@@ -79,7 +79,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who has administered what, when, and how it ended. Reading it is noted, too. */
+        /** Lists administrative actions: who did what, when, and with what outcome. The log also records each reading of it. */
         get: operations["get_audit"];
         put?: never;
         post?: never;
@@ -96,12 +96,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All backups there are. */
+        /** Lists all backups. */
         get: operations["get_backups"];
         put?: never;
         /**
-         * Backs everything up as it is at one moment, and answers when that is done. Reads and writes go on meanwhile; so does the
-         *     backup when its client goes away.
+         * Backs up a consistent state of all data, and answers when the backup is complete. Reads and writes continue during
+         *     the backup. The backup also continues if the client disconnects.
          */
         post: operations["post_backups"];
         delete?: never;
@@ -119,7 +119,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reads every byte of backups and compares it with its checksum. */
+        /** Reads every byte of the backups and compares it with its checksum. */
         post: operations["post_backups_verify"];
         delete?: never;
         options?: never;
@@ -136,7 +136,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Writes to several keyspaces, graphs and collections at once: all of it or nothing. */
+        /** Writes to several keyspaces, graphs and collections in one atomic batch. */
         post: operations["post_batches"];
         delete?: never;
         options?: never;
@@ -151,7 +151,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whose data a request sees, what its key allows, and what the tenant may have and has: for every key, whatever it allows. */
+        /** Returns the tenant of the key, its scopes, and the tenant's limits and usage. Every key may ask this. */
         get: operations["get_caller"];
         put?: never;
         post?: never;
@@ -168,7 +168,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All collections. */
+        /** Lists all collections. */
         get: operations["get_collections"];
         put?: never;
         post?: never;
@@ -185,12 +185,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a collection is and holds. */
+        /** Returns the options and counts of a collection. */
         get: operations["get_collections_collection"];
-        /** Makes a collection, or checks that the one of that name is as described. */
+        /** Creates a collection, or checks that the existing one has these options. */
         put: operations["put_collections_collection"];
         post?: never;
-        /** Drops a collection with everything in it. */
+        /** Drops a collection and everything in it. */
         delete: operations["delete_collections_collection"];
         options?: never;
         head?: never;
@@ -204,7 +204,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How many records there are, or pass a condition. */
+        /** Counts the records, or those that match a condition. */
         get: operations["get_collections_collection_count"];
         put?: never;
         /** Counts the records, or those that pass a condition. */
@@ -224,7 +224,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Deletes records by id, by condition, or by the beginning of their ids. */
+        /** Deletes records by id, by condition, or by id prefix. */
         post: operations["post_collections_collection_delete"];
         delete?: never;
         options?: never;
@@ -241,7 +241,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Deletes and leaves nothing behind, and says so in a receipt. */
+        /** Deletes data, removes its bytes from disk, and returns a receipt. */
         post: operations["post_collections_collection_erase"];
         delete?: never;
         options?: never;
@@ -273,15 +273,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Files of the collection, by path. */
+        /** Lists the files of the collection by path. */
         get: operations["get_collections_collection_files"];
         /**
-         * Adds the body as a file: Markdown, text, HTML, PDF or code. It is split into passages, embedded and stored; of a file that was
-         *     here before, passages that have not changed keep their vectors.
+         * Adds the body as a file: Markdown, text, HTML, PDF or code. The server splits it into passages, embeds and stores
+         *     them. If the file was added before, unchanged passages keep their vectors.
          */
         put: operations["put_collections_collection_files"];
         post?: never;
-        /** Removes a file, or all files below a folder, with their passages. */
+        /** Removes a file, or all files in a folder, with their passages. */
         delete: operations["delete_collections_collection_files"];
         options?: never;
         head?: never;
@@ -298,8 +298,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Says what adding the body as a file would do, without writing anything. The revision that it answers with makes a batch that adds or
-         *     removes the file depend on what is stored of it now.
+         * Reports what adding the body as a file would do, and writes nothing. Pass the returned revision in a batch that adds
+         *     or removes the file: the batch then fails if the stored file has changed since.
          */
         post: operations["post_collections_collection_files_preview"];
         delete?: never;
@@ -317,7 +317,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Several records by id. */
+        /** Reads several records by id. */
         post: operations["post_collections_collection_get"];
         delete?: never;
         options?: never;
@@ -335,9 +335,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stores a stream of records, a line of JSON each, in batches. Each batch is acknowledged by a line of the answer when it is
-         *     stored; the next is not read before. An error ends the answer with a line that says what is stored and what was wrong, or,
-         *     before anything is stored, is the answer itself.
+         * Stores a stream of records, one line of JSON each, in batches. The server writes a line of the answer when it has
+         *     stored a batch, and only then reads the next. After an error, the last line says what is stored and what was wrong.
+         *     An error before the first stored batch is the answer itself.
          */
         post: operations["post_collections_collection_ingest"];
         delete?: never;
@@ -355,7 +355,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Merges what was added piece by piece, so that searches are as fast as can be. */
+        /** Merges the segments of the collection, which makes searches faster. */
         post: operations["post_collections_collection_optimize"];
         delete?: never;
         options?: never;
@@ -370,10 +370,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One page of all records. */
+        /** Lists records page by page. */
         get: operations["get_collections_collection_records"];
         put?: never;
-        /** Inserts records, replacing those with the same ids: all of them or none. */
+        /** Inserts records and replaces those with the same ids, atomically. */
         post: operations["post_collections_collection_records"];
         delete?: never;
         options?: never;
@@ -388,7 +388,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One record. */
+        /** Reads one record. */
         get: operations["get_collections_collection_records_id"];
         put?: never;
         post?: never;
@@ -408,7 +408,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Finds the best records for one question. */
+        /** Searches a collection and returns the best hits. */
         post: operations["post_collections_collection_search"];
         delete?: never;
         options?: never;
@@ -425,7 +425,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Asks several questions at once. */
+        /** Runs several searches at once. */
         post: operations["post_collections_collection_search_many"];
         delete?: never;
         options?: never;
@@ -442,7 +442,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Waits until everything that was written before is in the indexes. Searches are right without it; they are faster after it. */
+        /** Waits until the indexes hold all earlier writes. Searches are correct without this; they are faster after it. */
         post: operations["post_collections_collection_wait_until_indexed"];
         delete?: never;
         options?: never;
@@ -459,7 +459,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Reads every byte of the data folder and checks it against its checksums. Changes nothing. */
+        /** Checks every byte of the data folder against its checksums. Changes nothing. */
         post: operations["post_doctor"];
         delete?: never;
         options?: never;
@@ -474,7 +474,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All graphs. */
+        /** Lists all graphs. */
         get: operations["get_graphs"];
         put?: never;
         post?: never;
@@ -492,10 +492,10 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Makes a graph, unless it is there. Putting nodes or edges does so, too. */
+        /** Creates a graph if it does not exist. Putting nodes or edges creates it, too. */
         put: operations["put_graphs_graph"];
         post?: never;
-        /** Drops a graph with everything in it. */
+        /** Drops a graph and everything in it. */
         delete: operations["delete_graphs_graph"];
         options?: never;
         head?: never;
@@ -509,7 +509,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How many nodes and edges there are. */
+        /** Counts the nodes and edges of a graph. */
         get: operations["get_graphs_graph_counts"];
         put?: never;
         post?: never;
@@ -528,7 +528,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Puts edges, all or nothing; one of the same ends and type is replaced. Neither end need have been put. */
+        /** Puts edges atomically. An edge with the same ends and type is replaced. The nodes at its ends need not exist. */
         post: operations["post_graphs_graph_edges"];
         delete?: never;
         options?: never;
@@ -545,7 +545,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Deletes edges, all or nothing. */
+        /** Deletes edges atomically. */
         post: operations["post_graphs_graph_edges_delete"];
         delete?: never;
         options?: never;
@@ -562,7 +562,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Edges by their ends and type. */
+        /** Reads edges by their ends and type. */
         post: operations["post_graphs_graph_edges_get"];
         delete?: never;
         options?: never;
@@ -579,7 +579,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** One page of a node's edges, as of one moment. */
+        /** Lists the edges of a node page by page; a page shows one consistent state. */
         post: operations["post_graphs_graph_neighbors"];
         delete?: never;
         options?: never;
@@ -596,7 +596,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Puts nodes, all or nothing; one that is there is replaced, and its edges stay. */
+        /** Puts nodes atomically. An existing node is replaced and keeps its edges. */
         post: operations["post_graphs_graph_nodes"];
         delete?: never;
         options?: never;
@@ -613,7 +613,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Deletes nodes with all their edges in both directions. Up to 100,000 edges are one batch. */
+        /** Deletes nodes and all their edges in both directions. Up to 100,000 edges are deleted in one batch. */
         post: operations["post_graphs_graph_nodes_delete"];
         delete?: never;
         options?: never;
@@ -630,7 +630,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Nodes by id, as of one moment. */
+        /** Reads nodes by id from one consistent state. */
         post: operations["post_graphs_graph_nodes_get"];
         delete?: never;
         options?: never;
@@ -648,8 +648,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * One page of nodes by id. Those of one type are found by going through all: a page may have fewer than were asked for, even
-         *     none, and a cursor.
+         * Lists nodes by id, page by page. A listing by type scans all nodes: a page may have fewer nodes than the limit, or
+         *     none, and still have a cursor.
          */
         post: operations["post_graphs_graph_nodes_list"];
         delete?: never;
@@ -667,7 +667,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** What is connected to some nodes: breadth first, each node once, with the first edge that led there. */
+        /** Traverses the graph from some nodes, breadth first. Returns each node once, with the first edge that reached it. */
         post: operations["post_graphs_graph_traverse"];
         delete?: never;
         options?: never;
@@ -682,7 +682,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All keyspaces. */
+        /** Lists all keyspaces. */
         get: operations["get_keyspaces"];
         put?: never;
         post?: never;
@@ -700,10 +700,10 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Makes a keyspace, unless it is there. Writing a key does so, too. */
+        /** Creates a keyspace if it does not exist. Writing a key creates it, too. */
         put: operations["put_keyspaces_keyspace"];
         post?: never;
-        /** Drops a keyspace with everything in it. */
+        /** Drops a keyspace and everything in it. */
         delete: operations["delete_keyspaces_keyspace"];
         options?: never;
         head?: never;
@@ -719,7 +719,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Appends to a value, an empty one when the key is not there. */
+        /** Appends to a value. A missing key starts with an empty value. */
         post: operations["post_keyspaces_keyspace_append"];
         delete?: never;
         options?: never;
@@ -736,7 +736,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Changes a key if its value is the expected one, and says whether it was: a key that may write can find out a value by guessing. */
+        /**
+         * Sets a key if it has the expected value, and says whether it had. An API key that may write can therefore guess
+         *     values.
+         */
         post: operations["post_keyspaces_keyspace_cas"];
         delete?: never;
         options?: never;
@@ -751,7 +754,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** About how many keys there are. */
+        /** Estimates the number of keys. */
         get: operations["get_keyspaces_keyspace_count"];
         put?: never;
         post?: never;
@@ -770,7 +773,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Deletes several keys, all that begin alike, or all. */
+        /** Deletes several keys, all keys with a prefix, or all keys. */
         post: operations["post_keyspaces_keyspace_delete"];
         delete?: never;
         options?: never;
@@ -787,7 +790,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Changes when a key expires. */
+        /** Sets or removes the expiry of a key. */
         post: operations["post_keyspaces_keyspace_expire"];
         delete?: never;
         options?: never;
@@ -804,7 +807,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** The values of several keys, as of one moment. */
+        /** Reads the values of several keys from one consistent state. */
         post: operations["post_keyspaces_keyspace_get"];
         delete?: never;
         options?: never;
@@ -821,7 +824,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Adds to a whole number, 0 when the key is not there, and answers with the sum: a key that may write learns that number. */
+        /**
+         * Adds to a 64-bit integer and returns the sum. A missing key counts as 0. An API key that may write therefore learns
+         *     the number.
+         */
         post: operations["post_keyspaces_keyspace_increment"];
         delete?: never;
         options?: never;
@@ -836,9 +842,9 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The value of a key, as it was stored. */
+        /** Reads the value of a key. */
         get: operations["get_keyspaces_keyspace_keys_key"];
-        /** Sets a key to the body, whatever its type. */
+        /** Sets a key to the body, of any media type. */
         put: operations["put_keyspaces_keyspace_keys_key"];
         post?: never;
         /** Deletes a key. */
@@ -857,7 +863,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** One page of keys, in their order, as of one moment. */
+        /** Lists keys in order, page by page; a page shows one consistent state. */
         post: operations["post_keyspaces_keyspace_scan"];
         delete?: never;
         options?: never;
@@ -874,7 +880,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** How long a key has to live. */
+        /** Returns the time to live of a key. */
         post: operations["post_keyspaces_keyspace_ttl"];
         delete?: never;
         options?: never;
@@ -891,7 +897,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sets and deletes several keys: all of it or nothing. */
+        /** Sets and deletes several keys atomically. */
         post: operations["post_keyspaces_keyspace_write"];
         delete?: never;
         options?: never;
@@ -906,7 +912,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Receipts of everything that was reclaimed or erased. */
+        /** Lists the receipts of all reclaims and erasures. */
         get: operations["get_receipts"];
         put?: never;
         post?: never;
@@ -925,7 +931,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Writes every file anew that may hold bytes of what was deleted, and says so in a receipt. */
+        /** Rewrites every file that may hold bytes of deleted data, and returns a receipt. */
         post: operations["post_reclaim"];
         delete?: never;
         options?: never;
@@ -940,10 +946,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The open snapshots of this key; with the scope `admin`, those of all keys of the tenant. */
+        /** Lists the open snapshots of this API key; with the scope `admin`, those of all keys of the tenant. */
         get: operations["get_snapshots"];
         put?: never;
-        /** Takes a snapshot: reads that name it in the header `x-nuthatch-snapshot` are answered as of now, whatever is written later. */
+        /**
+         * Takes a snapshot. Reads that name it in the header `x-nuthatch-snapshot` see the data of this moment and no later
+         *     writes.
+         */
         post: operations["post_snapshots"];
         delete?: never;
         options?: never;
@@ -961,7 +970,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Ends a snapshot of this key; with the scope `admin`, one of any key of the tenant. */
+        /** Ends a snapshot of this API key; with the scope `admin`, of any key of the tenant. */
         delete: operations["delete_snapshots_snapshot"];
         options?: never;
         head?: never;
@@ -978,8 +987,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Writes all of it if everything that was read, or is written, is as the snapshot has it; else 409, and nothing is written. The
-         *     snapshot has ended then, whatever the outcome, so nothing is written twice.
+         * Commits a transaction atomically if nothing that it read or writes has changed since the snapshot; otherwise answers
+         *     409 and writes nothing. Either way the snapshot ends, so a repeated call writes nothing twice.
          */
         post: operations["post_snapshots_snapshot_commit"];
         delete?: never;
@@ -995,7 +1004,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Rows, bytes on disk and bytes resident, by part. */
+        /** Returns rows, bytes on disk and resident bytes by part. */
         get: operations["get_stats"];
         put?: never;
         post?: never;
@@ -1012,7 +1021,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All tenants but the default one. */
+        /** Lists all tenants except the default one. */
         get: operations["get_tenants"];
         put?: never;
         post?: never;
@@ -1029,12 +1038,12 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a tenant may have, and what it has. */
+        /** Returns the limits and the usage of a tenant. */
         get: operations["get_tenants_tenant"];
-        /** Makes a tenant without limits. Keys for it are made with `nuthatch key create --tenant`. */
+        /** Creates a tenant without limits. Create API keys for it with `nuthatch key create --tenant`. */
         put: operations["put_tenants_tenant"];
         post?: never;
-        /** Deletes a tenant with everything that it has, leaves none of its bytes behind, and says so in a receipt. */
+        /** Deletes a tenant and all its data, removes their bytes from disk, and returns a receipt. */
         delete: operations["delete_tenants_tenant"];
         options?: never;
         head?: never;
@@ -1049,7 +1058,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Sets what a tenant may have, all four at once, for everything that begins afterwards. */
+        /** Sets all four limits of a tenant, for requests that start afterwards. */
         put: operations["put_tenants_tenant_limits"];
         post?: never;
         delete?: never;
@@ -1062,7 +1071,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description What adding a file did. */
+        /** @description The result of adding a file. */
         Added: {
             /** @description `added`, `changed` or `unchanged`. */
             outcome: string;
@@ -1077,10 +1086,10 @@ export interface components {
             passages_removed: number;
             /**
              * Format: int64
-             * @description Of these, passages whose text was there before: their vectors were kept.
+             * @description Of these, passages with unchanged text, which kept their vectors.
              */
             passages_reused: number;
-            /** @description Parts of the file that could not be read although the rest was. */
+            /** @description Parts of the file that could not be read. */
             warnings: string[];
         };
         AppendToKey: {
@@ -1090,7 +1099,7 @@ export interface components {
         AuditLog: {
             /**
              * Format: int64
-             * @description Lines that are no entries: what a crash cut short.
+             * @description Incomplete lines, cut off by a crash.
              */
             damaged: number;
             /** @description Oldest first: `time`, `face`, `who`, `request`, `action`, `target`, `details`, `outcome`, `kind`, `left_out`. */
@@ -1100,7 +1109,7 @@ export interface components {
             name: string;
             /** Format: int64 */
             rows: number;
-            /** @description Null: the default one. */
+            /** @description Null for the default tenant. */
             tenant?: string | null;
             /** Format: int64 */
             vectors: number;
@@ -1130,16 +1139,16 @@ export interface components {
             id: string;
             /** @description The default tenant's. */
             keyspaces: string[];
-            /** @description Indexes that are not in it, and why. */
+            /** @description Indexes that the backup lacks, and why. */
             left_out: string[];
             /**
              * Format: int64
-             * @description Of these, bytes that no earlier backup there had.
+             * @description Of these, bytes that no earlier backup in the folder had.
              */
             new_bytes: number;
-            /** @description The one tenant that it is of; null: the whole folder. */
+            /** @description The tenant that was backed up; null for the whole folder. */
             only?: string | null;
-            /** @description All but the default one. */
+            /** @description All tenants except the default one. */
             tenants: components["schemas"]["BackedUpTenant"][];
         };
         BackupReport: {
@@ -1150,14 +1159,14 @@ export interface components {
             files: number;
             /**
              * Format: int64
-             * @description Of these, files that were not read because the backup before has them.
+             * @description Of these, files that were not read because the previous backup has them.
              */
             files_unchanged: number;
             /** Format: int64 */
             new_bytes: number;
             /**
              * Format: int64
-             * @description Objects that no backup there had, and their bytes.
+             * @description Objects that no earlier backup had, and their bytes.
              */
             new_objects: number;
             /** Format: int64 */
@@ -1167,24 +1176,24 @@ export interface components {
             /** @description Oldest first. */
             backups: components["schemas"]["Backup"][];
         };
-        /** @description What is written: all of it or nothing. Of several changes of one key or record the last holds. */
+        /** @description Writes, applied atomically. If several change the same key or record, the last one counts. */
         Batch: {
             writes: components["schemas"]["BatchWrite"][];
         };
         BatchAddedFile: {
             content: components["schemas"]["Bytes"];
-            /** @description That many characters at the end of a passage come again at the beginning of the next. */
+            /** @description Characters that a passage repeats from the end of the previous one. */
             overlap_chars?: number | null;
-            /** @description No passage has more characters than this, 64 at least; left out, 900. */
+            /** @description Maximum characters of a passage, at least 64; default 900. */
             passage_chars?: number | null;
-            /** @description What the file is called here; its ending says what it is, for example `notes/plan.md`. */
+            /** @description The path of the file in the collection; its extension gives the type, for example `notes/plan.md`. */
             path: string;
-            /** @description Of a preview: 409 when something else is stored of the file by now. */
+            /** @description The revision from a preview: 409 if the stored file has changed since. */
             revision?: string | null;
         };
         /**
-         * @description Files of a collection: removed and added in the order of these lists, split and embedded with the batch, and there when the rest of
-         *     it is. Each file is named once in a batch.
+         * @description Files of a collection, removed and added in the order of these lists as part of the batch. A batch names each file
+         *     at most once.
          */
         BatchFiles: {
             add?: components["schemas"]["BatchAddedFile"][];
@@ -1192,9 +1201,9 @@ export interface components {
             remove?: components["schemas"]["BatchRemovedFile"][];
         };
         BatchGraph: {
-            /** @description Edges to delete; these go next. */
+            /** @description Edges to delete, after the nodes. */
             delete_edges?: components["schemas"]["EdgeId"][];
-            /** @description Ids of nodes to delete, with all edges that they have when it is written; these go first. */
+            /** @description Ids of nodes to delete first, with all edges that they have at the time of the write. */
             delete_nodes?: string[];
             graph: string;
             /** @description Edges to put. */
@@ -1208,26 +1217,26 @@ export interface components {
         };
         BatchRecords: {
             collection: string;
-            /** @description Ids of records to delete; these go first. */
+            /** @description Ids of records to delete, before the inserts. */
             delete?: string[];
             /** @description Records to insert or replace. */
             upsert?: components["schemas"]["Record"][];
         };
         BatchRemovedFile: {
-            /** @description The file; without a revision, also the folder with all files below it. */
+            /** @description The file; without a revision, also a folder with all its files. */
             path: string;
-            /** @description Of the file in a listing: 409 when something else is stored of it by now. */
+            /** @description The revision from a listing: 409 if the stored file has changed since. */
             revision?: string | null;
         };
         /** @description Writes to one keyspace, one graph, or one collection. */
         BatchWrite: {
-            /** @description It is made when there is none. */
+            /** @description The name; it is created if it does not exist. */
             keys: components["schemas"]["BatchKeys"];
         } | {
-            /** @description It is made when there is none. */
+            /** @description The name; it is created if it does not exist. */
             graph: components["schemas"]["BatchGraph"];
         } | {
-            /** @description It must be there. */
+            /** @description The name; it must exist. */
             records: components["schemas"]["BatchRecords"];
         } | {
             /** @description As of records. */
@@ -1243,36 +1252,36 @@ export interface components {
             body_bytes_max: number;
             /**
              * Format: int64
-             * @description Bytes that it has stored; likewise.
+             * @description Bytes that the tenant has stored; null for the default tenant.
              */
             bytes?: number | null;
             /**
              * Format: int64
-             * @description Bytes of records, vectors, keys and values that it may have; null: as many as it likes.
+             * @description Limit of bytes of records, vectors, keys and values; null for no limit.
              */
             bytes_max?: number | null;
             /** Format: int64 */
             concurrent_requests?: number | null;
             /** Format: int64 */
             requests_per_second?: number | null;
-            /** @description What the key allows: `read`, `write`, `admin`, which has the others in it. */
+            /** @description Scopes of the key: `read`, `write`, `admin`; `admin` includes the others. */
             scopes: string[];
-            /** @description Whose data is seen; null: the default tenant's. */
+            /** @description The tenant of the key; null for the default tenant. */
             tenant?: string | null;
             /**
              * Format: int64
-             * @description Vectors that the tenant has stored; null: the default tenant's are not counted.
+             * @description Vectors that the tenant has stored; null for the default tenant, whose vectors are not counted.
              */
             vectors?: number | null;
             /**
              * Format: int64
-             * @description Vectors that the tenant may have; null: as many as it likes.
+             * @description Limit of vectors; null for no limit.
              */
             vectors_max?: number | null;
-            /** @description The server's. */
+            /** @description The version of the server. */
             version: string;
         };
-        /** @description What a collection is and holds. */
+        /** @description Returns the options and counts of a collection. */
         Collection: {
             building?: components["schemas"]["GraphBeingBuilt"] | null;
             /** @description Why an index is not in use, one sentence each. */
@@ -1280,13 +1289,13 @@ export interface components {
             dim?: number | null;
             elements: string;
             embedder?: string | null;
-            /** @description Payload fields seen, with their kinds. */
+            /** @description Payload fields so far, with the types of their values. */
             fields: {
                 [key: string]: string[];
             };
             /**
              * Format: int64
-             * @description Rows that wait outside the indexes.
+             * @description Rows that no index holds yet.
              */
             fresh_rows: number;
             graphs: number;
@@ -1317,7 +1326,7 @@ export interface components {
         Collections: {
             collections: components["schemas"]["Collection"][];
         };
-        /** @description A transaction's work. What is written counts as read. */
+        /** @description The reads and writes of a transaction. Whatever it writes counts as read. */
         Commit: {
             reads?: components["schemas"]["TransactionRead"][];
             writes: components["schemas"]["TransactionWrite"][];
@@ -1351,30 +1360,30 @@ export interface components {
         DeleteKeys: {
             keys: components["schemas"]["Bytes"][];
         } | {
-            /** @description All keys that begin with this; an empty one is refused. */
+            /** @description All keys with this prefix, which must not be empty. */
             prefix: components["schemas"]["Bytes"];
         } | {
-            /** @description `true`: all keys. The keyspace stays. */
+            /** @description `true` deletes all keys. The keyspace stays. */
             all: boolean;
         };
         /** @description Which records: exactly one of the three. */
         DeleteRecords: {
-            /** @description Those with these ids; ids that are not there are passed over. */
+            /** @description Records with these ids; missing ids are ignored. */
             ids: string[];
         } | {
-            /** @description Those whose payload passes this condition. */
+            /** @description Records whose payload matches this condition. */
             where: string;
         } | {
-            /** @description Those whose id begins so. */
+            /** @description Records whose id has this prefix. */
             prefix: string;
         };
-        /** @description What a check of every checksum found. */
+        /** @description The result of checking every checksum. */
         Doctor: {
             collections: number;
             /** @description Indexes that are not in use now, one sentence each. */
             degraded: string[];
             findings: components["schemas"]["Finding"][];
-            /** @description What an opening has put right, and is no damage. */
+            /** @description Repairs that opening the folder made, none of them damage. */
             notes: string[];
             /** Format: int64 */
             records: number;
@@ -1382,15 +1391,18 @@ export interface components {
         };
         /** @enum {string} */
         Durable: "commit" | "interval" | "os";
-        /** @description From one node to another. There is one of each type between two nodes; neither need have been put. */
+        /**
+         * @description An edge from one node to another. Two nodes have at most one edge of each type and direction. The nodes need not
+         *     exist.
+         */
         Edge: {
-            /** @description Which strings of the properties are datetimes, as dotted paths; absent when none is. */
+            /** @description Dotted paths of the properties that are datetimes; absent if none are. */
             datetimes?: string[];
-            /** @description Named values, as those of a record's payload; up to 32 KiB. */
+            /** @description Named values, like the payload of a record; up to 32 KiB. */
             properties?: Record<string, unknown>;
             source: string;
             target: string;
-            /** @description What it says. */
+            /** @description Its type. */
             type: string;
             /** Format: double */
             weight?: number;
@@ -1416,22 +1428,22 @@ export interface components {
         /** @enum {string} */
         ElementsName: "f32" | "f16" | "int8" | "uint8" | "binary";
         /** @enum {string} */
-        EmbedderName: "auto" | "none" | "builtin";
+        EmbedderName: "auto" | "none" | "builtin" | "static";
         Encoded: {
-            /** @description With the letters of RFC 4648 and padding. */
+            /** @description Base64 (RFC 4648, with padding). */
             base64: string;
         };
         /** @description What to erase from the collection: exactly one of the four. */
         Erase: {
             ids: string[];
         } | {
-            /** @description Records whose payload passes this condition. */
+            /** @description Records whose payload matches this condition. */
             where: string;
         } | {
-            /** @description Records whose id begins so. */
+            /** @description Records whose id has this prefix. */
             prefix: string;
         } | {
-            /** @description A file, or every file below a folder, with their passages. */
+            /** @description A file, or every file in a folder, with its passages. */
             files: string;
         };
         Estimate: {
@@ -1444,7 +1456,7 @@ export interface components {
         ExpireKey: {
             /**
              * Format: int64
-             * @description Null or left out: never.
+             * @description Null or absent: never.
              */
             expires_in_ms?: number | null;
             key: components["schemas"]["Bytes"];
@@ -1493,16 +1505,16 @@ export interface components {
             /** Format: int64 */
             bytes: number;
             kind: string;
-            /** @description When it was changed, or sent here. */
+            /** @description When it was last changed or sent. */
             mtime?: string | null;
             passages: number;
             path: string;
-            /** @description Another one when the file is added anew: a batch may depend on it. */
+            /** @description Changes whenever the file is added again; a batch can depend on it. */
             revision: string;
         };
-        /** @description What adding a file would do. */
+        /** @description The result that adding a file would have. */
         FilePreview: {
-            /** @description `added`, `changed`, `unchanged`, or `unreadable` when it gives no passages. */
+            /** @description `added`, `changed`, `unchanged`, or `unreadable` if it produces no passages. */
             outcome: string;
             /** Format: int64 */
             passages_added: number;
@@ -1510,20 +1522,20 @@ export interface components {
             passages_removed: number;
             /**
              * Format: int64
-             * @description Of these, passages whose text is there already: their vectors would be kept.
+             * @description Of these, passages with unchanged text, which would keep their vectors.
              */
             passages_reused: number;
-            /** @description Of what is stored of the file; `absent` when nothing is. */
+            /** @description The revision of the stored file; `absent` if there is none. */
             revision: string;
-            /** @description Parts of the file that cannot be read although the rest is. */
+            /** @description Parts of the file that cannot be read. */
             warnings: string[];
-            /** @description Why it is unreadable. What is stored of such a file is true no longer: adding it removes that. */
+            /** @description Why it is unreadable. Adding such a file removes its stored passages, which are outdated. */
             why?: string | null;
         };
         Files: {
             files: components["schemas"]["File"][];
         };
-        /** @description One thing that is wrong. */
+        /** @description One damaged file. */
         Finding: {
             /** @description The file, relative to the data folder. */
             path: string;
@@ -1532,7 +1544,7 @@ export interface components {
         };
         /** @enum {string} */
         FusionName: "rrf" | "weighted" | "normalised";
-        /** @description The edges to read, and what is seen of them. */
+        /** @description The edges to read, and the state to read them from. */
         GetEdges: {
             edges: components["schemas"]["EdgeId"][];
             /** @description As of nodes. */
@@ -1541,12 +1553,12 @@ export interface components {
         GetKeys: {
             keys: components["schemas"]["Bytes"][];
         };
-        /** @description The nodes to read, and what is seen of them. */
+        /** @description The nodes to read, and the state to read them from. */
         GetNodes: {
             ids: string[];
             /**
-             * @description What a transaction is going to write to this graph, in its order: seen as if it were written. Wants the transaction's snapshot in
-             *     the header, and the scope `write`.
+             * @description Writes that a transaction plans for this graph, in order; the read sees them as if they were written. Needs the
+             *     transaction's snapshot in the header, and the scope `write`.
              */
             with?: components["schemas"]["BatchGraph"][];
         };
@@ -1556,25 +1568,25 @@ export interface components {
             vectors?: boolean;
         };
         GotEdges: {
-            /** @description In the order that was asked for; null where there is none. */
+            /** @description In the order of the request; null for missing edges. */
             edges: (components["schemas"]["Edge"] | null)[];
         };
         GotKeys: {
-            /** @description In the order of the keys; null for those that are not there. */
+            /** @description In the order of the keys; null for missing keys. */
             values: (components["schemas"]["Bytes"] | null)[];
         };
         GotNodes: {
-            /** @description In the order of the ids; null for one that was never put. */
+            /** @description In the order of the ids; null for missing nodes. */
             nodes: (components["schemas"]["Node"] | null)[];
         };
         GotRecords: {
-            /** @description In the order of the ids; null for those that are not there. */
+            /** @description In the order of the ids; null for missing records. */
             records: (components["schemas"]["StoredRecord"] | null)[];
         };
         Graph: {
             name: string;
         };
-        /** @description How far the building of a graph is. */
+        /** @description Progress of building a vector graph. */
         GraphBeingBuilt: {
             /** Format: int64 */
             done: number;
@@ -1588,11 +1600,11 @@ export interface components {
         GraphCounts: {
             /** Format: int64 */
             edges: number;
-            /** @description False: there are over 10,000, and they are estimated from the sizes of files. */
+            /** @description True if counted. False if there are over 10,000: then the number is an estimate from file sizes. */
             exact: boolean;
             /**
              * Format: int64
-             * @description That were put.
+             * @description Number of edges put.
              */
             nodes: number;
         };
@@ -1606,7 +1618,7 @@ export interface components {
         };
         Hit: {
             context?: string | null;
-            /** @description Which strings of the payload are datetimes, as dotted paths; absent when none is. */
+            /** @description Dotted paths of the payload strings that are datetimes; absent if none are. */
             datetimes?: string[];
             id: string;
             legs: components["schemas"]["Legs"];
@@ -1618,7 +1630,7 @@ export interface components {
             score: number;
             text?: string | null;
             vector?: components["schemas"]["Vector"] | null;
-            /** @description Those of named fields, only where vectors were asked for. */
+            /** @description Vectors of named fields, if the request asked for vectors. */
             vectors?: {
                 [key: string]: components["schemas"]["Vector"];
             };
@@ -1631,7 +1643,7 @@ export interface components {
             key: components["schemas"]["Bytes"];
         };
         Indexed: {
-            /** @description False when the time ran out first. */
+            /** @description False if the time limit passed first. */
             indexed: boolean;
         };
         IngestFailed: {
@@ -1646,7 +1658,7 @@ export interface components {
             /** @description The last line, when everything is stored. */
             done: components["schemas"]["IngestStored"];
         } | {
-            /** @description The last line, when something is wrong: lines after the last one that is stored are not. */
+            /** @description The last line after an error: lines after the last stored one are not stored. */
             failed: components["schemas"]["IngestFailed"];
         };
         /** @description What has been stored so far. */
@@ -1672,7 +1684,7 @@ export interface components {
             value?: components["schemas"]["Bytes"] | null;
         };
         KeyPage: {
-            /** @description Where to go on; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             cursor?: string | null;
             entries: components["schemas"]["KeyEntry"][];
         };
@@ -1703,18 +1715,18 @@ export interface components {
         };
         /** @description Which nodes to list. */
         ListNodes: {
-            /** @description Continue after the page that gave this cursor. */
+            /** @description The cursor that the previous page returned. */
             cursor?: string | null;
-            /** @description Nodes of one page. */
+            /** @description Maximum number of nodes in the page. */
             limit?: number;
-            /** @description Only nodes whose ids begin with this. */
+            /** @description Only nodes whose id has this prefix. */
             prefix?: string;
             /** @description Only nodes of this type. */
             type?: string | null;
-            /** @description As of nodes that are read by id; without meaning where a transaction names what it has read. */
+            /** @description As for nodes that are read by id; ignored where a transaction lists its reads. */
             with?: components["schemas"]["BatchGraph"][];
         };
-        /** @description What making a collection tells: all of it, or its name to a key without the scope `read`. */
+        /** @description The created collection; for a key without the scope `read`, its name only. */
         MadeCollection: components["schemas"]["Collection"] | components["schemas"]["CollectionName"];
         /** @enum {string} */
         MetricName: "cosine" | "dot" | "l2" | "hamming";
@@ -1726,50 +1738,50 @@ export interface components {
             id: string;
         };
         NeighborPage: {
-            /** @description Where to go on; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             cursor?: string | null;
-            /** @description Those that go out before those that come in, by type, then by id. */
+            /** @description Outgoing edges first, then incoming ones, each by type, then by id. */
             neighbors: components["schemas"]["Neighbor"][];
         };
-        /** @description Which of a node's edges, and how many at a time. */
+        /** @description Which edges of a node to list, and how many per page. */
         Neighbors: {
-            /** @description Continue after the page that gave this cursor. */
+            /** @description The cursor that the previous page returned. */
             cursor?: string | null;
             direction?: components["schemas"]["EdgeDirection"];
             id: string;
-            /** @description Edges of one page. */
+            /** @description Maximum number of edges in the page. */
             limit?: number;
-            /** @description Only edges of these types; left out, of all. */
+            /** @description Only edges of these types; default all. */
             types?: string[];
-            /** @description As of nodes that are read by id; without meaning where a transaction names what it has read. */
+            /** @description As for nodes that are read by id; ignored where a transaction lists its reads. */
             with?: components["schemas"]["BatchGraph"][];
         };
-        /** @description How a collection is made. What is left out keeps what is stored, or takes the default. */
+        /** @description Options of a collection. An omitted option keeps its stored value, or takes the default. */
         NewCollection: {
-            /** @description Components of the vectors; left out, the embedder's or those of the first vector. */
+            /** @description Dimensions of the vectors; default: those of the embedder or of the first vector. */
             dim?: number | null;
             elements?: components["schemas"]["ElementsName"] | null;
             embedder?: components["schemas"]["EmbedderName"] | null;
             /** @description Language of the texts, for stemming and stop words. */
             language?: string | null;
             metric?: components["schemas"]["MetricName"] | null;
-            /** @description Named vector fields besides. Those that there are not are made; those that there are and are left out stay. */
+            /** @description Named vector fields. Missing ones are created; existing ones that are omitted stay. */
             vectors?: {
                 [key: string]: components["schemas"]["NewVectorField"];
             };
         };
-        /** @description A named vector field. A new one needs `dim`; for one that there is, what is left out is as it is. */
+        /** @description A named vector field. A new one needs `dim`; an existing one keeps omitted options. */
         NewVectorField: {
             dim?: number | null;
             elements?: components["schemas"]["ElementsName"] | null;
             metric?: components["schemas"]["MetricName"] | null;
         };
-        /** @description What edges lead to and from. */
+        /** @description A node of a graph. */
         Node: {
-            /** @description Which strings of the properties are datetimes, as dotted paths; absent when none is. */
+            /** @description Dotted paths of the properties that are datetimes; absent if none are. */
             datetimes?: string[];
             id: string;
-            /** @description Named values, as those of a record's payload; up to 32 KiB. */
+            /** @description Named values, like the payload of a record; up to 32 KiB. */
             properties?: Record<string, unknown>;
             /** @description What it is. */
             type: string;
@@ -1778,7 +1790,7 @@ export interface components {
             ids: string[];
         };
         NodePage: {
-            /** @description Where to go on; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             cursor?: string | null;
             nodes: components["schemas"]["Node"][];
         };
@@ -1791,12 +1803,12 @@ export interface components {
         Optimize: {
             /**
              * Format: int64
-             * @description Wait for that many milliseconds at most; the work goes on after that.
+             * @description Maximum milliseconds to wait; the work continues after that.
              */
             wait_ms?: number;
         };
         Optimized: {
-            /** @description False when the time ran out first. */
+            /** @description False if the time limit passed first. */
             done: boolean;
         };
         /** @description How far the vectors of a collection have come. A record without its vector is found by its words. */
@@ -1812,9 +1824,9 @@ export interface components {
              */
             vectors: number;
         };
-        /** @description What went wrong, and what to do about it. */
+        /** @description What went wrong, and what to do next. */
         Problem: {
-            /** @description The thing, and what is wrong with it: a sentence for people, whose words may change. */
+            /** @description A sentence for people: what is wrong with what. Its words may change; do not parse it. */
             detail: string;
             /**
              * @description What the caller can do: `conflict` (try again), `unavailable` (try later), `invalid` (fix the call), `not_found`,
@@ -1828,7 +1840,7 @@ export interface components {
              * @description The status of the answer.
              */
             status: number;
-            /** @description The thing that it is about, when it has a name. */
+            /** @description The subject of the problem, if it has a name. */
             subject?: components["schemas"]["Subject"];
             /** @description The name of the status. */
             title: string;
@@ -1850,19 +1862,19 @@ export interface components {
             receipts: Record<string, unknown>[];
         };
         Reclaim: {
-            /** @description Left out: everything. */
+            /** @description Default: everything. */
             collection?: string | null;
         };
-        /** @description A record to be stored: at least one of text, vector and payload. */
+        /** @description A record to store, with at least one of text, vector and payload. */
         Record: {
             /** @description The text is source code: identifiers are also indexed by their parts. */
             code?: boolean;
-            /** @description Headings that the text stands under: searched with it, but not part of it. */
+            /** @description Headings above the text; searched with it, but not part of it. */
             context?: string | null;
             /** @description Which strings of the payload are datetimes, as dotted paths (`events.0.at`); a datetime is written as `2025-01-31T12:30:00Z`. */
             datetimes?: string[];
             id: string;
-            /** @description Named values: null, booleans, whole numbers of 64 bits, floats, strings, arrays and objects. */
+            /** @description Named values: null, booleans, 64-bit integers, floats, strings, arrays and objects. */
             payload?: Record<string, unknown>;
             text?: string | null;
             vector?: components["schemas"]["Vector"] | null;
@@ -1872,57 +1884,58 @@ export interface components {
             };
         };
         RecordPage: {
-            /** @description Where to go on; null at the end. */
+            /** @description The cursor of the next page; null at the end. */
             cursor?: string | null;
-            /** @description In the order in which they were written last. */
+            /** @description In the order of their last write. */
             records: components["schemas"]["StoredRecord"][];
         };
         Removed: {
             /**
              * Format: int64
-             * @description Files that are gone, with their passages.
+             * @description Removed files, with their passages.
              */
             removed: number;
         };
         /** @description Which keys to list. */
         ScanKeys: {
-            /** @description Continue after the page that gave this cursor. */
+            /** @description The cursor that the previous page returned. */
             cursor?: string | null;
             from?: components["schemas"]["Bytes"] | null;
-            /** @description Leave the values out. */
+            /** @description Return keys without values. */
             keys_only?: boolean;
-            /** @description Keys of one page. */
+            /** @description Maximum number of keys in the page. */
             limit?: number;
             prefix?: components["schemas"]["Bytes"] | null;
             /** @description Descending. */
             reverse?: boolean;
             to?: components["schemas"]["Bytes"] | null;
         };
-        /** @description A question: at least one of text, vector and like. */
+        /** @description A search, with at least one of text, vector and like. */
         Search: {
-            /** @description Rows that a walk of a graph keeps in view, instead of a recall. */
+            /** @description Size of the search list in a walk of the graph (`ef`); replaces recall. */
             effort?: number | null;
-            /** @description Compare every vector. */
+            /** @description Compare with every vector (exact search). */
             exact?: boolean;
-            /** @description Say how the answer was found. */
+            /** @description Return how the search ran. */
             explain?: boolean;
             /** @description Tell for each of these fields the ten most frequent values among all records that pass `where`, hits or not. */
             facets?: string[];
-            /** @description How two legs become one ranking. */
+            /** @description How to fuse two legs into one ranking. */
             fusion?: components["schemas"]["FusionName"];
             /** @description Of records that share a value of this field, show the best one alone; those without a value are one group. */
             group_by?: string | null;
-            /** @description What hits carry besides id, score and legs; left out, `text` and `payload`. */
+            /** @description What hits contain in addition to id, score and legs; default `text` and `payload`. */
             include?: components["schemas"]["IncludedPart"][] | null;
-            /** @description Id of a record whose vector is searched with; it is not among the hits itself. */
+            /** @description Id of a record whose vector to search with; the record itself is not a hit. */
             like?: string | null;
-            /** @description Hits wanted; limit and offset together are 10,000 at most. */
+            /** @description Maximum number of hits; limit and offset together are at most 10,000. */
             limit?: number;
             mode?: components["schemas"]["ModeName"] | null;
             offset?: number;
             /**
              * Format: float
-             * @description Share of the truly nearest that the vector leg finds on average, 0.5 to 0.999; default 0.99.
+             * @description Target recall of the vector leg: the average share of the true nearest neighbors that it finds, 0.5 to 0.999;
+             *     default 0.99.
              */
             recall?: number | null;
             /**
@@ -1930,39 +1943,39 @@ export interface components {
              * @description Leave out records with a worse score: a lower one, or a greater distance where the score is one.
              */
             score_threshold?: number | null;
-            /** @description Words to find, and what is embedded for the vector leg when no vector is given. */
+            /** @description Words to find; also embedded for the vector leg if no vector is given. */
             text?: string | null;
             /** Format: float */
             text_weight?: number;
             /**
              * Format: double
-             * @description Give up after that many milliseconds; the server's own limit holds as well.
+             * @description Timeout in milliseconds; the server's own limit applies as well.
              */
             timeout_ms?: number | null;
-            /** @description The named field that `vector` or `like` is of. */
+            /** @description The named vector field to search with `vector` or `like`. */
             using?: string | null;
             vector?: components["schemas"]["Vector"] | null;
-            /** @description How vectors of hits are written. */
+            /** @description The encoding of the vectors of hits. */
             vector_format?: components["schemas"]["VectorFormat"];
             /** Format: float */
             vector_weight?: number;
-            /** @description Further legs: vectors by the named field that they are of. */
+            /** @description Further legs: query vectors by named field. */
             vectors?: {
                 [key: string]: components["schemas"]["Vector"];
             };
-            /** @description Only records whose payload passes this condition, for example `year >= 2024 and team in ('core', 'ops')`. */
+            /** @description Only records whose payload matches this condition, for example `year >= 2024 and team in ('core', 'ops')`. */
             where?: string | null;
         };
         /** @description Hits, best first, and how they were found. */
         SearchAnswer: {
-            /** @description Why an index was not used, one sentence each. The hits are right either way. */
+            /** @description Why an index was not used, one sentence each. The hits are correct either way. */
             degraded: string[];
-            /** @description Counts and choices of the search, where they were asked for. */
+            /** @description Counts and choices of the search, if the request asked for them. */
             explain?: Record<string, unknown> | null;
             /** @description What `facets` asked for, in its order; absent when it asked for nothing. */
             facets?: components["schemas"]["Facet"][];
             hits: components["schemas"]["Hit"][];
-            /** @description The offset of the next page, if there may be one. */
+            /** @description The offset of the next page, if there may be more hits. */
             next_offset?: number | null;
             pending?: components["schemas"]["PendingVectors"] | null;
         };
@@ -1974,22 +1987,22 @@ export interface components {
             searches: components["schemas"]["Search"][];
             /**
              * Format: double
-             * @description Give up on all of them after that many milliseconds together.
+             * @description Timeout in milliseconds for all of them together.
              */
             timeout_ms?: number | null;
         };
-        /** @description Everything of a tenant as it was at one moment. */
+        /** @description All data of a tenant at one moment. */
         Snapshot: {
             /** Format: int64 */
             age_ms: number;
             /**
              * Format: int64
-             * @description When it is too old; earlier when it is deleted or committed, or the server stops.
+             * @description When it expires. It ends earlier if it is deleted or committed, or if the server stops.
              */
             ends_in_ms: number;
-            /** @description For the header `x-nuthatch-snapshot` of reads, and for the end of a transaction. */
+            /** @description Send it in the header `x-nuthatch-snapshot` of reads, and to commit or end the transaction. */
             id: string;
-            /** @description The name of the key that took it; null where no key is needed. */
+            /** @description The name of the API key that took it; null if the server needs no keys. */
             key?: string | null;
         };
         Snapshots: {
@@ -1997,24 +2010,27 @@ export interface components {
             snapshots: components["schemas"]["Snapshot"][];
         };
         StartBackup: {
-            /** @description Take the indexes along, so that a restored folder answers quickly at once. */
+            /** @description Include the indexes, so that a restored folder is fast at once. */
             indexes?: boolean;
             /**
              * Format: int64
-             * @description Bytes a second to read at most; a MiB or more.
+             * @description Maximum bytes to read per second, at least 1 MiB.
              */
             rate_bytes_per_second?: number | null;
         };
-        /** @description What there is, what it takes on disk, what is in memory. */
+        /** @description Collections, bytes on disk, and bytes in memory. */
         Stats: {
             collections: components["schemas"]["Collection"][];
-            /** @description Bytes of the folder's files, by part. */
+            /** @description Bytes of the folder's files, by part. `truth_bytes` is the deprecated name of `store_bytes`. */
             disk: Record<string, unknown>;
-            /** @description Resident bytes by part, and what the operating system measures for the whole process. */
+            /**
+             * @description Resident bytes by part, and what the operating system measures for the whole process. Names with `truth_` are
+             *     deprecated; use those with `store_`.
+             */
             memory: Record<string, unknown>;
             /**
              * Format: int64
-             * @description How old the oldest of them is.
+             * @description Age of the oldest one.
              */
             snapshot_age_ms: number;
             /**
@@ -2023,27 +2039,27 @@ export interface components {
              */
             snapshots: number;
         };
-        /** @description A record as it comes back. */
+        /** @description A record as the server returns it. */
         StoredRecord: {
             context?: string | null;
-            /** @description Which strings of the payload are datetimes, as dotted paths; absent when none is. */
+            /** @description Dotted paths of the payload strings that are datetimes; absent if none are. */
             datetimes?: string[];
             id: string;
             payload: Record<string, unknown>;
             text?: string | null;
             vector?: components["schemas"]["Vector"] | null;
-            /** @description Those of named fields, only where they were asked for. */
+            /** @description Vectors of named fields, only if the request asked for them. */
             vectors?: {
                 [key: string]: components["schemas"]["Vector"];
             };
         };
-        /** @description The thing that a problem is about. */
+        /** @description The subject of a problem. */
         Subject: {
             /** @description Its name, id, key or path. */
             name: string;
             /**
-             * @description Of which sort it is: `api_key`, `backup`, `collection`, `file`, `graph`, `key`, `keyspace`, `path`, `receipt`, `record`,
-             *     `snapshot` or `tenant`; others may come.
+             * @description Its kind: `api_key`, `backup`, `collection`, `file`, `graph`, `key`, `keyspace`, `path`, `receipt`, `record`,
+             *     `snapshot` or `tenant`; later versions may add others.
              */
             what: string;
         };
@@ -2054,7 +2070,7 @@ export interface components {
         Tenant: {
             /**
              * Format: int64
-             * @description Bytes that it has stored, counted as its limit counts.
+             * @description Bytes that it has stored, counted like its limit.
              */
             bytes: number;
             /** @description UTC, RFC 3339. */
@@ -2067,7 +2083,7 @@ export interface components {
              */
             vectors: number;
         };
-        /** @description What a tenant may have; what is left out has no limit. */
+        /** @description The limits of a tenant; an omitted one means no limit. */
         TenantLimits: {
             /**
              * Format: int64
@@ -2098,7 +2114,7 @@ export interface components {
         TimeToLiveOf: {
             key: components["schemas"]["Bytes"];
         };
-        /** @description What the writes depend on, in one keyspace, one graph or one collection. */
+        /** @description The reads that the writes depend on, in one keyspace, one graph or one collection. */
         TransactionRead: {
             keys: components["schemas"]["TransactionReadKeys"];
         } | {
@@ -2107,61 +2123,61 @@ export interface components {
             records: components["schemas"]["TransactionReadRecords"];
         };
         TransactionReadGraph: {
-            /** @description Edges that were asked for, whether they were there or not. */
+            /** @description Edges that the transaction read, whether they existed or not. */
             edges?: components["schemas"]["EdgeId"][];
             graph: string;
-            /** @description Nodes that were listed: all that are meant. */
+            /** @description Ranges of nodes that the transaction listed. */
             lists?: components["schemas"]["ListNodes"][];
-            /** @description Nodes whose edges were listed, in these directions and of these types: all of them. */
+            /** @description Nodes whose edges the transaction listed, in these directions and of these types. */
             neighbors?: components["schemas"]["Neighbors"][];
-            /** @description Nodes that were asked for, whether they were there or not. */
+            /** @description Nodes that the transaction read, whether they existed or not. */
             nodes?: string[];
         };
         TransactionReadKeys: {
-            /** @description Keys that were asked for, whether they were there or not. */
+            /** @description Keys that the transaction read, whether they existed or not. */
             keys?: components["schemas"]["Bytes"][];
             keyspace: string;
-            /** @description Pages that were asked for: what lies between where they begin and the end of their range. */
+            /** @description Pages that the transaction read: from the start of a page to the end of its range. */
             scans?: components["schemas"]["ScanKeys"][];
         };
         TransactionReadRecords: {
-            /** @description The collection was searched, counted or listed: any change of it conflicts. */
+            /** @description The transaction searched, counted or listed the collection: any change of it conflicts. */
             all?: boolean;
             collection: string;
-            /** @description Records that were asked for, whether they were there or not. */
+            /** @description Records that the transaction read, whether they existed or not. */
             ids?: string[];
         };
         /** @description Writes to one keyspace, one graph or one collection. */
         TransactionWrite: {
-            /** @description It is made when there is none. */
+            /** @description The name; it is created if it does not exist. */
             keys: components["schemas"]["BatchKeys"];
         } | {
-            /** @description It is made when there is none. */
+            /** @description The name; it is created if it does not exist. */
             graph: components["schemas"]["BatchGraph"];
         } | {
-            /** @description It must be there. */
+            /** @description The name; it must exist. */
             records: components["schemas"]["BatchRecords"];
         };
         Traversal: {
             /** @description Each once, by depth. */
             nodes: components["schemas"]["Visited"][];
-            /** @description There are, or may be, more within that depth. */
+            /** @description True if there are, or may be, more within that depth. */
             truncated: boolean;
         };
         /** @description Where to begin, and how far to go. */
         Traverse: {
             direction?: components["schemas"]["EdgeDirection"];
-            /** @description Nodes of the answer, those of the start included. */
+            /** @description Maximum number of nodes to return, the start included. */
             limit?: number;
             /**
              * Format: int32
-             * @description Edges from the start.
+             * @description Maximum number of edges from the start.
              */
             max_depth?: number;
             start: string[];
-            /** @description Only along edges of these types; left out, of all. */
+            /** @description Only along edges of these types; default all. */
             types?: string[];
-            /** @description As of nodes that are read by id. */
+            /** @description As for nodes that are read by id. */
             with?: components["schemas"]["BatchGraph"][];
         };
         Upsert: {
@@ -2182,12 +2198,12 @@ export interface components {
             metric: string;
             /**
              * Format: int64
-             * @description Rows that have one.
+             * @description Rows with a vector in this field.
              */
             vectors: number;
         };
         /**
-         * @description How vectors are written in an answer.
+         * @description The encoding of vectors in an answer.
          * @enum {string}
          */
         VectorFormat: "numbers" | "base64";
@@ -2203,13 +2219,13 @@ export interface components {
             well: boolean;
         };
         VerifyBackups: {
-            /** @description Left out: all. */
+            /** @description Default: all. */
             ids?: string[];
         };
         Visited: {
             /**
              * Format: int32
-             * @description Edges on the shortest way from the start.
+             * @description Edges on the shortest path from the start.
              */
             depth: number;
             id: string;
@@ -2218,19 +2234,19 @@ export interface components {
         WaitUntilIndexed: {
             /**
              * Format: int64
-             * @description Wait for that many milliseconds at most.
+             * @description Maximum milliseconds to wait.
              */
             wait_ms?: number;
         };
         WasSet: {
-            /** @description Whether the value was the expected one. */
+            /** @description True if the value was the expected one. */
             set: boolean;
         };
         WasThere: {
             found: boolean;
         };
         WriteKeys: {
-            /** @description All of them or none; of several changes of one key the last holds. */
+            /** @description Applied atomically; if several change the same key, the last one counts. */
             changes: components["schemas"]["KeyChange"][];
         };
     };
@@ -2251,7 +2267,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The server lives */
+            /** @description The server is alive */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2260,7 +2276,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2280,7 +2296,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The figures, in the text format of OpenMetrics */
+            /** @description The metrics, in the OpenMetrics text format */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2289,7 +2305,7 @@ export interface operations {
                     "application/openmetrics-text": string;
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2318,7 +2334,7 @@ export interface operations {
                     "application/json": Record<string, unknown>;
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2347,7 +2363,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2361,11 +2377,11 @@ export interface operations {
     get_audit: {
         parameters: {
             query?: {
-                /** @description Only of this action, for example `tenant.drop`; `tenant` for all about tenants. */
+                /** @description Only entries with this action, for example `tenant.drop`; `tenant` selects all actions on tenants. */
                 action?: string;
-                /** @description Only of the key with this id. */
+                /** @description Only entries of the key with this id. */
                 key?: string;
-                /** @description So many of the newest. */
+                /** @description Maximum number of entries; the newest are returned. */
                 limit?: number;
             };
             header?: never;
@@ -2383,7 +2399,7 @@ export interface operations {
                     "application/json": components["schemas"]["AuditLog"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2412,7 +2428,7 @@ export interface operations {
                     "application/json": components["schemas"]["Backups"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2436,7 +2452,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -2445,7 +2461,7 @@ export interface operations {
                     "application/json": components["schemas"]["BackupReport"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2469,7 +2485,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What was read, and what is damaged */
+            /** @description What was checked, and what is damaged */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2478,7 +2494,7 @@ export interface operations {
                     "application/json": components["schemas"]["VerifiedBackups"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2492,7 +2508,7 @@ export interface operations {
     post_batches: {
         parameters: {
             query?: {
-                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -2512,7 +2528,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2532,7 +2548,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Who the server takes the caller for */
+            /** @description The caller as the server sees it */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2541,7 +2557,7 @@ export interface operations {
                     "application/json": components["schemas"]["Caller"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2570,7 +2586,7 @@ export interface operations {
                     "application/json": components["schemas"]["Collections"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2601,7 +2617,7 @@ export interface operations {
                     "application/json": components["schemas"]["Collection"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2627,7 +2643,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was there */
+            /** @description It already existed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2636,7 +2652,7 @@ export interface operations {
                     "application/json": components["schemas"]["MadeCollection"];
                 };
             };
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -2645,7 +2661,7 @@ export interface operations {
                     "application/json": components["schemas"]["MadeCollection"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2674,7 +2690,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2688,11 +2704,11 @@ export interface operations {
     get_collections_collection_count: {
         parameters: {
             query?: {
-                /** @description Only records whose payload passes this condition. */
+                /** @description Only records whose payload matches this condition. */
                 where?: string;
             };
             header?: {
-                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -2702,7 +2718,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description How many records there are */
+            /** @description The number of records */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2711,7 +2727,7 @@ export interface operations {
                     "application/json": components["schemas"]["Count"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2726,7 +2742,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -2749,7 +2765,7 @@ export interface operations {
                     "application/json": components["schemas"]["CountAnswer"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2763,7 +2779,7 @@ export interface operations {
     post_collections_collection_delete: {
         parameters: {
             query?: {
-                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -2778,7 +2794,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description How many records were deleted */
+            /** @description The number of deleted records */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2787,7 +2803,7 @@ export interface operations {
                     "application/json": components["schemas"]["Deleted"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2822,7 +2838,7 @@ export interface operations {
                     "application/json": Record<string, unknown>;
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2837,7 +2853,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -2860,7 +2876,7 @@ export interface operations {
                     "application/json": components["schemas"]["FacetsAnswer"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2874,11 +2890,11 @@ export interface operations {
     get_collections_collection_files: {
         parameters: {
             query?: {
-                /** @description Only this file, or files below this folder. */
+                /** @description Only this file, or the files in this folder. */
                 path?: string;
             };
             header?: {
-                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -2897,7 +2913,7 @@ export interface operations {
                     "application/json": components["schemas"]["Files"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2911,13 +2927,13 @@ export interface operations {
     put_collections_collection_files: {
         parameters: {
             query: {
-                /** @description What the write has survived when it is answered. */
+                /** @description What an answered write survives. */
                 durability?: components["schemas"]["Durable"];
-                /** @description That many characters at the end of a passage come again at the beginning of the next. */
+                /** @description Characters that a passage repeats from the end of the previous one. */
                 overlap_chars?: number;
-                /** @description No passage has more characters than this, 64 at least; left out, 900. */
+                /** @description Maximum characters of a passage, at least 64; default 900. */
                 passage_chars?: number;
-                /** @description What the file is called here; its ending says what it is, for example `notes/plan.md`. */
+                /** @description The path of the file in the collection; its extension gives the type, for example `notes/plan.md`. */
                 path: string;
             };
             header?: never;
@@ -2932,7 +2948,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What was made of the file */
+            /** @description What was stored for the file */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2941,7 +2957,7 @@ export interface operations {
                     "application/json": components["schemas"]["Added"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2955,9 +2971,9 @@ export interface operations {
     delete_collections_collection_files: {
         parameters: {
             query: {
-                /** @description What the write has survived when it is answered. */
+                /** @description What an answered write survives. */
                 durability?: components["schemas"]["Durable"];
-                /** @description The file, or the folder with all files below it. */
+                /** @description The file, or the folder with all its files. */
                 path: string;
             };
             header?: never;
@@ -2968,7 +2984,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description How many files were removed */
+            /** @description The number of removed files */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2977,7 +2993,7 @@ export interface operations {
                     "application/json": components["schemas"]["Removed"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -2991,11 +3007,11 @@ export interface operations {
     post_collections_collection_files_preview: {
         parameters: {
             query: {
-                /** @description That many characters at the end of a passage come again at the beginning of the next. */
+                /** @description Characters that a passage repeats from the end of the previous one. */
                 overlap_chars?: number;
-                /** @description No passage has more characters than this, 64 at least; left out, 900. */
+                /** @description Maximum characters of a passage, at least 64; default 900. */
                 passage_chars?: number;
-                /** @description What the file would be called here. */
+                /** @description The path that the file would have in the collection. */
                 path: string;
             };
             header?: never;
@@ -3010,7 +3026,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The passages that the file would give */
+            /** @description The passages that the file would produce */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3019,7 +3035,7 @@ export interface operations {
                     "application/json": components["schemas"]["FilePreview"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3034,7 +3050,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3057,7 +3073,7 @@ export interface operations {
                     "application/json": components["schemas"]["GotRecords"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3071,9 +3087,9 @@ export interface operations {
     post_collections_collection_ingest: {
         parameters: {
             query?: {
-                /** @description Records that are stored and acknowledged together. */
+                /** @description Records per batch. */
                 batch?: number;
-                /** @description What a batch has survived when it is acknowledged. */
+                /** @description What an acknowledged batch survives. */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -3097,7 +3113,7 @@ export interface operations {
                     "application/x-ndjson": components["schemas"]["IngestLine"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3132,7 +3148,7 @@ export interface operations {
                     "application/json": components["schemas"]["Optimized"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3146,19 +3162,19 @@ export interface operations {
     get_collections_collection_records: {
         parameters: {
             query?: {
-                /** @description Continue after the page that gave this cursor. */
+                /** @description The cursor that the previous page returned. */
                 cursor?: string;
-                /** @description Records of one page. */
+                /** @description Maximum number of records in the page. */
                 limit?: number;
-                /** @description How these are written. */
+                /** @description The encoding of the vectors. */
                 vector_format?: components["schemas"]["VectorFormat"];
-                /** @description With their vectors. */
+                /** @description Also return the vectors. */
                 vectors?: boolean;
-                /** @description Only records whose payload passes this condition. */
+                /** @description Only records whose payload matches this condition. */
                 where?: string;
             };
             header?: {
-                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3177,7 +3193,7 @@ export interface operations {
                     "application/json": components["schemas"]["RecordPage"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3191,7 +3207,7 @@ export interface operations {
     post_collections_collection_records: {
         parameters: {
             query?: {
-                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -3206,7 +3222,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description How many records are new, and how many replaced others */
+            /** @description The numbers of new and of replaced records */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3215,7 +3231,7 @@ export interface operations {
                     "application/json": components["schemas"]["Upserted"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3229,13 +3245,13 @@ export interface operations {
     get_collections_collection_records_id: {
         parameters: {
             query?: {
-                /** @description How it is written. */
+                /** @description The encoding of the vectors. */
                 vector_format?: components["schemas"]["VectorFormat"];
-                /** @description With its vector. */
+                /** @description Also return its vectors. */
                 vectors?: boolean;
             };
             header?: {
-                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3255,7 +3271,7 @@ export interface operations {
                     "application/json": components["schemas"]["StoredRecord"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3269,7 +3285,7 @@ export interface operations {
     delete_collections_collection_records_id: {
         parameters: {
             query?: {
-                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -3288,7 +3304,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3303,7 +3319,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3326,7 +3342,7 @@ export interface operations {
                     "application/json": components["schemas"]["SearchAnswer"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3341,7 +3357,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3355,7 +3371,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description One answer a search, in the order of the searches */
+            /** @description One answer per search, in the order of the searches */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3364,7 +3380,7 @@ export interface operations {
                     "application/json": components["schemas"]["SearchAnswers"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3399,7 +3415,7 @@ export interface operations {
                     "application/json": components["schemas"]["Indexed"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3428,7 +3444,7 @@ export interface operations {
                     "application/json": components["schemas"]["Doctor"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3457,7 +3473,7 @@ export interface operations {
                     "application/json": components["schemas"]["Graphs"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3479,7 +3495,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It was there */
+            /** @description It already existed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3488,7 +3504,7 @@ export interface operations {
                     "application/json": components["schemas"]["Graph"];
                 };
             };
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -3497,7 +3513,7 @@ export interface operations {
                     "application/json": components["schemas"]["Graph"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3526,7 +3542,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3548,7 +3564,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description How many nodes and edges the graph has */
+            /** @description The numbers of nodes and edges */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3557,7 +3573,7 @@ export interface operations {
                     "application/json": components["schemas"]["GraphCounts"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3571,7 +3587,7 @@ export interface operations {
     post_graphs_graph_edges: {
         parameters: {
             query?: {
-                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -3593,7 +3609,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3607,7 +3623,7 @@ export interface operations {
     post_graphs_graph_edges_delete: {
         parameters: {
             query?: {
-                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -3622,7 +3638,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description How many edges were deleted */
+            /** @description The number of deleted edges */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3631,7 +3647,7 @@ export interface operations {
                     "application/json": components["schemas"]["EdgesDeleted"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3646,7 +3662,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3660,7 +3676,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The edges, in the order in which they were named */
+            /** @description The edges, in the order of the request */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3669,7 +3685,7 @@ export interface operations {
                     "application/json": components["schemas"]["GotEdges"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3684,7 +3700,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3707,7 +3723,7 @@ export interface operations {
                     "application/json": components["schemas"]["NeighborPage"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3721,7 +3737,7 @@ export interface operations {
     post_graphs_graph_nodes: {
         parameters: {
             query?: {
-                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -3743,7 +3759,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3757,7 +3773,7 @@ export interface operations {
     post_graphs_graph_nodes_delete: {
         parameters: {
             query?: {
-                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -3772,7 +3788,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description How many nodes and edges were deleted */
+            /** @description The numbers of deleted nodes and edges */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3781,7 +3797,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodesDeleted"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3796,7 +3812,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3819,7 +3835,7 @@ export interface operations {
                     "application/json": components["schemas"]["GotNodes"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3834,7 +3850,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3857,7 +3873,7 @@ export interface operations {
                     "application/json": components["schemas"]["NodePage"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3872,7 +3888,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -3895,7 +3911,7 @@ export interface operations {
                     "application/json": components["schemas"]["Traversal"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3924,7 +3940,7 @@ export interface operations {
                     "application/json": components["schemas"]["Keyspaces"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3946,7 +3962,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It was there */
+            /** @description It already existed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3955,7 +3971,7 @@ export interface operations {
                     "application/json": components["schemas"]["Keyspace"];
                 };
             };
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -3964,7 +3980,7 @@ export interface operations {
                     "application/json": components["schemas"]["Keyspace"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -3993,7 +4009,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4007,7 +4023,7 @@ export interface operations {
     post_keyspaces_keyspace_append: {
         parameters: {
             query?: {
-                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -4022,7 +4038,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description How long the value is after it */
+            /** @description The new length of the value */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4031,7 +4047,7 @@ export interface operations {
                     "application/json": components["schemas"]["Length"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4045,7 +4061,7 @@ export interface operations {
     post_keyspaces_keyspace_cas: {
         parameters: {
             query?: {
-                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -4069,7 +4085,7 @@ export interface operations {
                     "application/json": components["schemas"]["WasSet"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4083,9 +4099,9 @@ export interface operations {
     get_keyspaces_keyspace_count: {
         parameters: {
             query?: {
-                /** @description Only keys that begin with this. */
+                /** @description Only keys with this prefix. */
                 prefix?: string;
-                /** @description The same for bytes that are no text: their base64, with the letters of RFC 4648 and padding. It goes before `prefix`. */
+                /** @description The prefix as base64 (RFC 4648, with padding), for bytes that are not UTF-8. It overrides `prefix`. */
                 prefix_base64?: string;
             };
             header?: never;
@@ -4096,7 +4112,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description About how many keys there are */
+            /** @description The estimated number of keys */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4105,7 +4121,7 @@ export interface operations {
                     "application/json": components["schemas"]["Estimate"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4119,7 +4135,7 @@ export interface operations {
     post_keyspaces_keyspace_delete: {
         parameters: {
             query?: {
-                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -4134,7 +4150,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description How many keys were deleted */
+            /** @description The number of deleted keys */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4143,7 +4159,7 @@ export interface operations {
                     "application/json": components["schemas"]["Deleted"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4157,7 +4173,7 @@ export interface operations {
     post_keyspaces_keyspace_expire: {
         parameters: {
             query?: {
-                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -4181,7 +4197,7 @@ export interface operations {
                     "application/json": components["schemas"]["WasThere"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4196,7 +4212,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -4219,7 +4235,7 @@ export interface operations {
                     "application/json": components["schemas"]["GotKeys"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4233,7 +4249,7 @@ export interface operations {
     post_keyspaces_keyspace_increment: {
         parameters: {
             query?: {
-                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -4248,7 +4264,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The number after it */
+            /** @description The new number */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4257,7 +4273,7 @@ export interface operations {
                     "application/json": components["schemas"]["Sum"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4272,7 +4288,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -4287,7 +4303,7 @@ export interface operations {
             /** @description The value */
             200: {
                 headers: {
-                    /** @description How long the key has to live; absent when it never expires, and of a snapshot */
+                    /** @description The time to live of the key; absent when the key never expires, and in reads of a snapshot */
                     "x-expires-in-ms"?: number;
                     [name: string]: unknown;
                 };
@@ -4295,7 +4311,7 @@ export interface operations {
                     "application/octet-stream": Blob;
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4309,9 +4325,9 @@ export interface operations {
     put_keyspaces_keyspace_keys_key: {
         parameters: {
             query?: {
-                /** @description What the write has survived when it is answered. */
+                /** @description What an answered write survives. */
                 durability?: components["schemas"]["Durable"];
-                /** @description The key is gone after that many milliseconds; left out, never. */
+                /** @description Time to live in milliseconds; without it, the key never expires. */
                 expires_in_ms?: number;
             };
             header?: never;
@@ -4335,7 +4351,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4349,7 +4365,7 @@ export interface operations {
     delete_keyspaces_keyspace_keys_key: {
         parameters: {
             query?: {
-                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -4369,7 +4385,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4384,7 +4400,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The id of a snapshot, as of which the answer is; left out: as of now. */
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
                 "x-nuthatch-snapshot"?: string | null;
             };
             path: {
@@ -4407,7 +4423,7 @@ export interface operations {
                     "application/json": components["schemas"]["KeyPage"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4433,7 +4449,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description How long the key has to live */
+            /** @description The time to live of the key */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4442,7 +4458,7 @@ export interface operations {
                     "application/json": components["schemas"]["TimeToLive"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4456,7 +4472,7 @@ export interface operations {
     post_keyspaces_keyspace_write: {
         parameters: {
             query?: {
-                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -4478,7 +4494,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4507,7 +4523,7 @@ export interface operations {
                     "application/json": components["schemas"]["Receipts"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4540,7 +4556,7 @@ export interface operations {
                     "application/json": Record<string, unknown>;
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4569,7 +4585,7 @@ export interface operations {
                     "application/json": components["schemas"]["Snapshots"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4598,7 +4614,7 @@ export interface operations {
                     "application/json": components["schemas"]["Snapshot"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4627,7 +4643,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4641,7 +4657,7 @@ export interface operations {
     post_snapshots_snapshot_commit: {
         parameters: {
             query?: {
-                /** @description What the write has survived when it is answered: power loss (`commit`), or a kill (`interval`, `os`). */
+                /** @description What an answered write survives: power loss (`commit`), or a killed process (`interval`, `os`). */
                 durability?: components["schemas"]["Durable"];
             };
             header?: never;
@@ -4663,7 +4679,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4683,7 +4699,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What the tenant stores, and what it costs */
+            /** @description What the tenant stores and uses */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4692,7 +4708,7 @@ export interface operations {
                     "application/json": components["schemas"]["Stats"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4712,7 +4728,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All tenants but the default one */
+            /** @description All tenants except the default one */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4721,7 +4737,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenants"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4752,7 +4768,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4774,7 +4790,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Made */
+            /** @description Created */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4783,7 +4799,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4814,7 +4830,7 @@ export interface operations {
                     "application/json": Record<string, unknown>;
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -4840,7 +4856,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The tenant, with its limits as they are now */
+            /** @description The tenant with its new limits */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4849,7 +4865,7 @@ export interface operations {
                     "application/json": components["schemas"]["Tenant"];
                 };
             };
-            /** @description It could not be done; the document says why and what to do */
+            /** @description The request failed; the document says why and what to do next */
             default: {
                 headers: {
                     [name: string]: unknown;

@@ -107,6 +107,6 @@ mod tests {
             let refused = named(name).put(&mut question, word).unwrap_err();
             assert!(refused.message.starts_with(&format!("{name} is {word:?}; give ")), "{}", refused.message);
         }
-        assert!(named("recall").says.starts_with("Share of the truly nearest"));
+        assert!(named("recall").says.starts_with("Target recall of the vector leg"));
     }
 }

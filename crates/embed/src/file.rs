@@ -56,7 +56,7 @@ impl ModelFile {
     fn compare(&self, found: std::io::Result<String>, dir: &Path, model: Model) -> Result<(), EmbedError> {
         let what = match found {
             Ok(hash) if hash == self.sha256 => return Ok(()),
-            Ok(_) => "has other contents than were installed (its SHA-256 differs)".into(),
+            Ok(_) => "has changed since it was installed (its SHA-256 differs)".into(),
             Err(e) => format!("cannot be read ({e})"),
         };
         Err(EmbedError::DamagedModel { model, path: dir.join(&self.name), what })

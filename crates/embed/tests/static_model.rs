@@ -133,9 +133,9 @@ fn a_missing_shortened_or_changed_file_is_named() {
     folder.write("table.f16", vec![0; 24]);
     let (file, what) = folder.refusal();
     assert_eq!(file, "table.f16");
-    assert!(what.contains("other contents"), "{what}");
+    assert!(what.contains("has changed"), "{what}");
     folder.write("table.f16", vec![0; 23]);
-    assert_eq!(folder.refusal(), ("table.f16".into(), "has 23 bytes where 24 were recorded".into()));
+    assert_eq!(folder.refusal(), ("table.f16".into(), "has 23 bytes, but 24 were recorded".into()));
     std::fs::remove_file(folder.path().join("table.f16")).unwrap();
     assert_eq!(folder.refusal().0, "table.f16");
     std::fs::remove_file(folder.path().join("model.json")).unwrap();

@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(said(0), "no tenant \"tenant-0712x\"; this folder has none yet");
         assert!(said(10).ends_with("tenant-00009") && said(10).contains("there are: tenant-00000, "));
         let many = said(10_000);
-        assert!(many.contains("there are 10000, among them: tenant-07120, tenant-07121, "), "{many}");
+        assert!(many.contains("there are 10000, including: tenant-07120, tenant-07121, "), "{many}");
         assert!(many.len() < 300, "{many}");
     }
 

@@ -474,7 +474,7 @@ fn what_a_field_cannot_hold_is_refused_by_name_and_nothing_changes() {
         ("new", field(None, None), "needs its dimension"),
         ("new", field(Some(1), None), "1 dimensions"),
         ("new", field(Some(8), Some(Metric::Hamming)), "Hamming only with binary vectors"),
-        ("no/slash", field(Some(8), None), "cannot name a vector field"),
+        ("no/slash", field(Some(8), None), "is not a valid name for a vector field"),
     ];
     for (name, field, said) in fields {
         let wanted = || CollectionOptions {

@@ -44,7 +44,7 @@ fn all_tools_together_take_few_tokens() {
     let seen = |tool: &Value| json!([tool["name"], tool["description"], tool["inputSchema"]]).to_string().len();
     let seen = tools.iter().map(seen).sum::<usize>() / BYTES_PER_TOKEN;
     let all = Value::Array(tools).to_string().len() / BYTES_PER_TOKEN;
-    assert!(seen <= 1_900 && all <= 4_000, "{seen} tokens of arguments and descriptions, {all} of everything");
+    assert!(seen <= 2_100 && all <= 4_300, "{seen} tokens of arguments and descriptions, {all} of everything");
 }
 
 #[test]

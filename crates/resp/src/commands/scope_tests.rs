@@ -41,7 +41,7 @@ fn every_command_about_data_takes_the_scope_of_the_operation_that_it_asks() {
         let scope = ops::find(operation).unwrap().scope;
         commands.iter().for_each(|command| assert!(asked.insert(command, scope).is_none(), "{command} stands twice"));
     }
-    for spec in TABLE.iter().filter(|spec| matches!(spec.run, Run::Data(_))) {
+    for spec in TABLE.iter().filter(|spec| matches!(spec.run, Run::Data(_) | Run::Named(_))) {
         let scope = asked.remove(spec.name).unwrap_or_else(|| panic!("{}: say which operation it asks", spec.name));
         let taken = match spec.scope {
             Scope::Read => ops::Scope::Read,

@@ -56,7 +56,11 @@ fn a_model_remembers_finds_reads_and_forgets() {
     let answered = post(&client, &[], "initialize", hello);
     assert_eq!(answered.header("mcp-session-id"), None);
     assert_eq!(answered.is(200)["result"]["serverInfo"]["name"], "nuthatch");
-    assert_eq!(tools(&client), ["search", "get", "list", "remember", "forget"], "no tool reads the server's files");
+    assert_eq!(
+        tools(&client),
+        ["search", "get", "list", "ask", "remember", "forget"],
+        "no tool reads the server's files"
+    );
 
     let remembered = call(&client, "remember", json!({"text": "The osprey is called Otto."}));
     client
@@ -287,7 +291,7 @@ fn a_key_says_whose_memory_it_is_and_what_may_be_done() {
     post(&place.client(), &[], "tools/list", json!({})).fails(401, "unauthenticated");
     post(&place.client().with_key("nuthatch_1_2"), &[], "tools/list", json!({})).fails(401, "unauthenticated");
 
-    assert_eq!(tools(&reader), ["search", "get", "list"]);
+    assert_eq!(tools(&reader), ["search", "get", "list", "ask"]);
     call(&writer, "remember", json!({"text": "The heron is ours."}));
     call(&acme, "remember", json!({"text": "The heron is theirs."}));
     for (client, text) in [(&reader, "The heron is ours."), (&acme, "The heron is theirs.")] {
