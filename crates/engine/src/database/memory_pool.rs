@@ -217,8 +217,17 @@ impl Drop for Reservation<'_> {
         let share = self.share;
         share.held_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         if self.is_large {
-            share.large.lock().bytes -= self.bytes;
+            let mut large = share.large.lock();
+            large.bytes -= self.bytes;
+            // Without background work nobody gives the cache back what others have not used lately.
+            if !self.shared.options.background {
+                share.lent_bytes.store(large.bytes, Ordering::Relaxed);
+            }
+            drop(large);
             share.freed.notify_all();
+            if !self.shared.options.background {
+                self.shared.fit_cache();
+            }
         }
     }
 }
