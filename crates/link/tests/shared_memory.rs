@@ -2,10 +2,15 @@
 
 mod support;
 
+use std::sync::{Mutex, PoisonError};
+
 use nuthatch_link::*;
 use support::*;
 
 const BUDGET: u64 = 32 << 20;
+
+/// Both tests measure this process, so neither may run beside the other.
+static ALONE: Mutex<()> = Mutex::new(());
 
 fn options() -> Options {
     Options { memory_budget_bytes: BUDGET, ..quiet() }
@@ -28,6 +33,7 @@ fn ask(collection: &Collection, word: &str) -> usize {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn open_text_indexes_are_accounted_for_under_the_least_budget() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     const COLLECTIONS: usize = 12;
     const ROWS: usize = 10_000;
     let folder = tempfile::tempdir().unwrap();
@@ -65,6 +71,7 @@ fn open_text_indexes_are_accounted_for_under_the_least_budget() {
 /// One tenant searches a collection whose codes are larger than the cache, again and again; another has asked its few questions.
 #[test]
 fn a_tenant_that_reads_everything_does_not_empty_the_cache_of_another() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     // A bit a dimension: 1-bit codes alone are larger than the cache, which is what a scan reads by blocks.
     const LARGE_DIM: usize = 4096;
     let folder = tempfile::tempdir().unwrap();
