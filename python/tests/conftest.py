@@ -71,24 +71,24 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "memory"
 
 
+def _skip_without(model: str) -> None:
+    with nuthatch.connect(":memory:") as db:
+        try:
+            db.collection("probe", embedder=model)
+        except nuthatch.UnavailableError as error:
+            pytest.skip(f"needs the {model} embedding model: {error}")
+
+
 @pytest.fixture(scope="session")
 def default_model() -> None:
     """Skips where the default model is not installed."""
-    with nuthatch.connect(":memory:") as db:
-        try:
-            db.collection("probe", embedder="default")
-        except nuthatch.UnavailableError as error:
-            pytest.skip(f"needs the default embedding model: {error}")
+    _skip_without("default")
 
 
 @pytest.fixture(scope="session")
 def installed_static_model() -> None:
     """Skips where the static model is not installed."""
-    with nuthatch.connect(":memory:") as db:
-        try:
-            db.collection("probe", embedder="static")
-        except nuthatch.UnavailableError as error:
-            pytest.skip(f"needs the static embedding model: {error}")
+    _skip_without("static")
 
 
 @pytest.fixture
