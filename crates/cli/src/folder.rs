@@ -54,6 +54,14 @@ pub fn create_if_named(globals: &Globals) -> Result<Database> {
     }
 }
 
+/// The collection of that name, or all.
+pub fn collections(database: &Database, only: Option<&str>) -> Result<Vec<String>> {
+    match only {
+        Some(name) => Ok(vec![name.into()]),
+        None => database.collection_names(),
+    }
+}
+
 /// The tenant that a command names.
 pub fn tenant(globals: &Globals) -> Option<&str> {
     // An empty variable is as good as none.

@@ -41,10 +41,7 @@ struct Optimized {
 impl Optimize {
     pub fn run(&self, globals: &Globals, out: &mut Out) -> Result<Outcome, Failure> {
         let database = folder::open_to_write(globals)?;
-        let names = match &self.collection {
-            Some(name) => vec![name.clone()],
-            None => database.collection_names()?,
-        };
+        let names = folder::collections(&database, self.collection.as_deref())?;
         let cancel = interrupt::flag("Stopping")?;
         let mut meter = Meter::new(self.quiet);
         let mut done = Vec::with_capacity(names.len());
