@@ -165,6 +165,14 @@ impl Shared {
         }
     }
 
+    /// Gives the cache back everything that no answer or batch holds now.
+    fn return_at_once(&self, share: &MemoryPool) {
+        let large = share.large.lock();
+        share.lent_bytes.store(large.bytes, Ordering::Relaxed);
+        drop(large);
+        self.fit_cache();
+    }
+
     /// Gives the cache back what answers and batches have not used lately.
     pub fn return_what_was_lent(&self) {
         for share in [&self.answer_memory, &self.write_memory] {
@@ -217,16 +225,11 @@ impl Drop for Reservation<'_> {
         let share = self.share;
         share.held_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         if self.is_large {
-            let mut large = share.large.lock();
-            large.bytes -= self.bytes;
-            // Without background work nobody gives the cache back what others have not used lately.
-            if !self.shared.options.background {
-                share.lent_bytes.store(large.bytes, Ordering::Relaxed);
-            }
-            drop(large);
+            share.large.lock().bytes -= self.bytes;
             share.freed.notify_all();
+            // Without background work nobody else would.
             if !self.shared.options.background {
-                self.shared.fit_cache();
+                self.shared.return_at_once(share);
             }
         }
     }
