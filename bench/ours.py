@@ -81,7 +81,7 @@ def search(config: str, data: str, efforts) -> list[dict]:
         index,
         folder / "query.npy",
         folder / "gt100_ids.npy",
-        *("--queries", QUERIES, "--access", CONFIGS[config], "--efforts", ",".join(map(str, efforts))),
+        *("--queries", QUERIES, "--access", CONFIGS[config], "--ef", ",".join(map(str, efforts))),
     )
     return [
         {

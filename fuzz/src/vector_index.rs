@@ -40,7 +40,7 @@ pub fn start() -> Run {
         let Ok(index) = Index::open(folder.path(), &BlockCache::new(1), Access::Read) else { return };
         let _sound_or_not = index.verify().is_ok();
         for (query, limit) in rows.iter().zip([1, 10, ROWS as usize + 5]) {
-            for accuracy in [Accuracy::Effort(32), Accuracy::Recall(0.95), Accuracy::Exact] {
+            for accuracy in [Accuracy::Ef(32), Accuracy::Recall(0.95), Accuracy::Exact] {
                 match index.search(query, Rows::All, limit, accuracy, &|| false) {
                     Ok(found) => {
                         assert!(

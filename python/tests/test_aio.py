@@ -60,14 +60,14 @@ def test_every_call_answers_as_its_counterpart(tmp_path):
             assert await notes.optimize(30)
             asked = {"like": "a", "exact": True, "timeout": 30}
             assert (await notes.search(**asked)).to_dicts() == sync.search(**asked).to_dicts()
-            many = await notes.search_many(["fish", "x"], vectors=[[1, 0], [0, 1]], effort=10)
+            many = await notes.search_many(["fish", "x"], vectors=[[1, 0], [0, 1]], ef=10)
             assert [found.to_dicts() for found in many] == [
-                found.to_dicts() for found in sync.search_many(["fish", "x"], vectors=[[1, 0], [0, 1]], effort=10)
+                found.to_dicts() for found in sync.search_many(["fish", "x"], vectors=[[1, 0], [0, 1]], ef=10)
             ]
             with pytest.raises(nuthatch.UnavailableError):
                 await notes.search(like="a", timeout=1e-9)
-            with pytest.raises(nuthatch.InvalidError, match="effort and exact"):
-                await notes.search_many(["x"], effort=5, exact=True)
+            with pytest.raises(nuthatch.InvalidError, match="ef and exact"):
+                await notes.search_many(["x"], ef=5, exact=True)
             assert await notes.info() == sync.info()
             assert notes.name == "notes"
             assert await notes.delete(where="n = 2") == 1

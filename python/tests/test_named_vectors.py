@@ -63,7 +63,7 @@ def test_records_carry_their_vectors_in_part_or_whole(docs: nuthatch.Collection)
 def test_every_way_of_searching_takes_the_name_of_a_field(docs: nuthatch.Collection) -> None:
     titles = fill(docs)
     for _ in ("fresh", "sealed"):
-        for how in ({}, {"recall": 0.95}, {"effort": 50}, {"exact": True}, {"timeout": 60.0}):
+        for how in ({}, {"recall": 0.95}, {"ef": 50}, {"exact": True}, {"timeout": 60.0}):
             asked = titles[7] + 0.001
             found = docs.search(vector=asked, using="title", limit=3, explain=True, **how)  # type: ignore[arg-type]
             assert found[0].id == "r7" and found.explain is not None

@@ -25,7 +25,7 @@ COMMON = {
     "weights": None,
     "include": (),
     "recall": None,
-    "effort": None,
+    "ef": None,
     "exact": False,
     "timeout": None,
 }
@@ -93,13 +93,22 @@ def test_a_search_like_what_is_not_there_is_refused(points):
 
 
 @pytest.mark.parametrize(
-    "accuracy", [{"recall": 0.5}, {"recall": 0.999}, {"effort": 1}, {"effort": 100_000}, {"exact": True}]
+    "accuracy", [{"recall": 0.5}, {"recall": 0.999}, {"ef": 1}, {"ef": 100_000}, {"exact": True}]
 )
 def test_small_and_fresh_collections_are_answered_exactly_whatever_is_asked(points, accuracy):
     matrix = matrix_of(points)
     for n in (0, 1):
         expected = numpy.argsort(((matrix - matrix[n]) ** 2).sum(axis=1))[:10]
         assert ids(points.search(vector=matrix[n], **accuracy)) == [str(n) for n in expected]
+
+
+def test_the_old_name_of_ef_still_works_and_warns(points):
+    vector = matrix_of(points)[0]
+    with pytest.warns(DeprecationWarning, match="effort= is now ef="):
+        found = points.search(vector=vector, effort=64)
+    assert ids(found) == ids(points.search(vector=vector, ef=64))
+    with pytest.raises(nuthatch.InvalidError, match="give ef alone"):
+        points.search(vector=vector, ef=64, effort=64)
 
 
 @pytest.mark.parametrize(
@@ -110,15 +119,15 @@ def test_small_and_fresh_collections_are_answered_exactly_whatever_is_asked(poin
         ({"recall": float("nan")}, "recall is nan; "),
         ({"recall": "high"}, "recall='high'.*a number"),
         ({"recall": True}, "recall=True.*a number"),
-        ({"effort": 0}, "effort is 0; give 1 to 100000"),
-        ({"effort": 100_001}, "effort is 100001"),
-        ({"effort": -1}, "effort=-1"),
-        ({"effort": 2.5}, "effort=2.5"),
+        ({"ef": 0}, "ef is 0; give 1 to 100000"),
+        ({"ef": 100_001}, "ef is 100001"),
+        ({"ef": -1}, "ef=-1"),
+        ({"ef": 2.5}, "ef=2.5"),
         ({"exact": 1}, "exact=1.*True or False"),
         ({"exact": "no"}, "exact='no'"),
-        ({"exact": True, "recall": 0.9}, "recall and exact; give one of recall, effort and exact=True"),
-        ({"effort": 64, "recall": 0.9}, "recall and effort; give one of"),
-        ({"effort": 64, "recall": 0.9, "exact": True}, "recall and effort and exact"),
+        ({"exact": True, "recall": 0.9}, "recall and exact; give one of recall, ef and exact=True"),
+        ({"ef": 64, "recall": 0.9}, "recall and ef; give one of"),
+        ({"ef": 64, "recall": 0.9, "exact": True}, "recall and ef and exact"),
         ({"timeout": 0}, "timeout=0; give seconds above 0"),
         ({"timeout": -1.5}, "timeout=-1.5"),
         ({"timeout": float("nan")}, "timeout=nan"),
@@ -264,7 +273,7 @@ def test_explain_tells_the_plan_of_the_vector_leg(points):
     assert plan["plan"] in ("flat scan", "exact comparison")
     assert plan["exact"] == (plan["plan"] == "exact comparison")
     assert (plan["segments"], plan["segment_rows"], plan["fresh_rows"]) == (1, ROWS // 2, ROWS // 2)
-    assert (plan["effort"], plan["records_read"], plan["rounds"], plan["cold_reads"]) == (0, 0, 0, 0)
+    assert (plan["ef"], plan["records_read"], plan["rounds"], plan["cold_reads"]) == (0, 0, 0, 0)
     assert plan["candidates"] >= 10
     exact = points.search(vector=[0.0] * 16, explain=True, exact=True).explain["vector"]
     assert exact["plan"] == "exact comparison"
@@ -282,7 +291,9 @@ def test_optimize_leaves_one_segment_and_the_same_answers(db):
     before = shown(points.search(vector=matrix[0], limit=50))
     assert points.optimize(timeout=60) is True
     info = points.info()
-    assert (info.segments, info.graphs, info.building, info.fresh_rows) == (1, 0, None, 0)
+    assert (info.segments, info.vector_graphs, info.building, info.fresh_rows) == (1, 0, None, 0)
+    with pytest.warns(DeprecationWarning, match="use vector_graphs"):
+        assert info.graphs == 0
     assert shown(points.search(vector=matrix[0], limit=50)) == before
     assert points.optimize() is True
 
@@ -313,11 +324,11 @@ def test_a_large_segment_gets_a_graph_that_searches_walk(folder):
         assert built and built[-1].total == rows
         assert all(0 <= progress.done <= progress.total <= rows for progress in built)
         info = points.info()
-        assert (info.segments, info.graphs, info.building) == (1, 1, None)
-        plan = points.search(vector=matrix[0], effort=30, explain=True).explain["vector"]
-        assert (plan["plan"], plan["effort"]) == ("graph walk", 30)
+        assert (info.segments, info.vector_graphs, info.building) == (1, 1, None)
+        plan = points.search(vector=matrix[0], ef=30, explain=True).explain["vector"]
+        assert (plan["plan"], plan["ef"], plan["effort"]) == ("graph walk", 30, 30)
         assert plan["records_read"] > 0
-        walked = points.search_many(vectors=matrix[:100], effort=60, include=[])
+        walked = points.search_many(vectors=matrix[:100], ef=60, include=[])
         exact = points.search_many(vectors=matrix[:100], exact=True, include=[])
         shares = [len(set(ids(one)) & set(ids(other))) / 10 for one, other in zip(walked, exact, strict=True)]
         assert numpy.mean(shares) >= 0.9

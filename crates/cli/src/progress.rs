@@ -142,7 +142,7 @@ fn line(progress: &Progress) -> String {
 
 fn build_line(progress: &BuildProgress) -> String {
     let left = match progress.seconds_left {
-        // Its efforts are measured, and its file is written.
+        // Its `ef` values are measured, and its file is written.
         _ if progress.done >= progress.total => ", finishing".to_string(),
         Some(left) => format!(", {} left", duration(Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX))),
         None => String::new(),

@@ -2,17 +2,17 @@
 
 use nuthatch_engine::{Accuracy, Error, Result};
 
-/// What `exact`, `effort` and `recall` mean together; none of them is the default.
+/// What `exact`, `ef` and `recall` mean together; none of them is the default.
 ///
 /// # Errors
 /// `Invalid` when more than one is given.
-pub fn accuracy(exact: bool, effort: Option<usize>, recall: Option<f32>) -> Result<Accuracy> {
-    match (exact, effort, recall) {
+pub fn accuracy(exact: bool, ef: Option<usize>, recall: Option<f32>) -> Result<Accuracy> {
+    match (exact, ef, recall) {
         (false, None, None) => Ok(Accuracy::default()),
         (false, None, Some(recall)) => Ok(Accuracy::Recall(recall)),
-        (false, Some(effort), None) => Ok(Accuracy::Effort(effort)),
+        (false, Some(ef), None) => Ok(Accuracy::Ef(ef)),
         (true, None, None) => Ok(Accuracy::Exact),
-        _ => Err(Error::invalid("a search takes one of recall, effort and exact")),
+        _ => Err(Error::invalid("a search takes one of recall, ef and exact")),
     }
 }
 
@@ -24,10 +24,10 @@ mod tests {
     fn one_of_three_at_most_says_how_well_a_search_looks() {
         assert_eq!(accuracy(false, None, None).unwrap(), Accuracy::default());
         assert_eq!(accuracy(true, None, None).unwrap(), Accuracy::Exact);
-        assert_eq!(accuracy(false, Some(64), None).unwrap(), Accuracy::Effort(64));
+        assert_eq!(accuracy(false, Some(64), None).unwrap(), Accuracy::Ef(64));
         assert_eq!(accuracy(false, None, Some(0.9)).unwrap(), Accuracy::Recall(0.9));
-        for (exact, effort, recall) in [(true, Some(1), None), (true, None, Some(0.9)), (false, Some(1), Some(0.9))] {
-            assert!(accuracy(exact, effort, recall).unwrap_err().message.contains("one of recall, effort and exact"));
+        for (exact, ef, recall) in [(true, Some(1), None), (true, None, Some(0.9)), (false, Some(1), Some(0.9))] {
+            assert!(accuracy(exact, ef, recall).unwrap_err().message.contains("one of recall, ef and exact"));
         }
     }
 }

@@ -66,10 +66,10 @@ pub struct Search {
     #[schema(minimum = 0.5, maximum = 0.999)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recall: Option<f32>,
-    /// Size of the search list in a walk of the graph (`ef`); replaces recall.
+    /// Size of the search list in a walk of the graph; replaces recall. `effort` is its deprecated name.
     #[schema(minimum = 1, maximum = 100000)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub effort: Option<usize>,
+    #[serde(alias = "effort", skip_serializing_if = "Option::is_none")]
+    pub ef: Option<usize>,
     /// Compare with every vector (exact search).
     #[serde(default)]
     pub exact: bool,
@@ -160,7 +160,7 @@ impl Search {
             offset: self.offset,
             include,
             fusion: Fusion::named(self.fusion.name(), self.text_weight, self.vector_weight)?,
-            accuracy: accuracy(self.exact, self.effort, self.recall)?,
+            accuracy: accuracy(self.exact, self.ef, self.recall)?,
             time_limit,
             cancel,
             text: self.text,

@@ -79,7 +79,7 @@ fn main() -> Outcome<()> {
         "indexed and merged {:.0} s later: {} segments, {} graphs, at most {} anonymous",
         started.elapsed().as_secs_f64(),
         info.segments,
-        info.graphs,
+        info.vector_graphs,
         mib(peak.anonymous_bytes())
     );
     print_memory("with everything indexed", &db.stats()?.memory);

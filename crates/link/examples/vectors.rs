@@ -91,7 +91,7 @@ fn load(folder: &Path, source: &Path, metric: Metric, most: usize) -> Outcome {
         total as f64 / loaded,
         started.elapsed().as_secs_f64(),
         info.segments,
-        info.graphs,
+        info.vector_graphs,
         cpu::process_seconds(),
         peak.resident_bytes() >> 20,
         peak.anonymous_bytes() >> 20

@@ -40,7 +40,7 @@ fn large(db: Database, metric: Metric) -> Large {
     large.write(0..ROWS);
     large.rows.optimize(None).unwrap();
     let info = large.rows.info().unwrap();
-    assert_eq!((info.segments, info.graphs, info.fresh_rows), (1, 1, 0));
+    assert_eq!((info.segments, info.vector_graphs, info.fresh_rows), (1, 1, 0));
     large
 }
 
@@ -104,10 +104,10 @@ fn a_large_collection_is_found_in_through_churn_filters_and_reopening() {
     let folder = tempfile::tempdir().unwrap();
     let mut large = large(Database::open(folder.path(), mapped()).unwrap(), Metric::L2);
     let query = large.vector();
-    let answer = large.rows.search(&Search::vector(query.clone()).accuracy(Accuracy::Effort(40))).unwrap();
+    let answer = large.rows.search(&Search::vector(query.clone()).accuracy(Accuracy::Ef(40))).unwrap();
     assert_eq!(plan(&answer), "graph walk");
     let explained = answer.explain.vector.unwrap();
-    assert!(explained.records_read > 10 && explained.effort == 40 && !explained.exact, "{explained:?}");
+    assert!(explained.records_read > 10 && explained.ef == 40 && !explained.exact, "{explained:?}");
 
     let everything = |_: &str, _: &[f32]| true;
     let fresh_recall = large.recall(&|query| Search::vector(query).accuracy(Accuracy::Recall(0.98)), &everything);
@@ -141,14 +141,14 @@ fn a_large_collection_is_found_in_through_churn_filters_and_reopening() {
     let dirty = large.recall(&|query| Search::vector(query).accuracy(Accuracy::Recall(0.98)), &everything);
     assert!(dirty >= 0.96, "{dirty}");
     large.rows.optimize(None).unwrap();
-    assert_eq!(large.rows.info().unwrap().graphs, 1);
+    assert_eq!(large.rows.info().unwrap().vector_graphs, 1);
     let merged = large.recall(&|query| Search::vector(query).accuracy(Accuracy::Recall(0.98)), &everything);
     assert!(merged >= 0.96, "{merged}");
 
     large.db.close().unwrap();
     large.db = Database::open(folder.path(), mapped()).unwrap();
     large.rows = large.db.collection("rows", CollectionOptions::default()).unwrap();
-    assert_eq!(large.rows.info().unwrap().graphs, 1);
+    assert_eq!(large.rows.info().unwrap().vector_graphs, 1);
     let reopened = large.recall(&|query| Search::vector(query).accuracy(Accuracy::Recall(0.98)), &everything);
     assert!(reopened >= 0.96, "{reopened}");
     assert!(large.db.doctor().unwrap().findings.is_empty());
@@ -159,7 +159,7 @@ fn a_damaged_graph_is_named_and_passed_by_and_rebuilt() {
     let folder = tempfile::tempdir().unwrap();
     let large = large(Database::open(folder.path(), mapped()).unwrap(), Metric::Dot);
     let query = vec![0.3; DIM];
-    let search = Search::vector(query).accuracy(Accuracy::Effort(30));
+    let search = Search::vector(query).accuracy(Accuracy::Ef(30));
     let ids = |answer: &Answer| answer.hits.iter().map(|hit| hit.id.clone()).collect::<Vec<_>>();
     let exact = ids(&large.rows.search(&search.clone().accuracy(Accuracy::Exact)).unwrap());
     large.db.close().unwrap();

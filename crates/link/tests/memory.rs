@@ -191,7 +191,7 @@ fn several_graphs_are_built_within_a_low_build_memory() {
                 std::thread::sleep(std::time::Duration::from_millis(10));
             }
         });
-        let graphs: u64 = wanted.iter().map(|collection| collection.info().unwrap().graphs as u64).sum();
+        let graphs: u64 = wanted.iter().map(|collection| collection.info().unwrap().vector_graphs as u64).sum();
         let more = anonymous.saturating_sub(before);
         println!(
             "proof: building {graphs} graphs took {} MiB at most, {} of them for graphs, {} allowed",

@@ -357,8 +357,8 @@ fn a_named_field_answers_as_the_same_vectors_unnamed() {
             let (a, b) = (named.explain.vector.as_ref().unwrap(), unnamed.explain.vector.as_ref().unwrap());
             assert_eq!((a.using.as_deref(), b.using.as_deref()), (Some("title"), None), "{note}");
             assert_eq!(
-                (&a.plan, a.candidates, a.reranked, a.effort, a.records_read),
-                (&b.plan, b.candidates, b.reranked, b.effort, b.records_read),
+                (&a.plan, a.candidates, a.reranked, a.ef, a.records_read),
+                (&b.plan, b.candidates, b.reranked, b.ef, b.records_read),
                 "{note}"
             );
             assert!(a.plan.contains(plan), "{note}: {}", a.plan);
@@ -375,7 +375,7 @@ fn a_named_field_answers_as_the_same_vectors_unnamed() {
     equal("sealed", "");
     load(1000, count);
     both.iter().for_each(|collection| assert!(collection.optimize(None).unwrap()));
-    assert_eq!(both.clone().map(|collection| collection.info().unwrap().graphs), [usize::from(long); 2]);
+    assert_eq!(both.clone().map(|collection| collection.info().unwrap().vector_graphs), [usize::from(long); 2]);
     equal("merged", "");
 }
 

@@ -25,7 +25,7 @@ fn open(folder: &std::path::Path, mapped: bool) -> (Database, Collection) {
 fn graphs(rows: &Collection) -> (usize, usize) {
     assert!(rows.optimize(None).unwrap());
     let info = rows.info().unwrap();
-    (info.graphs, info.segments)
+    (info.vector_graphs, info.segments)
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_small_segment_gets_its_graph_where_files_are_mapped_and_keeps_it() {
     assert_eq!(ids_near(&rows), expected);
     db.close().unwrap();
     let db = Database::open(folder.path(), quiet()).unwrap();
-    assert_eq!(db.collections().unwrap()[0].graphs, 1, "a listing sees it without opening it");
+    assert_eq!(db.collections().unwrap()[0].vector_graphs, 1, "a listing sees it without opening it");
     db.close().unwrap();
     let (db, rows) = open(folder.path(), false);
     assert_eq!(graphs(&rows), (1, 1), "it stays");

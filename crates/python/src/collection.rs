@@ -235,7 +235,7 @@ pub fn info_to_python(py: Python<'_>, info: CollectionInfo) -> PyResult<Bound<'_
     dict.set_item("vector_fields", vector_fields)?;
     dict.set_item("fresh_rows", info.fresh_rows)?;
     dict.set_item("segments", info.segments)?;
-    dict.set_item("graphs", info.graphs)?;
+    dict.set_item("vector_graphs", info.vector_graphs)?;
     // done, total, rows per second, seconds left
     let building = info.building.map(|build| (build.done, build.total, build.rows_per_second, build.seconds_left));
     dict.set_item("building", building)?;

@@ -202,11 +202,11 @@ fn an_exploration_factor_is_1_to_a_million() {
     let served = served(Settings::default());
     let mut client = circle(&served);
     for command in ["VSIM v ELE e0 COUNT 1 EF", "VADD v VALUES 2 1 0 e0 EF"] {
-        for effort in ["1", "1000000"] {
-            assert!(!matches!(client.ask(&format!("{command} {effort}")), Said::Error(_)), "{command} {effort}");
+        for ef in ["1", "1000000"] {
+            assert!(!matches!(client.ask(&format!("{command} {ef}")), Said::Error(_)), "{command} {ef}");
         }
-        for effort in ["1000001", "0", "-1", "x", "99999999999999999999"] {
-            assert_eq!(client.ask(&format!("{command} {effort}")), Said::Error("ERR invalid EF".into()), "{effort}");
+        for ef in ["1000001", "0", "-1", "x", "99999999999999999999"] {
+            assert_eq!(client.ask(&format!("{command} {ef}")), Said::Error("ERR invalid EF".into()), "{ef}");
         }
     }
 }

@@ -117,7 +117,7 @@ fn around(
     let any = |numbers: &mut Numbers| (numbers.next() % rows.len() as u64) as u32;
     match kind {
         "beside" => {
-            let near = index.search(query, Rows::All, BESIDE, Accuracy::Effort(BESIDE * 3), &|| false)?;
+            let near = index.search(query, Rows::All, BESIDE, Accuracy::Ef(BESIDE * 3), &|| false)?;
             Ok(ball(index, rows, near.candidates[BESIDE - 1].slot, share))
         }
         "islands" => {

@@ -3,7 +3,7 @@
 //! Data: any two-dimensional `.npy` file of rows, one of queries, one of the true neighbours' row numbers. Lines of JSON come out.
 //! Commands:
 //!   `graph build ROWS.npy cosine|dot|l2 FOLDER [--rows N] [--threads T] [--element f32|f16|uint8…] [--flat]`
-//!   `graph search FOLDER QUERIES.npy TRUE_IDS.npy [--access read|mapped] [--efforts 16,32,…] [--recalls .9,.99,…] [--exact]
+//!   `graph search FOLDER QUERIES.npy TRUE_IDS.npy [--access read|mapped] [--ef 16,32,…] [--recalls .9,.99,…] [--exact]
 //!     [--limit K] [--queries N] [--filter P] [--cache MIB]` one thread, a block cache of 1,024 MiB; `--filter` searches only every P-th row (true ids are then computed).
 //! Run as `cargo run --release -p nuthatch-vector --example graph -- …`. A row counts as found when its exact similarity reaches that
 //! of the K-th true neighbour. CPU time is that of the searching thread; nothing is asked of a store.
@@ -54,9 +54,9 @@ fn main() -> Outcome<()> {
             let only: Option<RoaringBitmap> = filter.map(|every| (0..index.rows()).step_by(every).collect());
             let reach = reach(&index, &queries, Path::new(store), limit, only.as_ref())?;
             let list = |name: &str| option(name).unwrap_or_default().split(',').filter_map(|x| x.parse::<f32>().ok());
-            let efforts = list("--efforts").map(|effort| Accuracy::Effort(effort as usize));
+            let asked = list("--ef").map(|ef| Accuracy::Ef(ef as usize));
             let recalls = list("--recalls").map(Accuracy::Recall);
-            for accuracy in efforts.chain(recalls).chain(flag("--exact").then_some(Accuracy::Exact)) {
+            for accuracy in asked.chain(recalls).chain(flag("--exact").then_some(Accuracy::Exact)) {
                 let rows = only.as_ref().map_or(Rows::All, Rows::Only);
                 search(&index, &queries, &reach, rows, limit, accuracy)?;
             }

@@ -50,7 +50,7 @@ pub use error::{Result, VectorError};
 pub use graph::build::{BuildCodes, BuildParameters, Edges, GraphBuilder, Progress};
 pub use graph::{GRAPH_FORMAT_OLDEST_READABLE, GRAPH_FORMAT_VERSION, WalkStats};
 pub use index::{
-    Accuracy, BuildOptions, EFFORT_MAX, EFFORT_MIN, Index, IndexOptions, IndexWriter, Plan, RECALL_DEFAULT, RECALL_MAX,
+    Accuracy, BuildOptions, EF_MAX, EF_MIN, Index, IndexOptions, IndexWriter, Plan, RECALL_DEFAULT, RECALL_MAX,
     RECALL_MIN, SegmentHits, graph_rows_at_leisure, graph_rows_min,
 };
 pub use layout::{CODES_FORMAT_OLDEST_READABLE, CODES_FORMAT_VERSION};

@@ -38,7 +38,7 @@ fn all(index: &Index, query: &[f32], limit: usize, accuracy: Accuracy) -> Segmen
 /// Every way of searching finds enough rows, each once, and of the nearest at least so great a share.
 fn assert_answers(built: &Built, kind: Kind, rows: &Matrix, query: &[f32], share: f64) {
     for limit in [1, LIMIT, rows.len().max(1), rows.len() + 5, usize::MAX] {
-        for accuracy in [Accuracy::Effort(64), Accuracy::default(), Accuracy::Exact] {
+        for accuracy in [Accuracy::Ef(64), Accuracy::default(), Accuracy::Exact] {
             let found = all(&built.index, query, limit, accuracy);
             assert!(found.candidates.len() >= limit.min(rows.len()), "{kind:?} {limit} {accuracy:?}");
             let best = limit.min(rows.len());
@@ -88,7 +88,7 @@ fn mapped_and_read_files_give_the_same_answers() {
         let read = open(mapped.folder.path(), Access::Read);
         let some: RoaringBitmap = (0..3000).filter(|slot| slot % 10 < 7).collect();
         for (query, rows) in queries.rows().flat_map(|query| [(query, Rows::All), (query, Rows::Only(&some))]) {
-            for accuracy in [Accuracy::Effort(12), Accuracy::Effort(24), Accuracy::Exact] {
+            for accuracy in [Accuracy::Ef(12), Accuracy::Ef(24), Accuracy::Exact] {
                 let [a, b] =
                     [&mapped.index, &read].map(|index| index.search(query, rows, LIMIT, accuracy, &|| false).unwrap());
                 // Where records come from the disk, several are read at once, and that is another walk.
@@ -158,7 +158,7 @@ fn of_many_copies_of_a_row_enough_are_found() {
         let rows = matrix(64, 5000, |row, at| distinct.row(row % 100)[at]);
         let built = built(kind, &rows);
         // Fifty copies each fill a pool quickly: some other group may be nearer, which the calibration knows.
-        let few = measure(&built.index, &rows, &queries, LIMIT, Accuracy::Effort(64)).recall;
+        let few = measure(&built.index, &rows, &queries, LIMIT, Accuracy::Ef(64)).recall;
         let asked = measure(&built.index, &rows, &queries, LIMIT, Accuracy::Recall(0.99)).recall;
         assert!(few >= 0.85 && asked >= 0.97, "{metric}: {few}, {asked}");
     }
@@ -175,7 +175,7 @@ fn zero_vectors_are_rows_like_any() {
             let built = built(kind, rows);
             // Five hundred copies in the middle fill a small pool, which the calibration knows.
             for (accuracy, at_least) in
-                [(Accuracy::Effort(64), 0.8), (Accuracy::Recall(0.99), 0.97), (Accuracy::Exact, 0.999)]
+                [(Accuracy::Ef(64), 0.8), (Accuracy::Recall(0.99), 0.97), (Accuracy::Exact, 0.999)]
             {
                 let recall = measure(&built.index, rows, &queries, LIMIT, accuracy).recall;
                 assert!(recall >= at_least, "{kind:?} {accuracy:?}: {recall}");
@@ -227,8 +227,8 @@ fn a_search_that_is_told_to_stop_says_so_whatever_its_plan() {
     let built = built(kind, &rows);
     let few: RoaringBitmap = (0..20).collect();
     let plans = [
-        (Rows::All, Accuracy::Effort(16)),
-        (Rows::All, Accuracy::Effort(100_000)),
+        (Rows::All, Accuracy::Ef(16)),
+        (Rows::All, Accuracy::Ef(100_000)),
         (Rows::All, Accuracy::Exact),
         (Rows::Only(&few), Accuracy::default()),
     ];
@@ -271,12 +271,12 @@ fn an_accuracy_out_of_range_is_refused_by_name() {
         Err(VectorError::Accuracy { what }) => assert!(words.iter().all(|word| what.contains(word)), "{what}"),
         other => panic!("{accuracy:?}: {other:?}"),
     };
-    refused(Accuracy::Effort(0), ["effort is 0", "1 to 100000"]);
-    refused(Accuracy::Effort(100_001), ["effort is 100001", "1 to 100000"]);
+    refused(Accuracy::Ef(0), ["ef is 0", "1 to 100000"]);
+    refused(Accuracy::Ef(100_001), ["ef is 100001", "1 to 100000"]);
     refused(Accuracy::Recall(0.4), ["recall is 0.4", "0.5 to 0.999"]);
     refused(Accuracy::Recall(1.0), ["recall is 1", "exact"]);
     refused(Accuracy::Recall(f32::NAN), ["recall is NaN", "0.5 to 0.999"]);
-    for accuracy in [1, 100_000].map(Accuracy::Effort).into_iter().chain([0.5, 0.999].map(Accuracy::Recall)) {
+    for accuracy in [1, 100_000].map(Accuracy::Ef).into_iter().chain([0.5, 0.999].map(Accuracy::Recall)) {
         assert_eq!(ask(accuracy).unwrap().candidates.len().min(LIMIT), LIMIT);
     }
 }

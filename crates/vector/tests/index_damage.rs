@@ -79,7 +79,7 @@ fn every_flipped_byte_is_noticed() {
 fn a_search_that_meets_a_damaged_record_says_so() {
     for kind in KINDS {
         let healthy = healthy(kind);
-        for (file, accuracy) in [("graph", Accuracy::Effort(32)), ("vectors", Accuracy::Exact)] {
+        for (file, accuracy) in [("graph", Accuracy::Ef(32)), ("vectors", Accuracy::Exact)] {
             let path = healthy.folder.path().join(file);
             let record_bytes = RecordFile::open(&path, Access::Read).unwrap().record_bytes();
             let mut bytes = std::fs::read(&path).unwrap();
@@ -127,7 +127,7 @@ fn truncated_and_missing_files_are_noticed() {
 #[test]
 fn a_file_that_shrinks_while_it_is_open_is_noticed() {
     let healthy = healthy(KINDS[0]);
-    for (file, accuracy) in [("graph", Accuracy::Effort(32)), ("vectors", Accuracy::Exact)] {
+    for (file, accuracy) in [("graph", Accuracy::Ef(32)), ("vectors", Accuracy::Exact)] {
         let bytes = std::fs::read(healthy.folder.path().join(file)).unwrap();
         let folder = with_file(healthy.folder.path(), file, &bytes);
         let index = Index::open(folder.path(), &cramped(), Access::Read).unwrap();
@@ -245,9 +245,9 @@ fn nonsense_with_right_checksums_neither_panics_nor_loops() {
                 let index = Index::open(folder.path(), &cramped(), access).unwrap();
                 index.verify().unwrap();
                 for query in healthy.queries.rows() {
-                    for (limit, effort) in [(1, 1), (LIMIT, 32), (ROWS, 400)] {
-                        let effort = Accuracy::Effort(effort);
-                        let found = index.search(query, Rows::All, limit, effort, &|| false).unwrap();
+                    for (limit, ef) in [(1, 1), (LIMIT, 32), (ROWS, 400)] {
+                        let ef = Accuracy::Ef(ef);
+                        let found = index.search(query, Rows::All, limit, ef, &|| false).unwrap();
                         assert!(found.walk.hops <= ROWS, "{what}");
                         assert!(found.candidates.iter().all(|candidate| candidate.slot < ROWS as u32), "{what}");
                     }
@@ -275,7 +275,7 @@ fn a_meta_that_says_nonsense_is_refused_or_harmless() {
             for value in [0, 1, 0x7F, 0xFF] {
                 let folder = rewritten(healthy.folder.path(), file, |_, _| {}, |meta| meta[at] = value);
                 let Ok(index) = Index::open(folder.path(), &cramped(), Access::Read) else { continue };
-                index.search(healthy.queries.row(0), Rows::All, 1, Accuracy::Effort(32), &|| false).unwrap();
+                index.search(healthy.queries.row(0), Rows::All, 1, Accuracy::Ef(32), &|| false).unwrap();
             }
         }
     }
@@ -291,7 +291,7 @@ fn a_meta_that_says_nonsense_is_refused_or_harmless() {
         assert!(Index::open(folder.path(), &cramped(), Access::Read).is_err());
         let folder = rewritten(healthy.folder.path(), "graph", |_, _| {}, noisy_codes);
         let index = Index::open(folder.path(), &cramped(), Access::Read).unwrap();
-        let found = index.search(healthy.queries.row(0), Rows::All, LIMIT, Accuracy::Effort(32), &|| false).unwrap();
+        let found = index.search(healthy.queries.row(0), Rows::All, LIMIT, Accuracy::Ef(32), &|| false).unwrap();
         assert!(found.candidates.len() >= LIMIT);
     }
 }
@@ -299,24 +299,24 @@ fn a_meta_that_says_nonsense_is_refused_or_harmless() {
 #[test]
 fn efforts_that_say_nonsense_are_refused_or_harmless() {
     let healthy = healthy(KINDS[0]);
-    let lines = |effort: &str| -> String {
-        let of = |limit| ["0.9", "0.95", "0.98", "0.99", "0.995", "0.999"].map(|r| format!("{limit} {r} {effort}\n"));
+    let lines = |ef: &str| -> String {
+        let of = |limit| ["0.9", "0.95", "0.98", "0.99", "0.995", "0.999"].map(|r| format!("{limit} {r} {ef}\n"));
         of("10").concat() + &of("100").concat()
     };
-    for (effort, opens) in [("0", true), ("18446744073709551615", true), ("-1", false), ("x", false), ("", false)] {
+    for (ef, opens) in [("0", true), ("18446744073709551615", true), ("-1", false), ("x", false), ("", false)] {
         let folder = with_file(healthy.folder.path(), "efforts", b"");
-        nuthatch_segment::write_sealed(&folder.path().join("efforts"), lines(effort).as_bytes()).unwrap();
+        nuthatch_segment::write_sealed(&folder.path().join("efforts"), lines(ef).as_bytes()).unwrap();
         match Index::open(folder.path(), &cramped(), Access::Read) {
             Err(error) => {
                 assert!(!opens, "{error}");
                 assert_names(&error, "efforts");
             }
             Ok(index) => {
-                assert!(opens, "{effort}");
+                assert!(opens, "{ef}");
                 for limit in [1, LIMIT, 200, ROWS + 1] {
                     let query = healthy.queries.row(0);
                     let found = index.search(query, Rows::All, limit, Accuracy::default(), &|| false).unwrap();
-                    assert!(found.candidates.len() >= limit.min(ROWS), "{effort} {limit}");
+                    assert!(found.candidates.len() >= limit.min(ROWS), "{ef} {limit}");
                 }
             }
         }

@@ -71,7 +71,7 @@ fn ask(accuracy: Accuracy, mut filter: impl FnMut(&mut Numbers) -> RoaringBitmap
     walked
 }
 
-const ACCURACIES: [Accuracy; 3] = [Accuracy::Effort(64), Accuracy::Recall(0.98), Accuracy::Recall(0.99)];
+const ACCURACIES: [Accuracy; 3] = [Accuracy::Ef(64), Accuracy::Recall(0.98), Accuracy::Recall(0.99)];
 
 #[test]
 fn rows_that_lie_elsewhere_are_found_and_most_of_them_by_a_walk() {

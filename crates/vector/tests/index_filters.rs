@@ -76,7 +76,7 @@ fn any_share_of_the_rows_is_searched_as_well_as_all() {
     for per_ten_thousand in [5000, 1000, 100, 10, 1] {
         let bitmap = random(per_ten_thousand);
         for only in [true, false] {
-            for accuracy in [Accuracy::Effort(48), Accuracy::Recall(0.98), Accuracy::default(), Accuracy::Exact] {
+            for accuracy in [Accuracy::Ef(48), Accuracy::Recall(0.98), Accuracy::default(), Accuracy::Exact] {
                 let outcome = ask(accuracy, |_| (only, bitmap.clone()));
                 lowest = lowest.min(outcome.recall);
                 let at_least = if accuracy == Accuracy::Exact { 1.0 - 1e-9 } else { 0.98 };
@@ -93,17 +93,17 @@ fn any_share_of_the_rows_is_searched_as_well_as_all() {
 fn a_filter_that_half_of_the_rows_pass_is_walked_and_one_that_few_pass_is_not() {
     for (per_ten_thousand, walked) in [(5000, 50), (10, 0)] {
         let bitmap = random(per_ten_thousand);
-        assert_eq!(ask(Accuracy::Effort(32), |_| (true, bitmap.clone())).walked, walked);
+        assert_eq!(ask(Accuracy::Ef(32), |_| (true, bitmap.clone())).walked, walked);
     }
 }
 
 #[test]
 fn a_filtered_walk_reads_few_more_records_than_an_unfiltered_one() {
-    let effort = Accuracy::Effort(64);
-    let everything = ask(effort, |_| (false, RoaringBitmap::new()));
+    let ef = Accuracy::Ef(64);
+    let everything = ask(ef, |_| (false, RoaringBitmap::new()));
     for (per_ten_thousand, times) in [(9000, 1.5), (5000, 1.7), (2000, 2.5), (1000, 4.0)] {
         let bitmap = random(per_ten_thousand);
-        let filtered = ask(effort, |_| (true, bitmap.clone()));
+        let filtered = ask(ef, |_| (true, bitmap.clone()));
         assert_eq!((filtered.walked, filtered.given_up), (50, 0), "{per_ten_thousand}");
         assert!(filtered.hops <= times * everything.hops, "{per_ten_thousand}: {filtered:?}, {everything:?}");
         assert!(filtered.recall >= everything.recall - 0.01, "{per_ten_thousand}: {filtered:?}, {everything:?}");
@@ -112,18 +112,18 @@ fn a_filtered_walk_reads_few_more_records_than_an_unfiltered_one() {
 
 #[test]
 fn rows_around_the_query_are_found_as_quickly_as_without_a_filter() {
-    let effort = Accuracy::Effort(64);
-    let everything = ask(effort, |_| (false, RoaringBitmap::new()));
-    let filtered = ask(effort, |query| (true, clusters_beside(query, true, 8)));
+    let ef = Accuracy::Ef(64);
+    let everything = ask(ef, |_| (false, RoaringBitmap::new()));
+    let filtered = ask(ef, |query| (true, clusters_beside(query, true, 8)));
     assert_eq!((filtered.walked, filtered.given_up), (50, 0));
     assert!(filtered.hops <= 1.5 * everything.hops, "{filtered:?}, {everything:?}");
 }
 
 #[test]
 fn a_walk_that_meets_next_to_nothing_of_what_matches_is_given_up_early() {
-    let effort = Accuracy::Effort(64);
-    let everything = ask(effort, |_| (false, RoaringBitmap::new()));
-    let filtered = ask(effort, |query| (true, clusters_beside(query, false, 16)));
+    let ef = Accuracy::Ef(64);
+    let everything = ask(ef, |_| (false, RoaringBitmap::new()));
+    let filtered = ask(ef, |query| (true, clusters_beside(query, false, 16)));
     assert_eq!((filtered.walked, filtered.given_up), (0, 50));
     assert!(filtered.hops <= 1.2 * everything.hops, "{filtered:?}, {everything:?}");
     assert!(filtered.recall >= 0.98, "{filtered:?}");
@@ -135,7 +135,7 @@ fn deleted_rows_never_come_back() {
     let mut deleted = RoaringBitmap::new();
     for query in queries.rows().take(10) {
         // The best go, again and again.
-        for accuracy in [Accuracy::Effort(20), Accuracy::Recall(0.9), Accuracy::default(), Accuracy::Exact] {
+        for accuracy in [Accuracy::Ef(20), Accuracy::Recall(0.9), Accuracy::default(), Accuracy::Exact] {
             let found = built.index.search(query, Rows::Except(&deleted), LIMIT, accuracy, &|| false).unwrap();
             assert!(found.candidates.len() >= LIMIT);
             assert!(found.candidates.iter().all(|candidate| !deleted.contains(candidate.slot)));
@@ -145,7 +145,7 @@ fn deleted_rows_never_come_back() {
     // Slots that the segment does not have change nothing.
     let beyond: RoaringBitmap = (ROWS..ROWS + 1000).chain([u32::MAX]).collect();
     let ask = |rows, accuracy| built.index.search(queries.row(0), rows, LIMIT, accuracy, &|| false).unwrap();
-    for accuracy in [Accuracy::Effort(20), Accuracy::Exact] {
+    for accuracy in [Accuracy::Ef(20), Accuracy::Exact] {
         assert_eq!(ask(Rows::Except(&beyond), accuracy).candidates, ask(Rows::All, accuracy).candidates);
         assert_eq!(ask(Rows::Only(&beyond), accuracy).plan, Plan::Nothing);
     }
@@ -157,7 +157,7 @@ fn deleting_everything_but_a_few_leaves_those() {
     few.insert_range(0..ROWS);
     let kept = [0, 77, ROWS - 1];
     kept.iter().for_each(|slot| assert!(few.remove(*slot)));
-    for accuracy in [Accuracy::Effort(32), Accuracy::default(), Accuracy::Exact] {
+    for accuracy in [Accuracy::Ef(32), Accuracy::default(), Accuracy::Exact] {
         assert!(ask(accuracy, |_| (false, few.clone())).recall > 1.0 - 1e-9);
     }
 }
@@ -191,7 +191,7 @@ fn by_nearness(middles: &Matrix, vector: &[f32]) -> Vec<usize> {
 #[test]
 fn a_filter_that_goes_along_with_the_query_finds_what_matches() {
     for clusters in [20, 4, 1] {
-        for accuracy in [Accuracy::Effort(48), Accuracy::Recall(0.98), Accuracy::default()] {
+        for accuracy in [Accuracy::Ef(48), Accuracy::Recall(0.98), Accuracy::default()] {
             let outcome = ask(accuracy, |query| (true, clusters_beside(query, true, clusters)));
             assert!(outcome.recall >= 0.98, "{clusters} {accuracy:?}: {outcome:?}");
         }
@@ -201,7 +201,7 @@ fn a_filter_that_goes_along_with_the_query_finds_what_matches() {
 #[test]
 fn a_filter_that_goes_against_the_query_finds_what_matches() {
     for clusters in [36, 20, 4, 1] {
-        for accuracy in [Accuracy::Effort(48), Accuracy::Recall(0.98), Accuracy::default()] {
+        for accuracy in [Accuracy::Ef(48), Accuracy::Recall(0.98), Accuracy::default()] {
             let outcome = ask(accuracy, |query| (true, clusters_beside(query, false, clusters)));
             assert!(outcome.recall >= 0.98, "{clusters} {accuracy:?}: {outcome:?}");
         }

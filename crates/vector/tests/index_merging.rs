@@ -17,7 +17,7 @@ const KINDS: [Kind; 2] = [
     Kind { dim: 96, metric: Metric::Dot, element: Element::F16 },
 ];
 const ROWS: usize = 4000;
-const EFFORT: Accuracy = Accuracy::Effort(32);
+const EF: Accuracy = Accuracy::Ef(32);
 
 /// Merges again and again: three rows in ten go, as many come.
 struct Merging {
@@ -73,8 +73,8 @@ fn a_merged_index_finds_what_a_fresh_one_of_the_same_rows_finds() {
         let (all, queries) = clustered(kind, ROWS * 2, 200, 0.8, 7);
         let mut merging = Merging::new(kind, all);
         let rows = merging.merge();
-        let merged = measure(&merging.built.index, &rows, &queries, LIMIT, EFFORT);
-        let fresh = measure(&built(kind, &rows).index, &rows, &queries, LIMIT, EFFORT);
+        let merged = measure(&merging.built.index, &rows, &queries, LIMIT, EF);
+        let fresh = measure(&built(kind, &rows).index, &rows, &queries, LIMIT, EF);
         println!("{kind:?}: merged {merged:?}, fresh {fresh:?}");
         assert!(merged.walked == 1.0 && merged.recall >= fresh.recall - 0.01, "{kind:?}");
         assert!(merged.hops <= fresh.hops * 1.05, "{kind:?}");
@@ -88,8 +88,8 @@ fn ten_merges_in_a_row_wear_the_graph_by_less_than_a_hundredth() {
         let mut merging = Merging::new(kind, all);
         let mut rows = Matrix { dim: kind.dim, values: Vec::new() };
         (0..10).for_each(|_| rows = merging.merge());
-        let merged = measure(&merging.built.index, &rows, &queries, LIMIT, EFFORT);
-        let fresh = measure(&built(kind, &rows).index, &rows, &queries, LIMIT, EFFORT);
+        let merged = measure(&merging.built.index, &rows, &queries, LIMIT, EF);
+        let fresh = measure(&built(kind, &rows).index, &rows, &queries, LIMIT, EF);
         println!("{kind:?}: merged {merged:?}, fresh {fresh:?}");
         assert!(merged.recall >= fresh.recall - 0.01, "{kind:?}");
         assert!(merged.hops <= fresh.hops * 1.05, "{kind:?}");

@@ -7,7 +7,7 @@ mod data;
 use built::{Kind, LIMIT, built, clustered, measure};
 use nuthatch_vector::*;
 
-/// Rows of the case, and for each effort recall@10 and mean hops of 100 queries.
+/// Rows of the case, and for each `ef` recall@10 and mean hops of 100 queries.
 type Case = (Kind, usize, [(usize, f64, f64); 2]);
 
 const fn kind(dim: usize, metric: Metric, element: Element) -> Kind {
@@ -37,12 +37,12 @@ fn walks_over_records_find_what_they_found_in_as_many_hops() {
     for (kind, rows, expected) in CASES {
         let (rows, queries) = clustered(kind, rows, 100, 0.8, 7);
         let built = built(kind, &rows);
-        for (effort, recall, hops) in expected {
-            let found = measure(&built.index, &rows, &queries, LIMIT, Accuracy::Effort(effort));
-            println!("{kind:?}, effort {effort}: {found:?}");
+        for (ef, recall, hops) in expected {
+            let found = measure(&built.index, &rows, &queries, LIMIT, Accuracy::Ef(ef));
+            println!("{kind:?}, ef {ef}: {found:?}");
             assert_eq!(found.walked, 1.0);
             if (found.recall - recall).abs() > RECALL_TOLERANCE || (found.hops - hops).abs() > HOPS_TOLERANCE {
-                differing.push(format!("{kind:?}, effort {effort}: {found:?}, not recall {recall} and {hops} hops"));
+                differing.push(format!("{kind:?}, ef {ef}: {found:?}, not recall {recall} and {hops} hops"));
             }
         }
     }
@@ -83,7 +83,7 @@ fn asked_for_all_rows_or_more_it_gives_all_rows() {
         let (rows, queries) = clustered(kind, 3000, 5, 0.8, 7);
         let built = built(kind, &rows);
         for limit in [2999, 3000, 3001, 100_000] {
-            for accuracy in [Accuracy::Effort(16), Accuracy::Recall(0.9), Accuracy::Recall(0.999), Accuracy::Exact] {
+            for accuracy in [Accuracy::Ef(16), Accuracy::Recall(0.9), Accuracy::Recall(0.999), Accuracy::Exact] {
                 for query in queries.rows() {
                     let found = built.index.search(query, Rows::All, limit, accuracy, &|| false).unwrap();
                     let mut slots: Vec<u32> = found.candidates.iter().map(|candidate| candidate.slot).collect();
@@ -97,13 +97,13 @@ fn asked_for_all_rows_or_more_it_gives_all_rows() {
 }
 
 #[test]
-fn a_greater_effort_finds_more() {
+fn a_greater_ef_finds_more() {
     let kind = kind(64, Metric::Cosine, Element::F32);
     let (rows, queries) = clustered(kind, 10_000, 100, 0.8, 7);
     let built = built(kind, &rows);
-    let recalls = [12, 24, 48, 96].map(|effort| {
-        let found = measure(&built.index, &rows, &queries, LIMIT, Accuracy::Effort(effort));
-        assert_eq!(found.walked, 1.0, "{effort}");
+    let recalls = [12, 24, 48, 96].map(|ef| {
+        let found = measure(&built.index, &rows, &queries, LIMIT, Accuracy::Ef(ef));
+        assert_eq!(found.walked, 1.0, "{ef}");
         found.recall
     });
     assert!(recalls.is_sorted() && recalls[0] < recalls[3], "{recalls:?}");

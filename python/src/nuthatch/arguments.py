@@ -84,17 +84,17 @@ def flag(name: str, value: object) -> bool:
     return value if isinstance(value, bool) else _wrong(name, value, "True or False")
 
 
-def accuracy(recall: object, effort: object, exact: object) -> tuple[float | None, int | None, bool]:
+def accuracy(recall: object, ef: object, exact: object) -> tuple[float | None, int | None, bool]:
     """How good the vector leg has to be: one of the three at most."""
     is_exact = flag("exact", exact)
     given = [
         name
-        for name, is_given in (("recall", recall is not None), ("effort", effort is not None), ("exact", is_exact))
+        for name, is_given in (("recall", recall is not None), ("ef", ef is not None), ("exact", is_exact))
         if is_given
     ]
     if len(given) > 1:
-        raise InvalidError(f"search got {' and '.join(given)}; give one of recall, effort and exact=True")
-    return optional_real("recall", recall), optional_whole("effort", effort), is_exact
+        raise InvalidError(f"search got {' and '.join(given)}; give one of recall, ef and exact=True")
+    return optional_real("recall", recall), optional_whole("ef", ef), is_exact
 
 
 def seconds(name: str, value: object) -> float | None:

@@ -127,7 +127,7 @@ class CollectionReads:
         include: Sequence[str] = ("text", "payload"),
         explain: bool = False,
         recall: float | None = None,
-        effort: int | None = None,
+        ef: int | None = None,
         exact: bool = False,
         timeout: float | None = None,
         **further: Unpack[Further],
@@ -146,8 +146,8 @@ class CollectionReads:
         "text", "payload", "vector" (named ones, too).
 
         In large collections, choose the accuracy of the vector leg with one of these: ``recall``
-        (0.5 to 0.999, the average share of the true nearest; default 0.99), ``effort`` (1 to
-        100,000, the size of the search list, ``ef``) or ``exact=True`` (compares every row).
+        (0.5 to 0.999, the average share of the true nearest; default 0.99), ``ef`` (1 to
+        100,000, the size of the search list) or ``exact=True`` (compares every row).
         ``timeout`` in seconds ends the search with UnavailableError.
 
         ``facets=["team"]`` also counts values among all records that pass ``where``, hits or not:
@@ -184,7 +184,7 @@ class CollectionReads:
             weights=weights,
             include=include,
             recall=recall,
-            effort=effort,
+            ef=ef,
             exact=exact,
             timeout=timeout,
             explain=explain,
@@ -210,7 +210,7 @@ class CollectionReads:
         include: Sequence[str] = ("text", "payload"),
         explain: bool = False,
         recall: float | None = None,
-        effort: int | None = None,
+        ef: int | None = None,
         exact: bool = False,
         timeout: float | None = None,
         **further: Unpack[Further],
@@ -239,7 +239,7 @@ class CollectionReads:
             weights=weights,
             include=include,
             recall=recall,
-            effort=effort,
+            ef=ef,
             exact=exact,
             timeout=timeout,
             explain=explain,

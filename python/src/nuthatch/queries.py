@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
 
@@ -29,6 +30,8 @@ class Further(TypedDict, total=False):
     group_by: str | None
     #: Records with a worse score are no hits: with a lower one, or with a greater distance where that is the score.
     score_threshold: float | None
+    #: Deprecated: the old name of ``ef``.
+    effort: int | None
 
 
 def query(
@@ -41,7 +44,7 @@ def query(
     weights: Mapping[str, float] | Sequence[float] | None,
     include: Sequence[str],
     recall: float | None,
-    effort: int | None,
+    ef: int | None,
     exact: bool,
     timeout: float | None,
     explain: bool = False,
@@ -55,8 +58,14 @@ def query(
     **further: Unpack[Further],
 ) -> _core.Query:
     """One search, or what several have in common."""
+    if "effort" in further:
+        old = further.pop("effort")
+        if ef is not None:
+            raise InvalidError("search got ef and effort, its old name; give ef alone")
+        warnings.warn("effort= is now ef=; the old name goes with the next version", DeprecationWarning, stacklevel=3)
+        ef = old
     text_weight, vector_weight = arguments.weights(weights)
-    asked_recall, asked_effort, is_exact = arguments.accuracy(recall, effort, exact)
+    asked_recall, asked_ef, is_exact = arguments.accuracy(recall, ef, exact)
     wanted = zip(("text", "payload", "vector"), arguments.include(include), strict=True)
     fields: dict[str, Any] = {
         "like": arguments.optional_text("like", like),
@@ -70,7 +79,7 @@ def query(
         "text_weight": text_weight,
         "vector_weight": vector_weight,
         "recall": asked_recall,
-        "effort": asked_effort,
+        "ef": asked_ef,
         "exact": is_exact,
         "explain": bool(explain),
     }

@@ -99,14 +99,19 @@ class CollectionInfo:
     #: Rows that wait outside the indexes; searches see them.
     fresh_rows: int
     segments: int
-    #: How many of them are large enough to have a graph.
-    graphs: int
+    #: How many of them are large enough to have a vector graph.
+    vector_graphs: int
     #: The graph that is being built, if one is.
     building: BuildProgress | None
     #: Why an index is not in use, one sentence each.
     degraded: list[str]
     #: Payload fields seen, with the kinds of their values.
     fields: dict[str, list[str]]
+
+    @property
+    def graphs(self) -> int:
+        """Deprecated: the old name of ``vector_graphs``."""
+        return _deprecated("graphs", "vector_graphs", self.vector_graphs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +300,9 @@ def info(parts: dict[str, Any]) -> CollectionInfo:
         "building": None if building is None else BuildProgress(*building),
         "vector_fields": {name: VectorFieldInfo(*field) for name, field in parts["vector_fields"].items()},
     }
-    return CollectionInfo(**{**parts, **made})
+    # A server sends both names.
+    current = {name: value for name, value in parts.items() if name != "graphs"}
+    return CollectionInfo(**{**current, **made})
 
 
 def _deprecated(old: str, new: str, value: int) -> int:

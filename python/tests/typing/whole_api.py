@@ -127,7 +127,7 @@ def reading(notes: nuthatch.Collection) -> Iterator[str]:
     info = notes.info()
     assert_type(info.dim, int | None)
     assert_type(info.elements, str)
-    assert_type(info.graphs, int)
+    assert_type(info.vector_graphs, int)
     assert_type(info.building, nuthatch.BuildProgress | None)
     if info.building is not None:
         assert_type(info.building.done, int)
@@ -275,7 +275,7 @@ def searching(notes: nuthatch.Collection) -> None:
     notes.search(vector=[1, 2, 3], weights=(1, 0.5))
     notes.search("x", mode="fuzzy")  # type: ignore[arg-type]
     notes.search(like="a1", recall=0.95, timeout=2)
-    notes.search(vector=numpy.ones(8, dtype=bool), effort=64)
+    notes.search(vector=numpy.ones(8, dtype=bool), ef=64)
     notes.search(vector=[True, False], exact=True)
     notes.search(like=7)  # type: ignore[arg-type]
     notes.search("x", recall="high")  # type: ignore[arg-type]
@@ -330,7 +330,7 @@ async def awaiting() -> None:
         assert_type(await notes.get(["a"]), list[nuthatch.Record | None])
         assert_type(await notes.search("x"), nuthatch.Results)
         assert_type(await notes.search(like="a", recall=0.9, timeout=1), nuthatch.Results)
-        assert_type(await notes.search_many(vectors=numpy.zeros((2, 2)), effort=5), list[nuthatch.Results])
+        assert_type(await notes.search_many(vectors=numpy.zeros((2, 2)), ef=5), list[nuthatch.Results])
         assert_type(await notes.optimize(timeout=1), bool)
         await db.collection("bits", elements="binary")
         async for record in notes:

@@ -140,7 +140,8 @@ pub fn collection_json(info: &CollectionInfo) -> serde_json::Value {
         "vector_fields": vector_fields,
         "fresh_rows": info.fresh_rows,
         "segments": info.segments,
-        "graphs": info.graphs,
+        "vector_graphs": info.vector_graphs,
+        "graphs": info.vector_graphs, // the deprecated name
         "degraded": info.degraded,
         "fields": fields,
     })

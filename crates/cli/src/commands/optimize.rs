@@ -92,7 +92,7 @@ fn show(out: &mut Out, done: &Optimized) -> Result<(), Failure> {
         "{BOLD}{}{BOLD:#}  {}, {segments}, {}, {}",
         after.name,
         count(after.rows, "record"),
-        count(after.graphs as u64, "graph"),
+        count(after.vector_graphs as u64, "vector graph"),
         duration(*took)
     )?)
 }
@@ -103,7 +103,8 @@ fn as_json(done: &Optimized) -> serde_json::Value {
         "rows": done.after.rows,
         "segments_before": done.before.segments,
         "segments": done.after.segments,
-        "graphs": done.after.graphs,
+        "vector_graphs": done.after.vector_graphs,
+        "graphs": done.after.vector_graphs, // the deprecated name
         "seconds": done.took.as_secs_f64(),
     })
 }

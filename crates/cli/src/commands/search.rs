@@ -59,11 +59,11 @@ pub struct Search {
     #[arg(long, default_value_t = 1.0, value_name = "W")]
     vector_weight: f32,
     /// Average share of the true nearest vectors to find, 0.5 to 0.999 [default: 0.99]
-    #[arg(long, value_name = "SHARE", conflicts_with_all = ["effort", "exact"])]
+    #[arg(long, value_name = "SHARE", conflicts_with_all = ["ef", "exact"])]
     recall: Option<f32>,
-    /// Size of the search list (ef), instead of --recall
-    #[arg(long, value_name = "N", conflicts_with = "exact")]
-    effort: Option<usize>,
+    /// Size of the search list, instead of --recall
+    #[arg(long, alias = "effort", value_name = "N", conflicts_with = "exact")]
+    ef: Option<usize>,
     /// Compare every vector exactly
     #[arg(long)]
     exact: bool,
@@ -96,7 +96,7 @@ impl Search {
         search.text = query.map(str::to_owned);
         search.time_limit = self.timeout;
         search.using = self.using.clone();
-        search.accuracy = accuracy(self.exact, self.effort, self.recall)?;
+        search.accuracy = accuracy(self.exact, self.ef, self.recall)?;
         search.mode = self.mode;
         search.refine = nuthatch_dialect::refine(self.further.0.clone())?;
         search.fusion = Fusion::named(&self.fusion, self.text_weight, self.vector_weight)?;

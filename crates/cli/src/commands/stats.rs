@@ -72,7 +72,7 @@ fn show(out: &mut Out, stats: &nuthatch_link::Stats) -> Result<(), Failure> {
             out,
             "  {} ({}), {} not in an index yet",
             count(info.segments as u64, "segment"),
-            count(info.graphs as u64, "graph"),
+            count(info.vector_graphs as u64, "vector graph"),
             count(info.fresh_rows, "record")
         )?;
         let fields: Vec<String> =

@@ -54,7 +54,7 @@ fn what_is_no_number_is_told_in_words_of_the_shell() {
     for (given, said) in [
         ("--limit=x", "invalid value 'x' for '--limit <N>': expected a whole number"),
         ("--limit=-1", "invalid value '-1' for '--limit <N>': expected a whole number"),
-        ("--effort=99999999999999999999999", "the number is too large"),
+        ("--ef=99999999999999999999999", "the number is too large"),
         ("--recall=high", "expected a number"),
     ] {
         let ran = place.run(&["search", "fish", given]).ends(2);
@@ -150,9 +150,9 @@ fn passages_like_one_are_its_neighbours_and_not_itself() {
 }
 
 #[test]
-fn accuracy_is_one_of_recall_effort_and_exact() {
+fn accuracy_is_one_of_recall_ef_and_exact() {
     let place = Place::with_vectors();
-    for accuracy in [&["--recall", "0.95"][..], &["--effort", "64"], &["--exact"]] {
+    for accuracy in [&["--recall", "0.95"][..], &["--ef", "64"], &["--effort", "64"], &["--exact"]] {
         let answer = place.json(&[&["search", "--like", "a", "--json", "--explain"], accuracy].concat());
         assert_eq!(ids(&answer), ["b", "c", "d"]);
         let plan = &answer["explain"]["vector"]["plan"];
@@ -161,10 +161,10 @@ fn accuracy_is_one_of_recall_effort_and_exact() {
     for wrong in [
         &["--recall", "1.5"][..],
         &["--recall", "high"],
-        &["--effort", "0"],
-        &["--effort", "100001"],
+        &["--ef", "0"],
+        &["--ef", "100001"],
         &["--exact", "--recall", "0.9"],
-        &["--effort", "5", "--recall", "0.9"],
+        &["--ef", "5", "--recall", "0.9"],
         &["--timeout", "0"],
         &["--timeout", "soon"],
     ] {

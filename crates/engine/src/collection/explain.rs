@@ -38,6 +38,8 @@ pub struct VectorPlan {
     /// Rows that no segment holds yet; always compared exactly.
     pub fresh_rows: u64,
     /// Size of the largest pool that a graph was walked with; 0 when none was.
+    pub ef: usize,
+    /// The deprecated name of `ef`; one version keeps both.
     pub effort: usize,
     /// Graph records read, times that reading was waited for, and records that came from the disk.
     pub records_read: usize,

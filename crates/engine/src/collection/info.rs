@@ -39,7 +39,7 @@ impl Core {
         let indexes = Indexes {
             fresh_rows: state.fresh_rows() as u64,
             segments: state.segments.len(),
-            graphs: state.segments.iter().filter(|view| view.segment.has_graph()).count(),
+            vector_graphs: state.segments.iter().filter(|view| view.segment.has_graph()).count(),
             building: self.building.lock().as_ref().map(Building::progress),
             degraded: state.degraded(),
         };
@@ -69,7 +69,7 @@ impl CollectionInfo {
 struct Indexes {
     fresh_rows: u64,
     segments: usize,
-    graphs: usize,
+    vector_graphs: usize,
     building: Option<BuildProgress>,
     degraded: Vec<String>,
 }
@@ -98,7 +98,7 @@ impl Indexes {
         Ok(Self {
             fresh_rows: fresh.len() as u64,
             segments: manifest.segments.len(),
-            graphs: manifest.segments.iter().map(|segment| segment.id).filter(has_graph).count(),
+            vector_graphs: manifest.segments.iter().map(|segment| segment.id).filter(has_graph).count(),
             building: None,
             degraded: Vec::new(),
         })
@@ -107,7 +107,7 @@ impl Indexes {
     fn broken(why: String) -> Self {
         let mut state = State::default();
         state.pass_by(SEGMENTS, why);
-        Self { fresh_rows: 0, segments: 0, graphs: 0, building: None, degraded: state.degraded() }
+        Self { fresh_rows: 0, segments: 0, vector_graphs: 0, building: None, degraded: state.degraded() }
     }
 
     fn described(self, descriptor: &Descriptor, counters: &Counters) -> CollectionInfo {
@@ -136,7 +136,7 @@ impl Indexes {
             vector_fields: fields.iter_named().map(of_field).collect(),
             fresh_rows: self.fresh_rows,
             segments: self.segments,
-            graphs: self.graphs,
+            vector_graphs: self.vector_graphs,
             building: self.building,
             degraded: self.degraded,
             fields: kinds.collect(),

@@ -187,8 +187,8 @@ pub struct CollectionInfo {
     pub fresh_rows: u64,
     /// Segments, which hold the indexed rows.
     pub segments: usize,
-    /// How many of them are large enough to have a graph.
-    pub graphs: usize,
+    /// How many of them are large enough to have a vector graph.
+    pub vector_graphs: usize,
     /// The graph that is being built, if one is.
     pub building: Option<BuildProgress>,
     /// Why an index is not in use, one sentence each. Of a collection that is not open, what its manifest tells: opening it

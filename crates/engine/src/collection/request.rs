@@ -112,7 +112,7 @@ pub struct Search {
 #[serde(remote = "Accuracy")]
 enum Accurate {
     Recall(f32),
-    Effort(usize),
+    Ef(usize),
     Exact,
 }
 

@@ -89,8 +89,9 @@ impl Core {
             explain.records_read += found.walk.hops;
             explain.rounds += found.walk.rounds;
             explain.cold_reads += found.walk.cold;
-            if let Plan::Walk { effort } = found.plan {
-                explain.effort = explain.effort.max(effort);
+            if let Plan::Walk { ef } = found.plan {
+                explain.ef = explain.ef.max(ef);
+                explain.effort = explain.ef;
             }
             if !plans.contains(&found.plan.as_str()) {
                 plans.push(found.plan.as_str());

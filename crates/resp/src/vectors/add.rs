@@ -9,7 +9,7 @@ use crate::protocol::Reply;
 use crate::vectors::attributes::payload_of;
 use crate::vectors::element::id_of;
 use crate::vectors::vector::{as_stored, check_dim, parse, stored_dim};
-use crate::vectors::{LINKS_DEFAULT, Quantization, Set, asked_effort};
+use crate::vectors::{LINKS_DEFAULT, Quantization, Set, asked_ef};
 use crate::words::Words;
 
 /// What a VADD asks for.
@@ -100,7 +100,7 @@ impl Asked {
                 "Q8" => asked.quantization = Some(Quantization::Int8),
                 "BIN" => asked.quantization = Some(Quantization::Bin),
                 // The graph is built later, and calibrates itself.
-                "EF" => drop(asked_effort(words)?),
+                "EF" => drop(asked_ef(words)?),
                 "M" => {
                     let links = words.positive("M")?;
                     if !(4..=4096).contains(&links) {

@@ -29,7 +29,7 @@ pub(crate) fn vinfo(call: &mut Call<'_, '_>) -> Outcome<Reply> {
         ("vset-uid", Reply::Int(set.uid as i64)),
         ("hnsw-max-node-uid", Reply::Int(size)),
         ("collection", Reply::bulk(set.collection)),
-        ("graphs", Reply::count(info.graphs)),
+        ("graphs", Reply::count(info.vector_graphs)),
         ("fresh", Reply::Int(info.fresh_rows as i64)),
     ];
     Ok(Reply::Map(facts.into_iter().map(|(name, value)| (Reply::bulk(name), value)).collect()))

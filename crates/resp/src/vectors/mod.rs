@@ -42,7 +42,7 @@ use crate::words::Words;
 /// Records that are copied or looked at at a time.
 pub(crate) const RECORDS_AT_ONCE: usize = 1000;
 /// Exploration factors that Redis takes.
-const EFFORT_ASKED_MAX: usize = 1_000_000;
+const EF_ASKED_MAX: usize = 1_000_000;
 /// Links of a node unless M says otherwise: what VLINKS shows.
 const LINKS_DEFAULT: usize = 16;
 
@@ -87,9 +87,9 @@ pub(crate) fn score_of(cosine: f32) -> f64 {
 }
 
 /// The number after EF.
-fn asked_effort(words: &mut Words<'_>) -> Outcome<usize> {
-    let effort = words.integer().ok().and_then(|effort| usize::try_from(effort).ok());
-    effort.filter(|effort| (1..=EFFORT_ASKED_MAX).contains(effort)).ok_or_else(|| Failure::error("invalid EF"))
+fn asked_ef(words: &mut Words<'_>) -> Outcome<usize> {
+    let ef = words.integer().ok().and_then(|ef| usize::try_from(ef).ok());
+    ef.filter(|ef| (1..=EF_ASKED_MAX).contains(ef)).ok_or_else(|| Failure::error("invalid EF"))
 }
 
 /// A set of the same elements in a collection of its own.

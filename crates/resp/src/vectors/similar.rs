@@ -9,13 +9,13 @@ use crate::protocol::{Protocol, Reply};
 use crate::vectors::element::{element_of, id_of};
 use crate::vectors::filter::{Expression, Translation};
 use crate::vectors::vector::{as_compared, parse};
-use crate::vectors::{RECORDS_AT_ONCE, asked_effort, score_of};
+use crate::vectors::{RECORDS_AT_ONCE, asked_ef, score_of};
 use crate::words::Words;
 
 /// Hits of one search of the engine at most.
 const HITS_MAX: usize = 10_000;
 /// Exploration factors that the engine takes.
-const EFFORT_MAX: usize = 100_000;
+const EF_MAX: usize = 100_000;
 
 /// What a VSIM asks for.
 struct Asked {
@@ -28,7 +28,7 @@ struct Asked {
     accuracy: Accuracy,
     filter: Option<Expression>,
     /// Elements that are looked at for the filter; `None`: as many as it takes.
-    filter_effort: Option<usize>,
+    filter_ef: Option<usize>,
 }
 
 enum Query {
@@ -80,7 +80,7 @@ impl Asked {
             epsilon: None,
             accuracy: Accuracy::default(),
             filter: None,
-            filter_effort: None,
+            filter_ef: None,
         };
         while !words.is_empty() {
             match words.option()?.as_str() {
@@ -96,16 +96,16 @@ impl Asked {
                 }
                 // A search that was told to be exact stays so, whatever else it is told.
                 "EF" => {
-                    let effort = asked_effort(words)?.min(EFFORT_MAX);
+                    let ef = asked_ef(words)?.min(EF_MAX);
                     if asked.accuracy != Accuracy::Exact {
-                        asked.accuracy = Accuracy::Effort(effort);
+                        asked.accuracy = Accuracy::Ef(ef);
                     }
                 }
                 "TRUTH" => asked.accuracy = Accuracy::Exact,
                 "FILTER" => asked.filter = Some(Expression::parse(words.word()?)?),
                 "FILTER-EF" => {
-                    let effort = usize::try_from(words.integer()?).map_err(|_| Failure::error("invalid FILTER-EF"))?;
-                    asked.filter_effort = Some(effort).filter(|effort| *effort > 0);
+                    let ef = usize::try_from(words.integer()?).map_err(|_| Failure::error("invalid FILTER-EF"))?;
+                    asked.filter_ef = Some(ef).filter(|ef| *ef > 0);
                 }
                 // Every connection has a thread of its own.
                 "NOTHREAD" => {}
@@ -128,8 +128,8 @@ impl Asked {
             };
         };
         // So many of the nearest are looked at and no more.
-        if let Some(effort) = self.filter_effort.filter(|effort| *effort <= HITS_MAX) {
-            let mut near = self.search(context, collection, vector, effort, None)?;
+        if let Some(ef) = self.filter_ef.filter(|ef| *ef <= HITS_MAX) {
+            let mut near = self.search(context, collection, vector, ef, None)?;
             near.retain(|found| filter.lets_pass(found.attributes.as_deref()));
             near.truncate(self.count);
             return Ok(near);

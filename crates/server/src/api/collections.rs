@@ -105,6 +105,10 @@ pub struct Described {
     /// Rows that no index holds yet.
     fresh_rows: u64,
     segments: usize,
+    /// How many of them are large enough to have a vector graph.
+    vector_graphs: usize,
+    /// The deprecated name of `vector_graphs`.
+    #[schema(deprecated)]
     graphs: usize,
     /// Progress of the vector graph that is being built, if any.
     building: Option<Building>,
@@ -180,7 +184,8 @@ impl From<CollectionInfo> for Described {
             vector_fields: info.vector_fields.into_iter().map(field).collect(),
             fresh_rows: info.fresh_rows,
             segments: info.segments,
-            graphs: info.graphs,
+            vector_graphs: info.vector_graphs,
+            graphs: info.vector_graphs,
             building,
             degraded: info.degraded,
             fields: info.fields.into_iter().collect(),

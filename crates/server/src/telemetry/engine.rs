@@ -89,7 +89,7 @@ fn told(stats: &Stats) -> Vec<Told> {
     each("collection_pending_vectors", "Records whose vector is still to come", &|info| Some(info.pending as f64));
     each("collection_fresh_rows", "Records in no index yet", &|info| Some(info.fresh_rows as f64));
     each("collection_segments", "Segments", &|info| Some(info.segments as f64));
-    each("collection_graphs", "Segments with a graph", &|info| Some(info.graphs as f64));
+    each("collection_graphs", "Segments with a graph", &|info| Some(info.vector_graphs as f64));
     each("collection_degraded", "Indexes that are not in use", &|info| Some(info.degraded.len() as f64));
     each("build_rows_done", "Rows in the graph that is being built", &|info| Some(info.building?.done as f64));
     each("build_rows", "Rows that it will have", &|info| Some(info.building?.total as f64));

@@ -34,7 +34,7 @@ fn every_way_of_asking_finds_what_it_should() {
     assert_eq!(ids(&filtered), ["p10", "p11"]);
     let page = search(json!({"vector": [0, 0], "limit": 2, "offset": 2}));
     assert_eq!((ids(&page), &page["next_offset"]), (vec!["p2", "p3"], &json!(4)));
-    for way in [json!({"recall": 0.9}), json!({"effort": 100}), json!({"exact": true})] {
+    for way in [json!({"recall": 0.9}), json!({"ef": 100}), json!({"effort": 100}), json!({"exact": true})] {
         let mut question = json!({"vector": [0, 0], "limit": 1});
         question.as_object_mut().unwrap().extend(way.as_object().unwrap().clone());
         assert_eq!(ids(&search(question)), ["p0"]);

@@ -3,7 +3,7 @@
 //! **Useful for** filters that a good part of the rows pass, wherever these lie: beside the query, anywhere, or elsewhere.
 //! **Not for** few matching rows: `plan` has their codes read.
 //!
-//! **Invariant:** until it is lost, a filtered front hands out what a pool of its effort would without a filter. Beyond that it
+//! **Invariant:** until it is lost, a filtered front hands out what a pool of its `ef` would without a filter. Beyond that it
 //! hands out the nearest matching nodes that were seen, and nodes that lie nearer than enough of these. What matches lies elsewhere when it is
 //! lost: then it goes on among the matching nodes alone, from a sample of them (see [`among`]), or gives up.
 
@@ -18,7 +18,7 @@ use crate::members::Members;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Reach {
     /// Size of the pool that it would have without a filter.
-    pub(crate) effort: usize,
+    pub(crate) ef: usize,
     /// Nodes nearer than the matching node of this rank are expanded, whether they match or not.
     pub(crate) rank: usize,
     /// So many of the nearest matching nodes are expanded, wherever they lie.
@@ -44,7 +44,7 @@ const EXPECTED_EARLY: f64 = 24.0;
 /// Nodes handed out before that is asked.
 const ARRIVED: usize = 32;
 
-/// What is left of the effort around the query once what matches is known to lie elsewhere: some of it may lie here all the same.
+/// What is left of the `ef` around the query once what matches is known to lie elsewhere: some of it may lie here all the same.
 const POOL_PART_AMONG: usize = 3;
 
 /// Memory of a filtered front.
@@ -114,7 +114,7 @@ pub(super) struct Filtered<'a> {
 impl<'a> Filtered<'a> {
     pub(super) fn new(pool: &'a mut Pool, beside: &'a mut Beside, members: Members<'a>, reach: Reach) -> Self {
         let Beside { own, beyond, entries } = beside;
-        pool.begin(reach.effort.min(ENTRIES_TAKEN));
+        pool.begin(reach.ef.min(ENTRIES_TAKEN));
         own.begin(reach.matching);
         beyond.clear();
         entries.clear();
@@ -164,7 +164,7 @@ impl Front for Filtered<'_> {
     }
 
     fn begin(&mut self) {
-        self.pool.grow(self.reach.effort);
+        self.pool.grow(self.reach.ef);
     }
 
     fn pop(&mut self) -> Option<u32> {
@@ -223,7 +223,7 @@ impl Front for Filtered<'_> {
         self.stage = Stage::GivenUp;
         if among::is_worth_it(seeds, self.entries) {
             self.stage = Stage::Among;
-            self.pool.shrink(self.reach.effort / POOL_PART_AMONG);
+            self.pool.shrink(self.reach.ef / POOL_PART_AMONG);
             self.own.grow(self.reach.among);
             for (node, nearness) in seeds.iter().filter(|(_, nearness)| nearness.is_finite()) {
                 self.own.push(*node, *nearness);

@@ -48,13 +48,13 @@ pub(super) const ENTRIES_TAKEN: usize = 4;
 pub(super) struct Everything<'a> {
     pub(super) pool: &'a mut Pool,
     pub(super) members: Members<'a>,
-    pub(super) effort: usize,
+    pub(super) ef: usize,
 }
 
 impl<'a> Everything<'a> {
-    pub(super) fn new(pool: &'a mut Pool, members: Members<'a>, effort: usize) -> Self {
-        pool.begin(effort.min(ENTRIES_TAKEN));
-        Self { pool, members, effort }
+    pub(super) fn new(pool: &'a mut Pool, members: Members<'a>, ef: usize) -> Self {
+        pool.begin(ef.min(ENTRIES_TAKEN));
+        Self { pool, members, ef }
     }
 }
 
@@ -64,7 +64,7 @@ impl Front for Everything<'_> {
     }
 
     fn begin(&mut self) {
-        self.pool.grow(self.effort);
+        self.pool.grow(self.ef);
     }
 
     fn pop(&mut self) -> Option<u32> {

@@ -45,16 +45,16 @@ pub struct WalkStats {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Extent {
     /// A pool of this size, whatever matches.
-    Effort(usize),
+    Ef(usize),
     /// As far as it takes to come to what matches.
     Reach(Reach),
 }
 
 impl Extent {
     /// Size of the pool.
-    pub(crate) fn effort(self) -> usize {
+    pub(crate) fn ef(self) -> usize {
         match self {
-            Self::Effort(effort) | Self::Reach(Reach { effort, .. }) => effort,
+            Self::Ef(ef) | Self::Reach(Reach { ef, .. }) => ef,
         }
     }
 }
@@ -101,8 +101,8 @@ impl Graph {
         let Scratch { pool, beside, seen, reader } = &mut scratch;
         let members = Members::new(bounds.rows, self.header.rows);
         let outcome = match bounds.extent {
-            Extent::Effort(effort) => {
-                let mut front = Everything::new(pool, members, effort);
+            Extent::Ef(ef) => {
+                let mut front = Everything::new(pool, members, ef);
                 self.walk_with(&mut front, (seen, reader), raw, query, bounds)
             }
             Extent::Reach(reach) => {

@@ -6,7 +6,7 @@
 //!
 //! **Invariant:** whatever the plan, at least `limit` candidates come back when that many rows match.
 
-mod efforts;
+mod ef_table;
 mod plan;
 mod writer;
 
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use nuthatch_segment::{Access, BLOCK_BYTES, BlockCache, ReadAhead, SegmentError};
 
-use self::efforts::Efforts;
+use self::ef_table::EfTable;
 use self::plan::{Choice, Shape};
 use crate::gather::Gather;
 use crate::graph::{Bounds, Graph};
@@ -28,9 +28,9 @@ pub use plan::Plan;
 pub use writer::{BuildOptions, IndexOptions, IndexWriter, graph_rows_at_leisure, graph_rows_min};
 
 /// Smallest and greatest size of a walk's pool that can be asked for.
-pub const EFFORT_MIN: usize = 1;
-/// See [`EFFORT_MIN`].
-pub const EFFORT_MAX: usize = 100_000;
+pub const EF_MIN: usize = 1;
+/// See [`EF_MIN`].
+pub const EF_MAX: usize = 100_000;
 /// The recall that is aimed at when nothing is said.
 pub const RECALL_DEFAULT: f32 = 0.99;
 /// What can be aimed at; beyond, ask for [`Accuracy::Exact`].
@@ -41,11 +41,11 @@ pub const RECALL_MAX: f32 = 0.999;
 /// How good an answer has to be.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Accuracy {
-    /// Share of the true `limit` nearest that is found, on average; translated to an effort by what was measured on the
+    /// Share of the true `limit` nearest that is found, on average; translated to an `ef` by what was measured on the
     /// segment's own rows when its graph was built.
     Recall(f32),
-    /// Size of the pool of a walk: [`EFFORT_MIN`] to [`EFFORT_MAX`].
-    Effort(usize),
+    /// Size of the pool of a walk: [`EF_MIN`] to [`EF_MAX`].
+    Ef(usize),
     /// Every matching row is compared by its stored vector.
     Exact,
 }
@@ -64,8 +64,8 @@ impl Accuracy {
             Self::Recall(recall) if !(RECALL_MIN..=RECALL_MAX).contains(&recall) => Err(VectorError::Accuracy {
                 what: format!("recall is {recall}; give {RECALL_MIN} to {RECALL_MAX}, or ask for an exact search"),
             }),
-            Self::Effort(effort) if !(EFFORT_MIN..=EFFORT_MAX).contains(&effort) => {
-                Err(VectorError::Accuracy { what: format!("effort is {effort}; give {EFFORT_MIN} to {EFFORT_MAX}") })
+            Self::Ef(ef) if !(EF_MIN..=EF_MAX).contains(&ef) => {
+                Err(VectorError::Accuracy { what: format!("ef is {ef}; give {EF_MIN} to {EF_MAX}") })
             }
             _ => Ok(()),
         }
@@ -88,7 +88,7 @@ pub struct Index {
     codes: Codes,
     vectors: Vectors,
     graph: Option<Graph>,
-    efforts: Efforts,
+    ef_table: EfTable,
     mapped: bool,
     uncached_one: u64,
 }
@@ -98,12 +98,12 @@ impl Index {
     pub fn open(dir: &Path, cache: &Arc<BlockCache>, access: Access) -> Result<Self> {
         let mut index = Self::open_unmeasured(dir, cache, access)?;
         if index.has_graph() {
-            index.efforts = Efforts::read(dir)?;
+            index.ef_table = EfTable::read(dir)?;
         }
         Ok(index)
     }
 
-    /// The same before the efforts of its graph are known.
+    /// The same before the values of `ef` of its graph are known.
     fn open_unmeasured(dir: &Path, cache: &Arc<BlockCache>, access: Access) -> Result<Self> {
         let codes = Codes::open(dir, cache)?;
         let vectors = Vectors::open(dir, access)?;
@@ -115,7 +115,7 @@ impl Index {
             false => None,
         };
         let uncached_one = uncached_blocks(codes.one.len(), cache);
-        Ok(Self { codes, vectors, graph, efforts: Efforts::default(), mapped: access == Access::Mapped, uncached_one })
+        Ok(Self { codes, vectors, graph, ef_table: EfTable::default(), mapped: access == Access::Mapped, uncached_one })
     }
 
     /// Rows of the segment, deleted ones included: their slots are below it.
@@ -166,19 +166,19 @@ impl Index {
         if limit == 0 || matching == 0 {
             return found(Vec::new(), Plan::Nothing, WalkStats::default());
         }
-        let effort = match accuracy {
+        let ef = match accuracy {
             Accuracy::Exact => None,
-            Accuracy::Effort(effort) => Some(effort),
-            Accuracy::Recall(recall) => Some(self.efforts.effort(recall, limit)),
+            Accuracy::Ef(ef) => Some(ef),
+            Accuracy::Recall(recall) => Some(self.ef_table.ef(recall, limit)),
         };
         // A pool holds some nodes several times: it must be larger than what is to come out of it.
-        let effort = effort.map(|effort| effort.max(limit + limit / 2));
+        let ef = ef.map(|ef| ef.max(limit + limit / 2));
         let shape = self.shape();
         let mut choice = match accuracy {
             Accuracy::Exact => Choice::Exact,
             _ => {
                 let cold_share = self.graph.as_ref().map_or(0.0, Graph::cold_share);
-                shape.choose(matching, limit, effort.filter(|_| self.graph.is_some()), cold_share)
+                shape.choose(matching, limit, ef.filter(|_| self.graph.is_some()), cold_share)
             }
         };
         let prepared = OnceCell::new();
@@ -188,7 +188,7 @@ impl Index {
             let sample = |wanted| self.codes.sample(prepared(), rows, wanted);
             let walked = graph.walk(query, prepared(), &Bounds { rows, limit, extent, stop, sample: &sample })?;
             if walked.is_dependable && walked.stats.matching as u64 >= matching.min(limit as u64) {
-                return found(walked.candidates, Plan::Walk { effort: extent.effort() }, walked.stats);
+                return found(walked.candidates, Plan::Walk { ef: extent.ef() }, walked.stats);
             }
             // The rows asked for lie elsewhere than the query.
             walk = walked.stats;
@@ -225,9 +225,9 @@ impl Index {
     }
 
     /// Whether a walk with so large a pool costs more than scanning the codes.
-    fn scans_rather_than(&self, effort: usize) -> bool {
+    fn scans_rather_than(&self, ef: usize) -> bool {
         let shape = Shape { uncached_one: 0, four_is_cached: true, mapped: true, ..self.shape() };
-        !matches!(shape.choose(u64::from(self.rows()), 1, Some(effort), 0.0), Choice::Walk(_))
+        !matches!(shape.choose(u64::from(self.rows()), 1, Some(ef), 0.0), Choice::Walk(_))
     }
 
     /// What the choice of a plan depends on, now.

@@ -16,7 +16,7 @@ pub enum Plan {
     /// A walk over the graph with a pool of this size; where rows are filtered, it went on to what matches.
     Walk {
         /// Nodes that the pool holds.
-        effort: usize,
+        ef: usize,
     },
     /// A scan of the 1-bit codes, or of the matching rows' 4-bit codes.
     Codes,
@@ -39,9 +39,9 @@ impl Plan {
 /// Stored vectors read together.
 pub(crate) const COMPARE_AT_ONCE: usize = 256;
 /// What a filtered walk counts matching nodes by: nodes nearer than so many of them, estimates of some coming several times, are
-/// expanded. Twice the limit, and this part of the effort: the more, the greater the recall that is aimed at.
+/// expanded. Twice the limit, and this part of the `ef`: the more, the greater the recall that is aimed at.
 const RANK_LIMITS: usize = 2;
-const RANK_EFFORT_PART: usize = 15;
+const RANK_EF_PART: usize = 15;
 /// Matching nodes that it expands at least, for each of the limit.
 const MATCHING_LIMITS: usize = 10;
 /// Hops of a filtered walk beyond its pool, for each matching node that it counts by, at a share of one; and these.
@@ -49,7 +49,7 @@ const BEYOND_RANK: f64 = 0.43;
 const BEYOND_MIN: f64 = 40.0;
 /// It gives up after so many times the hops that were expected.
 const BEYOND_MARGIN: f64 = 3.0;
-/// Rows that a walk looks at when what matches lies elsewhere, and what it keeps of them: so much of its effort, in per cent.
+/// Rows that a walk looks at when what matches lies elsewhere, and what it keeps of them: so much of its `ef`, in per cent.
 const SEEDS: u32 = 1024;
 const AMONG_PERCENT: usize = 200;
 /// It goes on among them where reading codes instead costs so many times as much: that finds everything.
@@ -98,15 +98,15 @@ pub(crate) enum Choice {
 }
 
 impl Shape {
-    /// The cheapest way to the `effort` (`None`: there is no graph) for `limit` of `matching` rows.
+    /// The cheapest way to the `ef` (`None`: there is no graph) for `limit` of `matching` rows.
     /// `cold_share`: of the graph's records, those that come from the disk.
-    pub(crate) fn choose(&self, matching: u64, limit: usize, effort: Option<usize>, cold_share: f64) -> Choice {
+    pub(crate) fn choose(&self, matching: u64, limit: usize, ef: Option<usize>, cold_share: f64) -> Choice {
         let dim = self.dim as f64;
         let exact = matching as f64 * if self.mapped { 250.0 + dim * 0.4 } else { 1300.0 + dim * 0.6 };
         let (scan, rows) = (self.scan(matching, limit), self.row_codes(matching));
         let codes = scan.min(rows);
-        if let Some(effort) = effort {
-            let (mut extent, hops) = self.extent(matching, limit, effort);
+        if let Some(ef) = ef {
+            let (mut extent, hops) = self.extent(matching, limit, ef);
             let mut hop = match self.mapped {
                 true => 750.0 + dim * 0.75,
                 false => 1750.0 + dim * 0.85 + cold_share * COLD_READ_NS,
@@ -130,22 +130,22 @@ impl Shape {
     }
 
     /// How far a walk goes, and the hops that it takes.
-    fn extent(&self, matching: u64, limit: usize, effort: usize) -> (Extent, f64) {
-        let pool_hops = effort as f64 * HOPS_SHARE + HOPS_MIN;
+    fn extent(&self, matching: u64, limit: usize, ef: usize) -> (Extent, f64) {
+        let pool_hops = ef as f64 * HOPS_SHARE + HOPS_MIN;
         // Some deleted rows are no filter.
         if matching >= u64::from(self.rows) / 100 * 95 {
-            return (Extent::Effort(effort), pool_hops);
+            return (Extent::Ef(ef), pool_hops);
         }
         let share = matching as f64 / f64::from(self.rows);
-        let rank = limit.saturating_mul(RANK_LIMITS).saturating_add(effort / RANK_EFFORT_PART);
-        let nearest = limit.saturating_mul(MATCHING_LIMITS).min(effort + effort / 2);
-        let nearest = nearest.max((effort as f64 * share.sqrt()) as usize);
+        let rank = limit.saturating_mul(RANK_LIMITS).saturating_add(ef / RANK_EF_PART);
+        let nearest = limit.saturating_mul(MATCHING_LIMITS).min(ef + ef / 2);
+        let nearest = nearest.max((ef as f64 * share.sqrt()) as usize);
         let beyond = rank as f64 * BEYOND_RANK / share + BEYOND_MIN;
         let beyond_max = (beyond * BEYOND_MARGIN) as usize;
         let hops = pool_hops.max(beyond) + nearest as f64 * HOPS_SHARE * (1.0 - share);
-        let among = effort * AMONG_PERCENT / 100;
+        let among = ef * AMONG_PERCENT / 100;
         let enough = limit + limit / 2;
-        let reach = Reach { effort, rank, matching: nearest, enough, beyond_max, share, seeds: 0, among };
+        let reach = Reach { ef, rank, matching: nearest, enough, beyond_max, share, seeds: 0, among };
         (Extent::Reach(reach), hops)
     }
 
@@ -185,14 +185,14 @@ mod tests {
     fn all_rows_take_a_pool_dense_filters_a_reach_and_sparse_ones_codes_or_vectors() {
         let shape = shape(1_000_000, 384, true);
         let choose = |matching| shape.choose(matching, 10, Some(100), 0.0);
-        assert_eq!(choose(1_000_000), Choice::Walk(Extent::Effort(100)));
-        assert_eq!(choose(960_000), Choice::Walk(Extent::Effort(100)));
+        assert_eq!(choose(1_000_000), Choice::Walk(Extent::Ef(100)));
+        assert_eq!(choose(960_000), Choice::Walk(Extent::Ef(100)));
         for matching in [500_000, 100_000, 50_000] {
             let Choice::Walk(Extent::Reach(reach)) = choose(matching) else {
                 panic!("{matching}: {:?}", choose(matching))
             };
             // As the unfiltered walk, and from there on.
-            assert_eq!((reach.effort, reach.rank, reach.matching), (100, 26, 100));
+            assert_eq!((reach.ef, reach.rank, reach.matching), (100, 26, 100));
         }
         assert_eq!(choose(1_000), Choice::RowCodes);
         assert_eq!(shape.choose(1_000, 10, None, 0.0), Choice::RowCodes);

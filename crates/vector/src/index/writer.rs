@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use nuthatch_segment::{Access, BlockCache};
 
-use super::{Index, efforts};
+use super::{Index, ef_table};
 use crate::graph::build::{BuildCodes, BuildParameters, GraphBuilder, Progress};
 use crate::graph::writer::{self, Source};
 use crate::rotation::padded_dim;
@@ -121,8 +121,8 @@ impl IndexWriter {
         }
         let mut index = Index::open_unmeasured(&dir, cache, access)?;
         if index.has_graph() {
-            index.efforts = efforts::measure(&index)?;
-            index.efforts.write(&dir)?;
+            index.ef_table = ef_table::measure(&index)?;
+            index.ef_table.write(&dir)?;
         }
         Ok(index)
     }
