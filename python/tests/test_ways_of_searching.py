@@ -92,9 +92,7 @@ def test_a_search_like_what_is_not_there_is_refused(points):
             points.search(like="1", mode="text")
 
 
-@pytest.mark.parametrize(
-    "accuracy", [{"recall": 0.5}, {"recall": 0.999}, {"ef": 1}, {"ef": 100_000}, {"exact": True}]
-)
+@pytest.mark.parametrize("accuracy", [{"recall": 0.5}, {"recall": 0.999}, {"ef": 1}, {"ef": 100_000}, {"exact": True}])
 def test_small_and_fresh_collections_are_answered_exactly_whatever_is_asked(points, accuracy):
     matrix = matrix_of(points)
     for n in (0, 1):

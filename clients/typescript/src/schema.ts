@@ -1298,6 +1298,10 @@ export interface components {
              * @description Rows that no index holds yet.
              */
             fresh_rows: number;
+            /**
+             * @deprecated
+             * @description The deprecated name of `vector_graphs`.
+             */
             graphs: number;
             language: string;
             metric: string;
@@ -1314,6 +1318,8 @@ export interface components {
             vector_fields: {
                 [key: string]: components["schemas"]["VectorField"];
             };
+            /** @description How many of them are large enough to have a vector graph. */
+            vector_graphs: number;
             /**
              * Format: int64
              * @description Unnamed vectors.
@@ -1912,8 +1918,8 @@ export interface components {
         };
         /** @description A search, with at least one of text, vector and like. */
         Search: {
-            /** @description Size of the search list in a walk of the graph (`ef`); replaces recall. */
-            effort?: number | null;
+            /** @description Size of the search list in a walk of the graph; replaces recall. `effort` is its deprecated name. */
+            ef?: number | null;
             /** @description Compare with every vector (exact search). */
             exact?: boolean;
             /** @description Return how the search ran. */
