@@ -2,6 +2,9 @@
 
 use std::sync::OnceLock;
 
+/// Names the level that every kernel uses.
+const LEVEL_VARIABLE: &str = "NUTHATCH_CPU_LEVEL";
+
 /// An instruction set that this CPU has. There is no way to name one that it has not, which is what makes the `_on`
 /// functions safe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,11 +22,45 @@ pub(crate) enum Kind {
 }
 
 impl Level {
-    /// The fastest one here.
+    /// The fastest one here, or the one that the environment names ([`Self::from_environment`]). A refused name changes
+    /// nothing here: opening a database reports it.
     #[inline]
     pub fn best() -> Self {
         static BEST: OnceLock<Level> = OnceLock::new();
-        *BEST.get_or_init(|| *Self::supported().last().expect("scalar is always there"))
+        *BEST.get_or_init(|| {
+            let named = Self::from_environment().ok().flatten();
+            named.unwrap_or_else(|| *Self::supported().last().expect("scalar is always there"))
+        })
+    }
+
+    /// What `NUTHATCH_CPU_LEVEL` names, to compare levels or to rule one out; `None` when it is not set.
+    ///
+    /// # Errors
+    /// This CPU has no such level.
+    pub fn from_environment() -> Result<Option<Self>, UnknownLevel> {
+        match std::env::var_os(LEVEL_VARIABLE) {
+            Some(name) => Self::named(&name.to_string_lossy()).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// `scalar`, `avx2`, `avx512` or `neon`.
+    fn named(name: &str) -> Result<Self, UnknownLevel> {
+        let supported = Self::supported();
+        let found = supported.iter().find(|level| level.name() == name);
+        found.copied().ok_or_else(|| UnknownLevel { name: name.to_string(), supported })
+    }
+
+    fn name(self) -> &'static str {
+        match self.0 {
+            Kind::Scalar => "scalar",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => "avx512",
+            #[cfg(target_arch = "aarch64")]
+            Kind::Neon => "neon",
+        }
     }
 
     /// Every one that this CPU has, slowest first.
@@ -57,6 +94,23 @@ impl Level {
         self.0
     }
 }
+
+/// The environment names a level that this CPU does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownLevel {
+    name: String,
+    supported: Vec<Level>,
+}
+
+impl std::fmt::Display for UnknownLevel {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.supported.iter().map(|level| level.name()).collect();
+        let Self { name, .. } = self;
+        write!(out, "{LEVEL_VARIABLE} is {name:?}; this CPU has {}; name one of these, or unset it", names.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownLevel {}
 
 impl std::fmt::Display for Level {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -92,3 +146,17 @@ macro_rules! dispatch {
     };
 }
 pub(crate) use dispatch;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_level_is_found_by_its_name_and_another_name_is_refused_with_the_list() {
+        for level in Level::supported() {
+            assert_eq!(Level::named(level.name()), Ok(level));
+        }
+        let refusal = Level::named("mmx").unwrap_err().to_string();
+        assert!(refusal.contains("\"mmx\"") && refusal.contains("scalar") && refusal.contains("unset it"), "{refusal}");
+    }
+}

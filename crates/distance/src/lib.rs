@@ -35,5 +35,5 @@ pub use integer::{
     dot_u4_i8_on, dot_u8, dot_u8_on, hamming, hamming_on, l2_squared_i8, l2_squared_i8_on, l2_squared_u8,
     l2_squared_u8_on,
 };
-pub use level::Level;
+pub use level::{Level, UnknownLevel};
 pub use prefetch::prefetch;

@@ -96,6 +96,7 @@ impl Options {
     /// # Errors
     /// `Invalid` for a bound that is passed.
     pub fn check(&self) -> Result<()> {
+        nuthatch_vector::Level::from_environment().map_err(|error| Error::invalid(error.to_string()))?;
         if self.erasure_grace > ERASURE_GRACE_MAX {
             return Err(Error::invalid(format!(
                 "the erasure grace is {} s; give at most {} s, because every erasure waits for it",

@@ -56,6 +56,7 @@ pub use index::{
 pub use layout::{CODES_FORMAT_OLDEST_READABLE, CODES_FORMAT_VERSION};
 pub use memtable::{MemtableCandidate, MemtableSearch, VectorMemtable};
 pub use metric::Metric;
+pub use nuthatch_distance::{Level, UnknownLevel};
 pub use rotation::Rotation;
 pub use rows::Rows;
 pub use search::Candidate;

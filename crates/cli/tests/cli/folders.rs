@@ -95,3 +95,13 @@ fn budgets_are_sizes_and_have_a_floor() {
     place.run(&["stats", "--memory-budget", "1MiB"]).ends(2);
     place.run(&["stats", "--memory-budget", "plenty"]).ends(2);
 }
+
+#[test]
+fn the_narrowest_vector_instructions_answer_the_same_and_a_level_that_the_cpu_lacks_is_refused() {
+    let place = Place::with_vectors();
+    let search = ["search", "--like", "a", "--json"];
+    let under = |level: &str| place.command(&search).env("NUTHATCH_CPU_LEVEL", level).output().unwrap();
+    assert_eq!(Ran::of(under("scalar")).succeeds().out, place.run(&search).succeeds().out);
+    let refused = Ran::of(under("mmx")).ends(2);
+    assert!(refused.err.contains("NUTHATCH_CPU_LEVEL is \"mmx\"") && refused.err.contains("scalar"), "{}", refused.err);
+}
