@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DECLARED = ROOT / "scripts" / "layers.toml"
 ROOT_NAMES = re.compile(r"^pub(?:\([^)]*\))? use (\w+)::([^;]+);", re.MULTILINE)
 CRATE_PATH = re.compile(r"\bcrate::(\w+|\{[^;]*?\})", re.DOTALL)
-TESTS = re.compile(r"^#\[cfg\(test\)\]\s*\n\s*mod ", re.MULTILINE)
+TESTS = re.compile(r"^#\[cfg\(test\)\]\s*\n\s*mod \w+ \{", re.MULTILINE)
 NOT_MODULES = {"lib", "main"}
 
 
