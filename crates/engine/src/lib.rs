@@ -11,6 +11,7 @@
 pub mod backup;
 mod below;
 pub mod call;
+mod catalog;
 mod clock;
 pub mod codec;
 pub mod collection;
@@ -18,6 +19,7 @@ pub mod database;
 pub mod durability;
 pub mod embedder;
 mod error;
+mod file_entry;
 pub mod files;
 pub mod folder;
 pub mod graph;
@@ -53,7 +55,8 @@ pub use database::{
 pub use durability::Durability;
 pub use embedder::EmbedderChoice;
 pub use error::{Error, ErrorKind, Result};
-pub use files::{AddOptions, AddReport, FILE_ABSENT, FileInfo, Progress, Skipped, citation};
+pub use file_entry::{FILE_ABSENT, FileInfo};
+pub use files::{AddOptions, AddReport, Progress, Skipped, citation};
 pub use folder::{FORMAT_OLDEST_READABLE, FORMAT_VERSION};
 pub use graph::{
     Edge, EdgeDirection, EdgeId, GraphCounts, GraphWrites, ListNodes, Neighbor, NeighborPage, Neighbors, Node,

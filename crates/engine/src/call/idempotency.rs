@@ -11,8 +11,9 @@ use nuthatch_store::{Batch, Direction, Store, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::call::Outcome;
+use crate::catalog::catalog_of;
 use crate::clock::Clock;
-use crate::tenant::{DEFAULT, catalog_of};
+use crate::tenant::DEFAULT;
 use crate::{Error, Result};
 
 const VERSION: u8 = 1;

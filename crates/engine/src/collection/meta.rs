@@ -1,18 +1,17 @@
 //! What the catalog knows of a collection.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use nuthatch_segment::{read_sealed, write_sealed};
-use nuthatch_store::{Batch, Direction, Reader, Shard, Table, after_prefix};
 use nuthatch_vector::{Element, Metric};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use crate::catalog::COUNTERS;
+use crate::catalog::catalog_of;
+pub(crate) use crate::catalog::{encode, last_id, listed, put_last_id, read};
 use crate::collection::field::{Field, FieldId, UNNAMED};
 use crate::embedder::EmbedderMeta;
-use crate::tenant::catalog_of;
 use crate::{Error, Result};
 
 /// Options that are fixed when a collection is made, except that `dim` and `embedder` may be settled by the first use.
@@ -137,86 +136,9 @@ impl Counters {
     }
 }
 
-/// Under this key of its shard, a collection keeps its counters in the catalog: each write changes them.
-pub const COUNTERS: &[u8] = b"counters";
 pub(crate) const SCHEMA: &[u8] = b"schema";
-
-/// The last collection id given out among a tenant's: ids are never used again, not even after a drop.
-const LAST_ID: &[u8] = b"last-collection";
 
 /// The key of a collection's [`Meta`].
 pub(crate) fn meta_key(tenant: u32, name: &str) -> Vec<u8> {
     catalog_of(tenant).key(format!("collection/{name}").as_bytes())
-}
-
-/// The last id of a collection or keyspace that a tenant was given.
-pub(crate) fn last_id(reader: &dyn Reader, tenant: u32) -> Result<u32> {
-    Ok(read(reader, &catalog_of(tenant).key(LAST_ID))?.unwrap_or(0))
-}
-
-pub(crate) fn put_last_id(batch: &mut Batch, tenant: u32, id: u32) {
-    batch.put(Table::Catalog, catalog_of(tenant).key(LAST_ID), encode(&id));
-}
-
-pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    serde_json::to_vec(value).expect("catalog entries are plain JSON")
-}
-
-pub(crate) fn read<T: DeserializeOwned>(reader: &dyn Reader, key: &[u8]) -> Result<Option<T>> {
-    let Some(bytes) = reader.get(Table::Catalog, key)? else {
-        return Ok(None);
-    };
-    decode(&bytes).map(Some)
-}
-
-fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| Error::internal(format!("a catalog entry cannot be decoded: {error}")))
-}
-
-/// Visits the entries in `from..to` whose keys are wanted, in the order of the keys.
-fn each<T: DeserializeOwned>(
-    reader: &dyn Reader,
-    (from, to): (&[u8], &[u8]),
-    is_wanted: impl Fn(&[u8]) -> bool,
-    mut visit: impl FnMut(&[u8], T),
-) -> Result<()> {
-    let mut failed = None;
-    reader.scan(Table::Catalog, from, to, Direction::Forward, &mut |key, value| {
-        if !is_wanted(key) {
-            return ControlFlow::Continue(());
-        }
-        match decode(value) {
-            Ok(entry) => {
-                visit(key, entry);
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        }
-    })?;
-    failed.map_or(Ok(()), Err)
-}
-
-/// The entries whose keys begin with `prefix`, by what follows it.
-pub(crate) fn listed<T: DeserializeOwned>(reader: &dyn Reader, prefix: &[u8]) -> Result<Vec<(String, T)>> {
-    let mut found = Vec::new();
-    each(
-        reader,
-        (prefix, &after_prefix(prefix)),
-        |_| true,
-        |key, entry| found.push((String::from_utf8_lossy(&key[prefix.len()..]).into_owned(), entry)),
-    )?;
-    Ok(found)
-}
-
-/// Visits the counters of the collections and keyspaces in `from..to`.
-pub(crate) fn each_counters<T: DeserializeOwned>(
-    reader: &dyn Reader,
-    range: (&[u8], &[u8]),
-    mut visit: impl FnMut(T),
-) -> Result<()> {
-    each(reader, range, |key| Shard::suffix(key) == COUNTERS, |_, counters| visit(counters))
 }

@@ -13,6 +13,7 @@ mod exact;
 mod explain;
 pub(crate) mod field;
 pub(crate) mod field_options;
+mod files;
 pub(crate) mod flush;
 mod fusion;
 mod info;

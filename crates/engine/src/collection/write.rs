@@ -13,8 +13,7 @@ use crate::call::Call;
 use crate::collection::{Collection, Core};
 use crate::durability::Durability;
 use crate::embedder::{EmbedderChoice, EmbedderMeta};
-use crate::files::FileEntry;
-use crate::files::staged::changed_meanwhile;
+use crate::file_entry::{FileEntry, changed_meanwhile};
 use crate::record::{Record, shortened};
 use crate::{Error, ErrorKind, Result};
 

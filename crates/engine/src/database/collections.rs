@@ -9,6 +9,7 @@ use nuthatch_text::Analyzer;
 use nuthatch_vector::{DIM_MAX, DIM_MIN};
 
 use crate::call::{Call, Outcome};
+use crate::catalog::catalog_of;
 use crate::collection::field_options::{metric_and_element, new_fields};
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
 
@@ -18,7 +19,7 @@ use crate::durability::Durability;
 use crate::embedder::{EmbedderChoice, EmbedderMeta};
 use crate::folder::FORMAT_OF_FIELDS;
 use crate::name::check_name;
-use crate::tenant::{Delta, Tenant, catalog_of};
+use crate::tenant::{Delta, Tenant};
 use crate::{Error, Result, What};
 
 impl Database {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
 use crate::collection::{Collection, WriteSet};
-use crate::files::entry::{FileEntry, passage_id};
+use crate::file_entry::{FileEntry, passage_id};
 use crate::record::Record;
 use crate::{Error, Result};
 

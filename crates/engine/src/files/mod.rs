@@ -8,11 +8,9 @@
 
 mod add;
 mod citation;
-mod entry;
 pub mod staged;
 
+pub use crate::file_entry::{FILE_ABSENT, FileEntry, FileInfo};
 pub use add::{Add, Embedding, PassageSink, Shelved};
 pub use add::{AddOptions, AddReport, Progress, Skipped};
 pub use citation::citation;
-pub use entry::FileEntry;
-pub use entry::{FILE_ABSENT, FileInfo};

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::collection::{BATCH_BYTES_MAX, WriteSet, record_bytes};
+use crate::file_entry::changed_meanwhile;
 use crate::files::{Add, AddOptions, AddReport, Embedding, FileEntry, PassageSink};
 use crate::record::Record;
-use crate::{Error, ErrorKind, Result, What};
+use crate::{Error, ErrorKind, Result};
 
 /// Reads files, and says what writing them would change.
 pub fn add(sink: &dyn PassageSink, paths: &[PathBuf], options: AddOptions<'_>) -> Result<(AddReport, WriteSet)> {
@@ -66,12 +67,6 @@ fn check_revision(path: &str, stored: Option<&FileEntry>, revision: Option<&str>
         Some(revision) if revision != FileEntry::revision(stored) => Err(changed_meanwhile(path)),
         _ => Ok(()),
     }
-}
-
-/// The file is not as it was when the batch was made.
-pub fn changed_meanwhile(path: &str) -> Error {
-    Error::new(ErrorKind::Conflict, format!("{path} was added or removed after this batch read it; repeat the batch"))
-        .about(What::File, path)
 }
 
 /// What removing the file at `path`, or all files below it, would change.

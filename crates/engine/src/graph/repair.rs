@@ -110,7 +110,7 @@ mod tests {
         // A repair that finds rows without an entry makes one of their kind.
         let mut batch = Batch::new();
         for name in ["g", "plain"] {
-            batch.delete(Table::Catalog, crate::kv::meta_key(0, name));
+            batch.delete(Table::Catalog, crate::kv::keyspace_key(0, name));
         }
         db.inner.shared.write(batch).unwrap();
         db.inner.shared.spaces.lock().clear();

@@ -4,7 +4,7 @@ use nuthatch_store::{Batch, Position, Table};
 use parking_lot::MutexGuard;
 
 use crate::Result;
-use crate::collection::meta::{self, COUNTERS};
+use crate::catalog::{self, COUNTERS};
 use crate::kv::{Counters, Space, Staged};
 use crate::tenant::Delta;
 
@@ -51,7 +51,7 @@ impl Space {
             keys: counters.keys.saturating_add_signed(staged.keys),
             bytes: counters.bytes.saturating_add_signed(staged.bytes),
         };
-        batch.put(Table::Catalog, self.shard.key(COUNTERS), meta::encode(&after));
+        batch.put(Table::Catalog, self.shard.key(COUNTERS), catalog::encode(&after));
         Counted { counters, after }
     }
 

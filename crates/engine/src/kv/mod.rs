@@ -6,13 +6,12 @@
 //! **Invariant:** a key has one value or none; what has expired is invisible from that moment on, whether or not its bytes are
 //! still there; every operation on one key happens as if it were alone.
 
-mod catalog;
 mod counting;
 mod expiry;
 mod kind;
+mod meta;
 mod page;
 mod read;
-mod repair;
 mod rows;
 mod value;
 mod write;
@@ -24,22 +23,20 @@ use nuthatch_store::{Direction, Reader, Shard, Table};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-#[cfg(test)]
-pub(crate) use catalog::meta_key;
-pub(crate) use catalog::{Listed, keyspaces};
 pub(crate) use counting::Counted;
 pub use kind::Kind;
+pub(crate) use meta::{KeyspaceMeta, Listed, keyspace_key, keyspaces};
 pub use page::{KeyPage, KeyScan};
 pub(crate) use read::COUNTED_KEYS;
 pub use read::LivingValue;
 pub(crate) use rows::Live;
 pub use rows::Rows;
-pub(crate) use value::{inline_value, stored_inline};
+pub(crate) use value::{Body, Stored, inline_value, stored_inline};
 pub use write::{Entry, KEY_BYTES_MAX, KvOp, VALUE_BYTES_MAX};
 pub(crate) use write::{Staged, batch_bytes};
 
 use crate::call::Call;
-use crate::collection::meta::{self, COUNTERS};
+use crate::catalog::{self, COUNTERS};
 use crate::database::Shared;
 use crate::durability::Durability;
 use crate::kv::expiry::NEVER;
@@ -119,7 +116,7 @@ impl Space {
     /// The keyspace with this id, whatever is stored of it.
     pub(crate) fn open(shared: Arc<Shared>, tenant: Arc<Tenant>, id: u32, name: &str, kind: Kind) -> Result<Arc<Self>> {
         let shard = tenant.shard(id);
-        let counters: Counters = meta::read(&*shared, &shard.key(COUNTERS))?.unwrap_or_default();
+        let counters: Counters = catalog::read(&*shared, &shard.key(COUNTERS))?.unwrap_or_default();
         let (expires, last_large) = {
             let store = shared.store()?;
             let outermost = |table, direction| -> Result<Option<Vec<u8>>> {

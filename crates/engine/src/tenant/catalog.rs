@@ -1,25 +1,15 @@
-//! Making, finding and listing tenants, and what they may have.
+//! What the catalog knows of tenants.
 
-use std::sync::Arc;
-
-use nuthatch_store::{Batch, CachedOnly, Reader, Table};
+use nuthatch_store::{Batch, Reader, Table};
 use serde::{Deserialize, Serialize};
 
-use crate::call::Outcome;
+use crate::Result;
+use crate::catalog::{self, catalog_of};
 use crate::clock::Clock;
-use crate::collection::meta;
-use crate::database::{Database, Shared};
-use crate::durability::Durability;
-use crate::folder::FORMAT_OF_TENANTS;
-use crate::name::check_name;
-use crate::tenant::quota::summed;
-use crate::tenant::{DEFAULT, Tenant, TenantInfo, TenantLimits, TenantPlace, TenantUsage, catalog_of, dropped};
-use crate::{Error, Result, What};
+use crate::tenant::{DEFAULT, TenantLimits};
 
 /// The last number given out, among the default tenant's entries: numbers are never used again, not even after a drop.
 const LAST_NUMBER: &[u8] = b"last-tenant";
-/// The greatest number; the one after it is the store's own.
-const NUMBER_MAX: u32 = u32::MAX - 1;
 
 /// What the catalog knows of a tenant.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -41,232 +31,31 @@ impl Record {
     }
 }
 
-pub(crate) fn key(name: &str) -> Vec<u8> {
+pub(crate) fn record_key(name: &str) -> Vec<u8> {
     catalog_of(DEFAULT).key(format!("tenant/{name}").as_bytes())
 }
 
 /// All tenants that a reader sees, by name, those that are being dropped included.
 pub(crate) fn records(reader: &dyn Reader) -> Result<Vec<(String, Record)>> {
-    meta::listed(reader, &key(""))
+    catalog::listed(reader, &record_key(""))
 }
 
 /// A tenant that is not being dropped, if there is one.
 pub(crate) fn record_in(reader: &dyn Reader, name: &str) -> Result<Option<Record>> {
-    Ok(meta::read::<Record>(reader, &key(name))?.filter(|record| record.dropping.is_none()))
-}
-
-impl Database {
-    /// Makes a tenant without limits, and gives the handle of its data.
-    ///
-    /// # Errors
-    /// `Invalid` for a name that no tenant can have, or that one has already; and for a scoped handle.
-    pub fn create_tenant(&self, name: &str) -> Result<Self> {
-        let shared = self.administrator("making a tenant")?;
-        check_name("tenant", name)?;
-        let tenant = {
-            let _catalog = shared.catalog.lock();
-            let store = shared.store()?;
-            if let Some(known) = meta::read::<Record>(&*store, &key(name))? {
-                return Err(match known.dropping {
-                    None => Error::invalid(format!("tenant {name:?} already exists; use it, or drop it first")),
-                    Some(_) => {
-                        Error::invalid(format!("tenant {name:?} is only partly dropped; drop it again, then create it"))
-                    }
-                });
-            }
-            let last = last_number(&*store)?;
-            if last >= NUMBER_MAX {
-                return Err(Error::internal("every tenant number has been used"));
-            }
-            shared.folder.raise_format(FORMAT_OF_TENANTS)?;
-            let record = Record::recovered(last + 1);
-            let mut batch = Batch::new();
-            record.put(&mut batch, name);
-            put_last_number(&mut batch, record.id);
-            self.call.sign(&mut batch, Outcome { inserted: 1, ..Outcome::default() });
-            let position = shared.write(batch)?;
-            shared.make_durable(position, Durability::Commit)?;
-            shared.tenant_of(name, &record)
-        };
-        Ok(self.scoped(tenant))
-    }
-
-    /// The handle of a tenant's data.
-    ///
-    /// # Errors
-    /// `NotFound` when there is no such tenant; `Invalid` for a scoped handle.
-    pub fn tenant(&self, name: &str) -> Result<Self> {
-        let shared = self.administrator("going to a tenant")?;
-        Ok(self.scoped(shared.tenant(name)?))
-    }
-
-    /// The same, where nothing has to be waited for. Whoever is told nothing asks [`tenant`](Self::tenant), which says what is wrong, too.
-    pub fn cached_tenant(&self, name: &str) -> Result<Option<Self>> {
-        let shared = self.administrator("going to a tenant")?;
-        let store = shared.store()?;
-        let reader = CachedOnly::live(&*store);
-        let record = reader.unless_missed(record_in(&reader, name))?.flatten();
-        Ok(record.map(|record| self.scoped(shared.tenant_of(name, &record))))
-    }
-
-    /// Which tenant's handle this is, for another process.
-    pub fn tenant_place(&self) -> TenantPlace {
-        self.tenant.place()
-    }
-
-    /// The handle of the tenant that a handle in another process means.
-    pub fn tenant_at(&self, place: &TenantPlace) -> Result<Self> {
-        let shared = self.administrator("going to a tenant")?;
-        if let Some(tenant) = shared.tenants.lock().get(&place.number).cloned() {
-            tenant.check()?;
-            return Ok(self.scoped(tenant));
-        }
-        match shared.tenant(&place.name) {
-            Ok(tenant) if tenant.number == place.number => Ok(self.scoped(tenant)),
-            Err(error) if error.kind != crate::ErrorKind::NotFound => Err(error),
-            Ok(_) | Err(_) => Err(dropped(&place.name)),
-        }
-    }
-
-    /// Names of all tenants, sorted; the default tenant has none.
-    pub fn tenant_names(&self) -> Result<Vec<String>> {
-        self.administrator("listing tenants")?.tenant_names()
-    }
-
-    /// What every tenant may have and has. Takes a look at the counters of all their collections and keyspaces.
-    pub fn tenants(&self) -> Result<Vec<TenantInfo>> {
-        let shared = self.administrator("listing tenants")?;
-        let known = records(&*shared.store()?)?;
-        let known = known.into_iter().filter(|(_, record)| record.dropping.is_none());
-        known.map(|(name, record)| shared.tenant_info(name, record)).collect()
-    }
-
-    /// What a tenant may have, and what it has.
-    ///
-    /// # Errors
-    /// As those of [`tenant`](Self::tenant).
-    pub fn tenant_info(&self, name: &str) -> Result<TenantInfo> {
-        let shared = self.administrator("looking at a tenant")?;
-        let record = shared.tenant_record(name)?;
-        shared.tenant_info(name.to_string(), record)
-    }
-
-    /// Sets what a tenant may have, for every write that begins afterwards. What it has already stays, even above the limit.
-    ///
-    /// # Errors
-    /// As those of [`tenant`](Self::tenant).
-    pub fn set_tenant_limits(&self, name: &str, limits: TenantLimits) -> Result<()> {
-        let shared = self.administrator("setting limits")?;
-        let _catalog = shared.catalog.lock();
-        let record = Record { limits, ..shared.tenant_record(name)? };
-        let mut batch = Batch::new();
-        record.put(&mut batch, name);
-        let position = shared.write(batch)?;
-        *shared.tenant_of(name, &record).limits.write() = limits;
-        shared.make_durable(position, Durability::Commit)
-    }
-
-    /// What the tenant of this handle may have. The default tenant has no limits.
-    pub fn limits(&self) -> Result<TenantLimits> {
-        self.check_open()?;
-        Ok(self.tenant.limits())
-    }
-
-    /// What the tenant of this handle has stored.
-    ///
-    /// # Errors
-    /// `Invalid` for the default tenant, which is not counted.
-    pub fn usage(&self) -> Result<TenantUsage> {
-        self.check_open()?;
-        match self.tenant.is_default() {
-            true => Err(Error::invalid(
-                "the default tenant has no limits, so its usage is not counted; `stats` shows its sizes",
-            )),
-            false => self.tenant.usage(&*self.inner.shared),
-        }
-    }
-
-    pub(crate) fn scoped(&self, tenant: Arc<Tenant>) -> Self {
-        Self { tenant, ..self.clone() }
-    }
-
-    /// What belongs to all tenants, for the handle that may touch it.
-    pub(crate) fn administrator(&self, what: &str) -> Result<&Arc<Shared>> {
-        let shared = &self.inner.shared;
-        shared.check_open()?;
-        match self.tenant.is_default() {
-            true => Ok(shared),
-            false => Err(Error::invalid(format!(
-                "{what} needs the handle that opened the folder; this handle belongs to tenant {:?}",
-                self.tenant.name
-            ))),
-        }
-    }
-
-    /// This handle, and of the administrator's also those of all tenants.
-    pub(crate) fn scopes(&self) -> Result<Vec<Self>> {
-        self.check_open()?;
-        let mut scopes = vec![self.clone()];
-        if self.tenant.is_default() {
-            let shared = &self.inner.shared;
-            for (name, record) in records(&*shared.store()?)? {
-                if record.dropping.is_none() {
-                    scopes.push(self.scoped(shared.tenant_of(&name, &record)));
-                }
-            }
-        }
-        Ok(scopes)
-    }
-}
-
-impl Shared {
-    /// What all handles of a tenant share.
-    fn tenant(&self, name: &str) -> Result<Arc<Tenant>> {
-        let record = self.tenant_record(name)?;
-        Ok(self.tenant_of(name, &record))
-    }
-
-    /// The one of that record; the same one for all who ask.
-    pub(crate) fn tenant_of(&self, name: &str, record: &Record) -> Arc<Tenant> {
-        let mut known = self.tenants.lock();
-        let made = || Arc::new(Tenant::new(record.id, name.to_string(), record.limits));
-        known.entry(record.id).or_insert_with(made).clone()
-    }
-
-    /// A tenant that is not being dropped.
-    pub(crate) fn tenant_record(&self, name: &str) -> Result<Record> {
-        match record_in(&*self.store()?, name)? {
-            Some(record) => Ok(record),
-            None => Err(Error::not_among(What::Tenant, name, &self.tenant_names()?)),
-        }
-    }
-
-    fn tenant_names(&self) -> Result<Vec<String>> {
-        let known = records(&*self.store()?)?;
-        Ok(known.into_iter().filter(|(_, record)| record.dropping.is_none()).map(|(name, _)| name).collect())
-    }
-
-    fn tenant_info(&self, name: String, record: Record) -> Result<TenantInfo> {
-        let known = self.tenants.lock().get(&record.id).cloned();
-        let usage = match known {
-            Some(tenant) => tenant.usage(self)?,
-            None => summed(self, record.id)?,
-        };
-        Ok(TenantInfo { name, created: record.created, limits: record.limits, usage })
-    }
+    Ok(catalog::read::<Record>(reader, &record_key(name))?.filter(|record| record.dropping.is_none()))
 }
 
 impl Record {
     pub fn put(&self, batch: &mut Batch, name: &str) {
-        batch.put(Table::Catalog, key(name), meta::encode(self));
+        batch.put(Table::Catalog, record_key(name), catalog::encode(self));
     }
 }
 
 /// The last number given out.
 pub(crate) fn last_number(reader: &dyn Reader) -> Result<u32> {
-    Ok(meta::read(reader, &catalog_of(DEFAULT).key(LAST_NUMBER))?.unwrap_or(DEFAULT))
+    Ok(catalog::read(reader, &catalog_of(DEFAULT).key(LAST_NUMBER))?.unwrap_or(DEFAULT))
 }
 
 pub(crate) fn put_last_number(batch: &mut Batch, number: u32) {
-    batch.put(Table::Catalog, catalog_of(DEFAULT).key(LAST_NUMBER), meta::encode(&number));
+    batch.put(Table::Catalog, catalog_of(DEFAULT).key(LAST_NUMBER), catalog::encode(&number));
 }

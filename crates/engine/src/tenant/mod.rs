@@ -8,7 +8,6 @@
 //! another's; what a tenant stores never passes its limits, whatever the number of writers.
 
 mod catalog;
-mod dropping;
 mod limits;
 mod quota;
 
@@ -18,10 +17,11 @@ use nuthatch_store::{Extent, Shard};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use catalog::{Record, last_number, put_last_number, record_in, records};
+pub(crate) use catalog::{Record, last_number, put_last_number, record_in, record_key, records};
 pub use limits::{TenantInfo, TenantLimits, TenantUsage};
-pub(crate) use quota::Delta;
+pub(crate) use quota::{Delta, summed};
 
+use crate::catalog::catalog_of;
 use crate::{Error, Result, What};
 
 /// The tenant that every folder has. It has no name and no limits, and its handle is the administrator's.
@@ -79,6 +79,16 @@ impl Tenant {
         *self.limits.read()
     }
 
+    /// For every write that begins afterwards.
+    pub fn set_limits(&self, limits: TenantLimits) {
+        *self.limits.write() = limits;
+    }
+
+    /// From here on it refuses everything.
+    pub fn set_dropped(&self) {
+        self.dropped.store(true, Ordering::SeqCst);
+    }
+
     /// A dropped tenant refuses everything.
     pub fn check(&self) -> Result<()> {
         match self.dropped.load(Ordering::SeqCst) {
@@ -94,11 +104,6 @@ impl Tenant {
             false => format!("{}/{collection}", self.name),
         }
     }
-}
-
-/// A tenant's catalog entries lie in its collection 0.
-pub(crate) fn catalog_of(tenant: u32) -> Shard {
-    Shard { tenant, collection: 0 }
 }
 
 pub(crate) fn dropped(name: &str) -> Error {

@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use nuthatch_store::{Extent, Reader};
 use serde::Deserialize;
 
-use crate::collection::field::FieldId;
-use crate::collection::meta;
+use crate::catalog;
 use crate::tenant::{Tenant, TenantUsage};
 use crate::{Error, ErrorKind, Result, What};
 
@@ -23,7 +22,7 @@ struct Counted {
     pending: u64,
     /// By field.
     #[serde(default)]
-    named: BTreeMap<FieldId, u64>,
+    named: BTreeMap<u16, u64>,
     #[serde(default)]
     bytes: u64,
 }
@@ -128,7 +127,7 @@ impl Drop for Reserved<'_> {
 pub(crate) fn summed(reader: &dyn Reader, tenant: u32) -> Result<TenantUsage> {
     let (from, to) = Extent::Tenant(tenant).bounds();
     let mut sum = TenantUsage::default();
-    meta::each_counters(reader, (&from, &to), |counters: Counted| {
+    catalog::each_counters(reader, (&from, &to), |counters: Counted| {
         sum.vectors += counters.vectors + counters.pending + counters.named.values().sum::<u64>();
         sum.bytes += counters.bytes;
     })?;

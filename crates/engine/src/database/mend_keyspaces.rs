@@ -6,13 +6,11 @@ use std::ops::ControlFlow;
 use nuthatch_store::{Batch, Direction, Reader, Shard, Table};
 
 use crate::Result;
-use crate::collection::meta::{self, COUNTERS};
+use crate::catalog::{self, COUNTERS};
 use crate::database::Shared;
 use crate::durability::Durability;
 use crate::graph;
-use crate::kv::catalog::{Meta, meta_key};
-use crate::kv::value::{Body, Stored};
-use crate::kv::{Counters, Kind};
+use crate::kv::{Body, Counters, KeyspaceMeta, Kind, Stored, keyspace_key};
 use crate::tenant::DEFAULT;
 
 /// Changes of one batch.
@@ -35,13 +33,13 @@ impl Shared {
             if !self.keyspaces(shard.tenant)?.iter().any(|known| known.shard == shard) {
                 let name = format!("recovered-{}", shard.collection);
                 let kind = if graph::looks_like_one(self, shard)? { Kind::Graph } else { Kind::Plain };
-                let meta = Meta::new(shard.collection, kind);
-                batch.put(Table::Catalog, meta_key(shard.tenant, &name), meta::encode(&meta));
+                let meta = KeyspaceMeta::new(shard.collection, kind);
+                batch.put(Table::Catalog, keyspace_key(shard.tenant, &name), catalog::encode(&meta));
             }
-            let last = lasts.entry(shard.tenant).or_insert(meta::last_id(self, shard.tenant)?);
+            let last = lasts.entry(shard.tenant).or_insert(catalog::last_id(self, shard.tenant)?);
             *last = shard.collection.max(*last);
         }
-        lasts.into_iter().for_each(|(tenant, last)| meta::put_last_id(&mut batch, tenant, last));
+        lasts.into_iter().for_each(|(tenant, last)| catalog::put_last_id(&mut batch, tenant, last));
         let position = self.write(batch)?;
         self.make_durable(position, Durability::Commit)
     }
@@ -93,7 +91,7 @@ impl Shared {
             ControlFlow::Continue(())
         })?;
         if shard.tenant != DEFAULT {
-            batch.put(Table::Catalog, shard.key(COUNTERS), meta::encode(&counters));
+            batch.put(Table::Catalog, shard.key(COUNTERS), catalog::encode(&counters));
         }
         let position = self.write(batch)?;
         self.make_durable(position, Durability::Commit)?;

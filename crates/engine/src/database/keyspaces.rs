@@ -5,46 +5,17 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use nuthatch_store::{Batch, Direction, Extent, Reader, Shard, Table};
-use serde::{Deserialize, Serialize};
+use nuthatch_store::{Batch, Direction, Extent, Shard, Table};
 
 use crate::call::Outcome;
-use crate::clock::Clock;
-use crate::collection::meta::{self, COUNTERS};
+use crate::catalog::{self, COUNTERS};
 use crate::database::{Database, Shared};
 use crate::durability::Durability;
 use crate::folder::FORMAT_OF_GRAPHS;
-use crate::kv::{Counters, Keyspace, Kind, Space};
+use crate::kv::{Counters, Keyspace, KeyspaceMeta, Kind, Listed, Space, keyspace_key, keyspaces};
 use crate::name::check_name;
-use crate::tenant::{Delta, Tenant, catalog_of, records};
+use crate::tenant::{Delta, Tenant, records};
 use crate::{Error, ErrorKind, Result};
-
-/// What the catalog knows of a keyspace.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Meta {
-    /// From the same numbers as the collections': it is the second half of the keys' prefix.
-    id: u32,
-    created: String,
-    #[serde(default, skip_serializing_if = "Kind::is_plain")]
-    kind: Kind,
-}
-
-impl Meta {
-    pub fn new(id: u32, kind: Kind) -> Self {
-        Self { id, created: Clock::system().stamp(), kind }
-    }
-}
-
-/// A keyspace that the catalog names.
-pub(crate) struct Listed {
-    pub name: String,
-    pub shard: Shard,
-    pub kind: Kind,
-}
-
-pub(crate) fn meta_key(tenant: u32, name: &str) -> Vec<u8> {
-    catalog_of(tenant).key(format!("keyspace/{name}").as_bytes())
-}
 
 impl Database {
     /// The keyspace of that name, made when there is none.
@@ -54,6 +25,12 @@ impl Database {
     #[cfg(test)]
     pub fn kv(&self, name: &str) -> Result<Keyspace> {
         self.keyspace(name, Kind::Plain, false)
+    }
+
+    /// The graph of that name, made when there is none.
+    #[cfg(test)]
+    pub(crate) fn graph(&self, name: &str) -> Result<crate::graph::Graph> {
+        Ok(crate::graph::Graph { keyspace: self.keyspace(name, Kind::Graph, false)? })
     }
 
     /// The keyspace of that name and kind, made when there is none, unless it must exist.
@@ -85,8 +62,8 @@ impl Database {
         self.check_open()?;
         let tenant = &self.tenant;
         let _catalog = shared.catalog.lock();
-        let key = meta_key(tenant.number, name);
-        let Some(meta) = meta::read::<Meta>(&*shared.store()?, &key)? else { return Ok(false) };
+        let key = keyspace_key(tenant.number, name);
+        let Some(meta) = catalog::read::<KeyspaceMeta>(&*shared.store()?, &key)? else { return Ok(false) };
         kind.check(name, meta.kind)?;
         let position = {
             let _commit = shared.commit.write();
@@ -94,7 +71,7 @@ impl Database {
                 space.dropped.store(true, Ordering::SeqCst);
             }
             let shard = tenant.shard(meta.id);
-            let counters: Counters = meta::read(&**shared, &shard.key(COUNTERS))?.unwrap_or_default();
+            let counters: Counters = catalog::read(&**shared, &shard.key(COUNTERS))?.unwrap_or_default();
             let mut batch = Batch::new();
             batch.delete(Table::Catalog, key);
             batch.delete(Table::Catalog, shard.key(COUNTERS));
@@ -136,7 +113,7 @@ impl Shared {
         if let Some(space) = known()? {
             return Ok(space);
         }
-        let stored: Option<Meta> = meta::read(&*self.store()?, &meta_key(tenant.number, name))?;
+        let stored: Option<KeyspaceMeta> = catalog::read(&*self.store()?, &keyspace_key(tenant.number, name))?;
         let meta = match stored {
             Some(meta) => meta,
             None if create => self.create_keyspace(tenant.number, name, kind)?,
@@ -148,14 +125,14 @@ impl Shared {
         Ok(space)
     }
 
-    fn create_keyspace(&self, tenant: u32, name: &str, kind: Kind) -> Result<Meta> {
+    fn create_keyspace(&self, tenant: u32, name: &str, kind: Kind) -> Result<KeyspaceMeta> {
         if kind == Kind::Graph {
             self.folder.raise_format(FORMAT_OF_GRAPHS)?;
         }
-        let meta = Meta::new(meta::last_id(&*self.store()?, tenant)? + 1, kind);
+        let meta = KeyspaceMeta::new(catalog::last_id(&*self.store()?, tenant)? + 1, kind);
         let mut batch = Batch::new();
-        batch.put(Table::Catalog, meta_key(tenant, name), meta::encode(&meta));
-        meta::put_last_id(&mut batch, tenant, meta.id);
+        batch.put(Table::Catalog, keyspace_key(tenant, name), catalog::encode(&meta));
+        catalog::put_last_id(&mut batch, tenant, meta.id);
         let position = self.write(batch)?;
         self.make_durable(position, Durability::Commit)?;
         Ok(meta)
@@ -214,14 +191,4 @@ impl Shared {
             Ok(_) | Err(_) => Ok(None),
         }
     }
-}
-
-/// A tenant's keyspaces of all kinds that a reader sees, by name.
-pub(crate) fn keyspaces(reader: &dyn Reader, tenant: u32) -> Result<Vec<Listed>> {
-    let found = meta::listed::<Meta>(reader, &meta_key(tenant, ""))?.into_iter();
-    let listed = |(name, meta): (String, Meta)| {
-        let shard = Shard { tenant, collection: meta.id };
-        Listed { name, shard, kind: meta.kind }
-    };
-    Ok(found.map(listed).collect())
 }

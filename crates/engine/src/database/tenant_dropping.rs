@@ -7,11 +7,10 @@ use nuthatch_store::{Batch, Extent, Table};
 use serde::Deserialize;
 
 use crate::call::Outcome;
-use crate::collection::meta;
+use crate::catalog;
 use crate::database::{Database, Receipt, Reclaiming, Shared};
 use crate::durability::Durability;
-use crate::tenant::catalog::{Record, key, records};
-use crate::tenant::{DEFAULT, Tenant};
+use crate::tenant::{DEFAULT, Record, Tenant, record_key, records};
 use crate::{Error, Result, What};
 
 /// Of the counters of a collection; those of keyspaces have none.
@@ -32,7 +31,7 @@ impl Database {
     pub fn drop_tenant(&self, name: &str) -> Result<Receipt> {
         let shared = self.administrator("dropping a tenant")?;
         let _one_at_a_time = shared.dropping.lock();
-        let stored: Option<Record> = meta::read(&**shared, &key(name))?;
+        let stored: Option<Record> = catalog::read(&**shared, &record_key(name))?;
         let Some(record) = stored else { return Err(Error::not_among(What::Tenant, name, &self.tenant_names()?)) };
         let tenant = shared.tenant_of(name, &record);
         let work = Reclaiming::begin(shared, Some(&tenant))?;
@@ -44,7 +43,7 @@ impl Database {
         }
         let receipt = work.finish(tenant.extent(), None, Some(records))?;
         let mut batch = Batch::new();
-        batch.delete(Table::Catalog, key(name));
+        batch.delete(Table::Catalog, record_key(name));
         self.call.sign(&mut batch, Outcome { dropped: 1, ..Outcome::default() });
         let position = shared.write(batch)?;
         shared.make_durable(position, Durability::Commit)?;
@@ -58,7 +57,7 @@ impl Database {
         for (name, record) in records(&**shared)?.into_iter().filter(|(_, record)| record.id != wanted) {
             let tenant = shared.tenant_of(&name, &record);
             shared.delete_tenant(&tenant, &name, record)?;
-            batch.delete(Table::Catalog, key(&name));
+            batch.delete(Table::Catalog, record_key(&name));
         }
         let position = shared.write(batch)?;
         shared.make_durable(position, Durability::Commit)?;
@@ -91,7 +90,7 @@ impl Shared {
     /// Deletes everything of a tenant in one batch; says how many records there were.
     fn delete_tenant(&self, tenant: &Arc<Tenant>, name: &str, record: Record) -> Result<u64> {
         let _catalog = self.catalog.lock();
-        tenant.dropped.store(true, Ordering::SeqCst);
+        tenant.set_dropped();
         let cores = self.collections.lock().remove_all_of(tenant.number);
         // A merge that is under way ends at its next look round.
         cores.iter().for_each(|core| core.dropped.store(true, Ordering::SeqCst));
@@ -122,7 +121,7 @@ impl Shared {
     fn records_of(&self, tenant: &Tenant) -> Result<u64> {
         let (from, to) = (tenant.catalog().end(), tenant.extent().bounds().1);
         let mut records = 0;
-        meta::each_counters(self, (&from, &to), |counters: Rows| records += counters.rows)?;
+        catalog::each_counters(self, (&from, &to), |counters: Rows| records += counters.rows)?;
         Ok(records)
     }
 }

@@ -1,0 +1,74 @@
+//! The files of a collection: what is stored of them, and removing them with their passages.
+
+use std::ops::ControlFlow;
+
+use nuthatch_store::{Direction, Reader, Shard, Table};
+
+use crate::Result;
+use crate::collection::{Collection, Core, WriteSet};
+use crate::file_entry::{FileEntry, FileInfo};
+
+impl Collection {
+    /// Removes the file at `path`, or all files below it, with their passages. Returns how many files.
+    pub fn remove_files(&self, path: &str) -> Result<u64> {
+        self.core.check_open()?;
+        let files = self.core.file_entries(&*self.core.shared, path)?;
+        for chunk in files.chunks(64) {
+            let set = WriteSet {
+                deletes: chunk.iter().flat_map(|(path, entry)| entry.ids(path)).collect(),
+                files: chunk.iter().map(|(path, _)| (path.clone(), None)).collect(),
+                ..WriteSet::default()
+            };
+            self.core.apply(set, self.durability, &self.call)?;
+        }
+        Ok(files.len() as u64)
+    }
+}
+
+impl Core {
+    pub fn files(&self, reader: &dyn Reader, prefix: &str) -> Result<Vec<FileInfo>> {
+        let files = self.file_entries(reader, prefix)?;
+        let info = files.into_iter().map(|(path, entry)| FileInfo {
+            path,
+            revision: FileEntry::revision(Some(&entry)),
+            bytes: entry.bytes,
+            mtime_ns: entry.mtime_ns,
+            passages: entry.passages.len(),
+            kind: entry.kind,
+        });
+        Ok(info.collect())
+    }
+
+    pub fn file_entry(&self, path: &str) -> Result<Option<FileEntry>> {
+        let stored = self.shared.store()?.get(Table::Files, &self.shard.key(path.as_bytes()))?;
+        stored.as_deref().map(FileEntry::decode).transpose()
+    }
+
+    /// Entries of the file `path` or of everything below it as a folder.
+    pub fn file_entries(&self, reader: &dyn Reader, path: &str) -> Result<Vec<(String, FileEntry)>> {
+        let below = match path {
+            "" => String::new(),
+            path => format!("{}/", path.trim_end_matches('/')),
+        };
+        let mut found = Vec::new();
+        let mut failed = None;
+        let start = self.shard.key(path.as_bytes());
+        reader.scan(Table::Files, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
+            let name = String::from_utf8_lossy(Shard::suffix(key)).into_owned();
+            if !name.starts_with(path) {
+                return ControlFlow::Break(());
+            }
+            if name == path || name.starts_with(&below) {
+                match FileEntry::decode(bytes) {
+                    Ok(entry) => found.push((name, entry)),
+                    Err(error) => failed = Some(error),
+                }
+            }
+            match failed.is_some() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })?;
+        failed.map_or(Ok(found), Err)
+    }
+}
