@@ -31,6 +31,7 @@ mod name;
 pub mod ops;
 pub mod options;
 pub mod record;
+mod runtime;
 pub mod snapshot;
 mod subject;
 pub mod tenant;
@@ -62,8 +63,6 @@ pub use graph::{
     Edge, EdgeDirection, EdgeId, GraphCounts, GraphWrites, ListNodes, Neighbor, NeighborPage, Neighbors, Node,
     NodeOrEdge, NodePage, NodesDeleted, PROPERTIES_BYTES_MAX, TYPE_BYTES_MAX, Traversal, Traverse, Visited,
 };
-#[doc(hidden)]
-pub use index::MoreIndexes;
 pub use kv::{Entry, KEY_BYTES_MAX, KeyPage, KeyScan, KvOp, LivingValue, VALUE_BYTES_MAX};
 pub use nuthatch_embed as embed;
 pub use nuthatch_extract::{PassageOptions, WalkOptions, walk};

@@ -7,7 +7,6 @@ use nuthatch_segment::{Access, usable_memory_bytes};
 use nuthatch_store::StoreOptions;
 
 use crate::clock::Clock;
-use crate::index::MoreIndexes;
 use crate::{Error, Result};
 
 /// The smallest budget that the parts can work in: tantivy's writer alone takes 15 MB while it commits.
@@ -53,9 +52,6 @@ pub struct Options {
     /// How long deleting for good (erasing, reclaiming, dropping a tenant) waits for snapshots and transactions from before, of whatever
     /// tenant, until it ends them; a minute at most.
     pub erasure_grace: Duration,
-    /// Indexes of every collection besides its own: for tests of what concerns every index.
-    #[doc(hidden)]
-    pub more_indexes: MoreIndexes,
     /// What the time is.
     pub clock: Clock,
     /// False for tests and tools that want to decide themselves when sealing and merging happen.
@@ -81,7 +77,6 @@ impl Default for Options {
             snapshots_max: 128,
             snapshot_idle_max: None,
             erasure_grace: Duration::from_secs(10),
-            more_indexes: MoreIndexes::default(),
             clock: Clock::system(),
             background: true,
             must_exist: false,

@@ -7,7 +7,8 @@ use std::path::Path;
 use nuthatch_store::{Batch, Checkpoint, Direction, Extent, Reader, Store, Table};
 
 use crate::below::remove_below;
-use crate::database::{Database, Shared, stores};
+use crate::database::Database;
+use crate::runtime::{Runtime, stores};
 use crate::tenant::{dropped, last_number, put_last_number, record_in};
 use crate::{Error, Result};
 
@@ -42,7 +43,7 @@ pub(crate) fn copy_rows(database: &Database, place: &Path, beside: &Path) -> Res
     Ok(checkpoint)
 }
 
-fn copy_table(shared: &Shared, from: &dyn Reader, copy: &dyn Store, table: Table, extent: Extent) -> Result<()> {
+fn copy_table(shared: &Runtime, from: &dyn Reader, copy: &dyn Store, table: Table, extent: Extent) -> Result<()> {
     let (first, end) = extent.bounds();
     let (mut batch, mut bytes, mut outcome) = (Batch::new(), 0, Ok(()));
     from.scan(table, &first, &end, Direction::Forward, &mut |key, value| {

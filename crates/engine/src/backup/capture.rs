@@ -13,8 +13,9 @@ use nuthatch_store::Checkpoint;
 use crate::backup::alone::copy_rows;
 use crate::below::remove_below;
 use crate::collection::Core;
-use crate::database::{Database, Shared};
+use crate::database::Database;
 use crate::index::IndexId;
+use crate::runtime::Runtime;
 use crate::{Error, ErrorKind, Result};
 
 /// How long a collection's sealing or rebuilding is waited for. A rebuild takes minutes, and leaves nothing to take along anyway.
@@ -162,7 +163,7 @@ impl Drop for Capture {
 }
 
 /// The store as links to its files; `None` when it has none.
-fn linked(shared: &Shared, place: &Path) -> Result<Option<Box<dyn Checkpoint>>> {
+fn linked(shared: &Runtime, place: &Path) -> Result<Option<Box<dyn Checkpoint>>> {
     let mut made = Ok(None);
     for _ in 0..ATTEMPTS {
         remove_below(place)?;
@@ -177,10 +178,10 @@ fn linked(shared: &Shared, place: &Path) -> Result<Option<Box<dyn Checkpoint>>> 
 }
 
 /// While it lives no change is trimmed from any collection's log.
-struct Pinned<'s>(&'s Shared);
+struct Pinned<'s>(&'s Runtime);
 
 impl<'s> Pinned<'s> {
-    fn new(shared: &'s Shared) -> Self {
+    fn new(shared: &'s Runtime) -> Self {
         shared.log_pins.fetch_add(1, Ordering::SeqCst);
         Self(shared)
     }

@@ -90,7 +90,7 @@ impl Database {
         // Its own thread, so that it can yield to whatever else there is to do.
         std::thread::scope(|scope| {
             let work = || {
-                crate::database::yield_to_others();
+                crate::runtime::yield_to_others();
                 self.back_up(place, options)
             };
             let thread = std::thread::Builder::new().name("nuthatch-backup".into()).spawn_scoped(scope, work);
@@ -103,8 +103,8 @@ impl Database {
 
     fn back_up(&self, place: &std::path::Path, options: BackupOptions<'_>) -> Result<BackupReport> {
         let started = Instant::now();
-        let shared = &self.inner.shared;
-        let Some(_one_at_a_time) = shared.backing_up.try_lock() else {
+        let (shared, registry) = (&self.inner.shared, &self.inner.registry);
+        let Some(_one_at_a_time) = registry.backing_up.try_lock() else {
             return Err(Error::new(
                 ErrorKind::Conflict,
                 "a backup of this database is already running; wait until it ends",

@@ -11,8 +11,8 @@ use roaring::RoaringTreemap;
 use crate::collection::segment::{Build, FLAT_ROWS_MAX, Segment, build_bytes, remove_checkpoints, rows_max};
 use crate::collection::state::{ImmutableMemtable, SegmentView};
 use crate::collection::{Building, Core};
-use crate::database::Throttle;
 use crate::index::SEGMENTS;
+use crate::runtime::Throttle;
 use crate::{Error, Result};
 
 /// Adjacent segments that are merged when together they still make one.

@@ -32,6 +32,7 @@ mod rebuild;
 mod reclaim;
 mod refine;
 mod request;
+mod room;
 mod search;
 pub(crate) mod segment;
 pub(crate) mod state;
@@ -66,6 +67,7 @@ pub use read::{Page, Scan};
 pub(crate) use read_source::ReadSource;
 pub use refine::Refine;
 pub use request::{Answer, Hit, Include, Leg, Legs, Mode, Search};
+pub(crate) use room::reserve_for_batch;
 pub(crate) use search::at_once;
 pub use values::FieldValues;
 pub use visit::{Passing, PassingVector, Visitor, Wanted};
@@ -77,10 +79,10 @@ use crate::collection::descriptor::Descriptor;
 use crate::collection::meta::{Counters, Meta};
 use crate::collection::segment::Segment;
 use crate::collection::state::State;
-use crate::database::{RowLength, Shared};
 use crate::durability::Durability;
 use crate::embedder::EmbedderChoice;
 use crate::index::{DerivedIndex, IndexId, SEGMENTS};
+use crate::runtime::{RowLength, Runtime};
 use crate::tenant::Tenant;
 use crate::{Error, Result, What};
 
@@ -111,7 +113,7 @@ pub struct Collection {
 
 /// What all handles of one collection share.
 pub(crate) struct Core {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<Runtime>,
     pub tenant: Arc<Tenant>,
     /// The tenant's handle of the cache.
     pub cache: Arc<BlockCache>,

@@ -16,19 +16,20 @@ use crate::collection::meta::{self, COUNTERS, Counters, Meta, SCHEMA};
 use crate::collection::pending::{self, Pending};
 use crate::collection::state::State;
 use crate::collection::{Core, Writer};
-use crate::database::{RowLength, Shared};
 use crate::embedder::EmbedderChoice;
-use crate::index::{self, DerivedIndex, Reach, Replayed};
+use crate::index::{DerivedIndex, Reach, Replayed};
 use crate::record::Row;
+use crate::runtime::{RowLength, Runtime};
 use crate::tenant::Tenant;
 use crate::{Error, Result};
 
 impl Core {
     pub(crate) fn open(
-        shared: Arc<Shared>,
+        shared: Arc<Runtime>,
         tenant: Arc<Tenant>,
         meta: Meta,
         embedder: EmbedderChoice,
+        indexes: Vec<Arc<dyn DerivedIndex>>,
     ) -> Result<Arc<Self>> {
         let shard = tenant.shard(meta.id);
         let store = shared.store()?;
@@ -57,7 +58,7 @@ impl Core {
             writer: Mutex::new(Writer { counters: counters.clone(), pending }),
             descriptor: RwLock::new(Arc::new(Descriptor::of(meta, schema)?)),
             state: RwLock::new(State::default()),
-            indexes: index::all(&shared.options.more_indexes),
+            indexes,
             work: Mutex::new(()),
             merging: Mutex::new(()),
             manifest: Mutex::new(()),

@@ -159,7 +159,7 @@ impl Core {
         if !known.meta.embeds || known.meta.embedder.is_none() {
             return Ok(None);
         }
-        match self.shared.stored_embedder(known.meta.embedder.as_ref()) {
+        match self.shared.embedders.stored(known.meta.embedder.as_ref()) {
             Ok(embedder) => Ok(Some(embedder).filter(|embedder| embedder.runs_alone())),
             // It is the caller's, or not installed: whoever wants it now is told.
             Err(error) if matches!(error.kind, ErrorKind::Unavailable | ErrorKind::NotFound) => Ok(None),

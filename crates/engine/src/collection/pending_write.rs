@@ -10,10 +10,10 @@ use nuthatch_store::Position;
 
 use crate::Result;
 use crate::collection::write::COPIES;
-use crate::collection::{Collection, Upserted, WriteSet};
-use crate::database::{Shared, WriteReservation};
+use crate::collection::{Collection, Upserted, WriteSet, reserve_for_batch};
 use crate::durability::Durability;
 use crate::record::Record;
+use crate::runtime::{Runtime, WriteReservation};
 
 /// An upsert that searches see. Whether it survives is known when [`wait`](Self::wait) returns; without that it is durable with whatever
 /// is synced next.
@@ -21,7 +21,7 @@ use crate::record::Record;
 pub struct PendingWrite {
     upserted: Upserted,
     /// `None`: it is as durable as was asked for.
-    sync: Option<(Arc<Shared>, Position, Durability)>,
+    sync: Option<(Arc<Runtime>, Position, Durability)>,
 }
 
 impl PendingWrite {
@@ -67,10 +67,10 @@ impl Collection {
         let reserved = reserved.filter(|reserved| reserved.is_of(&core.shared));
         let reserve = |bytes| match &reserved {
             Some(reserved) => {
-                core.shared.wait_for_room(core)?;
+                core.wait_for_room()?;
                 reserved.for_batch(bytes)
             }
-            None => core.shared.reserve_for_batch(&[&**core], bytes),
+            None => reserve_for_batch(&core.shared, &[&**core], bytes),
         };
         let (position, (upserted, _)) = core.begin_reserved(WriteSet::of(records)?, &self.call, reserve)?;
         let sync = position.map(|position| (self.core.shared.clone(), position, self.durability));

@@ -10,9 +10,9 @@ use crate::collection::meta::{self, COUNTERS, Counters};
 use crate::collection::visit::{Passing, PassingVector, Visitor, Wanted};
 use crate::collection::write::row_from;
 use crate::collection::{Collection, Core, ReadSource};
-use crate::database::{Reservation, in_memory, in_the_end};
 use crate::record::NamedVectors;
 use crate::record::{Row, RowParts, StoredRecord};
+use crate::runtime::{Reservation, in_memory, in_the_end};
 
 /// A listing.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]

@@ -16,9 +16,9 @@ use crate::collection::ranking::{Ranking, Trouble};
 use crate::collection::read_source::ReadSource;
 use crate::collection::request::{Answer, Hit, LIMIT_MAX, Legs, Mode, Search};
 use crate::collection::{Collection, Core};
-use crate::database::{Reservation, SMALL_BYTES_MAX};
 use crate::embedder::EmbedderChoice;
 use crate::index::SEGMENTS;
+use crate::runtime::{Reservation, SMALL_BYTES_MAX};
 use crate::{Error, Result, What};
 
 /// What a candidate of one leg takes on its way through comparing and ranking.

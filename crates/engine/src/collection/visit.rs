@@ -14,8 +14,8 @@ use crate::collection::exact::row_of;
 use crate::collection::field::{Field, Fields};
 use crate::collection::uncached_reader::UncachedReader;
 use crate::collection::{Core, Scan};
-use crate::database::{in_memory, in_the_end};
 use crate::record::{RowParts, StoredRecord};
+use crate::runtime::{in_memory, in_the_end};
 use crate::{Error, Result};
 
 /// What the records of one page may come to, as they are stored; the one that reaches it is the last.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 
-use crate::collection::{Collection, Core};
+use crate::collection::{Collection, Core, reserve_for_batch};
 use crate::durability::Durability;
 use crate::embedder::{EmbedderChoice, EmbedderMeta};
 use crate::file_entry::{FileEntry, changed_meanwhile};
@@ -125,10 +125,10 @@ impl Core {
         Ok(outcome)
     }
 
-    /// Writes, and shows it to searches; [`make_durable`](crate::database::Shared::make_durable) is left to the caller, if there is a
+    /// Writes, and shows it to searches; [`make_durable`](crate::runtime::Runtime::make_durable) is left to the caller, if there is a
     /// position to wait for.
     pub(crate) fn begin(&self, set: WriteSet, call: &Call) -> Result<(Option<Position>, (Upserted, Deleted))> {
-        self.begin_reserved(set, call, |bytes| self.shared.reserve_for_batch(&[self], bytes))
+        self.begin_reserved(set, call, |bytes| reserve_for_batch(&self.shared, &[self], bytes))
     }
 
     /// The same with memory that `reserve` reserves for a batch of so many bytes.
@@ -152,7 +152,7 @@ impl Core {
             (position, self.show(&mut writer, planned)?)
         };
         drop(memory);
-        self.shared.wake_maintenance_if_due(self);
+        self.wake_maintenance_if_due();
         Ok(done)
     }
 
@@ -219,8 +219,8 @@ impl Core {
         let embedder = match choice {
             EmbedderChoice::Given(embedder) => embedder,
             EmbedderChoice::None => return Ok(None),
-            EmbedderChoice::BuiltIn(model) => self.shared.installed_embedder(model)?,
-            EmbedderChoice::Auto => self.shared.stored_embedder(stored)?,
+            EmbedderChoice::BuiltIn(model) => self.shared.embedders.installed(model)?,
+            EmbedderChoice::Auto => self.shared.embedders.stored(stored)?,
         };
         if let Some(dim) = dim.filter(|dim| *dim != embedder.dim()) {
             return Err(Error::invalid(format!(

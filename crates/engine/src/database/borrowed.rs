@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 
 use crate::Result;
 use crate::collection::Core;
-use crate::database::shared::CLOSE_FLUSH_ROWS;
-use crate::database::{Database, Shared};
+use crate::database::registry::CLOSE_FLUSH_ROWS;
+use crate::database::{Database, Registry};
 use crate::embedder::EmbedderChoice;
 
 /// From here on opening another collection closes those that nobody holds. Each has some files open, and processes may have few.
@@ -17,6 +17,7 @@ const OPEN_MAX: usize = 256;
 /// A collection, for as long as this lives.
 pub(crate) struct Borrowed {
     core: Option<Arc<Core>>,
+    registry: Arc<Registry>,
     was_open: bool,
 }
 
@@ -33,7 +34,7 @@ impl Drop for Borrowed {
         if let Some(core) = self.core.take()
             && !self.was_open
         {
-            core.shared.clone().let_go(core);
+            self.registry.let_go(core);
         }
     }
 }
@@ -41,13 +42,14 @@ impl Drop for Borrowed {
 impl Database {
     /// A collection of this handle's tenant.
     pub(crate) fn borrow(&self, name: &str) -> Result<Borrowed> {
-        let shared = &self.inner.shared;
-        let was_open = shared.collections.lock().get(self.tenant.number, name).is_some();
-        Ok(Borrowed { core: Some(shared.existing_core(&self.tenant, name)?), was_open })
+        let registry = &self.inner.registry;
+        let was_open = registry.collections.lock().get(self.tenant.number, name).is_some();
+        let core = Some(registry.existing_core(&self.tenant, name)?);
+        Ok(Borrowed { core, registry: registry.clone(), was_open })
     }
 }
 
-impl Shared {
+impl Registry {
     /// Closes a collection that nobody else holds and nothing waits for, and says whether it did. The next call opens it again.
     pub(crate) fn let_go(&self, core: Arc<Core>) -> bool {
         let mut open = self.collections.lock();
@@ -85,7 +87,7 @@ impl Shared {
                 self.let_go(core);
             }
         }
-        self.fit();
+        self.shared.fit();
     }
 }
 
@@ -124,18 +126,18 @@ mod tests {
             db.collection(name, options).unwrap();
         }
         let held = db.existing_collection("plain").unwrap();
-        let shared = &db.inner.shared;
+        let registry = &db.inner.registry;
         let names = || -> Vec<String> {
-            let mut names: Vec<String> = shared.open_collections().iter().map(|core| core.name.clone()).collect();
+            let mut names: Vec<String> = registry.open_collections().iter().map(|core| core.name.clone()).collect();
             names.sort();
             names
         };
         for _ in 0..2 {
-            shared.let_unused_go();
+            registry.let_unused_go();
         }
         assert_eq!(names(), ["muted", "plain"]);
         drop(held);
-        shared.let_unused_go();
+        registry.let_unused_go();
         assert_eq!(names(), ["muted"]);
     }
 }

@@ -11,7 +11,7 @@ use crate::record::StoredRecord;
 impl Database {
     /// The value of a key and how long it has to live; `None` where that is not known without waiting.
     pub fn cached_value(&self, keyspace: &str, key: &[u8]) -> Result<Option<Option<LivingValue>>> {
-        let open = self.inner.shared.spaces.lock().get(self.tenant.number, keyspace).cloned();
+        let open = self.inner.registry.spaces.lock().get(self.tenant.number, keyspace).cloned();
         open.filter(|space| space.kind == Kind::Plain).map_or(Ok(None), |space| space.get_cached(key))
     }
 
@@ -22,7 +22,7 @@ impl Database {
         ids: &[I],
         vectors: bool,
     ) -> Result<Option<Vec<Option<StoredRecord>>>> {
-        let open = self.inner.shared.collections.lock().get(self.tenant.number, collection).cloned();
+        let open = self.inner.registry.collections.lock().get(self.tenant.number, collection).cloned();
         open.map_or(Ok(None), |core| core.get_cached(ids, vectors))
     }
 }

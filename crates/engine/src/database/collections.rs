@@ -14,13 +14,17 @@ use crate::collection::field_options::{metric_and_element, new_fields};
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
 
 use crate::collection::{Collection, CollectionInfo, CollectionOptions, Core};
-use crate::database::{Database, Shared};
+use crate::database::{Database, Registry};
 use crate::durability::Durability;
 use crate::embedder::{EmbedderChoice, EmbedderMeta};
 use crate::folder::FORMAT_OF_FIELDS;
 use crate::name::check_name;
+use crate::runtime::Runtime;
 use crate::tenant::{Delta, Tenant};
 use crate::{Error, Result, What};
+
+/// Dimension of the built-in default model; known without loading it.
+const DEFAULT_MODEL_DIM: usize = 384;
 
 impl Database {
     /// The collection of that name, created with these options when there is none.
@@ -28,25 +32,25 @@ impl Database {
     /// # Errors
     /// `Invalid` when an option contradicts what is stored (both are named), or a name or dimension is unusable.
     pub fn collection(&self, name: &str, options: CollectionOptions) -> Result<Collection> {
-        let shared = &self.inner.shared;
+        let (shared, registry) = (&self.inner.shared, &self.inner.registry);
         shared.check_open()?;
         check_name("collection", name)?;
-        let _catalog = shared.catalog.lock();
+        let _catalog = registry.catalog.lock();
         let options = match options.embedder {
             EmbedderChoice::BuiltIn(model) => {
-                CollectionOptions { embedder: EmbedderChoice::Given(shared.installed_embedder(model)?), ..options }
+                CollectionOptions { embedder: EmbedderChoice::Given(shared.embedders.installed(model)?), ..options }
             }
             _ => options,
         };
         if let EmbedderChoice::Given(embedder) = &options.embedder
             && !self.call.is_served()
         {
-            shared.remember_embedder(embedder);
+            shared.embedders.remember(embedder);
         }
         self.tenant.check()?;
-        let core = match shared.core(&self.tenant, name)? {
+        let core = match registry.core(&self.tenant, name)? {
             Some(core) => core,
-            None => shared.open_core(&self.tenant, create(shared, self.tenant.number, name, &options)?)?,
+            None => registry.open_core(&self.tenant, create(shared, self.tenant.number, name, &options)?)?,
         };
         agree(&core, &options, &self.call)?;
         Ok(Collection { core, durability: Durability::default(), call: self.call.clone() })
@@ -57,25 +61,25 @@ impl Database {
     /// # Errors
     /// `NotFound`, with the names that there are.
     pub fn existing_collection(&self, name: &str) -> Result<Collection> {
-        let core = self.inner.shared.existing_core(&self.tenant, name)?;
+        let core = self.inner.registry.existing_core(&self.tenant, name)?;
         Ok(Collection { core, durability: Durability::default(), call: self.call.clone() })
     }
 
     /// Names of all collections, sorted.
     pub fn collection_names(&self) -> Result<Vec<String>> {
         self.check_open()?;
-        self.inner.shared.collection_names(self.tenant.number)
+        self.inner.registry.collection_names(self.tenant.number)
     }
 
     /// What every collection is and holds. Those that are closed stay closed: whoever asks for figures every few seconds must not
     /// take the memory of those who search.
     pub fn collections(&self) -> Result<Vec<CollectionInfo>> {
-        let shared = &self.inner.shared;
+        let (shared, registry) = (&self.inner.shared, &self.inner.registry);
         let mut infos = Vec::new();
         for name in self.collection_names()? {
             // Nobody opens or drops it meanwhile.
-            let _catalog = shared.catalog.lock();
-            let open = shared.collections.lock().get(self.tenant.number, &name).cloned();
+            let _catalog = registry.catalog.lock();
+            let open = registry.collections.lock().get(self.tenant.number, &name).cloned();
             if let Some(core) = open {
                 infos.push(core.info());
                 continue;
@@ -89,14 +93,14 @@ impl Database {
 
     /// Deletes a collection with everything in it. False when there is none.
     pub fn drop_collection(&self, name: &str) -> Result<bool> {
-        let shared = &self.inner.shared;
+        let (shared, registry) = (&self.inner.shared, &self.inner.registry);
         self.check_open()?;
         let tenant = &self.tenant;
-        let _catalog = shared.catalog.lock();
+        let _catalog = registry.catalog.lock();
         let Some(meta) = meta::read::<Meta>(&*shared.store()?, &meta_key(tenant.number, name))? else {
             return Ok(false);
         };
-        let open = shared.collections.lock().remove(tenant.number, name);
+        let open = registry.collections.lock().remove(tenant.number, name);
         let shard = tenant.shard(meta.id);
         if let Some(core) = &open {
             // A merge that is under way ends at its next look round.
@@ -127,31 +131,32 @@ impl Database {
     }
 }
 
-impl Shared {
+impl Registry {
     /// What all handles of a collection share; `None` when there is no such collection. The caller holds the catalog.
-    fn core(self: &Arc<Self>, tenant: &Arc<Tenant>, name: &str) -> Result<Option<Arc<Core>>> {
+    fn core(&self, tenant: &Arc<Tenant>, name: &str) -> Result<Option<Arc<Core>>> {
         if let Some(core) = self.collections.lock().get(tenant.number, name) {
             return Ok(Some(core.clone()));
         }
-        let stored: Option<Meta> = meta::read(&*self.store()?, &meta_key(tenant.number, name))?;
+        let stored: Option<Meta> = meta::read(&*self.shared.store()?, &meta_key(tenant.number, name))?;
         stored.map(|meta| self.open_core(tenant, meta)).transpose()
     }
 
-    fn open_core(self: &Arc<Self>, tenant: &Arc<Tenant>, meta: Meta) -> Result<Arc<Core>> {
+    fn open_core(&self, tenant: &Arc<Tenant>, meta: Meta) -> Result<Arc<Core>> {
         let name = meta.name.clone();
         self.make_room();
-        let core = Core::open(self.clone(), tenant.clone(), meta, EmbedderChoice::Auto)?;
+        let indexes = self.indexes.read().iter().map(|make| make()).collect();
+        let core = Core::open(self.shared.clone(), tenant.clone(), meta, EmbedderChoice::Auto, indexes)?;
         self.collections.lock().insert(tenant.number, name, core.clone());
-        self.fit();
+        self.shared.fit();
         if !core.state.read().degraded().is_empty() {
-            self.wake_maintenance();
+            self.shared.wake_maintenance();
         }
         Ok(core)
     }
 
     /// What all handles of a collection share; `NotFound`, with the names that there are, when there is none.
-    pub(crate) fn existing_core(self: &Arc<Self>, tenant: &Arc<Tenant>, name: &str) -> Result<Arc<Core>> {
-        self.check_open()?;
+    pub(crate) fn existing_core(&self, tenant: &Arc<Tenant>, name: &str) -> Result<Arc<Core>> {
+        self.shared.check_open()?;
         let found = {
             let _catalog = self.catalog.lock();
             tenant.check()?;
@@ -167,7 +172,7 @@ impl Shared {
         let from = meta_key(tenant, "");
         let to = catalog_of(tenant).key(b"collection0"); // '0' follows '/'
         let mut names = Vec::new();
-        self.store()?.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, _| {
+        self.shared.store()?.scan(Table::Catalog, &from, &to, Direction::Forward, &mut |key, _| {
             names.push(String::from_utf8_lossy(&key[from.len()..]).into_owned());
             ControlFlow::Continue(())
         })?;
@@ -175,7 +180,7 @@ impl Shared {
     }
 }
 
-fn create(shared: &Arc<Shared>, tenant: u32, name: &str, options: &CollectionOptions) -> Result<Meta> {
+fn create(shared: &Runtime, tenant: u32, name: &str, options: &CollectionOptions) -> Result<Meta> {
     let language = options.language.clone().unwrap_or_else(|| "english".into());
     Analyzer::new(&language)?;
     let embedder = match &options.embedder {
@@ -206,7 +211,7 @@ fn create(shared: &Arc<Shared>, tenant: u32, name: &str, options: &CollectionOpt
         embeds: match &options.embedder {
             EmbedderChoice::None => false,
             EmbedderChoice::Given(_) => true,
-            EmbedderChoice::Auto | EmbedderChoice::BuiltIn(_) => dim.is_none_or(|dim| dim == shared.default_dim()),
+            EmbedderChoice::Auto | EmbedderChoice::BuiltIn(_) => dim.is_none_or(|dim| dim == DEFAULT_MODEL_DIM),
         },
         embedder,
         created: shared.options.clock.stamp(),

@@ -52,7 +52,7 @@ const REWRITE: &str = "`nuthatch doctor --repair` rewrites it; it contains no st
 impl Database {
     /// Reads every byte of the folder and checks it against its checksums. Searches and writes go on meanwhile.
     pub fn doctor(&self) -> Result<Doctor> {
-        let shared = self.administrator("a check of the folder")?;
+        let shared = &self.administrator("a check of the folder")?.shared;
         let root = shared.folder.root();
         let mut doctor = Doctor::default();
         if let Err(error) = shared.folder.check_identity() {

@@ -17,21 +17,23 @@ use crate::collection::Core;
 use crate::collection::lanes::embed_texts;
 use crate::collection::meta::{Meta, listed, meta_key};
 use crate::collection::pending::has_todo_rows;
-use crate::database::Shared;
-use crate::database::maintenance::{AFTER_FAILURE, ROUND, yield_to_others};
+use crate::database::Registry;
+use crate::database::maintenance::{AFTER_FAILURE, ROUND};
+use crate::runtime::{Runtime, yield_to_others};
 use crate::tenant::{DEFAULT, records};
 use crate::{Error, Result};
 
 /// Bytes of vectors that are kept for texts that come again.
 const RECENT_BYTES: usize = 1 << 20;
 
-pub(crate) fn start(shared: &Arc<Shared>) -> Result<JoinHandle<()>> {
-    let shared = shared.clone();
-    let thread = std::thread::Builder::new().name("nuthatch-embed".into()).spawn(move || run(&shared));
+pub(crate) fn start(registry: &Arc<Registry>) -> Result<JoinHandle<()>> {
+    let registry = registry.clone();
+    let thread = std::thread::Builder::new().name("nuthatch-embed".into()).spawn(move || run(&registry));
     thread.map_err(|error| Error::internal(format!("starting nuthatch-embed: {error}")))
 }
 
-fn run(shared: &Arc<Shared>) {
+fn run(registry: &Registry) {
+    let shared = &registry.shared;
     yield_to_others();
     let mut asleep: Option<VecDeque<Shard>> = None;
     let mut recent = Recent::default();
@@ -45,7 +47,7 @@ fn run(shared: &Arc<Shared>) {
                 return;
             }
         }
-        let outcome = round(shared, &mut asleep, &mut recent);
+        let outcome = round(registry, &mut asleep, &mut recent);
         recent.rest();
         failed = outcome.is_err();
         shared.signal.lock().embed_error = outcome.err();
@@ -54,14 +56,15 @@ fn run(shared: &Arc<Shared>) {
 }
 
 /// Until nothing is left to do. Every open collection gets its turn, then those that nobody has opened.
-fn round(shared: &Arc<Shared>, asleep: &mut Option<VecDeque<Shard>>, recent: &mut Recent) -> Result<()> {
+fn round(registry: &Registry, asleep: &mut Option<VecDeque<Shard>>, recent: &mut Recent) -> Result<()> {
+    let shared = &registry.shared;
     let asleep = match asleep {
         Some(asleep) => asleep,
-        None => asleep.insert(shared.shards_with_todo()?),
+        None => asleep.insert(registry.shards_with_todo()?),
     };
     loop {
         let mut outcome = Ok(false);
-        for core in shared.open_collections() {
+        for core in registry.open_collections() {
             if shared.is_stopping() {
                 return Ok(());
             }
@@ -75,13 +78,13 @@ fn round(shared: &Arc<Shared>, asleep: &mut Option<VecDeque<Shard>>, recent: &mu
             continue;
         }
         let Some(shard) = asleep.pop_front() else { return Ok(()) };
-        let Some(core) = shared.core_of(shard)? else { continue };
+        let Some(core) = registry.core_of(shard)? else { continue };
         while !shared.is_stopping() && lot(shared, &core, recent)? {}
-        shared.let_go(core);
+        registry.let_go(core);
     }
 }
 
-fn lot(shared: &Shared, core: &Core, recent: &mut Recent) -> Result<bool> {
+fn lot(shared: &Runtime, core: &Core, recent: &mut Recent) -> Result<bool> {
     let stop = &shared.stopping;
     let did = core.embed_lot(&mut |embedder, texts| recent.embed(embedder, texts, stop));
     shared.relieved.notify_all();
@@ -99,19 +102,19 @@ fn lot(shared: &Shared, core: &Core, recent: &mut Recent) -> Result<bool> {
     }
 }
 
-impl Shared {
+impl Registry {
     /// Collections that have rows without the vector that they want.
     fn shards_with_todo(&self) -> Result<VecDeque<Shard>> {
         let mut found = VecDeque::new();
         let mut from = Vec::new();
         loop {
             let mut next = None;
-            self.scan(Table::Catalog, &from, &[], Direction::Forward, &mut |key, _| {
+            self.shared.scan(Table::Catalog, &from, &[], Direction::Forward, &mut |key, _| {
                 next = Shard::of(key);
                 ControlFlow::Break(())
             })?;
             let Some(shard) = next else { return Ok(found) };
-            if has_todo_rows(self, shard)? {
+            if has_todo_rows(&*self.shared, shard)? {
                 found.push_back(shard);
             }
             from = shard.end();
@@ -119,11 +122,11 @@ impl Shared {
     }
 
     /// The collection with that number; `None` when it was dropped.
-    fn core_of(self: &Arc<Self>, shard: Shard) -> Result<Option<Arc<Core>>> {
+    fn core_of(&self, shard: Shard) -> Result<Option<Arc<Core>>> {
         let tenant = match shard.tenant {
             DEFAULT => self.tenants.lock()[&DEFAULT].clone(),
             number => {
-                let mut records = records(&*self.store()?)?.into_iter();
+                let mut records = records(&*self.shared.store()?)?.into_iter();
                 let Some((name, record)) = records.find(|(_, record)| record.id == number && record.dropping.is_none())
                 else {
                     return Ok(None);
@@ -131,7 +134,7 @@ impl Shared {
                 self.tenant_of(&name, &record)
             }
         };
-        let metas: Vec<(String, Meta)> = listed(&**self, &meta_key(shard.tenant, ""))?;
+        let metas: Vec<(String, Meta)> = listed(&*self.shared, &meta_key(shard.tenant, ""))?;
         let Some((name, _)) = metas.into_iter().find(|(_, meta)| meta.id == shard.collection) else { return Ok(None) };
         match self.existing_core(&tenant, &name) {
             Ok(core) => Ok(Some(core).filter(|core| core.shard == shard)),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use nuthatch_store::Upkeep;
 
 use crate::Result;
-use crate::database::Shared;
+use crate::database::Registry;
 
 /// Quiet after the last write before the store is tidied.
 const TIDY_AFTER: Duration = Duration::from_secs(2);
@@ -39,7 +39,8 @@ impl Default for Idle {
 }
 
 impl Idle {
-    pub fn look(&mut self, shared: &Shared) -> Result<()> {
+    pub fn look(&mut self, registry: &Registry) -> Result<()> {
+        let shared = &registry.shared;
         let latest = shared.store()?.latest();
         if latest != self.latest {
             (self.latest, self.written) = (latest, Instant::now());
@@ -62,7 +63,7 @@ impl Idle {
         let idle = self.used.elapsed() >= RELEASE_AFTER && self.released.is_none_or(|when| when < self.used);
         let pressed = self.released.is_none_or(|when| when.elapsed() >= PRESSED_EVERY) && shared.gauge.read().memory;
         if self.unused.elapsed() >= RELEASE_AFTER {
-            shared.let_unused_go();
+            registry.let_unused_go();
             self.unused = Instant::now();
         }
         if self.aged.elapsed() >= AGED_EVERY {
@@ -76,18 +77,6 @@ impl Idle {
             }
             self.released = Some(Instant::now());
         }
-        Ok(())
-    }
-}
-
-impl Shared {
-    /// Lets go of what can be read again.
-    pub fn release_caches(&self) -> Result<()> {
-        self.cache.clear();
-        if let Some(upkeep) = self.store()?.upkeep() {
-            upkeep.release_cache();
-        }
-        nuthatch_heap::give_back();
         Ok(())
     }
 }

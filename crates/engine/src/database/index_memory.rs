@@ -1,34 +1,21 @@
 //! What stays in memory of open indexes, kept inside the budget: norms, dictionaries, row ids, readers; and the cache of index
-//! blocks, which gives way to that and to [answers](super::memory_pool).
+//! blocks, which gives way to that and to [answers](crate::runtime::MemoryPool).
 //!
 //! It has a share, `rest`. When open collections hold more, those that nobody called lately are closed; what the others hold beyond
 //! it is taken from the block cache, down to a quarter of that; and what is more still is closed as soon as nobody holds it, the
 //! largest first. So many small collections cost files and a moment to open them again, and a large one costs cache, never memory.
 //!
-//! **Invariant:** after [`Shared::fit`], caches and residents together hold no more than their shares, unless callers hold collections
+//! **Invariant:** after [`Runtime::fit`](crate::runtime::Runtime::fit), caches and residents together hold no more than their shares, unless callers hold collections
 //! that take more than the share and three quarters of the cache.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::collection::Core;
-use crate::database::Shared;
+use crate::database::Registry;
 
-impl Shared {
-    /// Brings what open collections hold back into the budget. To be called when it may have grown.
-    pub(crate) fn fit(&self) {
-        self.fit_into(self.budget.rest_bytes, self.budget.lendable_bytes());
-        self.fit_cache();
-    }
-
-    /// Gives the cache what others do not have of it.
-    pub(crate) fn fit_cache(&self) {
-        let lent = self.answer_memory.lent_bytes().saturating_add(self.write_memory.lent_bytes());
-        let over = self.index_memory_over_bytes.load(Ordering::Relaxed).saturating_add(lent);
-        self.cache.set_capacity(self.budget.block_cache_bytes - over.min(self.budget.lendable_bytes()));
-    }
-
-    fn fit_into(&self, share: u64, lendable: u64) {
+impl Registry {
+    pub(crate) fn fit_into(&self, share: u64, lendable: u64) {
         let mut over = self.resident_bytes().saturating_sub(share);
         if over > 0 {
             self.close_while(|core| !core.used.load(Ordering::Relaxed), 0);
@@ -38,7 +25,7 @@ impl Shared {
             self.close_while(|_| true, share + lendable);
             over = self.resident_bytes().saturating_sub(share);
         }
-        self.index_memory_over_bytes.store(over, Ordering::Relaxed);
+        self.shared.index_memory_over_bytes.store(over, Ordering::Relaxed);
     }
 
     /// Bytes that the indexes of open collections hold, outside of the caches.
@@ -73,7 +60,7 @@ mod tests {
     fn the_cache_gives_way_first_and_then_collections_that_nobody_holds() {
         let folder = tempfile::tempdir().unwrap();
         let db = Database::open(folder.path(), Options { background: false, ..Options::default() }).unwrap();
-        let shared = &db.inner.shared;
+        let (shared, registry) = (&db.inner.shared, &db.inner.registry);
         for name in ["a", "b", "c"] {
             let options = CollectionOptions { embedder: EmbedderChoice::None, ..CollectionOptions::default() };
             let notes = db.collection(name, options).unwrap();
@@ -81,19 +68,19 @@ mod tests {
             notes.wait_until_indexed(None).unwrap();
         }
         let held = db.existing_collection("b").unwrap();
-        let bytes = shared.resident_bytes();
+        let bytes = registry.resident_bytes();
         assert!(bytes > 0);
         let cache = shared.budget.block_cache_bytes;
         let fit_into = |share, lendable| {
-            shared.fit_into(share, lendable);
+            registry.fit_into(share, lendable);
             shared.fit_cache();
             cache - shared.cache.capacity_bytes()
         };
         assert_eq!(fit_into(bytes, bytes), 0);
-        assert_eq!((fit_into(bytes / 2, bytes), shared.open_collections().len()), (bytes.div_ceil(2), 3));
+        assert_eq!((fit_into(bytes / 2, bytes), registry.open_collections().len()), (bytes.div_ceil(2), 3));
         let left = fit_into(0, 750);
-        let open: Vec<String> = shared.open_collections().iter().map(|core| core.name.clone()).collect();
-        assert_eq!((open, left), (vec!["b".to_string()], shared.resident_bytes()));
+        let open: Vec<String> = registry.open_collections().iter().map(|core| core.name.clone()).collect();
+        assert_eq!((open, left), (vec!["b".to_string()], registry.resident_bytes()));
         shared.index_memory_over_bytes.store(2 * cache, Ordering::Relaxed);
         shared.fit_cache();
         assert_eq!(shared.cache.capacity_bytes(), cache / 4, "it keeps a quarter");

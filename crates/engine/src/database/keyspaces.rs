@@ -9,7 +9,7 @@ use nuthatch_store::{Batch, Direction, Extent, Shard, Table};
 
 use crate::call::Outcome;
 use crate::catalog::{self, COUNTERS};
-use crate::database::{Database, Shared};
+use crate::database::{Database, Registry};
 use crate::durability::Durability;
 use crate::folder::FORMAT_OF_GRAPHS;
 use crate::kv::{Counters, Keyspace, KeyspaceMeta, Kind, Listed, Space, keyspace_key, keyspaces};
@@ -35,19 +35,19 @@ impl Database {
 
     /// The keyspace of that name and kind, made when there is none, unless it must exist.
     pub fn keyspace(&self, name: &str, kind: Kind, must_exist: bool) -> Result<Keyspace> {
-        let space = self.inner.shared.space(&self.tenant, name, kind, !must_exist)?;
+        let space = self.inner.registry.space(&self.tenant, name, kind, !must_exist)?;
         Ok(Keyspace { space, durability: Durability::default(), call: self.call.clone() })
     }
 
     /// Names of all keyspaces of a kind, sorted.
     pub fn names_of(&self, kind: Kind) -> Result<Vec<String>> {
         self.check_open()?;
-        self.inner.shared.keyspace_names(self.tenant.number, kind)
+        self.inner.registry.keyspace_names(self.tenant.number, kind)
     }
 
     /// Deletes all keyspaces of all kinds.
     pub(crate) fn drop_keyspaces(&self) -> Result<()> {
-        for listed in self.inner.shared.keyspaces(self.tenant.number)? {
+        for listed in self.inner.registry.keyspaces(self.tenant.number)? {
             self.drop_kind(&listed.name, listed.kind)?;
         }
         Ok(())
@@ -58,16 +58,16 @@ impl Database {
     /// # Errors
     /// `Invalid` for the name of one of another kind.
     pub fn drop_kind(&self, name: &str, kind: Kind) -> Result<bool> {
-        let shared = &self.inner.shared;
+        let (shared, registry) = (&self.inner.shared, &self.inner.registry);
         self.check_open()?;
         let tenant = &self.tenant;
-        let _catalog = shared.catalog.lock();
+        let _catalog = registry.catalog.lock();
         let key = keyspace_key(tenant.number, name);
         let Some(meta) = catalog::read::<KeyspaceMeta>(&*shared.store()?, &key)? else { return Ok(false) };
         kind.check(name, meta.kind)?;
         let position = {
             let _commit = shared.commit.write();
-            if let Some(space) = shared.spaces.lock().remove(tenant.number, name) {
+            if let Some(space) = registry.spaces.lock().remove(tenant.number, name) {
                 space.dropped.store(true, Ordering::SeqCst);
             }
             let shard = tenant.shard(meta.id);
@@ -90,16 +90,10 @@ impl Database {
     }
 }
 
-impl Shared {
+impl Registry {
     /// What all handles of a keyspace share.
-    pub(crate) fn space(
-        self: &Arc<Self>,
-        tenant: &Arc<Tenant>,
-        name: &str,
-        kind: Kind,
-        create: bool,
-    ) -> Result<Arc<Space>> {
-        self.check_open()?;
+    pub(crate) fn space(&self, tenant: &Arc<Tenant>, name: &str, kind: Kind, create: bool) -> Result<Arc<Space>> {
+        self.shared.check_open()?;
         let known = || -> Result<Option<Arc<Space>>> {
             let Some(space) = self.spaces.lock().get(tenant.number, name).cloned() else { return Ok(None) };
             kind.check(name, space.kind).map(|()| Some(space))
@@ -113,34 +107,34 @@ impl Shared {
         if let Some(space) = known()? {
             return Ok(space);
         }
-        let stored: Option<KeyspaceMeta> = catalog::read(&*self.store()?, &keyspace_key(tenant.number, name))?;
+        let stored: Option<KeyspaceMeta> = catalog::read(&*self.shared.store()?, &keyspace_key(tenant.number, name))?;
         let meta = match stored {
             Some(meta) => meta,
             None if create => self.create_keyspace(tenant.number, name, kind)?,
             None => return Err(Error::not_among(kind.what(), name, &self.keyspace_names(tenant.number, kind)?)),
         };
         kind.check(name, meta.kind)?;
-        let space = Space::open(self.clone(), tenant.clone(), meta.id, name, kind)?;
+        let space = Space::open(self.shared.clone(), tenant.clone(), meta.id, name, kind)?;
         self.spaces.lock().insert(tenant.number, name.to_string(), space.clone());
         Ok(space)
     }
 
     fn create_keyspace(&self, tenant: u32, name: &str, kind: Kind) -> Result<KeyspaceMeta> {
         if kind == Kind::Graph {
-            self.folder.raise_format(FORMAT_OF_GRAPHS)?;
+            self.shared.folder.raise_format(FORMAT_OF_GRAPHS)?;
         }
-        let meta = KeyspaceMeta::new(catalog::last_id(&*self.store()?, tenant)? + 1, kind);
+        let meta = KeyspaceMeta::new(catalog::last_id(&*self.shared.store()?, tenant)? + 1, kind);
         let mut batch = Batch::new();
         batch.put(Table::Catalog, keyspace_key(tenant, name), catalog::encode(&meta));
         catalog::put_last_id(&mut batch, tenant, meta.id);
-        let position = self.write(batch)?;
-        self.make_durable(position, Durability::Commit)?;
+        let position = self.shared.write(batch)?;
+        self.shared.make_durable(position, Durability::Commit)?;
         Ok(meta)
     }
 
     /// A tenant's keyspaces of all kinds, by name.
     pub(crate) fn keyspaces(&self, tenant: u32) -> Result<Vec<Listed>> {
-        keyspaces(&*self.store()?, tenant)
+        keyspaces(&*self.shared.store()?, tenant)
     }
 
     /// Names of a tenant's keyspaces of one kind, sorted.
@@ -156,13 +150,13 @@ impl Shared {
     }
 
     /// Opens the keyspaces in which something expires, so that sweeps see them, and sweeps. Looks at one entry of each of them.
-    pub(crate) fn sweep_all_expired(self: &Arc<Self>, extent: Extent) -> Result<()> {
+    pub(crate) fn sweep_all_expired(&self, extent: Extent) -> Result<()> {
         let (mut from, to) = extent.bounds();
         let names: HashMap<u32, String> =
-            records(&*self.store()?)?.into_iter().map(|(name, record)| (record.id, name)).collect();
+            records(&*self.shared.store()?)?.into_iter().map(|(name, record)| (record.id, name)).collect();
         loop {
             let mut found = None;
-            self.store()?.scan(Table::Expiry, &from, &to, Direction::Forward, &mut |key, _| {
+            self.shared.store()?.scan(Table::Expiry, &from, &to, Direction::Forward, &mut |key, _| {
                 found = Shard::of(key);
                 ControlFlow::Break(())
             })?;

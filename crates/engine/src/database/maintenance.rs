@@ -10,26 +10,24 @@ use nuthatch_store::{Extent, Upkeep};
 
 use crate::collection::{Core, Eagerness};
 use crate::database::idle::Idle;
-use crate::database::shared::Signal;
-use crate::database::{Shared, embedding, syncer};
+use crate::database::{Registry, embedding};
 use crate::index::SEGMENTS;
+use crate::runtime::{Runtime, Signal, start_syncer, yield_to_others};
 use crate::{Error, Result};
 
 /// How often they look round without being woken.
 pub(crate) const ROUND: Duration = Duration::from_millis(500);
 /// How long they leave a disk or an index alone that has just failed them, however often they are woken.
 pub(crate) const AFTER_FAILURE: Duration = Duration::from_secs(2);
-/// How much sooner than background work the system runs whatever else there is to run: searches, and the model beside us.
-const NICENESS: i32 = 10;
 
-pub(crate) fn start(shared: &Arc<Shared>, threads: &mut Vec<JoinHandle<()>>) -> Result<()> {
+pub(crate) fn start(registry: &Arc<Registry>, threads: &mut Vec<JoinHandle<()>>) -> Result<()> {
     for job in [SEAL, MERGE] {
-        let shared = shared.clone();
-        let thread = std::thread::Builder::new().name(job.name.into()).spawn(move || run(&shared, &job));
+        let registry = registry.clone();
+        let thread = std::thread::Builder::new().name(job.name.into()).spawn(move || run(&registry, &job));
         threads.push(thread.map_err(|error| Error::internal(format!("starting {}: {error}", job.name)))?);
     }
-    threads.push(embedding::start(shared)?);
-    threads.push(syncer::start(shared)?);
+    threads.push(embedding::start(registry)?);
+    threads.push(start_syncer(&registry.shared)?);
     Ok(())
 }
 
@@ -37,7 +35,7 @@ pub(crate) fn start(shared: &Arc<Shared>, threads: &mut Vec<JoinHandle<()>>) -> 
 #[derive(Clone, Copy)]
 struct Job {
     name: &'static str,
-    work: fn(&Shared, &Core) -> Result<()>,
+    work: fn(&Runtime, &Core) -> Result<()>,
     /// It seals, and also removes what has expired; the other one tidies up when nobody wants anything.
     sweeps: bool,
     /// Where its last error is kept.
@@ -47,7 +45,8 @@ struct Job {
 const SEAL: Job = Job { name: "nuthatch-seal", work: seal, sweeps: true, error: |signal| &mut signal.seal_error };
 const MERGE: Job = Job { name: "nuthatch-merge", work: merge, sweeps: false, error: |signal| &mut signal.merge_error };
 
-fn run(shared: &Arc<Shared>, job: &Job) {
+fn run(registry: &Registry, job: &Job) {
+    let shared = &registry.shared;
     yield_to_others();
     if job.sweeps {
         shared.sealer_priority.seal_here();
@@ -69,18 +68,18 @@ fn run(shared: &Arc<Shared>, job: &Job) {
             }
             seen = signal.wakes;
         }
-        let mut outcome = round(shared, job.work);
+        let mut outcome = round(registry, job.work);
         if job.sweeps {
-            shared.snapshots.end_due();
+            registry.snapshots.end_due();
             shared.return_what_was_lent();
             let swept = match sweep_all {
-                true => shared.sweep_all_expired(Extent::Everything),
-                false => shared.sweep_expired(),
+                true => registry.sweep_all_expired(Extent::Everything),
+                false => registry.sweep_expired(),
             };
             sweep_all &= swept.is_err();
             outcome = outcome.and(swept);
         } else {
-            outcome = outcome.and_then(|()| idle.look(shared));
+            outcome = outcome.and_then(|()| idle.look(registry));
         }
         failed = outcome.is_err();
         *(job.error)(&mut shared.signal.lock()) = outcome.err();
@@ -88,32 +87,14 @@ fn run(shared: &Arc<Shared>, job: &Job) {
     }
 }
 
-/// Threads that this one starts inherit it.
-pub(crate) fn yield_to_others() {
-    // Where that is not allowed the work is as right, only less polite.
-    #[cfg(target_os = "linux")]
-    rustix::process::setpriority_process(None, background_niceness()).ok();
-}
-
-/// Of background work: [`NICENESS`], or that of the calling thread where it yields even more.
-#[cfg(target_os = "linux")]
-pub(crate) fn background_niceness() -> i32 {
-    rustix::process::getpriority_process(None).map_or(NICENESS, |own| own.max(NICENESS))
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn background_niceness() -> i32 {
-    NICENESS
-}
-
 /// Every collection gets its turn, whatever became of the others; the first error is told, with the collection's name.
-fn round(shared: &Shared, work: fn(&Shared, &Core) -> Result<()>) -> Result<()> {
+fn round(registry: &Registry, work: fn(&Runtime, &Core) -> Result<()>) -> Result<()> {
     let mut outcome = Ok(());
-    for core in shared.open_collections() {
-        if shared.is_stopping() {
+    for core in registry.open_collections() {
+        if registry.shared.is_stopping() {
             break;
         }
-        if let Err(error) = work(shared, &core) {
+        if let Err(error) = work(&registry.shared, &core) {
             // Writers of every tenant may be told, so none of another tenant's names may be in it.
             let message = match core.tenant.is_default() {
                 true => format!("background work on collection {:?}: {error}", core.name),
@@ -125,7 +106,7 @@ fn round(shared: &Shared, work: fn(&Shared, &Core) -> Result<()>) -> Result<()> 
     outcome
 }
 
-fn seal(shared: &Shared, core: &Core) -> Result<()> {
+fn seal(shared: &Runtime, core: &Core) -> Result<()> {
     if !core.state.read().degraded().is_empty() {
         core.rebuild_broken()?;
     }
@@ -137,7 +118,7 @@ fn seal(shared: &Shared, core: &Core) -> Result<()> {
     Ok(())
 }
 
-fn merge(shared: &Shared, core: &Core) -> Result<()> {
+fn merge(shared: &Runtime, core: &Core) -> Result<()> {
     core.close_retired();
     core.read_graphs_ahead()?;
     loop {
@@ -164,7 +145,7 @@ fn merge(shared: &Shared, core: &Core) -> Result<()> {
     }
 }
 
-fn is_due(shared: &Shared, core: &Core) -> bool {
+fn is_due(shared: &Runtime, core: &Core) -> bool {
     let half_full = shared.fresh_bytes() * 2 > shared.budget.fresh_bytes;
     let wanted = core.flush_wanted.load(Ordering::SeqCst);
     let state = core.state.read();

@@ -7,7 +7,7 @@ use nuthatch_store::{Batch, Direction, Reader, Shard, Table};
 
 use crate::Result;
 use crate::catalog::{self, COUNTERS};
-use crate::database::Shared;
+use crate::database::Registry;
 use crate::durability::Durability;
 use crate::graph;
 use crate::kv::{Body, Counters, KeyspaceMeta, Kind, Stored, keyspace_key};
@@ -16,7 +16,7 @@ use crate::tenant::DEFAULT;
 /// Changes of one batch.
 const MENDED_AT_ONCE: usize = 10_000;
 
-impl Shared {
+impl Registry {
     /// Keyspaces whose catalog entry was lost come back as `recovered-N`. No later collection or keyspace gets their number.
     pub(crate) fn restore_keyspaces(&self) -> Result<()> {
         let mut batch = Batch::new();
@@ -24,7 +24,7 @@ impl Shared {
         let mut from = Vec::new();
         loop {
             let mut found = None;
-            self.scan(Table::Kv, &from, &[], Direction::Forward, &mut |key, _| {
+            self.shared.scan(Table::Kv, &from, &[], Direction::Forward, &mut |key, _| {
                 found = Shard::of(key);
                 ControlFlow::Break(())
             })?;
@@ -32,16 +32,16 @@ impl Shared {
             from = shard.end();
             if !self.keyspaces(shard.tenant)?.iter().any(|known| known.shard == shard) {
                 let name = format!("recovered-{}", shard.collection);
-                let kind = if graph::looks_like_one(self, shard)? { Kind::Graph } else { Kind::Plain };
+                let kind = if graph::looks_like_one(&*self.shared, shard)? { Kind::Graph } else { Kind::Plain };
                 let meta = KeyspaceMeta::new(shard.collection, kind);
                 batch.put(Table::Catalog, keyspace_key(shard.tenant, &name), catalog::encode(&meta));
             }
-            let last = lasts.entry(shard.tenant).or_insert(catalog::last_id(self, shard.tenant)?);
+            let last = lasts.entry(shard.tenant).or_insert(catalog::last_id(&*self.shared, shard.tenant)?);
             *last = shard.collection.max(*last);
         }
         lasts.into_iter().for_each(|(tenant, last)| catalog::put_last_id(&mut batch, tenant, last));
-        let position = self.write(batch)?;
-        self.make_durable(position, Durability::Commit)
+        let position = self.shared.write(batch)?;
+        self.shared.make_durable(position, Durability::Commit)
     }
 
     /// Removes keys whose large value was lost and large values whose key was, and makes expiring keys expire again. Says how many
@@ -51,11 +51,11 @@ impl Shared {
         let (mut referenced, mut lost, mut failed) = (HashSet::new(), 0, None);
         let mut counters = Counters::default();
         let (from, to) = (shard.prefix(), shard.end());
-        self.scan(Table::Kv, &from, &to, Direction::Forward, &mut |key, value| {
+        self.shared.scan(Table::Kv, &from, &to, Direction::Forward, &mut |key, value| {
             let mut mend = || -> Result<()> {
                 let stored = Stored::decode(value.to_vec())?;
                 if let Body::Large { number, .. } = stored.body {
-                    if self.get(Table::Blobs, &shard.number_key(number))?.is_none() {
+                    if self.shared.get(Table::Blobs, &shard.number_key(number))?.is_none() {
                         batch.delete(Table::Kv, key.to_vec());
                         lost += 1;
                         return Ok(());
@@ -66,7 +66,7 @@ impl Shared {
                 counters.bytes += stored.counted_bytes(Shard::suffix(key).len());
                 if let Some(at) = stored.expires_at_ms {
                     let entry = [&shard.number_key(at), Shard::suffix(key)].concat();
-                    if self.get(Table::Expiry, &entry)?.is_none() {
+                    if self.shared.get(Table::Expiry, &entry)?.is_none() {
                         batch.put(Table::Expiry, entry, Vec::new());
                     }
                 }
@@ -83,7 +83,7 @@ impl Shared {
         if let Some(error) = failed {
             return Err(error);
         }
-        self.scan(Table::Blobs, &from, &to, Direction::Forward, &mut |key, _| {
+        self.shared.scan(Table::Blobs, &from, &to, Direction::Forward, &mut |key, _| {
             let number = Shard::suffix(key).try_into().map(u64::from_be_bytes);
             if !number.is_ok_and(|number| referenced.contains(&number)) {
                 batch.delete(Table::Blobs, key.to_vec());
@@ -93,15 +93,15 @@ impl Shared {
         if shard.tenant != DEFAULT {
             batch.put(Table::Catalog, shard.key(COUNTERS), catalog::encode(&counters));
         }
-        let position = self.write(batch)?;
-        self.make_durable(position, Durability::Commit)?;
+        let position = self.shared.write(batch)?;
+        self.shared.make_durable(position, Durability::Commit)?;
         Ok(lost)
     }
 
     fn write_when_long(&self, batch: &mut Batch) -> Result<()> {
         match batch.len() < MENDED_AT_ONCE {
             true => Ok(()),
-            false => self.write(std::mem::take(batch)).map(drop),
+            false => self.shared.write(std::mem::take(batch)).map(drop),
         }
     }
 }

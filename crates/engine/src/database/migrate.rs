@@ -60,7 +60,7 @@ impl Database {
         &self,
         visit: &mut dyn FnMut(&Core, &[MigrationStep]) -> Result<()>,
     ) -> Result<Migration> {
-        let shared = self.administrator("a migration")?;
+        let shared = &self.administrator("a migration")?.shared;
         let format = shared.folder.read_identity()?.format;
         let mut migration = Migration { format, format_written: FORMAT_VERSION, steps: Vec::new() };
         for scope in self.scopes()? {

@@ -10,19 +10,14 @@ mod index_memory;
 mod keyspaces;
 mod maintenance;
 mod memory;
-mod memory_pool;
 mod mend_keyspaces;
 mod migrate;
 mod opened;
-mod pressure;
-mod priority;
 mod reclaim;
+mod registry;
 mod repair;
 mod sessions;
-mod shared;
 mod stats;
-pub(crate) mod stores;
-mod syncer;
 mod tenant_dropping;
 mod tenants;
 
@@ -34,23 +29,22 @@ use nuthatch_embed::Embedder;
 use nuthatch_store::Store;
 use parking_lot::Mutex;
 
+pub use crate::runtime::WriteReservation;
 pub use doctor::{Doctor, Finding};
-pub(crate) use maintenance::yield_to_others;
 pub use memory::ProcessMemory;
-pub use memory_pool::WriteReservation;
-pub(crate) use memory_pool::{MemoryPool, Reservation, RowLength, SMALL_BYTES_MAX, in_memory, in_the_end};
 pub use migrate::{Migration, MigrationStep};
-pub(crate) use pressure::Throttle;
 pub(crate) use reclaim::Reclaiming;
 pub use reclaim::{Erase, Receipt, RemovedFile, WrittenFile};
+pub(crate) use registry::Registry;
 pub use repair::RepairOutcome;
-pub(crate) use shared::Shared;
 pub use stats::{DiskStats, MemoryStats, Stats};
 
 use crate::call::Call;
 use crate::collection::Eagerness;
 use crate::lock::FolderLock;
 use crate::options::Options;
+use crate::runtime::{Runtime, stores};
+use crate::snapshot::{Lookup, Snapshot, View};
 use crate::tenant::{DEFAULT, Tenant};
 use crate::{Error, Result};
 
@@ -65,7 +59,8 @@ pub struct Database {
 }
 
 pub(crate) struct Inner {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<Runtime>,
+    pub registry: Arc<Registry>,
     background: Mutex<Vec<JoinHandle<()>>>,
     /// The folder of a `:memory:` database goes with it.
     _temporary: Option<tempfile::TempDir>,
@@ -115,12 +110,13 @@ impl Database {
     ) -> Result<Self> {
         options.check()?;
         let background = options.background;
-        let shared = Arc::new(Shared::open(&folder, options, lock, store)?);
-        let inner = Inner { shared, background: Mutex::default(), _temporary: temporary };
+        let registry = Registry::new(Runtime::open(&folder, options, lock, store)?);
+        let inner =
+            Inner { shared: registry.shared.clone(), registry, background: Mutex::default(), _temporary: temporary };
         if background {
-            maintenance::start(&inner.shared, &mut inner.background.lock())?;
+            maintenance::start(&inner.registry, &mut inner.background.lock())?;
         }
-        let tenant = inner.shared.tenants.lock()[&DEFAULT].clone();
+        let tenant = inner.registry.tenants.lock()[&DEFAULT].clone();
         Ok(Self { inner: Arc::new(inner), tenant, call: Call::default() })
     }
 
@@ -143,11 +139,18 @@ impl Database {
     /// Brings everything fresh into the indexes and merges what is worth merging, now, in this thread.
     pub fn optimize(&self) -> Result<()> {
         self.check_open()?;
-        for core in self.inner.shared.open_collections_of(self.tenant.number) {
+        for core in self.inner.registry.open_collections_of(self.tenant.number) {
             core.flush()?;
             while core.merge(Eagerness::All)? {}
         }
         Ok(())
+    }
+
+    /// Everything as it is now, whatever is written later.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        let Inner { shared, registry, .. } = &*self.inner;
+        let view = View::take(shared, registry.clone(), &registry.snapshots, &self.tenant)?;
+        Ok(Snapshot { view, call: self.call.clone() })
     }
 
     /// Everything that was written before, with whatever durability, is on the disk when this returns.
@@ -162,7 +165,7 @@ impl Database {
 
     /// Remembers an embedder that a caller gave, so that other handles of its collections find it.
     pub fn remember_embedder(&self, embedder: &Arc<dyn Embedder>) {
-        self.inner.shared.remember_embedder(embedder);
+        self.inner.shared.embedders.remember(embedder);
     }
 
     /// Finishes background work, writes what is buffered and lets the folder go. Calling it again does nothing. Every other
@@ -180,7 +183,7 @@ impl Inner {
             .into_iter()
             .try_for_each(|thread| thread.join().map_err(|_| Error::internal("a thread of background work panicked")));
         // Whatever became of the threads, the folder is let go.
-        self.shared.close().and(joined)
+        self.registry.close().and(joined)
     }
 }
 

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::below::{Seen, files_below};
 use crate::collection::Core;
 use crate::collection::meta::{self, Meta, meta_key};
-use crate::database::{Database, Shared};
+use crate::database::{Database, Registry};
+use crate::runtime::Runtime;
 use crate::snapshot::Ending;
 use crate::tenant::{Tenant, records};
 use crate::{Error, ErrorKind, Result};
@@ -144,9 +145,9 @@ impl Database {
     }
 
     fn reclaim_after(&self, only: Option<&str>, deleted_records: Option<u64>) -> Result<Receipt> {
-        let shared = &self.inner.shared;
+        let registry = &self.inner.registry;
         self.check_open()?;
-        let mut work = Reclaiming::begin(shared, Some(&self.tenant))?;
+        let mut work = Reclaiming::begin(registry, Some(&self.tenant))?;
         let only = only.map(|name| self.borrow(name)).transpose()?;
         let extent = match (&only, self.tenant.is_default()) {
             (Some(core), _) => Extent::Shard(core.shard),
@@ -161,7 +162,7 @@ impl Database {
                 }
             }
         }
-        shared.sweep_all_expired(match self.tenant.is_default() {
+        registry.sweep_all_expired(match self.tenant.is_default() {
             true => Extent::Everything,
             false => self.tenant.extent(),
         })?;
@@ -172,7 +173,7 @@ impl Database {
 
 /// Giving bytes back, under way: what there was before, and what has been rewritten since.
 pub(crate) struct Reclaiming<'s> {
-    shared: &'s Shared,
+    shared: &'s Runtime,
     tenant: Option<&'s Tenant>,
     started: jiff::Timestamp,
     before: BTreeMap<PathBuf, Seen>,
@@ -182,11 +183,12 @@ pub(crate) struct Reclaiming<'s> {
 
 impl<'s> Reclaiming<'s> {
     /// `tenant`: whose data it is about.
-    pub fn begin(shared: &'s Shared, tenant: Option<&'s Tenant>) -> Result<Self> {
+    pub fn begin(registry: &'s Registry, tenant: Option<&'s Tenant>) -> Result<Self> {
+        let shared = &registry.shared;
         let tenant = tenant.filter(|tenant| !tenant.is_default());
         let before = files_of(shared, tenant)?;
         let (started, sequences) = (shared.options.clock.now(), BTreeMap::new());
-        Ok(Self { shared, tenant, started, before, sequences, ending: Ending::begin(shared) })
+        Ok(Self { shared, tenant, started, before, sequences, ending: Ending::begin(shared, &registry.snapshots) })
     }
 
     /// Every collection that a handle sees. `is_own`: they are called by their names alone.
@@ -265,7 +267,7 @@ impl<'s> Reclaiming<'s> {
 }
 
 /// What a receipt is about: every file of the folder, or of a tenant those that may hold something of its.
-fn files_of(shared: &Shared, tenant: Option<&Tenant>) -> Result<BTreeMap<PathBuf, Seen>> {
+fn files_of(shared: &Runtime, tenant: Option<&Tenant>) -> Result<BTreeMap<PathBuf, Seen>> {
     let folder = &shared.folder;
     let mut files = files_below(folder.root())?;
     if let Some(tenant) = tenant {
@@ -288,7 +290,7 @@ fn may_be_of(tenant: &Tenant, path: &Path, quarantine: &Path) -> bool {
 }
 
 /// Removes what lies in quarantine, or of it what may be of one tenant.
-fn empty_quarantine(shared: &Shared, tenant: Option<&Tenant>) -> Result<()> {
+fn empty_quarantine(shared: &Runtime, tenant: Option<&Tenant>) -> Result<()> {
     let quarantine = shared.folder.quarantine();
     let remove = |path: &Path| match std::fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path, &error)),
@@ -328,8 +330,8 @@ impl Database {
 
     /// Removes index folders of collections that the catalog does not know: left when a process ended while it dropped one.
     pub(crate) fn remove_orphans(&self) -> Result<()> {
-        let shared = &self.inner.shared;
-        let _catalog = shared.catalog.lock();
+        let (shared, registry) = (&self.inner.shared, &self.inner.registry);
+        let _catalog = registry.catalog.lock();
         let store = shared.store()?;
         let mut tenants = vec![self.tenant.number];
         if self.tenant.is_default() {
@@ -344,7 +346,7 @@ impl Database {
         }
         for tenant in tenants {
             let mut known = HashSet::new();
-            for name in shared.collection_names(tenant)? {
+            for name in registry.collection_names(tenant)? {
                 let meta: Option<Meta> = meta::read(&*store, &meta_key(tenant, &name))?;
                 known.extend(meta.map(|meta| shared.folder.index(tenant, meta.id)));
             }

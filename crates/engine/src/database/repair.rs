@@ -17,6 +17,7 @@ use crate::collection::pending::{self, Pending};
 use crate::collection::{Core, row_of};
 use crate::database::Database;
 use crate::folder::Folder;
+use crate::graph::mend_graph;
 use crate::kv::Kind;
 use crate::lock::FolderLock;
 use crate::options::{Budget, Options};
@@ -74,14 +75,14 @@ impl Database {
         if !outcome.store.is_empty() {
             database.restore_tenants()?;
             database.restore_catalog()?;
-            let shared = &database.inner.shared;
-            shared.restore_keyspaces()?;
+            let (shared, registry) = (&database.inner.shared, &database.inner.registry);
+            registry.restore_keyspaces()?;
             for scope in database.scopes()? {
-                for listed in shared.keyspaces(scope.tenant.number)? {
+                for listed in registry.keyspaces(scope.tenant.number)? {
                     if listed.kind == Kind::Graph {
-                        outcome.keys_lost += shared.mend_graph(listed.shard)?;
+                        outcome.keys_lost += mend_graph(shared, listed.shard)?;
                     }
-                    outcome.keys_lost += shared.mend_keyspace(listed.shard)?;
+                    outcome.keys_lost += registry.mend_keyspace(listed.shard)?;
                 }
             }
         }

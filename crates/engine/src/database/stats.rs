@@ -14,6 +14,7 @@ use crate::collection::{CollectionInfo, Core};
 use crate::database::Database;
 use crate::database::memory::{Accounted, Mappings, ProcessMemory};
 use crate::index::TEXT;
+use crate::snapshot::Lookup;
 
 /// What a database holds, on its disk and in memory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -118,7 +119,7 @@ impl Database {
     /// Rows, bytes on disk and bytes resident, by part. A scoped handle tells of its tenant alone: of its stored bytes as its limits
     /// count them, of its indexes, and of the memory that its open collections take.
     pub fn stats(&self) -> Result<Stats> {
-        let shared = &self.inner.shared;
+        let (shared, registry) = (&self.inner.shared, &self.inner.registry);
         self.check_open()?;
         let collections = self.collections()?;
         if !self.tenant.is_default() {
@@ -143,8 +144,8 @@ impl Database {
             store_table_reader_bytes: store.table_reader_bytes,
             block_cache_bytes: shared.cache.resident_bytes(),
             answer_bytes: shared.answer_memory.held_bytes(),
-            embedder_bytes: shared.embedder_bytes(),
-            ..MemoryStats::of(&shared.open_collections())
+            embedder_bytes: shared.embedders.bytes(),
+            ..MemoryStats::of(&registry.open_collections())
         };
         memory.engine_bytes = memory.store_cache_bytes
             + memory.store_table_reader_bytes
@@ -154,25 +155,25 @@ impl Database {
             + memory.text_index_bytes
             + memory.segment_bytes;
         memory.account_for_the_rest();
-        let (snapshots, snapshot_age) = shared.snapshots.open(None);
+        let (snapshots, snapshot_age) = registry.snapshots.open(None);
         Ok(Stats { collections, disk, memory, snapshots, snapshot_age })
     }
 }
 
 impl Database {
     fn stats_of_tenant(&self, collections: Vec<CollectionInfo>) -> Result<Stats> {
-        let shared = &self.inner.shared;
+        let (shared, registry) = (&self.inner.shared, &self.inner.registry);
         let indexes = files_below(&shared.folder.indexes_of(self.tenant.number))?;
         let store_bytes = self.tenant.usage(&**shared)?.bytes;
         let indexes_bytes = indexes.values().map(|file| file.bytes).sum();
         let total_bytes = store_bytes + indexes_bytes;
         let disk = DiskStats { store_bytes, indexes_bytes, quarantine_bytes: 0, total_bytes };
-        let mut memory = MemoryStats::of(&shared.open_collections_of(self.tenant.number));
+        let mut memory = MemoryStats::of(&registry.open_collections_of(self.tenant.number));
         memory.block_cache_bytes = shared.cache_of(self.tenant.number).owner_bytes();
         memory.engine_bytes =
             memory.block_cache_bytes + memory.fresh_bytes + memory.text_index_bytes + memory.segment_bytes;
         memory.accounted_bytes = memory.engine_bytes + memory.build_bytes;
-        let (snapshots, snapshot_age) = shared.snapshots.open(Some(self.tenant.number));
+        let (snapshots, snapshot_age) = registry.snapshots.open(Some(self.tenant.number));
         Ok(Stats { collections, disk, memory, snapshots, snapshot_age })
     }
 }
@@ -254,10 +255,10 @@ mod tests {
         db.close().unwrap();
 
         let db = open();
-        let shared = &db.inner.shared;
+        let (shared, registry) = (&db.inner.shared, &db.inner.registry);
         assert_eq!(db.collections().unwrap(), expected);
         assert_eq!(db.stats().unwrap().collections, expected);
-        assert_eq!(shared.open_collections().len(), 0);
+        assert_eq!(registry.open_collections().len(), 0);
         assert_eq!(shared.cache.file_reads(), 0, "no index file was read");
         for info in &expected {
             let of_open = db.existing_collection(&info.name).unwrap().info();

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::call::Outcome;
 use crate::catalog;
-use crate::database::{Database, Receipt, Reclaiming, Shared};
+use crate::database::{Database, Receipt, Reclaiming, Registry};
 use crate::durability::Durability;
 use crate::tenant::{DEFAULT, Record, Tenant, record_key, records};
 use crate::{Error, Result, What};
@@ -29,13 +29,14 @@ impl Database {
     /// `NotFound` when there is no such tenant; `Invalid` for a scoped handle; `Conflict` when an export or a
     /// very long read from before is in the way. The data is gone then, its bytes may not be: calling again goes on where it ended.
     pub fn drop_tenant(&self, name: &str) -> Result<Receipt> {
-        let shared = self.administrator("dropping a tenant")?;
-        let _one_at_a_time = shared.dropping.lock();
+        let registry = self.administrator("dropping a tenant")?;
+        let shared = &registry.shared;
+        let _one_at_a_time = registry.dropping.lock();
         let stored: Option<Record> = catalog::read(&**shared, &record_key(name))?;
         let Some(record) = stored else { return Err(Error::not_among(What::Tenant, name, &self.tenant_names()?)) };
-        let tenant = shared.tenant_of(name, &record);
-        let work = Reclaiming::begin(shared, Some(&tenant))?;
-        let records = shared.delete_tenant(&tenant, name, record)?;
+        let tenant = registry.tenant_of(name, &record);
+        let work = Reclaiming::begin(registry, Some(&tenant))?;
+        let records = registry.delete_tenant(&tenant, name, record)?;
         let folder = shared.folder.indexes_of(tenant.number);
         match std::fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::io(&folder, &error)),
@@ -52,11 +53,12 @@ impl Database {
 
     /// Deletes every tenant but this one, and leaves none of their bytes behind. For a copy of a folder that is to hold one tenant.
     pub(crate) fn delete_other_tenants(&self, wanted: u32) -> Result<()> {
-        let shared = self.administrator("dropping a tenant")?;
+        let registry = self.administrator("dropping a tenant")?;
+        let shared = &registry.shared;
         let mut batch = Batch::new();
         for (name, record) in records(&**shared)?.into_iter().filter(|(_, record)| record.id != wanted) {
-            let tenant = shared.tenant_of(&name, &record);
-            shared.delete_tenant(&tenant, &name, record)?;
+            let tenant = registry.tenant_of(&name, &record);
+            registry.delete_tenant(&tenant, &name, record)?;
             batch.delete(Table::Catalog, record_key(&name));
         }
         let position = shared.write(batch)?;
@@ -86,7 +88,7 @@ impl Database {
     }
 }
 
-impl Shared {
+impl Registry {
     /// Deletes everything of a tenant in one batch; says how many records there were.
     fn delete_tenant(&self, tenant: &Arc<Tenant>, name: &str, record: Record) -> Result<u64> {
         let _catalog = self.catalog.lock();
@@ -101,7 +103,7 @@ impl Shared {
         let _merging: Vec<_> = cores.iter().map(|core| core.merging.lock()).collect();
         let _work: Vec<_> = cores.iter().map(|core| core.work.lock()).collect();
         let position = {
-            let _commit = self.commit.write();
+            let _commit = self.shared.commit.write();
             let _writers: Vec<_> = cores.iter().map(|core| core.writer.lock()).collect();
             let records = record.dropping.unwrap_or(self.records_of(tenant)?);
             let mut batch = Batch::new();
@@ -110,10 +112,10 @@ impl Shared {
                 batch.delete_range(table, from.clone(), to.clone());
             }
             Record { dropping: Some(records), ..record }.put(&mut batch, name);
-            (self.write(batch)?, records)
+            (self.shared.write(batch)?, records)
         };
-        self.shrunk.store(true, Ordering::SeqCst);
-        self.make_durable(position.0, Durability::Commit)?;
+        self.shared.shrunk.store(true, Ordering::SeqCst);
+        self.shared.make_durable(position.0, Durability::Commit)?;
         Ok(position.1)
     }
 
@@ -121,7 +123,7 @@ impl Shared {
     fn records_of(&self, tenant: &Tenant) -> Result<u64> {
         let (from, to) = (tenant.catalog().end(), tenant.extent().bounds().1);
         let mut records = 0;
-        catalog::each_counters(self, (&from, &to), |counters: Rows| records += counters.rows)?;
+        catalog::each_counters(&*self.shared, (&from, &to), |counters: Rows| records += counters.rows)?;
         Ok(records)
     }
 }

@@ -6,7 +6,7 @@ use nuthatch_store::{Batch, CachedOnly};
 
 use crate::call::Outcome;
 use crate::catalog;
-use crate::database::{Database, Shared};
+use crate::database::{Database, Registry};
 use crate::durability::Durability;
 use crate::folder::FORMAT_OF_TENANTS;
 use crate::name::check_name;
@@ -25,10 +25,11 @@ impl Database {
     /// # Errors
     /// `Invalid` for a name that no tenant can have, or that one has already; and for a scoped handle.
     pub fn create_tenant(&self, name: &str) -> Result<Self> {
-        let shared = self.administrator("making a tenant")?;
+        let registry = self.administrator("making a tenant")?;
+        let shared = &registry.shared;
         check_name("tenant", name)?;
         let tenant = {
-            let _catalog = shared.catalog.lock();
+            let _catalog = registry.catalog.lock();
             let store = shared.store()?;
             if let Some(known) = catalog::read::<Record>(&*store, &record_key(name))? {
                 return Err(match known.dropping {
@@ -50,7 +51,7 @@ impl Database {
             self.call.sign(&mut batch, Outcome { inserted: 1, ..Outcome::default() });
             let position = shared.write(batch)?;
             shared.make_durable(position, Durability::Commit)?;
-            shared.tenant_of(name, &record)
+            registry.tenant_of(name, &record)
         };
         Ok(self.scoped(tenant))
     }
@@ -60,17 +61,18 @@ impl Database {
     /// # Errors
     /// `NotFound` when there is no such tenant; `Invalid` for a scoped handle.
     pub fn tenant(&self, name: &str) -> Result<Self> {
-        let shared = self.administrator("going to a tenant")?;
-        Ok(self.scoped(shared.tenant(name)?))
+        let registry = self.administrator("going to a tenant")?;
+        Ok(self.scoped(registry.tenant(name)?))
     }
 
     /// The same, where nothing has to be waited for. Whoever is told nothing asks [`tenant`](Self::tenant), which says what is wrong, too.
     pub fn cached_tenant(&self, name: &str) -> Result<Option<Self>> {
-        let shared = self.administrator("going to a tenant")?;
+        let registry = self.administrator("going to a tenant")?;
+        let shared = &registry.shared;
         let store = shared.store()?;
         let reader = CachedOnly::live(&*store);
         let record = reader.unless_missed(record_in(&reader, name))?.flatten();
-        Ok(record.map(|record| self.scoped(shared.tenant_of(name, &record))))
+        Ok(record.map(|record| self.scoped(registry.tenant_of(name, &record))))
     }
 
     /// Which tenant's handle this is, for another process.
@@ -80,12 +82,12 @@ impl Database {
 
     /// The handle of the tenant that a handle in another process means.
     pub fn tenant_at(&self, place: &TenantPlace) -> Result<Self> {
-        let shared = self.administrator("going to a tenant")?;
-        if let Some(tenant) = shared.tenants.lock().get(&place.number).cloned() {
+        let registry = self.administrator("going to a tenant")?;
+        if let Some(tenant) = registry.tenants.lock().get(&place.number).cloned() {
             tenant.check()?;
             return Ok(self.scoped(tenant));
         }
-        match shared.tenant(&place.name) {
+        match registry.tenant(&place.name) {
             Ok(tenant) if tenant.number == place.number => Ok(self.scoped(tenant)),
             Err(error) if error.kind != crate::ErrorKind::NotFound => Err(error),
             Ok(_) | Err(_) => Err(dropped(&place.name)),
@@ -99,10 +101,11 @@ impl Database {
 
     /// What every tenant may have and has. Takes a look at the counters of all their collections and keyspaces.
     pub fn tenants(&self) -> Result<Vec<TenantInfo>> {
-        let shared = self.administrator("listing tenants")?;
+        let registry = self.administrator("listing tenants")?;
+        let shared = &registry.shared;
         let known = records(&*shared.store()?)?;
         let known = known.into_iter().filter(|(_, record)| record.dropping.is_none());
-        known.map(|(name, record)| shared.tenant_info(name, record)).collect()
+        known.map(|(name, record)| registry.tenant_info(name, record)).collect()
     }
 
     /// What a tenant may have, and what it has.
@@ -110,9 +113,9 @@ impl Database {
     /// # Errors
     /// As those of [`tenant`](Self::tenant).
     pub fn tenant_info(&self, name: &str) -> Result<TenantInfo> {
-        let shared = self.administrator("looking at a tenant")?;
-        let record = shared.tenant_record(name)?;
-        shared.tenant_info(name.to_string(), record)
+        let registry = self.administrator("looking at a tenant")?;
+        let record = registry.tenant_record(name)?;
+        registry.tenant_info(name.to_string(), record)
     }
 
     /// Sets what a tenant may have, for every write that begins afterwards. What it has already stays, even above the limit.
@@ -120,13 +123,14 @@ impl Database {
     /// # Errors
     /// As those of [`tenant`](Self::tenant).
     pub fn set_tenant_limits(&self, name: &str, limits: TenantLimits) -> Result<()> {
-        let shared = self.administrator("setting limits")?;
-        let _catalog = shared.catalog.lock();
-        let record = Record { limits, ..shared.tenant_record(name)? };
+        let registry = self.administrator("setting limits")?;
+        let shared = &registry.shared;
+        let _catalog = registry.catalog.lock();
+        let record = Record { limits, ..registry.tenant_record(name)? };
         let mut batch = Batch::new();
         record.put(&mut batch, name);
         let position = shared.write(batch)?;
-        shared.tenant_of(name, &record).set_limits(limits);
+        registry.tenant_of(name, &record).set_limits(limits);
         shared.make_durable(position, Durability::Commit)
     }
 
@@ -155,11 +159,10 @@ impl Database {
     }
 
     /// What belongs to all tenants, for the handle that may touch it.
-    pub(crate) fn administrator(&self, what: &str) -> Result<&Arc<Shared>> {
-        let shared = &self.inner.shared;
-        shared.check_open()?;
+    pub(crate) fn administrator(&self, what: &str) -> Result<&Arc<Registry>> {
+        self.inner.shared.check_open()?;
         match self.tenant.is_default() {
-            true => Ok(shared),
+            true => Ok(&self.inner.registry),
             false => Err(Error::invalid(format!(
                 "{what} needs the handle that opened the folder; this handle belongs to tenant {:?}",
                 self.tenant.name
@@ -172,10 +175,10 @@ impl Database {
         self.check_open()?;
         let mut scopes = vec![self.clone()];
         if self.tenant.is_default() {
-            let shared = &self.inner.shared;
+            let (shared, registry) = (&self.inner.shared, &self.inner.registry);
             for (name, record) in records(&*shared.store()?)? {
                 if record.dropping.is_none() {
-                    scopes.push(self.scoped(shared.tenant_of(&name, &record)));
+                    scopes.push(self.scoped(registry.tenant_of(&name, &record)));
                 }
             }
         }
@@ -183,7 +186,7 @@ impl Database {
     }
 }
 
-impl Shared {
+impl Registry {
     /// What all handles of a tenant share.
     fn tenant(&self, name: &str) -> Result<Arc<Tenant>> {
         let record = self.tenant_record(name)?;
@@ -199,22 +202,22 @@ impl Shared {
 
     /// A tenant that is not being dropped.
     pub(crate) fn tenant_record(&self, name: &str) -> Result<Record> {
-        match record_in(&*self.store()?, name)? {
+        match record_in(&*self.shared.store()?, name)? {
             Some(record) => Ok(record),
             None => Err(Error::not_among(What::Tenant, name, &self.tenant_names()?)),
         }
     }
 
     fn tenant_names(&self) -> Result<Vec<String>> {
-        let known = records(&*self.store()?)?;
+        let known = records(&*self.shared.store()?)?;
         Ok(known.into_iter().filter(|(_, record)| record.dropping.is_none()).map(|(name, _)| name).collect())
     }
 
     fn tenant_info(&self, name: String, record: Record) -> Result<TenantInfo> {
         let known = self.tenants.lock().get(&record.id).cloned();
         let usage = match known {
-            Some(tenant) => tenant.usage(self)?,
-            None => summed(self, record.id)?,
+            Some(tenant) => tenant.usage(&*self.shared)?,
+            None => summed(&*self.shared, record.id)?,
         };
         Ok(TenantInfo { name, created: record.created, limits: record.limits, usage })
     }

@@ -37,7 +37,7 @@ pub(crate) use neighbors::neighbors;
 pub use neighbors::prefixes;
 pub use node::{Node, PROPERTIES_BYTES_MAX, TYPE_BYTES_MAX};
 pub(crate) use read::{edge, nodes, nodes_listed};
-pub(crate) use repair::looks_like_one;
+pub(crate) use repair::{looks_like_one, mend_graph};
 pub(crate) use traverse::traverse;
 pub use traverse::{Traversal, Traverse, Visited};
 pub(crate) use value::{edge as decode_edge, node as decode_node};

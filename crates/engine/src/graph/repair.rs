@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use nuthatch_store::{Batch, Direction, Reader, Shard, Table};
 
 use crate::Result;
-use crate::database::Shared;
 use crate::durability::Durability;
 use crate::graph::key::{self, GraphRow};
 use crate::graph::value;
 use crate::kv::{inline_value, stored_inline};
+use crate::runtime::Runtime;
 
 /// Rows by which a graph is known whose catalog entry was lost.
 const ROWS_LOOKED_AT: usize = 64;
@@ -32,40 +32,38 @@ pub(crate) fn looks_like_one(reader: &dyn Reader, shard: Shard) -> Result<bool> 
     Ok(all && rows > 0)
 }
 
-impl Shared {
-    /// Gives edges the pointers that they lack, and removes pointers whose edge was lost. Says how many edges had to go, as far as
-    /// their pointers tell.
-    pub(crate) fn mend_graph(&self, shard: Shard) -> Result<u64> {
-        let (mut batch, mut lost, mut failed) = (Batch::new(), 0, Ok(()));
-        self.scan(Table::Kv, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, _| {
-            failed = self.mend_row(shard, key, &mut batch, &mut lost);
-            if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        failed?;
-        let position = self.write(batch)?;
-        self.make_durable(position, Durability::Commit)?;
-        Ok(lost)
-    }
+/// Gives edges the pointers that they lack, and removes pointers whose edge was lost. Says how many edges had to go, as far as
+/// their pointers tell.
+pub(crate) fn mend_graph(shared: &Runtime, shard: Shard) -> Result<u64> {
+    let (mut batch, mut lost, mut failed) = (Batch::new(), 0, Ok(()));
+    shared.scan(Table::Kv, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, _| {
+        failed = mend_row(shared, shard, key, &mut batch, &mut lost);
+        if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    failed?;
+    let position = shared.write(batch)?;
+    shared.make_durable(position, Durability::Commit)?;
+    Ok(lost)
+}
 
-    /// Notes in `batch` what one row of a graph lacks, and writes it when it is full.
-    fn mend_row(&self, shard: Shard, key: &[u8], batch: &mut Batch, lost: &mut u64) -> Result<()> {
-        match GraphRow::of(Shard::suffix(key)) {
-            Some(GraphRow::Edge(id)) => {
-                let pointer = shard.key(&key::pointer(&id));
-                if self.get(Table::Kv, &pointer)?.is_none() {
-                    batch.put(Table::Kv, pointer, stored_inline(Vec::new()));
-                }
+/// Notes in `batch` what one row of a graph lacks, and writes it when it is full.
+fn mend_row(shared: &Runtime, shard: Shard, key: &[u8], batch: &mut Batch, lost: &mut u64) -> Result<()> {
+    match GraphRow::of(Shard::suffix(key)) {
+        Some(GraphRow::Edge(id)) => {
+            let pointer = shard.key(&key::pointer(&id));
+            if shared.get(Table::Kv, &pointer)?.is_none() {
+                batch.put(Table::Kv, pointer, stored_inline(Vec::new()));
             }
-            Some(GraphRow::Pointer(id)) if self.get(Table::Kv, &shard.key(&key::edge(&id)))?.is_none() => {
-                batch.delete(Table::Kv, key.to_vec());
-                *lost += 1;
-            }
-            _ => {}
         }
-        match batch.len() < MENDED_AT_ONCE {
-            true => Ok(()),
-            false => self.write(std::mem::take(batch)).map(drop),
+        Some(GraphRow::Pointer(id)) if shared.get(Table::Kv, &shard.key(&key::edge(&id)))?.is_none() => {
+            batch.delete(Table::Kv, key.to_vec());
+            *lost += 1;
         }
+        _ => {}
+    }
+    match batch.len() < MENDED_AT_ONCE {
+        true => Ok(()),
+        false => shared.write(std::mem::take(batch)).map(drop),
     }
 }
 
@@ -86,12 +84,12 @@ mod tests {
         let keys = [key::pointer(&EdgeId::new("a", "x", "b")), key::edge(&EdgeId::new("a", "x", "c"))];
         graph.keyspace.delete(&keys).unwrap();
         let shard = graph.keyspace.space.shard;
-        assert_eq!(db.inner.shared.mend_graph(shard).unwrap(), 1);
+        assert_eq!(mend_graph(&db.inner.shared, shard).unwrap(), 1);
         let incoming = Neighbors { direction: EdgeDirection::In, ..Neighbors::default() };
         assert_eq!(neighbors(&graph.keyspace, "b", &incoming).unwrap().neighbors[0].edge.weight, 2.0);
         assert!(neighbors(&graph.keyspace, "c", &incoming).unwrap().neighbors.is_empty());
         assert_eq!(counts(&graph.keyspace).unwrap(), GraphCounts { nodes: 1, edges: 1, exact: true });
-        assert_eq!(db.inner.shared.mend_graph(shard).unwrap(), 0);
+        assert_eq!(mend_graph(&db.inner.shared, shard).unwrap(), 0);
     }
 
     #[test]
@@ -113,9 +111,9 @@ mod tests {
             batch.delete(Table::Catalog, crate::kv::keyspace_key(0, name));
         }
         db.inner.shared.write(batch).unwrap();
-        db.inner.shared.spaces.lock().clear();
-        db.inner.shared.restore_keyspaces().unwrap();
-        let kinds: Vec<_> = db.inner.shared.keyspaces(0).unwrap().iter().map(|it| it.kind.what().name()).collect();
+        db.inner.registry.spaces.lock().clear();
+        db.inner.registry.restore_keyspaces().unwrap();
+        let kinds: Vec<_> = db.inner.registry.keyspaces(0).unwrap().iter().map(|it| it.kind.what().name()).collect();
         assert_eq!(kinds, ["graph", "keyspace"]);
     }
 }

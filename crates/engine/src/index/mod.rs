@@ -116,15 +116,8 @@ impl Reach {
     }
 }
 
-/// Indexes that collections have besides their own.
-#[doc(hidden)]
-#[derive(Clone, Debug, Default)]
-pub struct MoreIndexes {
-    pub(crate) make: Vec<fn() -> Arc<dyn DerivedIndex>>,
-}
+/// What makes an index that has yet to be opened.
+pub(crate) type MakeIndex = fn() -> Arc<dyn DerivedIndex>;
 
 /// The indexes of a collection. Sealing and rebuilding go in this order: writers wait for the first.
-pub(crate) fn all(more: &MoreIndexes) -> Vec<Arc<dyn DerivedIndex>> {
-    let own: [Arc<dyn DerivedIndex>; 2] = [Arc::new(segments::Segments), Arc::new(text::Text)];
-    own.into_iter().chain(more.make.iter().map(|make| make())).collect()
-}
+pub(crate) const OWN: [MakeIndex; 2] = [|| Arc::new(segments::Segments), || Arc::new(text::Text)];

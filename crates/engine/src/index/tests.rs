@@ -13,17 +13,17 @@ use crate::backup::{BackupOptions, Backups, RestoreOptions};
 use crate::collection::{Collection, CollectionOptions, Core};
 use crate::database::Database;
 use crate::embedder::EmbedderChoice;
+use crate::index::DerivedIndex;
 use crate::index::tags::{TAGS, Tags};
-use crate::index::{DerivedIndex, MoreIndexes};
 use crate::{Options, Record};
 
 fn options() -> Options {
-    let more_indexes = MoreIndexes { make: vec![Tags::make] };
-    Options { background: false, more_indexes, ..Options::default() }
+    Options { background: false, ..Options::default() }
 }
 
 fn open(folder: &Path) -> (Database, Collection) {
     let db = Database::open(folder, options()).unwrap();
+    db.inner.registry.indexes.write().push(Tags::make);
     let without = CollectionOptions { embedder: EmbedderChoice::None, ..CollectionOptions::default() };
     let notes = db.collection("notes", without).unwrap();
     (db, notes)
@@ -211,6 +211,7 @@ fn a_third_index_is_backed_up_unless_it_is_damaged() {
 #[test]
 fn what_a_third_index_holds_in_memory_is_counted() {
     let db = Database::in_memory(options()).unwrap();
+    db.inner.registry.indexes.write().push(Tags::make);
     let without = CollectionOptions { embedder: EmbedderChoice::None, ..CollectionOptions::default() };
     let notes = db.collection("notes", without).unwrap();
     write(&notes, 0..30);

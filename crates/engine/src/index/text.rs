@@ -12,9 +12,9 @@ use crate::collection::Core;
 use crate::collection::batch_sizing::BatchSizing;
 use crate::collection::open::is_damage;
 use crate::collection::state::State;
-use crate::database::Throttle;
 use crate::index::{DerivedIndex, IndexId, Reach, Replayed, TEXT};
 use crate::record::Row;
+use crate::runtime::Throttle;
 use crate::snapshot::Ending;
 use crate::{Error, ErrorKind, Result};
 

@@ -37,9 +37,9 @@ pub(crate) use write::{Staged, batch_bytes};
 
 use crate::call::Call;
 use crate::catalog::{self, COUNTERS};
-use crate::database::Shared;
 use crate::durability::Durability;
 use crate::kv::expiry::NEVER;
+use crate::runtime::Runtime;
 use crate::tenant::Tenant;
 use crate::{Error, Result};
 
@@ -56,7 +56,7 @@ pub struct Keyspace {
 
 /// What all handles of one keyspace share.
 pub(crate) struct Space {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<Runtime>,
     pub(crate) tenant: Arc<Tenant>,
     /// Where its keys lie.
     pub shard: Shard,
@@ -114,7 +114,13 @@ impl Keyspace {
 
 impl Space {
     /// The keyspace with this id, whatever is stored of it.
-    pub(crate) fn open(shared: Arc<Shared>, tenant: Arc<Tenant>, id: u32, name: &str, kind: Kind) -> Result<Arc<Self>> {
+    pub(crate) fn open(
+        shared: Arc<Runtime>,
+        tenant: Arc<Tenant>,
+        id: u32,
+        name: &str,
+        kind: Kind,
+    ) -> Result<Arc<Self>> {
         let shard = tenant.shard(id);
         let counters: Counters = catalog::read(&*shared, &shard.key(COUNTERS))?.unwrap_or_default();
         let (expires, last_large) = {

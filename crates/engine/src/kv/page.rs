@@ -6,9 +6,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use nuthatch_store::{Direction, Reader, Shard, Table, after_prefix};
 
-use crate::database::{Reservation, in_memory, in_the_end};
 use crate::kv::Space;
 use crate::kv::value::{Body, Layout};
+use crate::runtime::{Reservation, in_memory, in_the_end};
 use crate::{Error, Result};
 
 /// Which keys to list. The default: all, ascending, with their values.

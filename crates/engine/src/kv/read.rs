@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use nuthatch_store::{CachedOnly, Direction, Reader, Table};
 
-use crate::database::{Reservation, in_memory, in_the_end};
 use crate::kv::page::{KeyPage, KeyScan};
 use crate::kv::value::{Body, Stored};
 use crate::kv::{Entry, Keyspace, Space};
+use crate::runtime::{Reservation, in_memory, in_the_end};
 use crate::{Error, Result};
 
 /// Keys up to which [`Keyspace::count_estimate`] counts instead of estimating.

@@ -9,8 +9,8 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use crate::database::Shared;
-use crate::snapshot::View;
+use crate::runtime::Runtime;
+use crate::snapshot::{Snapshots, View};
 use crate::{Error, ErrorKind, Result};
 
 /// How long the last reads of snapshots that were ended are waited for.
@@ -19,14 +19,15 @@ const POLL: Duration = Duration::from_millis(10);
 
 /// The snapshots that one erasure ends.
 pub(crate) struct Ending<'s> {
-    shared: &'s Shared,
+    shared: &'s Runtime,
+    snapshots: &'s Snapshots,
     begun: Instant,
     ended: u64,
 }
 
 impl<'s> Ending<'s> {
-    pub fn begin(shared: &'s Shared) -> Self {
-        Self { shared, begun: Instant::now(), ended: 0 }
+    pub fn begin(shared: &'s Runtime, snapshots: &'s Snapshots) -> Self {
+        Self { shared, snapshots, begun: Instant::now(), ended: 0 }
     }
 
     /// How many have not ended by themselves.
@@ -40,7 +41,7 @@ impl<'s> Ending<'s> {
         let (sequence, all) = {
             // Nobody is between taking one and being in the list.
             let _commit = self.shared.commit.write();
-            (self.shared.store()?.latest(), self.shared.snapshots.all())
+            (self.shared.store()?.latest(), self.snapshots.all())
         };
         self.end(all.into_iter().filter(|view| view.sequence < sequence))?;
         Ok(sequence)
@@ -48,7 +49,7 @@ impl<'s> Ending<'s> {
 
     /// The same with all snapshots of a tenant: they read the files of its indexes as these were.
     pub fn all_of(&mut self, tenant: u32) -> Result<()> {
-        let all = self.shared.snapshots.all();
+        let all = self.snapshots.all();
         self.end(all.into_iter().filter(|view| view.tenant.number == tenant))
     }
 

@@ -24,8 +24,8 @@ pub use keyspace::SnapshotKeyspace;
 use crate::call::Call;
 use crate::collection::Core;
 use crate::collection::state::State;
-use crate::database::{Database, Shared};
 use crate::kv::{Kind, Space};
+use crate::runtime::Runtime;
 use crate::tenant::Tenant;
 use crate::{Error, ErrorKind, Result, What};
 
@@ -40,7 +40,8 @@ pub struct Snapshot {
 }
 
 pub(crate) struct View {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<Runtime>,
+    pub lookup: Arc<dyn Lookup>,
     pub tenant: Arc<Tenant>,
     pub taken_at_ms: u64,
     taken: Instant,
@@ -69,17 +70,22 @@ pub(crate) struct Pinned {
     pub state: RwLock<State>,
 }
 
+/// What finds the collections and keyspaces that a snapshot is asked for: the registry, which stands above.
+pub(crate) trait Lookup: Send + Sync {
+    /// The open collections of a tenant.
+    fn open_collections_of(&self, tenant: u32) -> Vec<Arc<Core>>;
+
+    /// A collection, opened if it is not; `NotFound` when there is none.
+    fn collection(&self, tenant: &Arc<Tenant>, name: &str) -> Result<Arc<Core>>;
+
+    /// A keyspace, made when there is none and `create` says so; `NotFound` else.
+    fn keyspace(&self, tenant: &Arc<Tenant>, name: &str, kind: Kind, create: bool) -> Result<Arc<Space>>;
+}
+
 /// The snapshots of a database that may still be there.
 #[derive(Default)]
 pub(crate) struct Snapshots {
     views: Mutex<Vec<Weak<View>>>,
-}
-
-impl Database {
-    /// Everything as it is now, whatever is written later.
-    pub fn snapshot(&self) -> Result<Snapshot> {
-        Ok(Snapshot { view: View::take(&self.inner.shared, &self.tenant)?, call: self.call.clone() })
-    }
 }
 
 impl Snapshot {
@@ -131,7 +137,7 @@ impl Snapshot {
 
     /// The same, made for later when there was none, and where its keys are.
     pub fn made_keyspace(&self, name: &str, kind: Kind) -> Result<(SnapshotKeyspace, Shard)> {
-        let made = self.view.shared.space(&self.view.tenant, name, kind, true)?;
+        let made = self.view.lookup.keyspace(&self.view.tenant, name, kind, true)?;
         let kept = self.keyspace(name, kind)?;
         let shard = kept.space.as_ref().map_or(made.shard, |space| space.shard);
         Ok((kept, shard))
@@ -139,7 +145,12 @@ impl Snapshot {
 }
 
 impl View {
-    pub fn take(shared: &Arc<Shared>, tenant: &Arc<Tenant>) -> Result<Arc<Self>> {
+    pub fn take(
+        shared: &Arc<Runtime>,
+        lookup: Arc<dyn Lookup>,
+        snapshots: &Snapshots,
+        tenant: &Arc<Tenant>,
+    ) -> Result<Arc<Self>> {
         // Nobody is between writing and showing.
         let _commit = shared.commit.write();
         shared.check_open()?;
@@ -149,10 +160,11 @@ impl View {
             let state = RwLock::new(core.state.read().pinned());
             (core.name.clone(), Arc::new(Pinned { core: core.clone(), state }))
         };
-        let collections = Mutex::new(shared.open_collections_of(tenant.number).iter().map(pin).collect());
+        let collections = Mutex::new(lookup.open_collections_of(tenant.number).iter().map(pin).collect());
         let taken_at_ms = shared.options.clock.now_ms();
         let view = Arc::new(Self {
             shared: shared.clone(),
+            lookup,
             tenant: tenant.clone(),
             taken_at_ms,
             taken: Instant::now(),
@@ -162,7 +174,7 @@ impl View {
             ended: OnceLock::new(),
             held: RwLock::new(Some(OpenSnapshot { store, collections, keyspaces: Mutex::default() })),
         });
-        shared.snapshots.add(&view);
+        snapshots.add(&view);
         Ok(view)
     }
 
@@ -239,7 +251,7 @@ impl View {
             kind.check(name, space.kind)?;
             return Ok(Some(space.clone()));
         }
-        match self.shared.space(&self.tenant, name, kind, false) {
+        match self.lookup.keyspace(&self.tenant, name, kind, false) {
             Ok(space) => Ok(Some(held.keyspaces.lock().entry(name.to_string()).or_insert(space).clone())),
             Err(error) if error.kind == ErrorKind::NotFound => Ok(None), // it may be made yet
             Err(error) => Err(error),
@@ -255,7 +267,7 @@ impl View {
             let why = format!("collection {name:?} did not exist when the snapshot was taken");
             Error::not_found(why).about(What::Collection, name)
         })?;
-        let core = self.shared.existing_core(&self.tenant, name)?;
+        let core = self.lookup.collection(&self.tenant, name)?;
         if core.shard.collection != id {
             return Err(Error::not_found(format!(
                 "collection {name:?} was dropped and created again after the snapshot was taken; take another one"

@@ -10,14 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::call::{Call, Outcome};
-use crate::collection::{Core, WriteSet};
-use crate::database::{Database, Shared};
+use crate::collection::{Core, WriteSet, reserve_for_batch};
+use crate::database::Database;
 use crate::durability::Durability;
 use crate::files::{AddOptions, AddReport, FileEntry, Shelved, staged};
 use crate::graph::{GraphChanges, GraphWrites, Resolved};
 use crate::kv::{Counted, Kind, KvOp, Live, Space, batch_bytes};
 use crate::record::Record;
-use crate::snapshot::Snapshot;
+use crate::runtime::Runtime;
+use crate::snapshot::{Lookup, Snapshot};
 use crate::tenant::{Delta, Tenant};
 use crate::transaction::Reads;
 
@@ -246,7 +247,7 @@ impl Database {
     pub fn write(&self, batch: WriteBatch) -> Result<()> {
         let shared = &self.inner.shared;
         let durability = batch.durability;
-        Prepared::new(shared, &self.tenant, batch, &self.call)?.commit(shared, durability, || Ok(()))
+        Prepared::new(&*self.inner.registry, &self.tenant, batch, &self.call)?.commit(shared, durability, || Ok(()))
     }
 }
 
@@ -258,7 +259,7 @@ impl Snapshot {
     pub fn commit(&self, reads: &Reads, batch: WriteBatch) -> Result<()> {
         let shared = &self.view.shared;
         let durability = batch.durability;
-        let prepared = Prepared::new(shared, &self.view.tenant, batch, &self.call)?;
+        let prepared = Prepared::new(&*self.view.lookup, &self.view.tenant, batch, &self.call)?;
         prepared.commit(shared, durability, || self.view.with(|held| reads.check(shared, &held.store)))
     }
 }
@@ -273,10 +274,10 @@ struct Prepared {
 }
 
 impl Prepared {
-    pub fn new(shared: &Arc<Shared>, tenant: &Arc<Tenant>, batch: WriteBatch, call: &Call) -> Result<Self> {
+    pub fn new(lookup: &dyn Lookup, tenant: &Arc<Tenant>, batch: WriteBatch, call: &Call) -> Result<Self> {
         let mut records = Vec::with_capacity(batch.records.len());
         for (name, changes) in batch.records {
-            let core = shared.existing_core(tenant, &name)?;
+            let core = lookup.collection(tenant, &name)?;
             let mut set = changes.into_set();
             core.prepare(&mut set, call)?;
             records.push((core, set));
@@ -287,12 +288,12 @@ impl Prepared {
         for (name, ops) in batch.keys {
             let ops: Vec<KvOp> = ops.into_values().collect();
             ops.iter().try_for_each(KvOp::check)?;
-            keys.push((shared.space(tenant, &name, Kind::Plain, true)?, ops));
+            keys.push((lookup.keyspace(tenant, &name, Kind::Plain, true)?, ops));
         }
         let mut graphs = Vec::with_capacity(batch.graphs.len());
         for (name, changes) in batch.graphs {
             let changes = Resolved::new(changes)?;
-            graphs.push((shared.space(tenant, &name, Kind::Graph, true)?, changes));
+            graphs.push((lookup.keyspace(tenant, &name, Kind::Graph, true)?, changes));
         }
         Ok(Self { tenant: tenant.clone(), call: call.clone(), keys, graphs, records })
     }
@@ -300,7 +301,7 @@ impl Prepared {
     /// Writes everything as one batch, if `check` says so once nobody else can write.
     pub fn commit(
         self,
-        shared: &Arc<Shared>,
+        shared: &Arc<Runtime>,
         durability: Durability,
         check: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
@@ -310,7 +311,7 @@ impl Prepared {
         let of_keys: u64 = keys.iter().map(|(_, ops)| batch_bytes(ops.iter())).sum();
         let of_graphs: u64 = self.graphs.iter().map(|(_, changes)| changes.bytes()).sum();
         let writing: Vec<&Core> = cores.iter().map(|core| &**core).collect();
-        let reservation = shared.reserve_for_batch(&writing, of_records + of_keys + of_graphs)?;
+        let reservation = reserve_for_batch(shared, &writing, of_records + of_keys + of_graphs)?;
         let position = {
             let _commit = shared.commit.write();
             check()?;
@@ -353,7 +354,7 @@ impl Prepared {
         };
         drop(reservation);
         shared.make_durable(position, durability)?;
-        cores.iter().for_each(|core| shared.wake_maintenance_if_due(core));
+        cores.iter().for_each(|core| core.wake_maintenance_if_due());
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use nuthatch_store::{Direction, OwnedSnapshot, Reader, Shard, Table};
 
-use crate::database::Shared;
+use crate::runtime::Runtime;
 use crate::{Error, ErrorKind, Result, What};
 
 /// Rows that are read at a time when a range is compared.
@@ -41,7 +41,7 @@ impl Reads {
     }
 
     /// Says `Conflict` when something is no longer as the snapshot has it. Nobody may write meanwhile.
-    pub(crate) fn check(&self, shared: &Shared, then: &OwnedSnapshot) -> Result<()> {
+    pub(crate) fn check(&self, shared: &Runtime, then: &OwnedSnapshot) -> Result<()> {
         let now = shared.store()?;
         if now.latest() == then.latest() {
             return Ok(()); // nobody has written anything

@@ -85,7 +85,7 @@ impl Database {
     /// Gives everything of this handle's tenant, as it is at one moment, to `outlet`, as JSON lines, and says what it was. Reads and writes go on meanwhile.
     /// Memory: a few MiB, whatever there is to export.
     pub fn export_to(&self, collection: Option<&str>, outlet: &mut dyn Outlet) -> Result<(ExportReport, Manifest)> {
-        let shared = &self.inner.shared;
+        let (shared, registry) = (&self.inner.shared, &self.inner.registry);
         self.check_open()?;
         let tenant = &self.tenant;
         let names = match collection {
@@ -95,7 +95,7 @@ impl Database {
         let cores = names.iter().map(|name| Ok(self.existing_collection(name)?.core)).collect::<Result<Vec<_>>>()?;
         let spaces = match collection {
             Some(_) => Vec::new(),
-            None => shared.keyspaces(tenant.number)?,
+            None => registry.keyspaces(tenant.number)?,
         };
         let store = shared.store()?;
         let snapshot = store.snapshot();
@@ -108,7 +108,7 @@ impl Database {
             collections.push(exporting.collection(meta)?);
         }
         for Listed { name, shard, kind } in spaces {
-            let space = shared.space(tenant, &name, kind, false)?;
+            let space = registry.space(tenant, &name, kind, false)?;
             if kind == Kind::Graph {
                 graphs.push(export_graph(&space, &*snapshot, outlet, &mut report)?);
                 continue;

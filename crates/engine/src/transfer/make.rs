@@ -21,11 +21,11 @@ impl CollectionEntry {
 impl Database {
     /// Stores a collection with exactly the options of an entry, when there is none of that name.
     pub fn make_collection(&self, entry: &CollectionEntry) -> Result<()> {
-        let shared = &self.inner.shared;
+        let (shared, registry) = (&self.inner.shared, &self.inner.registry);
         shared.check_open()?;
         check_name("collection", &entry.name)?;
         let tenant = &self.tenant;
-        let _catalog = shared.catalog.lock();
+        let _catalog = registry.catalog.lock();
         tenant.check()?;
         let store = shared.store()?;
         if meta::read::<Meta>(&*store, &meta_key(tenant.number, &entry.name))?.is_some() {

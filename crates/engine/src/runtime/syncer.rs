@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use nuthatch_store::{Batch, Position};
 use parking_lot::{Condvar, Mutex};
 
-use crate::database::Shared;
 use crate::durability::Durability;
+use crate::runtime::Runtime;
 use crate::{Error, Result};
 
 /// What the thread that syncs at intervals waits for.
@@ -32,7 +32,7 @@ impl Syncer {
     }
 }
 
-impl Shared {
+impl Runtime {
     /// The one door to the store for everything that is written. Not durable yet: see [`make_durable`](Self::make_durable).
     pub(crate) fn write(&self, batch: Batch) -> Result<Position> {
         Ok(self.store()?.write(batch)?)
@@ -52,13 +52,13 @@ impl Shared {
     }
 }
 
-pub(crate) fn start(shared: &Arc<Shared>) -> Result<JoinHandle<()>> {
+pub(crate) fn start(shared: &Arc<Runtime>) -> Result<JoinHandle<()>> {
     let shared = shared.clone();
     let thread = std::thread::Builder::new().name("nuthatch-sync".into()).spawn(move || run(&shared));
     thread.map_err(|error| Error::internal(format!("starting nuthatch-sync: {error}")))
 }
 
-fn run(shared: &Shared) {
+fn run(shared: &Runtime) {
     let interval = Duration::from_millis(shared.options.sync_interval_ms);
     loop {
         {

@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 #[cfg(target_os = "linux")]
 use rustix::process::{Pid, getpriority_process, setpriority_process};
 
-use crate::database::maintenance::background_niceness;
+/// How much sooner than background work the system runs whatever else there is to run: searches, and the model beside us.
+const NICENESS: i32 = 10;
 
 #[derive(Default)]
 pub(crate) struct PriorityInheritance {
@@ -62,6 +63,24 @@ impl Drop for Waiting<'_> {
     }
 }
 
+/// Threads that this one starts inherit it.
+pub(crate) fn yield_to_others() {
+    // Where that is not allowed the work is as right, only less polite.
+    #[cfg(target_os = "linux")]
+    rustix::process::setpriority_process(None, background_niceness()).ok();
+}
+
+/// Of background work: [`NICENESS`], or that of the calling thread where it yields even more.
+#[cfg(target_os = "linux")]
+fn background_niceness() -> i32 {
+    rustix::process::getpriority_process(None).map_or(NICENESS, |own| own.max(NICENESS))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn background_niceness() -> i32 {
+    NICENESS
+}
+
 #[cfg(target_os = "linux")]
 fn own_thread() -> Option<i32> {
     let link = std::fs::read_link("/proc/thread-self").ok()?;
@@ -108,7 +127,7 @@ mod tests {
         std::thread::scope(|scope| {
             let sealer_priority = &sealer_priority;
             scope.spawn(move || {
-                crate::database::maintenance::yield_to_others();
+                yield_to_others();
                 sealer_priority.seal_here();
                 tell.send(()).unwrap();
                 ended.recv().ok();

@@ -5,7 +5,7 @@
 //! than a share of the budget. **Not for** what callers do with answers, or what they make batches of: that is theirs.
 //!
 //! Answers and batches have a share each, so that neither waits for the other. A share is a quarter of the cache of index blocks, which
-//! lends it while it is used ([`Shared::fit`]). Up to [`SMALL_BYTES_MAX`], answers and batches are counted, and never wait.
+//! lends it while it is used ([`Runtime::fit`]). Up to [`SMALL_BYTES_MAX`], answers and batches are counted, and never wait.
 //!
 //! **Invariant:** those of one share that are large together are estimated to no more than it, or there is one alone. Whoever waits has
 //! nothing of the share and holds no lock, so nobody waits for somebody who waits.
@@ -18,7 +18,7 @@ use std::time::Duration;
 use nuthatch_vector::VectorError;
 use parking_lot::{Condvar, Mutex};
 
-use crate::database::Shared;
+use crate::runtime::Runtime;
 use crate::{Error, Result};
 
 /// An answer of so many bytes is not worth waiting for.
@@ -87,7 +87,7 @@ impl MemoryPool {
 
 /// Room for one answer or batch, until it is dropped.
 pub(crate) struct Reservation<'s> {
-    shared: &'s Shared,
+    shared: &'s Runtime,
     share: &'s MemoryPool,
     /// Whether the call was given up.
     is_over: &'s dyn Fn() -> bool,
@@ -97,7 +97,7 @@ pub(crate) struct Reservation<'s> {
     waits: bool,
 }
 
-impl Shared {
+impl Runtime {
     /// Takes room for an answer that is estimated to so many bytes, and waits for it where that is a large one.
     ///
     /// # Errors
@@ -192,7 +192,7 @@ impl Reservation<'_> {
     /// estimated then is taken without waiting.
     ///
     /// # Errors
-    /// As those of [`Shared::reserve_for`].
+    /// As those of [`Runtime::reserve_for`].
     pub fn holds(&mut self, bytes: u64, estimated: u64) -> Result<()> {
         let held = match self.is_large || bytes <= SMALL_BYTES_MAX {
             true => bytes,
@@ -237,14 +237,14 @@ impl Drop for Reservation<'_> {
 
 /// Room for a batch that its caller keeps meanwhile, to be taken before the records are made from whatever the caller has.
 pub struct WriteReservation {
-    shared: Arc<Shared>,
+    shared: Arc<Runtime>,
     /// Of the room, which is made again of them.
     bytes: u64,
     is_large: bool,
 }
 
 impl WriteReservation {
-    pub(crate) fn take(shared: &Arc<Shared>, bytes: u64) -> Result<Self> {
+    pub(crate) fn take(shared: &Arc<Runtime>, bytes: u64) -> Result<Self> {
         let reservation = shared.reserve_to_write(bytes)?;
         let kept = Self { shared: shared.clone(), bytes: reservation.bytes, is_large: reservation.is_large };
         std::mem::forget(reservation); // it is this one's to give back
@@ -260,7 +260,7 @@ impl WriteReservation {
         Ok(reservation)
     }
 
-    pub(crate) fn is_of(&self, shared: &Shared) -> bool {
+    pub(crate) fn is_of(&self, shared: &Runtime) -> bool {
         std::ptr::eq(&*self.shared, shared)
     }
 }

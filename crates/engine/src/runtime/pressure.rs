@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::database::Shared;
+use crate::runtime::Runtime;
 
 /// How long an answer of the system is good for.
 const FRESH: Duration = Duration::from_millis(500);
@@ -117,7 +117,7 @@ impl Default for Throttle {
 
 impl Throttle {
     /// To be called often; rests when the machine is pressed, unless somebody waits for the work.
-    pub fn rest(&mut self, shared: &Shared, is_waited_for: &dyn Fn() -> bool) {
+    pub fn rest(&mut self, shared: &Runtime, is_waited_for: &dyn Fn() -> bool) {
         let worked = self.since.elapsed();
         if worked < PIECE {
             return;

@@ -1,41 +1,58 @@
-//! What all collections of a database share: the store, the cache, the budget, the lock.
+//! What everything that is open in a folder works with: the store, the cache, the budget, the lock, and the wake-ups of background work.
+//!
+//! **Useful for** collections and keyspaces, which reach the store and share memory through it. **Not for** finding one of them: that is
+//! the registry's, in `database/`.
+//!
+//! **Invariant:** it knows no collection and no keyspace. What it asks of all open collections goes through [`OpenCollections`].
+
+mod embedders;
+mod memory_pool;
+mod pressure;
+mod priority;
+pub(crate) mod stores;
+mod syncer;
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
-use nuthatch_embed::{Embedder, Model};
 use nuthatch_segment::BlockCache;
 use nuthatch_store::{Damage, Direction, OwnedSnapshot, Reader, Store, StoreError, Table, Visit};
 use parking_lot::{Condvar, MappedRwLockReadGuard, Mutex, RwLock, RwLockReadGuard};
 
+pub use memory_pool::WriteReservation;
+pub(crate) use memory_pool::{MemoryPool, Reservation, RowLength, SMALL_BYTES_MAX, in_memory, in_the_end};
+pub(crate) use pressure::Throttle;
+pub(crate) use priority::yield_to_others;
+pub(crate) use syncer::start as start_syncer;
+
 use crate::below::remove_below;
-use crate::collection::Core;
-use crate::database::opened::Opened;
-use crate::database::pressure::Gauge;
-use crate::database::priority::PriorityInheritance;
-use crate::database::stores;
-use crate::database::syncer::Syncer;
-use crate::database::{MemoryPool, Reservation};
-use crate::embedder::EmbedderMeta;
 use crate::folder::Folder;
-use crate::kv::Space;
 use crate::lock::FolderLock;
 use crate::options::{Budget, Options};
-use crate::snapshot::Snapshots;
-use crate::tenant::{DEFAULT, Tenant, TenantLimits};
-use crate::{Error, ErrorKind, Result};
+use crate::runtime::embedders::Embedders;
+use crate::runtime::pressure::Gauge;
+use crate::runtime::priority::PriorityInheritance;
+use crate::runtime::syncer::Syncer;
+use crate::tenant::DEFAULT;
+use crate::{Error, Result};
 
-/// Dimension of the built-in default model; known without loading it.
-const DEFAULT_MODEL_DIM: usize = 384;
-/// Fresh rows of a collection that are worth sealing at close: fewer are replayed faster than sealed.
-pub(crate) const CLOSE_FLUSH_ROWS: usize = 512;
-/// How long a writer waits for room before it says so.
-const ROOM_WAIT_MAX: Duration = Duration::from_secs(120);
+/// What the collections that are open answer together.
+pub(crate) trait OpenCollections: Send + Sync {
+    /// Bytes of their fresh rows.
+    fn fresh_bytes(&self) -> u64;
 
-pub(crate) struct Shared {
+    /// Brings everything fresh into their indexes.
+    fn flush(&self) -> Result<()>;
+
+    /// Brings what their indexes hold back into the budget.
+    fn fit(&self);
+}
+
+/// What everything that is open in a folder works with.
+pub(crate) struct Runtime {
     pub folder: Folder,
     pub options: Options,
     pub budget: Budget,
@@ -50,15 +67,7 @@ pub(crate) struct Shared {
     pub cache: Arc<BlockCache>,
     /// Of the tenants that have a collection open.
     caches: Mutex<HashMap<u32, Weak<BlockCache>>>,
-    pub collections: Mutex<Opened<Arc<Core>>>,
-    pub spaces: Mutex<Opened<Arc<Space>>>,
-    /// By number: the default tenant, and those that were asked for since opening. Dropped ones stay, so that nobody makes them anew.
-    pub tenants: Mutex<HashMap<u32, Arc<Tenant>>>,
-    /// One tenant is dropped at a time.
-    pub dropping: Mutex<()>,
-    /// Catalog changes, one at a time.
-    pub catalog: Mutex<()>,
-    embedders: RwLock<HashMap<String, Arc<dyn Embedder>>>,
+    pub embedders: Embedders,
     closed: AtomicBool,
     /// The same as [`Signal::stop`], for those who look often.
     pub stopping: AtomicBool,
@@ -73,7 +82,6 @@ pub(crate) struct Shared {
     /// Told after every round of maintenance.
     pub relieved: Condvar,
     pub syncer: Syncer,
-    pub snapshots: Snapshots,
     lock: Mutex<Option<FolderLock>>,
     /// Held by whoever uses the share of the budget for work: a text commit or merge, the columns of a segment. Nothing is asked for while
     /// it is held.
@@ -83,8 +91,8 @@ pub(crate) struct Shared {
     pub write_memory: MemoryPool,
     /// By how much open indexes are over their share.
     pub index_memory_over_bytes: AtomicU64,
-    /// One backup at a time.
-    pub backing_up: Mutex<()>,
+    /// The collections that are open, which stand above.
+    open: OnceLock<Weak<dyn OpenCollections>>,
     /// While above 0, no change is trimmed from any log: a backup needs those that its copies of the indexes lack.
     pub log_pins: AtomicUsize,
 }
@@ -104,7 +112,7 @@ pub(crate) struct Signal {
 }
 
 /// The store as it is at each call: nothing is held between two of them, so closing waits for a read and no longer.
-impl Reader for Shared {
+impl Reader for Runtime {
     fn get(&self, table: Table, key: &[u8]) -> nuthatch_store::Result<Option<Vec<u8>>> {
         self.open_store()?.get(table, key)
     }
@@ -129,7 +137,7 @@ impl Reader for Shared {
     }
 }
 
-impl Shared {
+impl Runtime {
     /// `lock`: the folder's, when the caller has taken it already. `given`: what the rows are in, when that is not the folder.
     pub fn open(
         root: &Path,
@@ -151,7 +159,6 @@ impl Shared {
             Some(store) => (Vec::new(), store),
             None => (stores::damage_before_opening(&folder)?, stores::open(&folder, &budget)?),
         };
-        let default_tenant = Tenant::new(DEFAULT, String::new(), TenantLimits::default());
         Ok(Self {
             cache: BlockCache::new(budget.block_cache_bytes),
             caches: Mutex::default(),
@@ -159,14 +166,9 @@ impl Shared {
             commit: RwLock::default(),
             noticed,
             folder,
+            embedders: Embedders::new(options.model_dirs.clone()),
             options,
             budget,
-            collections: Mutex::default(),
-            spaces: Mutex::default(),
-            tenants: Mutex::new([(DEFAULT, Arc::new(default_tenant))].into()),
-            dropping: Mutex::default(),
-            catalog: Mutex::default(),
-            embedders: RwLock::default(),
             closed: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             used: AtomicBool::new(false),
@@ -177,13 +179,12 @@ impl Shared {
             woken: Condvar::new(),
             relieved: Condvar::new(),
             syncer: Syncer::default(),
-            snapshots: Snapshots::default(),
             lock: Mutex::new(Some(lock)),
             working: Mutex::new(()),
             answer_memory: MemoryPool::new(budget.answer_bytes()),
             write_memory: MemoryPool::new(budget.write_bytes()),
             index_memory_over_bytes: AtomicU64::new(0),
-            backing_up: Mutex::new(()),
+            open: OnceLock::new(),
             log_pins: AtomicUsize::new(0),
         })
     }
@@ -230,153 +231,47 @@ impl Shared {
         cache
     }
 
-    pub fn open_collections(&self) -> Vec<Arc<Core>> {
-        self.collections.lock().all()
+    /// To be told of what is open, once.
+    pub fn set_open(&self, open: Weak<dyn OpenCollections>) {
+        self.open.set(open).ok(); // there is one registry
     }
 
-    pub fn open_collections_of(&self, tenant: u32) -> Vec<Arc<Core>> {
-        self.collections.lock().all_of(tenant)
-    }
-
-    /// Dimension that a text query's vector would have without any other embedder.
-    pub fn default_dim(&self) -> usize {
-        DEFAULT_MODEL_DIM
-    }
-
-    /// The embedder that a collection was made with, or the built-in default for a new one.
-    pub fn stored_embedder(&self, stored: Option<&EmbedderMeta>) -> Result<Arc<dyn Embedder>> {
-        if let Some(stored) = stored
-            && let Some(known) = self.embedders.read().get(&stored.fingerprint)
-        {
-            return Ok(known.clone());
-        }
-        let other = |stored: &EmbedderMeta| {
-            Error::new(
-                ErrorKind::Unavailable,
-                format!(
-                    "this collection was created with embedder {:?} (fingerprint {}), which is not built in; pass it \
-                    when you open the collection",
-                    stored.name, stored.fingerprint
-                ),
-            )
-        };
-        // By its name, so that a collection of the static model need not name it again.
-        let named = stored.and_then(|stored| Model::named(&stored.name));
-        match (self.installed_embedder(named.unwrap_or_default()), stored) {
-            (Ok(installed), Some(stored)) if stored.fingerprint != installed.fingerprint() => Err(other(stored)),
-            // Without the built-in model, what is missing is still the caller's embedder.
-            (Err(_), Some(stored)) if named.is_none() => Err(other(stored)),
-            (installed, _) => installed,
-        }
-    }
-
-    /// An installed model, opened once for all collections.
-    pub fn installed_embedder(&self, model: Model) -> Result<Arc<dyn Embedder>> {
-        // No fingerprint is a model's name: it begins with the embedder's kind and a colon.
-        if let Some(known) = self.embedders.read().get(model.name()) {
-            return Ok(known.clone());
-        }
-        let mut embedders = self.embedders.write();
-        if let Some(known) = embedders.get(model.name()) {
-            return Ok(known.clone());
-        }
-        let embedder = model.open(&self.options.model_dirs)?;
-        embedders.insert(model.name().into(), embedder.clone());
-        Ok(embedder)
-    }
-
-    /// Remembers an embedder that a caller gave, so that other handles of its collections find it.
-    pub fn remember_embedder(&self, embedder: &Arc<dyn Embedder>) {
-        self.embedders.write().insert(embedder.fingerprint().to_string(), embedder.clone());
-    }
-
-    /// Bytes that loaded embedding models take, beside the budget.
-    pub fn embedder_bytes(&self) -> u64 {
-        let embedders = self.embedders.read();
-        let mut seen: Vec<&str> = Vec::new();
-        let mut bytes = 0;
-        for embedder in embedders.values() {
-            if !seen.contains(&embedder.fingerprint()) {
-                seen.push(embedder.fingerprint());
-                bytes += embedder.resident_bytes();
-            }
-        }
-        bytes
+    fn open_collections(&self) -> Option<Arc<dyn OpenCollections>> {
+        self.open.get()?.upgrade()
     }
 
     /// Bytes of fresh rows over all open collections. The caller must hold no collection's state.
     pub fn fresh_bytes(&self) -> u64 {
-        self.open_collections().iter().map(|core| core.state.read().fresh_bytes()).sum()
+        self.open_collections().map_or(0, |open| open.fresh_bytes())
     }
 
-    fn fresh_is_over(&self, core: &Core) -> bool {
-        self.fresh_bytes() > self.budget.fresh_bytes || core.state.read().fresh_rows() > 2 * self.options.fresh_rows_max
+    /// Brings everything fresh into the indexes, in this thread.
+    pub fn flush(&self) -> Result<()> {
+        self.open_collections().map_or(Ok(()), |open| open.flush())
     }
 
-    /// Makes a writer wait while the fresh rows are over their share of the budget.
-    pub fn wait_for_room(&self, core: &Core) -> Result<()> {
-        if !self.fresh_is_over(core) {
-            return Ok(());
-        }
-        if !self.options.background {
-            return self.open_collections().iter().try_for_each(|core| core.flush());
-        }
-        let deadline = Instant::now() + ROOM_WAIT_MAX;
-        let _waiting = self.sealer_priority.wait();
-        let mut signal = self.signal.lock();
-        let mut wakes = true;
-        loop {
-            // Not whenever there is news: the merging thread tells that it found nothing to do, and the two of them would take the
-            // processors from the one that seals.
-            if wakes {
-                signal.wakes += 1;
-                self.woken.notify_all();
-            }
-            wakes = self.relieved.wait_for(&mut signal, Duration::from_millis(200)).timed_out();
-            if let Some(error) = &signal.seal_error {
-                return Err(error.clone());
-            }
-            drop(signal);
-            self.check_open()?;
-            if !self.fresh_is_over(core) {
-                return Ok(());
-            }
-            if Instant::now() > deadline {
-                return Err(Error::new(
-                    ErrorKind::Exhausted,
-                    format!(
-                        "{} bytes of new rows wait for an index, more than their share of {} bytes of the memory \
-                        budget, because indexing does not keep up; raise memory_budget or write more slowly",
-                        self.fresh_bytes(),
-                        self.budget.fresh_bytes
-                    ),
-                ));
-            }
-            signal = self.signal.lock();
+    /// Brings what open collections hold back into the budget. To be called when it may have grown.
+    pub fn fit(&self) {
+        if let Some(open) = self.open_collections() {
+            open.fit();
         }
     }
 
-    /// Room for a batch that changes these collections and is estimated to so many bytes. Its writer waits while fresh rows are over their
-    /// share, and while batches under way are over theirs. Nobody has room for a batch while it waits for fresh rows to be sealed:
-    /// others may have no need to.
-    pub fn reserve_for_batch(&self, cores: &[&Core], bytes: u64) -> Result<Reservation<'_>> {
-        loop {
-            cores.iter().try_for_each(|core| self.wait_for_room(core))?;
-            let reservation = self.reserve_to_write(bytes)?;
-            // Others were written meanwhile.
-            if !self.options.background || !cores.iter().any(|core| self.fresh_is_over(core)) {
-                return Ok(reservation);
-            }
-        }
+    /// Gives the cache what others do not have of it.
+    pub fn fit_cache(&self) {
+        let lent = self.answer_memory.lent_bytes().saturating_add(self.write_memory.lent_bytes());
+        let over = self.index_memory_over_bytes.load(Ordering::Relaxed).saturating_add(lent);
+        self.cache.set_capacity(self.budget.block_cache_bytes - over.min(self.budget.lendable_bytes()));
     }
 
-    /// Tells maintenance when a collection's fresh rows are worth sealing.
-    pub fn wake_maintenance_if_due(&self, core: &Core) {
-        if self.fresh_bytes() * 2 > self.budget.fresh_bytes
-            || core.state.read().fresh_rows() >= self.options.fresh_rows_max
-        {
-            self.wake_maintenance();
+    /// Lets go of what can be read again.
+    pub fn release_caches(&self) -> Result<()> {
+        self.cache.clear();
+        if let Some(upkeep) = self.store()?.upkeep() {
+            upkeep.release_cache();
         }
+        nuthatch_heap::give_back();
+        Ok(())
     }
 
     pub fn wake_maintenance(&self) {
@@ -430,31 +325,29 @@ impl Shared {
         self.syncer.stop();
     }
 
-    pub fn close(&self) -> Result<()> {
-        if self.closed.swap(true, Ordering::SeqCst) {
-            return Ok(());
-        }
-        let outcome = self.settle();
-        self.snapshots.close(); // each holds the store open
-        *self.store.write() = None;
-        self.collections.lock().clear();
-        self.spaces.lock().clear();
-        self.cache.clear();
-        *self.lock.lock() = None;
-        self.relieved.notify_all();
-        outcome
+    /// Refuses new calls from here on; false when it does already.
+    pub fn begin_close(&self) -> bool {
+        !self.closed.swap(true, Ordering::SeqCst)
     }
 
-    fn settle(&self) -> Result<()> {
-        for core in self.open_collections() {
-            if core.state.read().fresh_rows() >= CLOSE_FLUSH_ROWS {
-                core.flush()?;
-            }
-        }
+    /// Writes out what the store holds back.
+    pub fn settle(&self) -> Result<()> {
         let Some(store) = &*self.store.read_recursive() else { return Ok(()) };
         let Some(upkeep) = store.upkeep() else { return Ok(store.sync_all()?) };
         upkeep.flush()?;
         Ok(upkeep.record_checksums()?)
+    }
+
+    /// Waits for the readers of the store, and lets it go.
+    pub fn close_store(&self) {
+        *self.store.write() = None;
+    }
+
+    /// Gives the folder to whoever wants it next.
+    pub fn release_folder(&self) {
+        self.cache.clear();
+        *self.lock.lock() = None;
+        self.relieved.notify_all();
     }
 
     /// A place where tests that kill the process want to be hit: widened by the environment, free otherwise.
