@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use nuthatch_filter::Payload;
+use nuthatch_store::Shard;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
@@ -209,4 +210,9 @@ pub(crate) fn shortened(id: &str) -> String {
         Some((end, _)) => format!("{}…", &id[..end]),
         None => id.to_string(),
     }
+}
+
+/// The row that a key ends with.
+pub(crate) fn row_of(key: &[u8]) -> u64 {
+    Shard::suffix(key).last_chunk().map_or(u64::MAX, |number| u64::from_be_bytes(*number))
 }

@@ -14,7 +14,7 @@ use crate::backup::alone::copy_rows;
 use crate::below::remove_below;
 use crate::collection::Core;
 use crate::database::Database;
-use crate::index::IndexId;
+use crate::index::{IndexId, Indexed};
 use crate::runtime::Runtime;
 use crate::{Error, ErrorKind, Result};
 
@@ -201,7 +201,7 @@ fn link_indexes(
     left_out: &mut Vec<String>,
 ) -> Result<()> {
     // Held: nothing is sealed, committed or rebuilt meanwhile. Merging goes on; what it swaps, the manifest's lock guards.
-    let Some(_work) = core.work.try_lock_for(WORK_WAIT_MAX) else {
+    let Some(_work) = core.index_work.work.try_lock_for(WORK_WAIT_MAX) else {
         left_out.push(format!("the indexes of collection {:?} are being rebuilt", core.name));
         return Ok(());
     };
@@ -210,7 +210,7 @@ fn link_indexes(
     }
     let inside = format!("indexes/{}/{}", core.shard.tenant, core.shard.collection);
     link(&core.index_folder().join("COLLECTION"), &folder.join(&inside).join("COLLECTION"))?;
-    let _manifest = core.manifest.lock();
+    let _manifest = core.index_work.manifest.lock();
     let root = core.index_folder();
     for index in &core.indexes {
         let id = index.id();
@@ -218,7 +218,7 @@ fn link_indexes(
             left_out.push(format!("the index of {} of collection {:?} is out of use: {why}", id.holds, core.name));
             continue;
         }
-        for path in index.files(core)? {
+        for path in index.files(&**core)? {
             let name = path.strip_prefix(&root).unwrap_or(&path);
             link(&path, &folder.join(&inside).join(name))?;
         }

@@ -11,6 +11,7 @@ use crate::backup::about::About;
 use crate::backup::capture::{Capture, CapturedFile, CapturedIndex};
 use crate::backup::check::Check;
 use crate::backup::watch::Step;
+use crate::index::Indexed;
 use crate::{Error, ErrorKind, Result};
 
 /// Rows between two looks whether the backup is still wanted.

@@ -1,40 +1,16 @@
-//! What is settled about a collection: its options, vector fields, and the payload fields seen.
-//!
-//! **Useful for** whoever checks a request or decides how to answer it: reading it waits for no writer, who may be reading the disk
-//! while it decides what it is going to write. **Not for** counters, which change with every batch.
-//!
-//! **Invariant:** it is replaced as a whole, by whoever holds the writer.
+//! The descriptor of a collection: reading it, and replacing it durably.
 
 use std::sync::Arc;
 
-use nuthatch_filter::Schema;
 use nuthatch_store::{Batch, Table};
 use parking_lot::MutexGuard;
 
 use crate::Result;
 use crate::collection::field::Fields;
-use crate::collection::meta::{self, Meta, meta_key};
+use crate::collection::meta::{self, meta_key};
 use crate::collection::{Core, Writer};
+pub(crate) use crate::descriptor::Descriptor;
 use crate::durability::Durability;
-
-#[derive(Clone, Debug)]
-pub(crate) struct Descriptor {
-    pub meta: Meta,
-    /// What `meta` says of the vectors.
-    pub fields: Arc<Fields>,
-    pub schema: Schema,
-}
-
-impl Descriptor {
-    pub fn of(meta: Meta, schema: Schema) -> Result<Self> {
-        Ok(Self { fields: Arc::new(Fields::of(&meta)?), meta, schema })
-    }
-
-    /// The same with other options.
-    pub fn with_meta(&self, meta: Meta) -> Result<Self> {
-        Self::of(meta, self.schema.clone())
-    }
-}
 
 impl Core {
     pub(crate) fn descriptor(&self) -> Arc<Descriptor> {

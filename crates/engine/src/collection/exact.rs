@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use nuthatch_filter::Filter;
-use nuthatch_store::{Reader, Shard, Table};
+use nuthatch_store::{Reader, Table};
 use nuthatch_text::{Analyzer, RowFilter, TextHit, scan};
 use roaring::RoaringTreemap;
 
@@ -12,7 +12,8 @@ use crate::collection::Core;
 use crate::collection::field::Field;
 use crate::collection::fusion::ScoredRow;
 use crate::collection::ranking::best;
-use crate::record::Row;
+use crate::record::{Row, row_of};
+use crate::state::each_row_in;
 
 impl Core {
     /// Rows whose payload passes the filter, by reading every payload.
@@ -119,27 +120,4 @@ impl Core {
     ) -> Result<()> {
         each_row_in(reader, table, (self.shard.prefix().to_vec(), self.shard.end()), visit)
     }
-}
-
-/// Visits the rows of a table whose keys are in a range.
-pub(crate) fn each_row_in(
-    reader: &dyn Reader,
-    table: Table,
-    (from, to): (Vec<u8>, Vec<u8>),
-    visit: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
-) -> Result<()> {
-    let mut failed = None;
-    reader.scan_once(table, &from, &to, &mut |key, bytes| match visit(row_of(key), bytes) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => {
-            failed = Some(error);
-            ControlFlow::Break(())
-        }
-    })?;
-    failed.map_or(Ok(()), Err)
-}
-
-/// The row that a key ends with.
-pub(crate) fn row_of(key: &[u8]) -> u64 {
-    Shard::suffix(key).last_chunk().map_or(u64::MAX, |number| u64::from_be_bytes(*number))
 }

@@ -8,6 +8,7 @@ use crate::collection::Core;
 use crate::collection::field::FieldId;
 use crate::collection::meta::FieldMeta;
 use crate::folder::FORMAT_OF_FIELDS;
+use crate::index::Indexed;
 use crate::name::check_name;
 use crate::{Error, Result};
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use roaring::RoaringTreemap;
 
 use crate::collection::request::{LIMIT_MAX, Leg, Legs};
+pub(crate) use crate::descriptor::field::ScoredRow;
 use crate::{Error, Result};
 
 /// Candidates of each leg that the first hits are ranked by: ranks below that hardly move a fused score.
@@ -51,14 +52,6 @@ impl Default for Fusion {
     fn default() -> Self {
         Self::Rrf { k: 60.0, text_weight: 1.0, vector_weight: 1.0 }
     }
-}
-
-/// A row found by a leg: row id, what ranks it (higher is better), and the score to show.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ScoredRow {
-    pub row: u64,
-    pub similarity: f32,
-    pub shown: f32,
 }
 
 /// Where a leg is shown in a hit.

@@ -11,16 +11,16 @@ use nuthatch_filter::Schema;
 use nuthatch_store::{Reader, Shard, Table};
 
 use crate::Result;
+use crate::collection::change::{each_change, oldest_change};
 use crate::collection::descriptor::Descriptor;
 use crate::collection::field::Field;
-use crate::collection::manifest::Manifest;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta};
-use crate::collection::open::{each_change, is_damage, oldest_change};
-use crate::collection::segment::Segment;
 use crate::collection::state::State;
 use crate::collection::{BuildProgress, Building, Collection, CollectionInfo, Core, VectorFieldInfo};
 use crate::folder::Folder;
-use crate::index::{Reach, SEGMENTS};
+use crate::index::{Reach, SEGMENTS, is_damage};
+use crate::state::manifest::Manifest;
+use crate::state::segment::Segment;
 
 impl Collection {
     /// What the collection is and holds, now.
@@ -40,7 +40,7 @@ impl Core {
             fresh_rows: state.fresh_rows() as u64,
             segments: state.segments.len(),
             vector_graphs: state.segments.iter().filter(|view| view.segment.has_graph()).count(),
-            building: self.building.lock().as_ref().map(Building::progress),
+            building: self.index_work.building.lock().as_ref().map(Building::progress),
             degraded: state.degraded(),
         };
         indexes.described(&descriptor, &counters)

@@ -5,22 +5,15 @@
 //!
 //! **Invariant:** what a search sees is the store as of some change, never half of a batch; indexes only make it faster.
 
-pub(crate) mod batch_sizing;
-mod building;
-pub(crate) mod change;
 pub(crate) mod descriptor;
 mod exact;
 mod explain;
-pub(crate) mod field;
 pub(crate) mod field_options;
 mod files;
 pub(crate) mod flush;
 mod fusion;
 mod info;
 pub(crate) mod lanes;
-pub(crate) mod manifest;
-mod memtable;
-pub mod meta;
 pub(crate) mod open;
 pub(crate) mod pending;
 mod pending_write;
@@ -34,12 +27,9 @@ mod refine;
 mod request;
 mod room;
 mod search;
-pub(crate) mod segment;
-pub(crate) mod state;
 mod uncached_reader;
 mod values;
 mod vector_leg;
-mod version_edit;
 pub mod visit;
 mod write;
 
@@ -51,15 +41,11 @@ use std::time::{Duration, Instant};
 use nuthatch_segment::BlockCache;
 use nuthatch_store::Shard;
 use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{MappedMutexGuard, Mutex, MutexGuard, RwLock};
 use roaring::RoaringTreemap;
 
-pub use building::BuildProgress;
-pub(crate) use building::Building;
-pub(crate) use exact::row_of;
 pub use explain::Explain;
 pub use field_options::VectorFieldOptions;
-pub(crate) use flush::Eagerness;
 pub use fusion::Fusion;
 pub use pending::Pending;
 pub use pending_write::PendingWrite;
@@ -77,12 +63,18 @@ pub use write::{Deleted, Upserted, WriteSet};
 use crate::call::Call;
 use crate::collection::descriptor::Descriptor;
 use crate::collection::meta::{Counters, Meta};
-use crate::collection::segment::Segment;
 use crate::collection::state::State;
+pub(crate) use crate::descriptor::field;
+pub use crate::descriptor::meta;
 use crate::durability::Durability;
 use crate::embedder::EmbedderChoice;
-use crate::index::{DerivedIndex, IndexId, SEGMENTS};
+pub(crate) use crate::index::Eagerness;
+use crate::index::{DerivedIndex, IndexWork, Indexed};
+pub(crate) use crate::record::row_of;
 use crate::runtime::{RowLength, Runtime};
+pub use crate::state::building::BuildProgress;
+pub(crate) use crate::state::building::Building;
+pub(crate) use crate::state::{self, batch_sizing, change};
 use crate::tenant::Tenant;
 use crate::{Error, Result, What};
 
@@ -126,16 +118,7 @@ pub(crate) struct Core {
     pub descriptor: RwLock<Arc<Descriptor>>,
     pub state: RwLock<State>,
     pub indexes: Vec<Arc<dyn DerivedIndex>>,
-    /// One seal or rebuild at a time.
-    pub work: Mutex<()>,
-    /// One merge at a time, and none during a rebuild. Taken before `work`.
-    pub merging: Mutex<()>,
-    /// One change of the segments at a time, with its manifest. Taken after these two, and before `state`.
-    pub manifest: Mutex<()>,
-    /// Segments that are replaced, until nobody reads them any more.
-    pub retired: Mutex<Vec<Arc<Segment>>>,
-    /// The graph that is being built.
-    pub building: Mutex<Option<Building>>,
+    pub index_work: IndexWork,
     pub embedder: RwLock<EmbedderChoice>,
     /// Someone waits until everything is indexed.
     pub flush_wanted: std::sync::atomic::AtomicBool,
@@ -349,20 +332,6 @@ impl Core {
         self.dropped.load(Ordering::SeqCst)
     }
 
-    /// False: the index waits for a rebuild.
-    pub(crate) fn is_sound(&self, index: IndexId) -> bool {
-        self.state.read().is_sound(index)
-    }
-
-    /// Somebody waits for background work, or soon will, because the fresh rows are many.
-    pub(crate) fn is_waited_for(&self) -> bool {
-        !self.shared.options.background
-            || self.flush_wanted.load(Ordering::SeqCst)
-            || self.optimize_wanted.load(Ordering::SeqCst)
-            || self.shared.sealer_priority.is_wanted()
-            || self.shared.fresh_bytes() * 2 > self.shared.budget.fresh_bytes
-    }
-
     /// Nothing was written since this was asked last.
     pub(crate) fn is_idle(&self) -> bool {
         let now = self.state.read().sequence;
@@ -382,8 +351,8 @@ impl Core {
 
     /// Bytes of memory that the graph takes that is being built.
     pub(crate) fn build_bytes(&self) -> u64 {
-        let rows = self.building.lock().as_ref().map_or(0, |building| building.progress().total);
-        segment::build_bytes(self.fields().dim_max(), rows)
+        let rows = self.index_work.building.lock().as_ref().map_or(0, |building| building.progress().total);
+        state::segment::build_bytes(self.fields().dim_max(), rows)
     }
 
     /// The last change that all indexes have applied; `None` while one of them is broken.
@@ -409,16 +378,54 @@ impl Core {
         let descriptor = self.descriptor();
         self.settle(writer, descriptor.with_meta(Meta { dim: Some(dim), ..descriptor.meta.clone() })?)
     }
+}
 
-    pub(crate) fn index_folder(&self) -> std::path::PathBuf {
-        self.shared.folder.index(self.shard.tenant, self.shard.collection)
+impl Indexed for Core {
+    fn runtime(&self) -> &Runtime {
+        &self.shared
     }
 
-    pub(crate) fn segments_folder(&self) -> std::path::PathBuf {
-        self.folder_of(SEGMENTS)
+    fn cache(&self) -> &Arc<BlockCache> {
+        &self.cache
     }
 
-    pub(crate) fn folder_of(&self, index: IndexId) -> std::path::PathBuf {
-        self.index_folder().join(index.folder)
+    fn shard(&self) -> Shard {
+        self.shard
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn language(&self) -> &str {
+        &self.language
+    }
+
+    fn fields(&self) -> Arc<field::Fields> {
+        self.descriptor.read().fields.clone()
+    }
+
+    fn state(&self) -> &RwLock<State> {
+        &self.state
+    }
+
+    fn index_work(&self) -> &IndexWork {
+        &self.index_work
+    }
+
+    fn pause_writes(&self) -> MappedMutexGuard<'_, Counters> {
+        MutexGuard::map(self.writer.lock(), |writer| &mut writer.counters)
+    }
+
+    fn is_dropped(&self) -> bool {
+        Self::is_dropped(self)
+    }
+
+    fn is_waited_for(&self) -> bool {
+        !self.shared.options.background
+            || self.flush_wanted.load(Ordering::SeqCst)
+            || self.optimize_wanted.load(Ordering::SeqCst)
+            || self.shared.sealer_priority.is_wanted()
+            || self.shared.fresh_bytes() * 2 > self.shared.budget.fresh_bytes
     }
 }

@@ -1,27 +1,25 @@
 //! Opening a collection: load what the indexes hold, replay what they do not.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use nuthatch_filter::Schema;
-use nuthatch_store::{Direction, Reader, Shard, Table, changes_after};
-use nuthatch_text::{RowWords, TextIndex};
+use nuthatch_store::Table;
 use parking_lot::{Mutex, RwLock};
 
+use crate::Result;
 use crate::collection::batch_sizing::BatchSizing;
-use crate::collection::change::Change;
+use crate::collection::change::oldest_change;
 use crate::collection::descriptor::Descriptor;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, SCHEMA};
 use crate::collection::pending::{self, Pending};
 use crate::collection::state::State;
 use crate::collection::{Core, Writer};
 use crate::embedder::EmbedderChoice;
-use crate::index::{DerivedIndex, Reach, Replayed};
+use crate::index::{DerivedIndex, IndexWork, Indexed, Reach, Replayed, is_damage};
 use crate::record::Row;
 use crate::runtime::{RowLength, Runtime};
 use crate::tenant::Tenant;
-use crate::{Error, Result};
 
 impl Core {
     pub(crate) fn open(
@@ -59,11 +57,7 @@ impl Core {
             descriptor: RwLock::new(Arc::new(Descriptor::of(meta, schema)?)),
             state: RwLock::new(State::default()),
             indexes,
-            work: Mutex::new(()),
-            merging: Mutex::new(()),
-            manifest: Mutex::new(()),
-            retired: Mutex::default(),
-            building: Mutex::new(None),
+            index_work: IndexWork::default(),
             optimize_wanted: false.into(),
             sequence_seen: u64::MAX.into(),
             embedder: RwLock::new(embedder),
@@ -136,53 +130,4 @@ impl Core {
         }
         Ok(())
     }
-
-    /// Visits the changes after `sequence`, in order.
-    pub(crate) fn each_change(&self, sequence: u64, visit: &mut dyn FnMut(u64, Change)) -> Result<()> {
-        each_change(&*self.shared.store()?, self.shard, sequence, visit)
-    }
-}
-
-/// The oldest change of a collection that the log still has; one past the last when it has none.
-pub(crate) fn oldest_change(reader: &dyn Reader, shard: Shard, counters: &Counters) -> Result<u64> {
-    let mut oldest = counters.sequence + 1;
-    reader.scan(Table::Log, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, _| {
-        if let Ok(number) = Shard::suffix(key).try_into() {
-            oldest = u64::from_be_bytes(number);
-        }
-        ControlFlow::Break(())
-    })?;
-    Ok(oldest)
-}
-
-/// Visits the changes of a collection after `sequence`, in order.
-pub(crate) fn each_change(
-    reader: &dyn Reader,
-    shard: Shard,
-    sequence: u64,
-    visit: &mut dyn FnMut(u64, Change),
-) -> Result<()> {
-    let mut failed = None;
-    changes_after(reader, shard, sequence, &mut |sequence, entry| match Change::decode(entry) {
-        Ok(change) => {
-            visit(sequence, change);
-            ControlFlow::Continue(())
-        }
-        Err(error) => {
-            failed = Some(error);
-            ControlFlow::Break(())
-        }
-    })?;
-    failed.map_or(Ok(()), Err)
-}
-
-/// The words of a row's text, if it has one and there is an index to analyse them for.
-pub(crate) fn words_of(stored: &Row, index: Option<&TextIndex>) -> Option<RowWords> {
-    let (text, index) = (stored.searchable()?, index?);
-    Some(RowWords::of(&text, stored.code, index.analyzer()))
-}
-
-/// A derived file is damaged or gone: rebuild it. Anything else (permissions, too many open files) is the caller's to see.
-pub(crate) fn is_damage(error: &Error) -> bool {
-    error.is_corrupt() || error.kind == crate::ErrorKind::NotFound
 }

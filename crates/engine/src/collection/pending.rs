@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 use nuthatch_embed::Embedder;
 use nuthatch_store::{Batch, Direction, Reader, Shard, Table};
 use roaring::RoaringTreemap;
-use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::collection::lanes::embed_texts;
@@ -26,6 +25,7 @@ use crate::collection::write::WriteSet;
 use crate::collection::{Collection, Core, row_of};
 use crate::durability::Durability;
 use crate::record::{Record, Row};
+pub use crate::state::Pending;
 use crate::{Error, ErrorKind, Result};
 
 /// Before the row id, in the part of the catalog that is the collection's.
@@ -36,30 +36,6 @@ const LOT_ROWS: usize = 64;
 const LOT_BYTES: usize = 1 << 20;
 /// How often somebody who waits looks.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// How far the vectors of a collection have come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pending {
-    /// Records that have their vector.
-    pub vectors: u64,
-    /// Records that have one, or are to have one.
-    pub records: u64,
-}
-
-impl Pending {
-    pub(crate) fn of(counters: &Counters) -> Self {
-        Self { vectors: counters.vectors, records: counters.vectors + counters.pending }
-    }
-
-    pub(crate) fn if_any(self) -> Option<Self> {
-        (self.vectors < self.records).then_some(self)
-    }
-
-    /// Rounded down: 100 only when all are there.
-    pub fn percent(self) -> u64 {
-        (self.vectors * 100).checked_div(self.records).unwrap_or(100)
-    }
-}
 
 /// The key of a row that waits for its vector.
 pub(crate) fn todo_key(shard: Shard, row: u64) -> Vec<u8> {

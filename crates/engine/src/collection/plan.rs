@@ -16,14 +16,14 @@ use crate::call::{Call, Outcome};
 use crate::collection::change::Change;
 use crate::collection::descriptor::Descriptor;
 use crate::collection::field::{Field, FieldVectors, Fields};
-use crate::collection::memtable::Memtable;
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, SCHEMA, meta_key};
-use crate::collection::open::words_of;
 use crate::collection::pending::{Pending, todo_key};
 use crate::collection::write::{Deleted, Upserted, WriteSet, row_from};
 use crate::collection::{Core, Writer};
 use crate::record::NamedVectors;
 use crate::record::{Record, Row, shortened};
+use crate::state::memtable::Memtable;
+use crate::state::words_of;
 use crate::tenant::Delta;
 use crate::{Error, Result};
 

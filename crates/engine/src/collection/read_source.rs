@@ -7,7 +7,7 @@ use parking_lot::RwLock;
 use crate::Error;
 use crate::collection::Core;
 use crate::collection::state::State;
-use crate::index::IndexId;
+use crate::index::{IndexId, Indexed};
 
 #[derive(Clone, Copy)]
 pub(crate) struct ReadSource<'p> {
@@ -33,13 +33,7 @@ impl Core {
         Ok(filter.check(&self.descriptor().schema)?)
     }
 
-    /// From now on searches pass the damaged index by; maintenance rebuilds it.
-    pub(crate) fn note_damage(&self, error: &Error, index: IndexId) {
-        self.state.write().pass_by(index, error.to_string());
-        self.shared.wake_maintenance();
-    }
-
-    /// The same for where it was met. A snapshot's copy is passed by, too, and the live index looks for itself.
+    /// Notes damage for where it was met. A snapshot's copy is passed by, too, and the live index looks for itself.
     pub(crate) fn note_damage_in(&self, place: ReadSource<'_>, error: &Error, index: IndexId) {
         match std::ptr::eq(place.state, &self.state) {
             true => self.note_damage(error, index),

@@ -6,7 +6,7 @@ use nuthatch_store::{Direction, Shard, Table};
 
 use crate::collection::write::row_from;
 use crate::collection::{Collection, Core, Deleted, WriteSet};
-use crate::snapshot::Ending;
+use crate::index::{EndSnapshots, Indexed};
 use crate::{Error, ErrorKind, Result};
 
 /// Records deleted in one batch.
@@ -68,7 +68,7 @@ impl Core {
     }
 
     /// Rewrites every index file that holds something deleted before the call. Snapshots that read the old ones are ended.
-    pub(crate) fn reclaim(&self, ending: &mut Ending<'_>) -> Result<()> {
+    pub(crate) fn reclaim(&self, ending: &mut dyn EndSnapshots) -> Result<()> {
         self.rebuild_broken()?;
         self.flush()?;
         for index in &self.indexes {

@@ -106,8 +106,8 @@ impl Database {
             // A merge that is under way ends at its next look round.
             core.dropped.store(true, Ordering::SeqCst);
         }
-        let _merging = open.as_ref().map(|core| core.merging.lock());
-        let _work = open.as_ref().map(|core| core.work.lock());
+        let _merging = open.as_ref().map(|core| core.index_work.merging.lock());
+        let _work = open.as_ref().map(|core| core.index_work.work.lock());
         let commit = shared.commit.write();
         let _writer = open.as_ref().map(|core| core.writer.lock());
         let mut batch = Batch::new();

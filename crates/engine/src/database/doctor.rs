@@ -7,7 +7,7 @@ use nuthatch_store::Upkeep;
 use crate::collection::Core;
 use crate::collection::meta::Meta;
 use crate::database::Database;
-use crate::index::IndexId;
+use crate::index::{IndexId, Indexed};
 use crate::{Error, ErrorKind, Result};
 
 /// One thing that is wrong.
@@ -103,7 +103,7 @@ impl Database {
                 Err(error) => return Err(error),
             };
             doctor.records += core.writer.lock().counters.rows;
-            let _work = core.work.lock(); // files do not come and go meanwhile
+            let _work = core.index_work.work.lock(); // files do not come and go meanwhile
             for (_, error) in index_damage(&core)? {
                 let path = match &error.kind {
                     ErrorKind::Corrupt { path } => path.clone(),

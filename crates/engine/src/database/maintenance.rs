@@ -11,7 +11,7 @@ use nuthatch_store::{Extent, Upkeep};
 use crate::collection::{Core, Eagerness};
 use crate::database::idle::Idle;
 use crate::database::{Registry, embedding};
-use crate::index::SEGMENTS;
+use crate::index::{Indexed, SEGMENTS, close_retired};
 use crate::runtime::{Runtime, Signal, start_syncer, yield_to_others};
 use crate::{Error, Result};
 
@@ -119,7 +119,7 @@ fn seal(shared: &Runtime, core: &Core) -> Result<()> {
 }
 
 fn merge(shared: &Runtime, core: &Core) -> Result<()> {
-    core.close_retired();
+    close_retired(core);
     core.read_graphs_ahead()?;
     loop {
         let wanted = core.optimize_wanted.load(Ordering::SeqCst);
@@ -168,7 +168,7 @@ mod tests {
         let shared = &db.inner.shared;
         let write = |id: usize| notes.upsert(vec![Record::new(id.to_string()).vector(vec![1.0, 2.0])]).unwrap();
         let wakes = || shared.signal.lock().wakes;
-        let sealing = notes.core.work.lock();
+        let sealing = notes.core.index_work.work.lock();
         for id in 0..9 {
             write(id);
         }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::collection::Core;
 use crate::database::Database;
 use crate::folder::FORMAT_VERSION;
-use crate::index::SEGMENTS;
+use crate::index::{Indexed, SEGMENTS};
 use crate::{Error, Result};
 
 /// What a migration would change, or has changed.

@@ -18,6 +18,7 @@ use crate::collection::{Core, row_of};
 use crate::database::Database;
 use crate::folder::Folder;
 use crate::graph::mend_graph;
+use crate::index::Indexed;
 use crate::kv::Kind;
 use crate::lock::FolderLock;
 use crate::options::{Budget, Options};

@@ -223,6 +223,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use crate::database::Database;
+    use crate::index::Indexed;
     use crate::*;
 
     #[test]

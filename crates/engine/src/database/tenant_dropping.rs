@@ -100,8 +100,8 @@ impl Registry {
             space.dropped.store(true, Ordering::SeqCst);
         }
         self.snapshots.end_all_of(tenant);
-        let _merging: Vec<_> = cores.iter().map(|core| core.merging.lock()).collect();
-        let _work: Vec<_> = cores.iter().map(|core| core.work.lock()).collect();
+        let _merging: Vec<_> = cores.iter().map(|core| core.index_work.merging.lock()).collect();
+        let _work: Vec<_> = cores.iter().map(|core| core.index_work.work.lock()).collect();
         let position = {
             let _commit = self.shared.commit.write();
             let _writers: Vec<_> = cores.iter().map(|core| core.writer.lock()).collect();

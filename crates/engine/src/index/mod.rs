@@ -10,6 +10,7 @@
 //!
 //! `docs/rfcs/0028-derived-indexes.md` says why, and what an index has to promise.
 
+mod indexed;
 mod segments;
 #[cfg(test)]
 mod tags;
@@ -21,26 +22,14 @@ use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::collection::Core;
-use crate::collection::field::{FieldVectors, Fields};
-use crate::collection::state::State;
+pub(crate) use indexed::{EndSnapshots, IndexWork, Indexed};
+pub(crate) use segments::{Eagerness, close_retired, merge};
+
+use crate::descriptor::field::{FieldVectors, Fields};
 use crate::record::Row;
-use crate::snapshot::Ending;
+use crate::state::State;
+pub(crate) use crate::state::{IndexId, SEGMENTS, TEXT};
 use crate::{Error, Result};
-
-/// Vectors and the columns of the payloads.
-pub(crate) const SEGMENTS: IndexId = IndexId { folder: "segments", holds: "vectors and filters" };
-/// Words.
-pub(crate) const TEXT: IndexId = IndexId { folder: "text", holds: "texts" };
-
-/// Which index: the key of its health, and the names that people read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct IndexId {
-    /// Its folder among the collection's indexes.
-    pub folder: &'static str,
-    /// What is searched with it, in the plural: "texts are searched exactly, without their index".
-    pub holds: &'static str,
-}
 
 /// One index of one collection. What searches look at of it lies in the collection's [`State`], so that they see one moment, or in the
 /// index itself.
@@ -52,7 +41,7 @@ pub(crate) trait DerivedIndex: Any + Send + Sync {
     ///
     /// # Errors
     /// `Corrupt` and `NotFound` are damage: the index is passed by and rebuilt. Any other error fails the opening.
-    fn open(&self, core: &Core, reach: &Reach, state: &mut State) -> Result<Option<String>>;
+    fn open(&self, of: &dyn Indexed, reach: &Reach, state: &mut State) -> Result<Option<String>>;
 
     /// The last change that the files on disk show; `None` while the index is broken.
     fn applied(&self, state: &State) -> Option<u64>;
@@ -63,27 +52,27 @@ pub(crate) trait DerivedIndex: Any + Send + Sync {
         Ok(())
     }
 
-    /// Brings everything written so far into the files. `core.work` is held. Writes and searches go on: `applied` and what it stands for
+    /// Brings everything written so far into the files. `work` is held. Writes and searches go on: `applied` and what it stands for
     /// change in one step, and not before the store is synced, so that no index is durable before its records are.
     ///
-    /// A broken index does nothing. One that finds damage notes it by [`Core::note_damage`] and succeeds.
-    fn seal(&self, core: &Core) -> Result<()>;
+    /// A broken index does nothing. One that finds damage notes it by [`Indexed::note_damage`] and succeeds.
+    fn seal(&self, of: &dyn Indexed) -> Result<()>;
 
     /// Quarantines what is there and builds the index from the stored records; does nothing when another caller was first. It takes
-    /// `core.work`.
-    fn rebuild(&self, core: &Core, why: &str) -> Result<()>;
+    /// `work`.
+    fn rebuild(&self, of: &dyn Indexed, why: &str) -> Result<()>;
 
-    /// Reads every byte of the files, also of a broken index: one `Corrupt` for each damaged file. `core.work` is held.
-    fn verify(&self, core: &Core) -> Result<Vec<Error>>;
+    /// Reads every byte of the files, also of a broken index: one `Corrupt` for each damaged file. `work` is held.
+    fn verify(&self, of: &dyn Indexed) -> Result<Vec<Error>>;
 
-    /// The files that are the index, for a copy of it. Not asked of a broken one; `core.work` and `core.manifest` are held. Each is a
+    /// The files that are the index, for a copy of it. Not asked of a broken one; `work` and `manifest` are held. Each is a
     /// block file, a record file or a sealed file of `nuthatch-segment`. A file that is replaced under its name is called `MANIFEST`;
     /// every other name is written once.
-    fn files(&self, core: &Core) -> Result<Vec<PathBuf>>;
+    fn files(&self, of: &dyn Indexed) -> Result<Vec<PathBuf>>;
 
     /// Rewrites the files that hold bytes of removed rows. Called after `seal`, without a lock. Snapshots that read the old files are
     /// ended through `ending`.
-    fn reclaim(&self, core: &Core, ending: &mut Ending<'_>) -> Result<()>;
+    fn reclaim(&self, of: &dyn Indexed, ending: &mut dyn EndSnapshots) -> Result<()>;
 
     /// Bytes of memory that stay with the open index, outside of the block cache and of the fresh rows.
     fn resident_bytes(&self, state: &State) -> u64;
@@ -121,3 +110,8 @@ pub(crate) type MakeIndex = fn() -> Arc<dyn DerivedIndex>;
 
 /// The indexes of a collection. Sealing and rebuilding go in this order: writers wait for the first.
 pub(crate) const OWN: [MakeIndex; 2] = [|| Arc::new(segments::Segments), || Arc::new(text::Text)];
+
+/// A derived file is damaged or gone: rebuild it. Anything else (permissions, too many open files) is the caller's to see.
+pub(crate) fn is_damage(error: &Error) -> bool {
+    error.is_corrupt() || error.kind == crate::ErrorKind::NotFound
+}

@@ -14,11 +14,9 @@ use nuthatch_store::Table;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use crate::collection::Core;
-use crate::collection::state::State;
-use crate::index::{DerivedIndex, IndexId, Reach};
+use crate::index::{DerivedIndex, EndSnapshots, IndexId, Indexed, Reach};
 use crate::record::Row;
-use crate::snapshot::Ending;
+use crate::state::State;
 use crate::{Error, ErrorKind, Result};
 
 pub(super) const TAGS: IndexId = IndexId { folder: "tags", holds: "tags" };
@@ -50,35 +48,35 @@ impl Tags {
     }
 
     /// Rows that carry a tag: by the file and the log, or from the stored records while the index is broken.
-    pub fn find(&self, core: &Core, tag: &str) -> Result<BTreeSet<u64>> {
-        let body = match core.is_sound(TAGS) {
-            true if self.loaded.lock().tags.contains(tag) => match read(core) {
+    pub fn find(&self, of: &dyn Indexed, tag: &str) -> Result<BTreeSet<u64>> {
+        let body = match of.is_sound(TAGS) {
+            true if self.loaded.lock().tags.contains(tag) => match read(of) {
                 Err(error) if error.is_corrupt() => {
-                    core.note_damage(&error, TAGS);
-                    stored(core)?
+                    of.note_damage(&error, TAGS);
+                    stored(of)?
                 }
                 body => body?,
             },
             true => Body { applied: self.loaded.lock().applied, ..Body::default() },
-            false => stored(core)?,
+            false => stored(of)?,
         };
-        let body = with_later(core, body)?;
+        let body = with_later(of, body)?;
         let carries = |(row, of): &(u64, String)| (of == tag && !body.removed.contains(row)).then_some(*row);
         Ok(body.rows.iter().filter_map(carries).collect())
     }
 
-    pub fn file(core: &Core) -> PathBuf {
-        core.folder_of(TAGS).join("MANIFEST")
+    pub fn file(of: &dyn Indexed) -> PathBuf {
+        of.folder_of(TAGS).join("MANIFEST")
     }
 
-    fn write(&self, core: &Core, body: &Body) -> Result<()> {
+    fn write(&self, of: &dyn Indexed, body: &Body) -> Result<()> {
         if self.refuses.load(Ordering::SeqCst) {
             return Err(Error::new(ErrorKind::Exhausted, "no room for tags"));
         }
-        core.shared.store()?.sync_all()?;
-        let folder = core.folder_of(TAGS);
+        of.runtime().store()?.sync_all()?;
+        let folder = of.folder_of(TAGS);
         std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
-        write_sealed(&Self::file(core), &serde_json::to_vec(body).expect("plain fields are JSON"))?;
+        write_sealed(&Self::file(of), &serde_json::to_vec(body).expect("plain fields are JSON"))?;
         self.learn(body);
         Ok(())
     }
@@ -94,8 +92,8 @@ impl DerivedIndex for Tags {
         TAGS
     }
 
-    fn open(&self, core: &Core, reach: &Reach, _: &mut State) -> Result<Option<String>> {
-        let body = read(core)?;
+    fn open(&self, of: &dyn Indexed, reach: &Reach, _: &mut State) -> Result<Option<String>> {
+        let body = read(of)?;
         let misses = reach.misses(body.applied);
         if misses.is_none() {
             self.learn(&body);
@@ -107,50 +105,50 @@ impl DerivedIndex for Tags {
         state.is_sound(TAGS).then(|| self.loaded.lock().applied)
     }
 
-    fn seal(&self, core: &Core) -> Result<()> {
-        let written = core.state.read().sequence;
-        if !core.is_sound(TAGS) || self.loaded.lock().applied == written {
+    fn seal(&self, of: &dyn Indexed) -> Result<()> {
+        let written = of.state().read().sequence;
+        if !of.is_sound(TAGS) || self.loaded.lock().applied == written {
             return Ok(());
         }
-        match read(core) {
+        match read(of) {
             Err(error) if error.is_corrupt() => {
-                core.note_damage(&error, TAGS);
+                of.note_damage(&error, TAGS);
                 Ok(())
             }
-            body => self.write(core, &with_later(core, body?)?),
+            body => self.write(of, &with_later(of, body?)?),
         }
     }
 
-    fn rebuild(&self, core: &Core, why: &str) -> Result<()> {
-        let _work = core.work.lock();
-        if core.is_dropped() || core.is_sound(TAGS) {
+    fn rebuild(&self, of: &dyn Indexed, why: &str) -> Result<()> {
+        let _work = of.index_work().work.lock();
+        if of.is_dropped() || of.is_sound(TAGS) {
             return Ok(());
         }
-        core.shared.quarantine(&core.folder_of(TAGS), why)?;
+        of.runtime().quarantine(&of.folder_of(TAGS), why)?;
         let body = {
-            let _writer = core.writer.lock();
-            stored(core)?
+            let _writes = of.pause_writes();
+            stored(of)?
         };
-        self.write(core, &body)?;
+        self.write(of, &body)?;
         self.rebuilds.lock().push(why.to_string());
-        core.state.write().mend(TAGS);
+        of.state().write().mend(TAGS);
         Ok(())
     }
 
-    fn verify(&self, core: &Core) -> Result<Vec<Error>> {
-        Ok(verify_sealed(&Self::file(core)).err().map(Error::from).into_iter().collect())
+    fn verify(&self, of: &dyn Indexed) -> Result<Vec<Error>> {
+        Ok(verify_sealed(&Self::file(of)).err().map(Error::from).into_iter().collect())
     }
 
-    fn files(&self, core: &Core) -> Result<Vec<PathBuf>> {
-        Ok(vec![Self::file(core)])
+    fn files(&self, of: &dyn Indexed) -> Result<Vec<PathBuf>> {
+        Ok(vec![Self::file(of)])
     }
 
-    fn reclaim(&self, core: &Core, _: &mut Ending<'_>) -> Result<()> {
-        let _work = core.work.lock();
-        let mut body = read(core)?;
+    fn reclaim(&self, of: &dyn Indexed, _: &mut dyn EndSnapshots) -> Result<()> {
+        let _work = of.index_work().work.lock();
+        let mut body = read(of)?;
         body.rows.retain(|(row, _)| !body.removed.contains(row));
         body.removed.clear();
-        self.write(core, &body)
+        self.write(of, &body)
     }
 
     fn resident_bytes(&self, _: &State) -> u64 {
@@ -158,8 +156,8 @@ impl DerivedIndex for Tags {
     }
 }
 
-fn read(core: &Core) -> Result<Body> {
-    let path = Tags::file(core);
+fn read(of: &dyn Indexed) -> Result<Body> {
+    let path = Tags::file(of);
     match read_sealed(&path)? {
         Some(body) => serde_json::from_slice(&body).map_err(|error| Error::corrupt(&path, error.to_string())),
         None => Ok(Body::default()),
@@ -167,9 +165,9 @@ fn read(core: &Core) -> Result<Body> {
 }
 
 /// What an index without a file would show.
-fn stored(core: &Core) -> Result<Body> {
-    let mut body = Body { applied: core.state.read().sequence, ..Body::default() };
-    core.each_row(&*core.shared.store()?, Table::Records, &mut |row, bytes| {
+fn stored(of: &dyn Indexed) -> Result<Body> {
+    let mut body = Body { applied: of.state().read().sequence, ..Body::default() };
+    of.each_record(&mut |row, bytes| {
         body.rows.extend(tag_of(&Row::decode(bytes)?)?.map(|tag| (row, tag)));
         Ok(())
     })?;
@@ -177,15 +175,15 @@ fn stored(core: &Core) -> Result<Body> {
 }
 
 /// With the changes that are in the log alone.
-fn with_later(core: &Core, mut body: Body) -> Result<Body> {
+fn with_later(of: &dyn Indexed, mut body: Body) -> Result<Body> {
     let (mut applied, mut added) = (body.applied, BTreeSet::new());
-    core.each_change(body.applied, &mut |sequence, change| {
+    of.each_change(body.applied, &mut |sequence, change| {
         applied = sequence;
         added.extend(change.added);
         body.removed.extend(change.removed);
     })?;
     for row in added.difference(&body.removed) {
-        if let Some(bytes) = core.shared.store()?.get(Table::Records, &core.shard.number_key(*row))? {
+        if let Some(bytes) = of.runtime().store()?.get(Table::Records, &of.shard().number_key(*row))? {
             body.rows.extend(tag_of(&Row::decode(&bytes)?)?.map(|tag| (*row, tag)));
         }
     }

@@ -55,17 +55,17 @@ fn tags(core: &Core) -> TagsOf {
 }
 
 fn count(notes: &Collection, tag: &str) -> usize {
-    tags(&notes.core).find(&notes.core, tag).unwrap().len()
+    tags(&notes.core).find(&*notes.core, tag).unwrap().len()
 }
 
 /// Rows that the file shows by itself.
 fn in_file(notes: &Collection, tag: &str) -> usize {
-    let body = std::fs::read(Tags::file(&notes.core)).unwrap();
+    let body = std::fs::read(Tags::file(&*notes.core)).unwrap();
     String::from_utf8_lossy(&body).matches(&format!("{tag:?}")).count()
 }
 
 fn damage(notes: &Collection) {
-    let path = Tags::file(&notes.core);
+    let path = Tags::file(&*notes.core);
     let mut bytes = std::fs::read(&path).unwrap();
     let last = bytes.len() - 2;
     bytes[last] ^= 0x20;
@@ -77,16 +77,16 @@ fn a_third_index_is_sealed_with_the_others_and_survives_reopening() {
     let folder = tempfile::tempdir().unwrap();
     let (db, notes) = open(folder.path());
     write(&notes, 0..30);
-    assert_eq!((count(&notes, "green"), Tags::file(&notes.core).exists()), (10, false), "from the log");
+    assert_eq!((count(&notes, "green"), Tags::file(&*notes.core).exists()), (10, false), "from the log");
     assert!(notes.wait_until_indexed(None).unwrap());
     assert_eq!((count(&notes, "green"), in_file(&notes, "green")), (10, 10));
     write(&notes, 30..60);
     notes.delete(&["0", "1"]).unwrap();
-    let kept: BTreeSet<u64> = tags(&notes.core).find(&notes.core, "green").unwrap();
+    let kept: BTreeSet<u64> = tags(&notes.core).find(&*notes.core, "green").unwrap();
     drop((notes, db));
     let (_db, notes) = open(folder.path());
     assert!(notes.info().degraded.is_empty());
-    assert_eq!(tags(&notes.core).find(&notes.core, "green").unwrap(), kept);
+    assert_eq!(tags(&notes.core).find(&*notes.core, "green").unwrap(), kept);
     assert_eq!((kept.len(), count(&notes, "red")), (19, 39));
     assert!(tags(&notes.core).rebuilds.lock().is_empty());
 }

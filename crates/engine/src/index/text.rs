@@ -8,14 +8,11 @@ use nuthatch_store::Table;
 use nuthatch_text::{TextIndex, TextRow};
 use roaring::RoaringTreemap;
 
-use crate::collection::Core;
-use crate::collection::batch_sizing::BatchSizing;
-use crate::collection::open::is_damage;
-use crate::collection::state::State;
-use crate::index::{DerivedIndex, IndexId, Reach, Replayed, TEXT};
+use crate::index::{DerivedIndex, EndSnapshots, IndexId, Indexed, Reach, Replayed, TEXT, is_damage};
 use crate::record::Row;
 use crate::runtime::Throttle;
-use crate::snapshot::Ending;
+use crate::state::State;
+use crate::state::batch_sizing::BatchSizing;
 use crate::{Error, ErrorKind, Result};
 
 /// How long searches that read old files are waited for.
@@ -28,8 +25,8 @@ impl DerivedIndex for Text {
         TEXT
     }
 
-    fn open(&self, core: &Core, reach: &Reach, state: &mut State) -> Result<Option<String>> {
-        let text = TextIndex::open_or_create(&core.folder_of(TEXT), &core.cache, &core.language)?;
+    fn open(&self, of: &dyn Indexed, reach: &Reach, state: &mut State) -> Result<Option<String>> {
+        let text = TextIndex::open_or_create(&of.folder_of(TEXT), of.cache(), of.language())?;
         let misses = reach.misses(text.applied());
         if misses.is_none() {
             state.text = Some(Arc::new(text));
@@ -47,9 +44,9 @@ impl DerivedIndex for Text {
     }
 
     /// Commits the text memtable, and takes removed rows out of the index.
-    fn seal(&self, core: &Core) -> Result<()> {
+    fn seal(&self, of: &dyn Indexed) -> Result<()> {
         let (text, rows, gone, upto) = {
-            let mut state = core.state.write();
+            let mut state = of.state().write();
             let Some(text) = state.text.clone() else { return Ok(()) };
             state.committing_upto = state.text_memtable_rows.max().unwrap_or(state.committing_upto);
             (text, state.text_memtable_rows.clone(), state.gone.clone(), state.sequence)
@@ -59,15 +56,15 @@ impl DerivedIndex for Text {
         }
         let gone_rows: Vec<u64> = gone.iter().collect();
         let committed = {
-            let _working = core.shared.working.lock();
-            let mut adds = text_rows(core, rows.clone());
-            text.commit_unpublished(&mut adds, &gone_rows, upto, core.shared.budget.work_bytes as usize)
+            let _working = of.runtime().working.lock();
+            let mut adds = text_rows(of, rows.clone());
+            text.commit_unpublished(&mut adds, &gone_rows, upto, of.runtime().budget.work_bytes as usize)
         };
-        let mut state = core.state.write();
+        let mut state = of.state().write();
         state.committing_upto = 0;
         match committed {
             Ok(unpublished) => {
-                core.shared.crash_point("text");
+                of.runtime().crash_point("text");
                 unpublished.publish();
             }
             Err(error) => {
@@ -78,7 +75,7 @@ impl DerivedIndex for Text {
                 let error = Error::from(error);
                 drop(state);
                 if is_damage(&error) {
-                    core.note_damage(&error, TEXT);
+                    of.note_damage(&error, TEXT);
                     return Ok(());
                 }
                 return Err(error);
@@ -86,12 +83,12 @@ impl DerivedIndex for Text {
         }
         state.forget_in_text_memtable(rows, gone);
         drop(state);
-        let _working = core.shared.working.lock();
+        let _working = of.runtime().working.lock();
         text.merge().map(drop).or_else(|error| {
             let error = Error::from(error);
             match error.is_corrupt() {
                 true => {
-                    core.note_damage(&error, TEXT);
+                    of.note_damage(&error, TEXT);
                     Ok(())
                 }
                 false => Err(error),
@@ -99,33 +96,33 @@ impl DerivedIndex for Text {
         })
     }
 
-    fn rebuild(&self, core: &Core, why: &str) -> Result<()> {
-        let _work = core.work.lock();
-        if core.is_dropped() || core.is_sound(TEXT) {
+    fn rebuild(&self, of: &dyn Indexed, why: &str) -> Result<()> {
+        let _work = of.index_work().work.lock();
+        if of.is_dropped() || of.is_sound(TEXT) {
             return Ok(()); // another caller was first
         }
-        let folder = core.folder_of(TEXT);
-        core.state.write().text = None;
-        core.shared.quarantine(&folder, why)?;
-        let text = Arc::new(TextIndex::open_or_create(&folder, &core.cache, &core.language)?);
+        let folder = of.folder_of(TEXT);
+        of.state().write().text = None;
+        of.runtime().quarantine(&folder, why)?;
+        let text = Arc::new(TextIndex::open_or_create(&folder, of.cache(), of.language())?);
         let (rows, upto) = {
-            let writer = core.writer.lock();
-            let rows = core.all_rows()?;
-            let mut state = core.state.write();
+            let counters = of.pause_writes();
+            let rows = of.all_rows()?;
+            let mut state = of.state().write();
             for row in std::mem::take(&mut state.text_memtable_rows) {
                 Arc::make_mut(&mut state.text_memtable).remove(row);
             }
             state.gone.clear();
             // From here on new texts go to the text memtable, and removed rows to `gone`; the index stays broken, so searches scan.
             state.committing_upto = u64::MAX;
-            (rows, writer.counters.sequence)
+            (rows, counters.sequence)
         };
         let outcome = {
-            let _working = core.shared.working.lock();
-            let mut adds = text_rows(core, rows.clone());
-            text.commit(&mut adds, &[], upto, core.shared.budget.work_bytes as usize)
+            let _working = of.runtime().working.lock();
+            let mut adds = text_rows(of, rows.clone());
+            text.commit(&mut adds, &[], upto, of.runtime().budget.work_bytes as usize)
         };
-        core.state.write().committing_upto = 0;
+        of.state().write().committing_upto = 0;
         if let Err(error) = outcome {
             // Half an index is of no use to the next attempt, nor to anyone who looks into the quarantine folder.
             drop(text);
@@ -133,9 +130,9 @@ impl DerivedIndex for Text {
             return Err(error.into());
         }
         // Texts written meanwhile are in the store and in the log, but in no text memtable: there was no index to analyse them for.
-        let _writer = core.writer.lock();
-        let later = core.rows_added_after(upto)?;
-        let mut state = core.state.write();
+        let _writes = of.pause_writes();
+        let later = of.rows_added_after(upto)?;
+        let mut state = of.state().write();
         state.text = Some(text);
         state.mend(TEXT);
         for (row, stored) in later {
@@ -144,11 +141,11 @@ impl DerivedIndex for Text {
         Ok(())
     }
 
-    fn verify(&self, core: &Core) -> Result<Vec<Error>> {
-        let text = core.state.read().text.clone();
+    fn verify(&self, of: &dyn Indexed) -> Result<Vec<Error>> {
+        let text = of.state().read().text.clone();
         let damaged = match text {
             Some(text) => text.verify()?,
-            None => TextIndex::verify_folder(&core.folder_of(TEXT)).unwrap_or_default(),
+            None => TextIndex::verify_folder(&of.folder_of(TEXT)).unwrap_or_default(),
         };
         let error = |file: &nuthatch_text::DamagedFile| {
             Error::corrupt(&file.path, format!("{} is damaged: {}", file.path.display(), file.what))
@@ -156,15 +153,15 @@ impl DerivedIndex for Text {
         Ok(damaged.iter().map(error).collect())
     }
 
-    fn files(&self, core: &Core) -> Result<Vec<PathBuf>> {
-        let text = core.state.read().text.clone();
+    fn files(&self, of: &dyn Indexed) -> Result<Vec<PathBuf>> {
+        let text = of.state().read().text.clone();
         Ok(text.map(|text| text.files()).transpose()?.unwrap_or_default())
     }
 
-    fn reclaim(&self, core: &Core, ending: &mut Ending<'_>) -> Result<()> {
-        let Some(text) = core.state.read().text.clone() else { return Ok(()) };
+    fn reclaim(&self, of: &dyn Indexed, ending: &mut dyn EndSnapshots) -> Result<()> {
+        let Some(text) = of.state().read().text.clone() else { return Ok(()) };
         loop {
-            let _working = core.shared.working.lock();
+            let _working = of.runtime().working.lock();
             if !text.merge_removed()? {
                 break;
             }
@@ -173,12 +170,12 @@ impl DerivedIndex for Text {
             return Ok(());
         }
         // Those that are taken from here on read the new files.
-        ending.all_of(core.shard.tenant)?;
+        ending.all_of(of.shard().tenant)?;
         let started = Instant::now();
         while !text.sweep()? {
             if started.elapsed() > WAIT_MAX {
                 let message =
-                    format!("a search of collection {:?} still reads old files; end it, or try again later", core.name);
+                    format!("a search of collection {:?} still reads old files; end it, or try again later", of.name());
                 return Err(Error::new(ErrorKind::Conflict, message));
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -194,26 +191,26 @@ impl DerivedIndex for Text {
 /// The texts of rows, a page at a time. Rows that the store no longer has are passed over: they are in `gone`. At the end all that
 /// was written until then is durable: an index that lacks a row must not be so before the removal is.
 fn text_rows(
-    core: &Core,
+    of: &dyn Indexed,
     rows: RoaringTreemap,
 ) -> impl Iterator<Item = std::result::Result<TextRow, nuthatch_text::RowsError>> + '_ {
     let mut rows = rows.into_iter();
     let mut page: std::vec::IntoIter<TextRow> = Vec::new().into_iter();
     let mut batch_sizing = BatchSizing::default();
     let mut throttle = Throttle::default();
-    let synced = std::iter::once_with(|| core.shared.store()?.sync_all().map_err(Error::from));
+    let synced = std::iter::once_with(|| of.runtime().store()?.sync_all().map_err(Error::from));
     let failed = synced.filter_map(|synced| Some(Err(synced.err()?.into())));
     let rows = std::iter::from_fn(move || {
         loop {
             if let Some(row) = page.next() {
                 return Some(Ok(row));
             }
-            throttle.rest(&core.shared, &|| core.is_waited_for());
+            throttle.rest(of.runtime(), &|| of.is_waited_for());
             let chunk: Vec<u64> = rows.by_ref().take(batch_sizing.rows()).collect();
             if chunk.is_empty() {
                 return None;
             }
-            match text_page(core, &chunk) {
+            match text_page(of, &chunk) {
                 Ok(texts) => {
                     batch_sizing.learn(texts.iter().map(|row| row.text.len()).sum());
                     page = texts.into_iter();
@@ -225,10 +222,10 @@ fn text_rows(
     rows.chain(failed)
 }
 
-fn text_page(core: &Core, rows: &[u64]) -> Result<Vec<TextRow>> {
-    let keys: Vec<Vec<u8>> = rows.iter().map(|row| core.shard.number_key(*row)).collect();
+fn text_page(of: &dyn Indexed, rows: &[u64]) -> Result<Vec<TextRow>> {
+    let keys: Vec<Vec<u8>> = rows.iter().map(|row| of.shard().number_key(*row)).collect();
     let mut texts = Vec::with_capacity(rows.len());
-    for (row_id, stored) in rows.iter().zip(core.shared.store()?.multi_get(Table::Records, &keys)?) {
+    for (row_id, stored) in rows.iter().zip(of.runtime().store()?.multi_get(Table::Records, &keys)?) {
         if let Some(stored) = stored {
             let stored = Row::decode(&stored)?;
             texts.extend(stored.searchable().map(|text| TextRow { row_id: *row_id, text, code: stored.code }));

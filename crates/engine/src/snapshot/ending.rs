@@ -9,6 +9,7 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use crate::index::EndSnapshots;
 use crate::runtime::Runtime;
 use crate::snapshot::{Snapshots, View};
 use crate::{Error, ErrorKind, Result};
@@ -47,12 +48,6 @@ impl<'s> Ending<'s> {
         Ok(sequence)
     }
 
-    /// The same with all snapshots of a tenant: they read the files of its indexes as these were.
-    pub fn all_of(&mut self, tenant: u32) -> Result<()> {
-        let all = self.snapshots.all();
-        self.end(all.into_iter().filter(|view| view.tenant.number == tenant))
-    }
-
     fn end(&mut self, views: impl Iterator<Item = Arc<View>>) -> Result<()> {
         let mut waited_for: Vec<Weak<View>> = views.map(|view| Arc::downgrade(&view)).collect();
         let grace = self.shared.options.erasure_grace;
@@ -87,5 +82,13 @@ impl<'s> Ending<'s> {
             self.ended += u64::from(view.refuse(Error::new(ErrorKind::Conflict, why)));
         }
         view.let_go()
+    }
+}
+
+impl EndSnapshots for Ending<'_> {
+    /// They read the files of its indexes as these were.
+    fn all_of(&mut self, tenant: u32) -> Result<()> {
+        let all = self.snapshots.all();
+        self.end(all.into_iter().filter(|view| view.tenant.number == tenant))
     }
 }

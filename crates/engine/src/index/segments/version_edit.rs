@@ -9,46 +9,45 @@
 use std::sync::Arc;
 
 use crate::Result;
-use crate::collection::Core;
-use crate::collection::manifest::{Manifest, SegmentEntry};
-use crate::collection::segment::Segment;
-use crate::collection::state::{SegmentView, State};
+use crate::index::Indexed;
+use crate::state::manifest::{Manifest, SegmentEntry};
+use crate::state::segment::Segment;
+use crate::state::{SegmentView, State};
 
-impl Core {
-    /// Changes the segments, and writes down what they are then. `change` gives the last change that they account for together with
-    /// the dead rows; `None`: nothing is to be written, and false comes back.
-    ///
-    /// No index may be durable before what it shows is, and it shows more than that: what was removed until now is dead, or was not
-    /// there any more when its segment was built. After a power cut the store might have it again. So the store is synced first.
-    pub(crate) fn swap_segments(&self, change: impl FnOnce(&mut State) -> Option<u64>) -> Result<bool> {
-        let _manifest = self.manifest.lock();
-        let (applied, next_segment, views) = {
-            let mut state = self.state.write();
-            let Some(applied) = change(&mut state) else { return Ok(false) };
-            (applied, state.next_segment, state.segments.clone())
-        };
-        self.shared.crash_point("manifest");
-        self.shared.store()?.sync_all()?;
-        let entry = |view: &SegmentView| SegmentEntry::new(view.segment.id, view.segment.rows().len(), &view.dead);
-        let segments = views.iter().map(entry).collect();
-        Manifest { version: 0, applied, next_segment, segments }.write(&self.segments_folder())?;
-        self.state.write().segments_applied = applied;
-        Ok(true)
-    }
+/// Changes the segments, and writes down what they are then. `change` gives the last change that they account for together with
+/// the dead rows; `None`: nothing is to be written, and false comes back.
+///
+/// No index may be durable before what it shows is, and it shows more than that: what was removed until now is dead, or was not
+/// there any more when its segment was built. After a power cut the store might have it again. So the store is synced first.
+pub(super) fn swap_segments(of: &dyn Indexed, change: impl FnOnce(&mut State) -> Option<u64>) -> Result<bool> {
+    let _manifest = of.index_work().manifest.lock();
+    let (applied, next_segment, views) = {
+        let mut state = of.state().write();
+        let Some(applied) = change(&mut state) else { return Ok(false) };
+        (applied, state.next_segment, state.segments.clone())
+    };
+    of.runtime().crash_point("manifest");
+    of.runtime().store()?.sync_all()?;
+    let entry = |view: &SegmentView| SegmentEntry::new(view.segment.id, view.segment.rows().len(), &view.dead);
+    let segments = views.iter().map(entry).collect();
+    Manifest { version: 0, applied, next_segment, segments }.write(&of.segments_folder())?;
+    of.state().write().segments_applied = applied;
+    Ok(true)
+}
 
-    /// Takes segments that are in the state no more. Whoever lets go of one last closes its files, whose bytes are freed then if their
-    /// names are gone, and that takes as long as they are many: it is not to be a search.
-    pub(crate) fn retire(&self, segments: impl IntoIterator<Item = Arc<Segment>>) {
-        self.retired.lock().extend(segments);
-        self.close_retired();
-    }
+/// Takes segments that are in the state no more. Whoever lets go of one last closes its files, whose bytes are freed then if their
+/// names are gone, and that takes as long as they are many: it is not to be a search.
+pub(super) fn retire(of: &dyn Indexed, segments: impl IntoIterator<Item = Arc<Segment>>) {
+    of.index_work().retired.lock().extend(segments);
+    close_retired(of);
+}
 
-    /// Closes those that no search and no snapshot reads any more.
-    pub(crate) fn close_retired(&self) {
-        // Nobody finds one in the state, so a count of one is final.
-        let unread: Vec<_> = self.retired.lock().extract_if(.., |segment| Arc::strong_count(segment) == 1).collect();
-        drop(unread);
-    }
+/// Closes those that no search and no snapshot reads any more.
+pub(crate) fn close_retired(of: &dyn Indexed) {
+    // Nobody finds one in the state, so a count of one is final.
+    let unread: Vec<_> =
+        of.index_work().retired.lock().extract_if(.., |segment| Arc::strong_count(segment) == 1).collect();
+    drop(unread);
 }
 
 #[cfg(test)]
@@ -56,6 +55,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
+    use super::close_retired;
     use crate::collection::{Collection, CollectionOptions, Search};
     use crate::database::Database;
     use crate::embedder::EmbedderChoice;
@@ -90,7 +90,7 @@ mod tests {
             let _writer = notes.core.writer.lock();
             assert_eq!(search(&notes), 20);
         }
-        let _manifest = notes.core.manifest.lock();
+        let _manifest = notes.core.index_work.manifest.lock();
         write(&notes, 20..30);
         assert_eq!(search(&notes), 30);
     }
@@ -103,9 +103,9 @@ mod tests {
         let reader = core.state.read().view();
         write(&notes, 20..30);
         assert!(notes.optimize(None).unwrap());
-        assert_eq!(core.retired.lock().len(), 1, "the one that somebody reads");
+        assert_eq!(core.index_work.retired.lock().len(), 1, "the one that somebody reads");
         drop(reader);
-        core.close_retired();
-        assert!(core.retired.lock().is_empty());
+        close_retired(&**core);
+        assert!(core.index_work.retired.lock().is_empty());
     }
 }

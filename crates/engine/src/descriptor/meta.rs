@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::catalog::COUNTERS;
 use crate::catalog::catalog_of;
 pub(crate) use crate::catalog::{encode, last_id, listed, put_last_id, read};
-use crate::collection::field::{Field, FieldId, UNNAMED};
+use crate::descriptor::field::{Field, FieldId, UNNAMED};
 use crate::embedder::EmbedderMeta;
 use crate::{Error, Result};
 

@@ -21,9 +21,9 @@ use nuthatch_vector::{
 use parking_lot::{Mutex, MutexGuard};
 use roaring::{RoaringBitmap, RoaringTreemap};
 
-use crate::collection::batch_sizing::BatchSizing;
-use crate::collection::field::{Field, FieldId, Fields, UNNAMED};
+use crate::descriptor::field::{Field, FieldId, Fields, UNNAMED};
 use crate::record::Row;
+use crate::state::batch_sizing::BatchSizing;
 use crate::{Error, Result};
 
 /// Rows from which on a segment has a graph, whatever else there is to do; sealed segments are smaller.

@@ -10,11 +10,17 @@ use std::ops::ControlFlow;
 use nuthatch_store::{Direction, Reader, Shard, Table};
 use nuthatch_vector::{Element, Metric, VectorError, validate};
 
-use crate::collection::exact::row_of;
-use crate::collection::fusion::ScoredRow;
-use crate::collection::meta::Meta;
-use crate::record::NamedVectors;
+use crate::descriptor::meta::Meta;
+use crate::record::{NamedVectors, row_of};
 use crate::{Error, Result};
+
+/// A row found by a leg: row id, what ranks it (higher is better), and the score to show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScoredRow {
+    pub row: u64,
+    pub similarity: f32,
+    pub shown: f32,
+}
 
 /// A field's number in its collection, given once.
 pub(crate) type FieldId = u16;
@@ -286,7 +292,7 @@ mod tests {
                     let key = field(other).key(shard, row);
                     assert_eq!(key >= from && key < to, other == id, "field {other} row {row} in the range of {id}");
                     assert_eq!(Field::number_of(&key), (other != UNNAMED).then_some(other));
-                    assert_eq!(crate::collection::row_of(&key), row);
+                    assert_eq!(row_of(&key), row);
                     assert!(key < shard.end());
                 }
             }

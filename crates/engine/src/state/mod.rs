@@ -1,5 +1,15 @@
 //! What a search looks at: segments, fresh rows, the text index and its text memtable, and which rows are gone.
 
+pub(crate) mod batch_sizing;
+pub(crate) mod building;
+pub(crate) mod change;
+mod index_id;
+pub(crate) mod manifest;
+pub(crate) mod memtable;
+mod pending;
+mod rows;
+pub(crate) mod segment;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,13 +19,14 @@ use nuthatch_vector::MemtableSearch;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use crate::Result;
-use crate::collection::field::FieldId;
-use crate::collection::memtable::Memtable;
-use crate::collection::open::words_of;
-use crate::collection::pending::Pending;
-use crate::collection::segment::Segment;
-use crate::index::{IndexId, SEGMENTS, TEXT};
+pub(crate) use crate::state::index_id::{IndexId, SEGMENTS, TEXT};
+pub use crate::state::pending::Pending;
+pub(crate) use crate::state::rows::{each_row_in, words_of};
+
+use crate::descriptor::field::FieldId;
 use crate::record::Row;
+use crate::state::memtable::Memtable;
+use crate::state::segment::Segment;
 
 /// A segment and the ordinals of its rows that were deleted since.
 #[derive(Clone)]

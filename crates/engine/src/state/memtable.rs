@@ -16,7 +16,7 @@ use nuthatch_vector::{MemtableSearch, VectorMemtable};
 use roaring::RoaringTreemap;
 
 use crate::Result;
-use crate::collection::field::{FieldId, FieldVectors, Fields};
+use crate::descriptor::field::{FieldId, FieldVectors, Fields};
 
 /// A part takes no more rows when it has so many, or its codes so many bytes: what a write copies at most.
 const PART_ROWS_MAX: usize = 256;
@@ -228,8 +228,8 @@ mod tests {
     use nuthatch_vector::Metric;
 
     use super::*;
-    use crate::collection::field::UNNAMED;
-    use crate::collection::meta::Meta;
+    use crate::descriptor::field::UNNAMED;
+    use crate::descriptor::meta::Meta;
 
     const DIM: usize = 8;
 

@@ -1,6 +1,10 @@
 //! The segments as a derived index: vectors and the columns of the payloads.
 //!
-//! What a segment is, is `collection/segment.rs`; sealing and merging are `collection/flush.rs`.
+//! What a segment is, is `state/segment.rs`.
+
+mod build;
+mod merge;
+mod version_edit;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,14 +12,15 @@ use std::sync::Arc;
 use nuthatch_segment::verify_sealed;
 use roaring::RoaringTreemap;
 
+pub(crate) use merge::{Eagerness, merge};
+pub(crate) use version_edit::close_retired;
+use version_edit::{retire, swap_segments};
+
 use crate::below::files_below;
-use crate::collection::Core;
-use crate::collection::flush::Eagerness;
-use crate::collection::manifest::{MANIFEST_FILE, Manifest};
-use crate::collection::segment::{Segment, remove_checkpoints, rows_max};
-use crate::collection::state::{SegmentView, State};
-use crate::index::{DerivedIndex, IndexId, Reach, Replayed, SEGMENTS};
-use crate::snapshot::Ending;
+use crate::index::{DerivedIndex, EndSnapshots, IndexId, Indexed, Reach, Replayed, SEGMENTS};
+use crate::state::manifest::{MANIFEST_FILE, Manifest};
+use crate::state::segment::{Segment, remove_checkpoints, rows_max};
+use crate::state::{SegmentView, State};
 use crate::{Error, Result};
 
 pub(super) struct Segments;
@@ -25,8 +30,8 @@ impl DerivedIndex for Segments {
         SEGMENTS
     }
 
-    fn open(&self, core: &Core, reach: &Reach, state: &mut State) -> Result<Option<String>> {
-        let (segments, applied, next) = load(core)?;
+    fn open(&self, of: &dyn Indexed, reach: &Reach, state: &mut State) -> Result<Option<String>> {
+        let (segments, applied, next) = load(of)?;
         let misses = reach.misses(applied);
         if misses.is_none() {
             (state.segments, state.segments_applied, state.next_segment) = (segments, applied, next);
@@ -42,41 +47,41 @@ impl DerivedIndex for Segments {
         Arc::make_mut(&mut state.mutable).insert(row.row, &row.stored.payload, row.vectors, row.fields)
     }
 
-    fn seal(&self, core: &Core) -> Result<()> {
-        core.seal_memtable()
+    fn seal(&self, of: &dyn Indexed) -> Result<()> {
+        build::seal_memtable(of)
     }
 
-    fn rebuild(&self, core: &Core, why: &str) -> Result<()> {
+    fn rebuild(&self, of: &dyn Indexed, why: &str) -> Result<()> {
         // A merge that is under way ends at its next look round: what it merges is to be thrown away.
-        let _merging = core.merging.lock();
-        let _work = core.work.lock();
-        if core.is_dropped() || core.is_sound(SEGMENTS) {
+        let _merging = of.index_work().merging.lock();
+        let _work = of.index_work().work.lock();
+        if of.is_dropped() || of.is_sound(SEGMENTS) {
             return Ok(()); // another caller was first
         }
-        let folder = core.segments_folder();
-        core.shared.quarantine(&folder, why)?;
+        let folder = of.segments_folder();
+        of.runtime().quarantine(&folder, why)?;
         std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
         let (rows, upto) = {
             // No write between listing the rows and noting the sequence.
-            let writer = core.writer.lock();
-            let rows = core.all_rows()?;
-            let mut state = core.state.write();
+            let counters = of.pause_writes();
+            let rows = of.all_rows()?;
+            let mut state = of.state().write();
             state.segments.clear();
             state.mutable = Arc::default();
             state.immutable = None;
             state.tombstones_while_sealing = Some(Arc::default());
-            (rows, writer.counters.sequence)
+            (rows, counters.sequence)
         };
         let mut built = Vec::new();
-        let part_rows = rows_max(core.fields().dim_max(), core.shared.options.build_memory_bytes);
+        let part_rows = rows_max(of.fields().dim_max(), of.runtime().options.build_memory_bytes);
         let mut rest = rows.into_iter();
         loop {
             let part: RoaringTreemap = rest.by_ref().take(part_rows as usize).collect();
             if part.is_empty() {
                 break;
             }
-            core.shared.check_open()?;
-            let segment = core.build(core.take_segment_id(), &part, None, false).inspect_err(|_| {
+            of.runtime().check_open()?;
+            let segment = build::build(of, build::take_segment_id(of), &part, None, false).inspect_err(|_| {
                 std::fs::remove_dir_all(&folder).ok();
             })?;
             if !segment.rows().is_empty() {
@@ -84,25 +89,25 @@ impl DerivedIndex for Segments {
             }
         }
         // They are broken until then, so that searches go by them when the manifest is written.
-        core.swap_segments(|state| {
+        swap_segments(of, |state| {
             let removed = state.tombstones_while_sealing.take().unwrap_or_default();
             state.segments = built.into_iter().map(|segment| SegmentView::new(segment, &removed)).collect();
             Some(upto)
         })?;
-        core.state.write().mend(SEGMENTS);
+        of.state().write().mend(SEGMENTS);
         Ok(())
     }
 
-    fn verify(&self, core: &Core) -> Result<Vec<Error>> {
-        let manifest = verify_sealed(&core.segments_folder().join(MANIFEST_FILE)).err().map(Error::from);
-        let segments: Vec<_> = core.state.read().segments.iter().map(|view| view.segment.clone()).collect();
+    fn verify(&self, of: &dyn Indexed) -> Result<Vec<Error>> {
+        let manifest = verify_sealed(&of.segments_folder().join(MANIFEST_FILE)).err().map(Error::from);
+        let segments: Vec<_> = of.state().read().segments.iter().map(|view| view.segment.clone()).collect();
         Ok(manifest.into_iter().chain(segments.iter().flat_map(|segment| segment.verify())).collect())
     }
 
-    fn files(&self, core: &Core) -> Result<Vec<PathBuf>> {
-        let folder = core.segments_folder();
+    fn files(&self, of: &dyn Indexed) -> Result<Vec<PathBuf>> {
+        let folder = of.segments_folder();
         let mut files = vec![folder.join(MANIFEST_FILE)];
-        let views = core.state.read().segments.clone();
+        let views = of.state().read().segments.clone();
         for view in &views {
             let place = folder.join(view.segment.id.to_string());
             // One that is missing must not be passed over.
@@ -112,14 +117,14 @@ impl DerivedIndex for Segments {
         Ok(files)
     }
 
-    fn reclaim(&self, core: &Core, _: &mut Ending<'_>) -> Result<()> {
+    fn reclaim(&self, of: &dyn Indexed, _: &mut dyn EndSnapshots) -> Result<()> {
         let upto = {
             // What a merge under way takes along of the dead is in the segment that it makes.
-            let _merging = core.merging.lock();
-            remove_checkpoints(&core.segments_folder(), &core.fields())?;
-            core.state.read().next_segment
+            let _merging = of.index_work().merging.lock();
+            remove_checkpoints(&of.segments_folder(), &of.fields())?;
+            of.state().read().next_segment
         };
-        while core.merge(Eagerness::Dead { upto })? {}
+        while merge(of, Eagerness::Dead { upto })? {}
         Ok(())
     }
 
@@ -129,8 +134,8 @@ impl DerivedIndex for Segments {
 }
 
 /// The segments that the manifest names, the last change in it, and the next segment's number.
-fn load(core: &Core) -> Result<(Vec<SegmentView>, u64, u64)> {
-    let folder = core.segments_folder();
+fn load(of: &dyn Indexed) -> Result<(Vec<SegmentView>, u64, u64)> {
+    let folder = of.segments_folder();
     std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
     let Some(manifest) = Manifest::read(&folder)? else {
         return Ok((Vec::new(), 0, 0));
@@ -138,19 +143,19 @@ fn load(core: &Core) -> Result<(Vec<SegmentView>, u64, u64)> {
     let mut segments = Vec::with_capacity(manifest.segments.len());
     for entry in &manifest.segments {
         let place = folder.join(entry.id.to_string());
-        let segment = Segment::open(&place, entry.id, &core.cache, core.shared.options.access())?;
+        let segment = Segment::open(&place, entry.id, of.cache(), of.runtime().options.access())?;
         let dead =
             entry.dead().ok_or_else(|| Error::corrupt(&folder, "the manifest's deleted rows cannot be decoded"))?;
         segments.push(SegmentView { segment, dead: Arc::new(dead) });
     }
     segments.sort_by_key(|view| view.segment.rows().min());
-    remove_unnamed(core, &manifest);
+    remove_unnamed(of, &manifest);
     Ok((segments, manifest.applied, manifest.next_segment))
 }
 
 /// Segments that a killed build or merge left behind. Failing to remove them costs space, nothing else.
-fn remove_unnamed(core: &Core, manifest: &Manifest) {
-    let folder = core.segments_folder();
+fn remove_unnamed(of: &dyn Indexed, manifest: &Manifest) {
+    let folder = of.segments_folder();
     for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         if let Ok(id) = name.parse::<u64>()

@@ -1,0 +1,36 @@
+//! What is settled about a collection: its options, vector fields, and the payload fields seen.
+//!
+//! **Useful for** whoever checks a request or decides how to answer it: reading it waits for no writer, who may be reading the disk
+//! while it decides what it is going to write. **Not for** counters, which change with every batch.
+//!
+//! **Invariant:** it is replaced as a whole, by whoever holds the writer.
+
+pub(crate) mod field;
+pub mod meta;
+
+use std::sync::Arc;
+
+use nuthatch_filter::Schema;
+
+use crate::Result;
+use crate::descriptor::field::Fields;
+use crate::descriptor::meta::Meta;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Descriptor {
+    pub meta: Meta,
+    /// What `meta` says of the vectors.
+    pub fields: Arc<Fields>,
+    pub schema: Schema,
+}
+
+impl Descriptor {
+    pub fn of(meta: Meta, schema: Schema) -> Result<Self> {
+        Ok(Self { fields: Arc::new(Fields::of(&meta)?), meta, schema })
+    }
+
+    /// The same with other options.
+    pub fn with_meta(&self, meta: Meta) -> Result<Self> {
+        Self::of(meta, self.schema.clone())
+    }
+}

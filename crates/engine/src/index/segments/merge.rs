@@ -1,0 +1,155 @@
+//! Merging segments. Never on the write path.
+
+use std::sync::Arc;
+
+use nuthatch_segment::Access;
+use roaring::RoaringTreemap;
+
+use crate::index::segments::build::{build, take_segment_id};
+use crate::index::segments::{retire, swap_segments};
+use crate::index::{Indexed, SEGMENTS};
+use crate::state::SegmentView;
+use crate::state::segment::{FLAT_ROWS_MAX, Segment, build_bytes, remove_checkpoints, rows_max};
+use crate::{Error, Result};
+
+/// Adjacent segments that are merged when together they still make one.
+const MERGE_FAN_IN: usize = 4;
+/// Share of dead rows from which a segment is rewritten, in percent.
+const DEAD_PERCENT_MAX: u64 = 25;
+
+/// Merges once, if there is something worth merging. True when it did. Sealing goes on meanwhile.
+pub(crate) fn merge(of: &dyn Indexed, eagerness: Eagerness) -> Result<bool> {
+    let _merging = of.index_work().merging.lock();
+    if of.is_dropped() {
+        return Ok(false);
+    }
+    let memory_bytes = of.runtime().options.build_memory_bytes;
+    let rows_max = rows_max(of.fields().dim_max(), memory_bytes);
+    // A hop that is read costs what two cost that are mapped: so small a graph saves too little then.
+    let at_leisure = eagerness.is_leisurely() && of.runtime().options.access() == Access::Mapped;
+    let (chosen, rows) = {
+        let mut state = of.state().write();
+        if !state.is_sound(SEGMENTS) {
+            return Ok(false);
+        }
+        let range = choose_merge(&state.segments, rows_max, eagerness)
+            .or_else(|| choose_graphless(&state.segments, memory_bytes).filter(|_| at_leisure));
+        let Some(range) = range else { return Ok(false) };
+        state.tombstones_while_merging = Some(RoaringTreemap::new());
+        let views = state.segments[range].to_vec();
+        let rows = views.iter().fold(RoaringTreemap::new(), |all, view| {
+            let dead = view.segment.rows_of(&view.dead);
+            all | (view.segment.rows() - dead)
+        });
+        (views, rows)
+    };
+    let id = take_segment_id(of);
+    let merged = match rows.is_empty() {
+        true => None,
+        false => {
+            let largest = chosen.iter().max_by_key(|view| view.live()).map(|view| &*view.segment);
+            // What had a graph keeps it: it is the better part of the work.
+            let at_leisure = (at_leisure || largest.is_some_and(Segment::has_graph))
+                && build_bytes(of.fields().dim_max(), rows.len()) <= memory_bytes;
+            let built = build(of, id, &rows, largest, at_leisure);
+            Some(built.inspect_err(|_| of.state().write().tombstones_while_merging = None)?)
+        }
+    };
+    of.runtime().crash_point("merge");
+    let swapped = swap_segments(of, |state| {
+        let removed = state.tombstones_while_merging.take().unwrap_or_default();
+        // Sealing adds segments behind the chosen ones; damage noticed meanwhile is for a rebuild to mend.
+        let first = chosen.first().map_or(0, |view| view.segment.id);
+        let at = state.segments.iter().position(|view| view.segment.id == first);
+        let at = at.filter(|_| state.is_sound(SEGMENTS))?;
+        let merged = merged.filter(|segment| !segment.rows().is_empty());
+        let merged = merged.map(|segment| SegmentView::new(segment, &removed));
+        state.segments.splice(at..at + chosen.len(), merged);
+        Some(state.segments_applied)
+    })?;
+    if !swapped {
+        return Ok(false);
+    }
+    remove_checkpoints(&of.segments_folder(), &of.fields()).ok(); // one that stays is overwritten by the next
+    let chosen: Vec<Arc<Segment>> = chosen.into_iter().map(|view| view.segment).collect();
+    let removed = chosen.iter().try_for_each(|segment| {
+        let folder = of.segments_folder().join(segment.id.to_string());
+        // Open handles keep reading; the names go now.
+        std::fs::remove_dir_all(&folder).map_err(|error| Error::io(&folder, &error))
+    });
+    retire(of, chosen);
+    removed?;
+    of.runtime().fit();
+    nuthatch_heap::give_back();
+    Ok(true)
+}
+
+/// How much there has to be gained.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Eagerness {
+    /// While rows keep coming: a large segment is rewritten when it grows by half.
+    Busy,
+    /// When nothing else is to do: by an eighth.
+    Idle,
+    /// On request: whatever fits together.
+    All,
+    /// To be rid of deleted bytes: each segment up to this one that has a dead row, by itself.
+    Dead { upto: u64 },
+}
+
+impl Eagerness {
+    /// Nobody is kept waiting, and it will not be done again soon.
+    fn is_leisurely(self) -> bool {
+        matches!(self, Self::Idle | Self::All)
+    }
+
+    /// What the others must be of the largest, in percent, to be merged into it.
+    fn growth_percent_min(self) -> u64 {
+        match self {
+            Self::Busy => 50,
+            Self::Idle => 12,
+            Self::All | Self::Dead { .. } => 0,
+        }
+    }
+}
+
+/// A segment that is to be written anew, with a graph.
+fn choose_graphless(segments: &[SegmentView], memory_bytes: u64) -> Option<std::ops::Range<usize>> {
+    let at = segments.iter().position(|view| view.segment.wants_graph(view.live(), memory_bytes))?;
+    Some(at..at + 1)
+}
+
+/// A segment with too many dead rows, or the longest run of neighbours that is worth merging and no larger than `rows_max`.
+fn choose_merge(segments: &[SegmentView], rows_max: u64, eagerness: Eagerness) -> Option<std::ops::Range<usize>> {
+    if let Eagerness::Dead { upto } = eagerness {
+        let dead = segments.iter().enumerate().filter(|(_, view)| !view.dead.is_empty() && view.segment.id <= upto);
+        // The oldest first: what is rewritten gets a new number, so that everything has its turn while rows go on dying.
+        return dead.min_by_key(|(_, view)| view.segment.id).map(|(at, _)| at..at + 1);
+    }
+    let decayed = segments.iter().position(|view| view.dead.len() * 100 > view.segment.rows().len() * DEAD_PERCENT_MAX);
+    if let Some(at) = decayed {
+        return Some(at..at + 1);
+    }
+    let mut best: Option<std::ops::Range<usize>> = None;
+    for start in 0..segments.len() {
+        let (mut rows, mut largest) = (0, 0);
+        for (end, view) in segments.iter().enumerate().skip(start) {
+            rows += view.live();
+            largest = largest.max(view.live());
+            if rows > rows_max {
+                break;
+            }
+            let count = end + 1 - start;
+            let worth = match rows > FLAT_ROWS_MAX || eagerness == Eagerness::All {
+                // A graph keeps its largest part's, but everything is written anew: that part has to grow by enough.
+                true => count >= 2 && (rows - largest) * 100 >= largest * eagerness.growth_percent_min(),
+                // Rewriting a large segment to add a small one costs more than it saves: the largest is half of the whole at most.
+                false => count >= MERGE_FAN_IN && largest * 2 <= rows,
+            };
+            if worth && best.as_ref().is_none_or(|best| count > best.len()) {
+                best = Some(start..end + 1);
+            }
+        }
+    }
+    best
+}

@@ -1,0 +1,33 @@
+//! Stored rows, for whoever goes through many of them.
+
+use std::ops::ControlFlow;
+
+use nuthatch_store::{Reader, Table};
+use nuthatch_text::{RowWords, TextIndex};
+
+use crate::Result;
+use crate::record::{Row, row_of};
+
+/// The words of a row's text, if it has one and there is an index to analyse them for.
+pub(crate) fn words_of(stored: &Row, index: Option<&TextIndex>) -> Option<RowWords> {
+    let (text, index) = (stored.searchable()?, index?);
+    Some(RowWords::of(&text, stored.code, index.analyzer()))
+}
+
+/// Visits the rows of a table whose keys are in a range.
+pub(crate) fn each_row_in(
+    reader: &dyn Reader,
+    table: Table,
+    (from, to): (Vec<u8>, Vec<u8>),
+    visit: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut failed = None;
+    reader.scan_once(table, &from, &to, &mut |key, bytes| match visit(row_of(key), bytes) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            failed = Some(error);
+            ControlFlow::Break(())
+        }
+    })?;
+    failed.map_or(Ok(()), Err)
+}
