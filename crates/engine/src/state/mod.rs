@@ -55,6 +55,25 @@ impl SegmentView {
     }
 }
 
+/// What contradicts the order of a collection's segments: they ascend by rows and share none, each has a number of its
+/// own that was given out, and dead in one are rows of it.
+pub(crate) fn contradiction(views: &[SegmentView], next_segment: u64) -> Option<&'static str> {
+    let follows = |pair: &[SegmentView]| {
+        let (last, first) = (pair[0].segment.rows().max(), pair[1].segment.rows().min());
+        first.is_none_or(|first| last < Some(first))
+    };
+    let mut ids: Vec<u64> = views.iter().map(|view| view.segment.id).collect();
+    ids.sort_unstable();
+    if !views.windows(2).all(follows) {
+        return Some("two segments share rows");
+    }
+    if !ids.is_sorted_by(|a, b| a < b) || ids.last().is_some_and(|last| *last > next_segment) {
+        return Some("a segment has a number that was not given to it");
+    }
+    let is_own = |view: &SegmentView| view.dead.max().is_none_or(|last| u64::from(last) < view.segment.rows().len());
+    (!views.iter().all(is_own)).then_some("a deleted row is none of its segment")
+}
+
 /// Rows on their way into a segment, and the last change among them.
 pub(crate) struct ImmutableMemtable {
     pub rows: Arc<Memtable>,

@@ -20,7 +20,7 @@ use crate::below::files_below;
 use crate::index::{DerivedIndex, EndSnapshots, IndexId, Indexed, Reach, Replayed, SEGMENTS};
 use crate::state::manifest::{MANIFEST_FILE, Manifest};
 use crate::state::segment::{Segment, remove_checkpoints, rows_max};
-use crate::state::{SegmentView, State};
+use crate::state::{SegmentView, State, contradiction};
 use crate::{Error, Result};
 
 pub(super) struct Segments;
@@ -141,14 +141,21 @@ fn load(of: &dyn Indexed) -> Result<(Vec<SegmentView>, u64, u64)> {
         return Ok((Vec::new(), 0, 0));
     };
     let mut segments = Vec::with_capacity(manifest.segments.len());
+    let strange = |what: &str| Error::corrupt(&folder, format!("the manifest contradicts its segments: {what}"));
     for entry in &manifest.segments {
         let place = folder.join(entry.id.to_string());
         let segment = Segment::open(&place, entry.id, of.cache(), of.runtime().options.access())?;
         let dead =
             entry.dead().ok_or_else(|| Error::corrupt(&folder, "the manifest's deleted rows cannot be decoded"))?;
+        if segment.rows().len() != entry.rows {
+            return Err(strange("a segment has other rows than it says"));
+        }
         segments.push(SegmentView { segment, dead: Arc::new(dead) });
     }
     segments.sort_by_key(|view| view.segment.rows().min());
+    if let Some(what) = contradiction(&segments, manifest.next_segment) {
+        return Err(strange(what));
+    }
     remove_unnamed(of, &manifest);
     Ok((segments, manifest.applied, manifest.next_segment))
 }

@@ -12,7 +12,7 @@ use crate::Result;
 use crate::index::Indexed;
 use crate::state::manifest::{Manifest, SegmentEntry};
 use crate::state::segment::Segment;
-use crate::state::{SegmentView, State};
+use crate::state::{SegmentView, State, contradiction};
 
 /// Changes the segments, and writes down what they are then. `change` gives the last change that they account for together with
 /// the dead rows; `None`: nothing is to be written, and false comes back.
@@ -23,7 +23,10 @@ pub(super) fn swap_segments(of: &dyn Indexed, change: impl FnOnce(&mut State) ->
     let _manifest = of.index_work().manifest.lock();
     let (applied, next_segment, views) = {
         let mut state = of.state().write();
+        let before = state.segments_applied;
         let Some(applied) = change(&mut state) else { return Ok(false) };
+        assert!((before..=state.sequence).contains(&applied), "manifests follow the order of the swaps");
+        assert_eq!(contradiction(&state.segments, state.next_segment), None, "segments ascend and share no row");
         (applied, state.next_segment, state.segments.clone())
     };
     of.runtime().crash_point("manifest");
@@ -55,15 +58,22 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
+    use roaring::RoaringBitmap;
+
     use super::close_retired;
+    use crate::state::manifest::{Manifest, SegmentEntry};
     use crate::collection::{Collection, CollectionOptions, Search};
     use crate::database::Database;
     use crate::embedder::EmbedderChoice;
     use crate::{Options, Record};
 
-    fn notes(db: &Database) -> Collection {
+    fn opened(db: &Database) -> Collection {
         let options = CollectionOptions { embedder: EmbedderChoice::None, ..Default::default() };
-        let notes = db.collection("notes", options).unwrap();
+        db.collection("notes", options).unwrap()
+    }
+
+    fn notes(db: &Database) -> Collection {
+        let notes = opened(db);
         write(&notes, 0..20);
         notes.wait_until_indexed(None).unwrap();
         notes
@@ -107,5 +117,38 @@ mod tests {
         drop(reader);
         close_retired(&**core);
         assert!(core.index_work.retired.lock().is_empty());
+    }
+
+    #[test]
+    fn a_manifest_that_contradicts_its_segments_is_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Database::open(folder.path(), Options { background: false, ..Options::default() }).unwrap();
+        let segments = {
+            let db = open();
+            notes(&db).core.segments_folder()
+        };
+        let changes: [(&str, fn(&mut Manifest)); 4] = [
+            ("other rows", |manifest| manifest.segments[0].rows += 1),
+            ("not given to it", |manifest| manifest.next_segment = 0),
+            ("share rows", |manifest| {
+                let SegmentEntry { id, rows, ref dead } = manifest.segments[0];
+                manifest.segments.push(SegmentEntry { id, rows, dead: dead.clone() });
+            }),
+            ("none of its segment", |manifest| {
+                manifest.segments[0].dead = SegmentEntry::new(1, 20, &RoaringBitmap::from_iter([20])).dead;
+            }),
+        ];
+        for (what, change) in changes {
+            let read = || Manifest::read(&segments).unwrap().unwrap();
+            let mut manifest = read();
+            change(&mut manifest);
+            manifest.write(&segments).unwrap();
+            let db = open();
+            let degraded = opened(&db).info().degraded;
+            assert!(degraded.len() == 1 && degraded[0].contains(what), "{what}: {degraded:?}");
+            assert_eq!(db.rebuild_damaged().unwrap(), ["notes"]);
+            assert!(opened(&db).info().degraded.is_empty());
+            assert_eq!(search(&opened(&db)), 20);
+        }
     }
 }
