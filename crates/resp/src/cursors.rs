@@ -48,6 +48,7 @@ impl Cursors {
                 self.bytes -= place.cursor.len() + CURSOR_COST_BYTES;
             }
         }
+        debug_assert!(self.bytes <= KEPT_BYTES_MAX && self.order.len() == self.places.len(), "kept keys are bounded");
         number
     }
 

@@ -71,6 +71,13 @@ impl Batch {
         self.ops.len()
     }
 
+    /// The keys that it writes or removes; of a range, the first.
+    pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        self.ops.iter().map(|op| match op {
+            Op::Put { key, .. } | Op::Delete { key, .. } | Op::DeleteRange { from: key, .. } => &key[..],
+        })
+    }
+
     /// What it takes in the log, about.
     pub fn log_bytes(&self) -> usize {
         let op = |op: &Op| match op {

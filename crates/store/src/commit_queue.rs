@@ -104,6 +104,7 @@ impl CommitQueue {
         gather(expected, patience, || written().saturating_sub(durable));
         let mut state = self.lock();
         let upto = written();
+        debug_assert!(upto >= position && upto >= state.synced, "an fsync begins after the writes that it is for");
         state.under_way = Some(upto);
         drop(state);
         self.syncs.fetch_add(1, Ordering::Relaxed);

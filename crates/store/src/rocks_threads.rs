@@ -36,6 +36,7 @@ impl Threads {
 impl Drop for Threads {
     fn drop(&mut self) {
         let mut open = OPEN.lock();
+        debug_assert!(*open > 0, "RocksDB is closed as often as it is opened");
         *open -= 1;
         if *open == 0 && end_threads() {
             OPENED_BY.store(0, Ordering::SeqCst);

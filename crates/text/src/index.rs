@@ -152,7 +152,9 @@ impl TextIndex {
     }
 
     pub(crate) fn publish(&self, snapshot: Arc<Snapshot>) {
-        *self.snapshot.write() = snapshot;
+        let mut shown = self.snapshot.write();
+        assert!(snapshot.applied >= shown.applied, "a later commit has applied as much");
+        *shown = snapshot;
     }
 }
 

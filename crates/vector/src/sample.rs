@@ -16,6 +16,7 @@ pub(crate) fn spread(rows: Rows<'_>, count: u32, wanted: u32) -> Vec<u32> {
     let mut stretches = wanted.clamp(1, count.max(1));
     loop {
         let taken = one_of_each(rows, count, stretches);
+        debug_assert!(taken.is_sorted_by(|slot, next| slot < next), "a sample ascends and holds each row once");
         if taken.len() as u32 >= wanted / 2 || stretches == count {
             return taken;
         }

@@ -34,6 +34,8 @@ impl Core {
 
     /// Replaces what is known; the writer is held so that nobody decides by what was known before.
     pub(crate) fn learn(&self, _writer: &mut Writer, descriptor: Descriptor) {
-        *self.descriptor.write() = Arc::new(descriptor);
+        let mut known = self.descriptor.write();
+        assert!(descriptor.fields.continues(&known.fields), "a vector field keeps what is settled of it");
+        *known = Arc::new(descriptor);
     }
 }

@@ -86,6 +86,7 @@ impl Core {
             writer.pending.remove(*row);
         }
         writer.pending.extend(pending);
+        debug_assert_eq!(writer.pending.len(), writer.counters.pending, "as many to-do rows as are counted");
         if let Some(descriptor) = descriptor {
             self.learn(writer, descriptor);
         }
@@ -329,7 +330,10 @@ impl<'d> Draft<'d> {
 
     /// Adds the change to the log, and the counters that it leaves.
     fn log(&mut self) {
-        let Planned { counters, change, .. } = &mut self.planned;
+        let Planned { counters, change, pending, .. } = &mut self.planned;
+        let taken = self.writer.counters.next_row..counters.next_row;
+        assert!(pending.iter().all(|row| taken.contains(row)), "a batch puts off vectors of its own rows");
+        assert!(change.added.iter().copied().eq(taken), "each added row takes the next number");
         counters.sequence += 1;
         append_change(self.batch, self.core.shard, counters.sequence, change.encode());
         self.batch.put(Table::Catalog, self.core.shard.key(COUNTERS), meta::encode(counters));

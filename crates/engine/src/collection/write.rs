@@ -146,6 +146,7 @@ impl Core {
             self.check_open()?;
             let mut batch = Batch::new();
             let planned = self.plan(&writer, set, &mut batch, call)?;
+            debug_assert!(self.tenant.owns(&batch), "each key begins with the number of its tenant");
             let reserved = self.tenant.reserve(&*self.shared, planned.delta(&writer))?;
             let position = if batch.is_empty() { None } else { Some(self.shared.write(batch)?) };
             reserved.keep();

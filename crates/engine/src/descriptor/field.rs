@@ -198,6 +198,14 @@ impl Fields {
         Ok(Self { all })
     }
 
+    /// Whether all that is settled of `before` is so here.
+    pub fn continues(&self, before: &Self) -> bool {
+        before.all.iter().all(|old| {
+            let is_same = |new: &Field| (new.metric, new.element) == (old.metric, old.element);
+            self.get(old.id).is_some_and(|new| is_same(new) && (old.dim.is_none() || new.dim == old.dim))
+        })
+    }
+
     pub fn unnamed(&self) -> &Field {
         &self.all[0]
     }

@@ -33,6 +33,7 @@ impl Space {
     /// # Errors
     /// `Exhausted` when it may not; nothing is written then.
     pub(crate) fn write_staged(&self, mut batch: Batch, staged: Staged) -> Result<Position> {
+        debug_assert!(self.tenant.owns(&batch), "each key begins with the number of its tenant");
         if self.tenant.is_default() {
             return self.shared.write(batch);
         }

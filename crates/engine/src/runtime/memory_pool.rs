@@ -225,7 +225,10 @@ impl Drop for Reservation<'_> {
         let share = self.share;
         share.held_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         if self.is_large {
-            share.large.lock().bytes -= self.bytes;
+            let mut large = share.large.lock();
+            debug_assert!(large.bytes >= self.bytes, "what is given back was held");
+            large.bytes -= self.bytes;
+            drop(large);
             share.freed.notify_all();
             // Without background work nobody else would.
             if !self.shared.options.background {

@@ -72,6 +72,7 @@ impl Memtable {
         if part.live < part.rows.ids.len() {
             part.compact();
         }
+        debug_assert!(part.rows.ids.is_sorted_by(|row, next| row < next), "rows ascend inside a part");
         debug_assert!(self.parts.last().is_none_or(|last| last.rows.ids.last() < part.rows.ids.first()), "rows ascend");
         self.len += part.live;
         match self.parts.last_mut() {

@@ -13,7 +13,7 @@ mod quota;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nuthatch_store::{Extent, Shard};
+use nuthatch_store::{Batch, Extent, Shard};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +68,12 @@ impl Tenant {
 
     pub fn shard(&self, collection: u32) -> Shard {
         Shard { tenant: self.number, collection }
+    }
+
+    /// Whether a batch keeps to the tenant. Records of numbered requests lie with the default tenant, whoever asked.
+    pub fn owns(&self, batch: &Batch) -> bool {
+        let shard = |key| Shard::of(key).filter(|shard| shard.tenant == self.number || *shard == catalog_of(DEFAULT));
+        batch.keys().all(|key| shard(key).is_some())
     }
 
     /// Everything that is its own.

@@ -343,6 +343,7 @@ impl Prepared {
                 return Ok(());
             }
             self.call.sign(&mut batch, Outcome::default());
+            debug_assert!(self.tenant.owns(&batch), "each key begins with the number of its tenant");
             let reserved = self.tenant.reserve(&**shared, delta)?;
             let position = shared.write(batch)?;
             reserved.keep();

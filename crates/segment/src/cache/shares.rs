@@ -105,7 +105,9 @@ impl Share {
     }
 
     pub fn give_back(&self, bytes: u64) {
-        if self.bytes.fetch_sub(bytes, Ordering::Relaxed) == bytes {
+        let held = self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(held >= bytes, "what is given back was taken");
+        if held == bytes {
             self.shard.owners.fetch_sub(1, Ordering::Relaxed);
         }
     }

@@ -130,7 +130,11 @@ impl Shares {
             let mut lanes = self.lanes.lock();
             lanes.forget_idle(now);
             let active = lanes.by_tenant.len();
-            let Some(lane) = lanes.by_tenant.get_mut(tenant) else { return };
+            let Some(lane) = lanes.by_tenant.get_mut(tenant) else {
+                debug_assert!(false, "a tenant with something running is active");
+                return;
+            };
+            debug_assert!(lane.running[work as usize] > 0, "a call leaves once");
             lane.running[work as usize] -= 1;
             lane.last = Some(now);
             for work in [Work::Read, Work::Write, Work::Long] {

@@ -62,13 +62,16 @@ impl State {
             self.saved = Some((saved - 1.0, now));
         }
         self.under_way += 1;
+        debug_assert!(limits.concurrent_requests.is_none_or(|most| self.under_way <= most), "turns within the limit");
         Ok(())
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.0.lock().under_way -= 1;
+        let mut state = self.0.lock();
+        debug_assert!(state.under_way > 0, "a turn ends once");
+        state.under_way -= 1;
     }
 }
 

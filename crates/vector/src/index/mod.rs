@@ -161,8 +161,11 @@ impl Index {
     ) -> Result<SegmentHits> {
         validate(query, self.dim(), self.metric())?;
         accuracy.check()?;
-        let found = |candidates, plan, walk| Ok(SegmentHits { candidates, plan, walk });
         let matching = rows.count(self.rows());
+        let found = |candidates: Vec<Candidate>, plan, walk| {
+            debug_assert!(candidates.len() as u64 >= matching.min(limit as u64), "a search fills its limit");
+            Ok(SegmentHits { candidates, plan, walk })
+        };
         if limit == 0 || matching == 0 {
             return found(Vec::new(), Plan::Nothing, WalkStats::default());
         }

@@ -21,6 +21,7 @@ impl Edges {
 
     /// Adds the next node. Of a list that is too long only the front is kept.
     pub fn push(&mut self, neighbours: &[u32]) {
+        debug_assert!(!neighbours.contains(&(self.len() as u32)), "no node is its own neighbour");
         let degree = neighbours.len().min(DEGREE);
         let start = self.neighbours.len();
         self.neighbours.extend_from_slice(&neighbours[..degree]);
