@@ -21,7 +21,7 @@ use crate::post_commit::PostCommit;
 use crate::prepared::Prepared;
 use crate::tenant::{Space, Tenant, collection_prefix};
 use crate::value::{Type, Value};
-use crate::vectors::Set;
+use crate::vector_set::Set;
 
 /// A command's view of its database.
 pub(crate) struct CommandContext<'u> {

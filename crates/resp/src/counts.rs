@@ -1,17 +1,18 @@
 //! What a server counts while it runs, over all tenants: for whoever runs it.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use crate::commands::TABLE;
 
 /// The name that commands go by that there are not.
 const OTHER: &str = "other";
 
 /// Counts of a [`crate::Server`]; give it in [`crate::Settings`] to read them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Counts {
-    /// In the order of the table, and one more for all that are not in it.
-    commands: Vec<Counted>,
+    /// In the order of the table, once a server has told their names.
+    commands: OnceLock<Vec<(&'static str, Counted)>>,
+    /// All that are not in it.
+    other: Counted,
     connected: AtomicU64,
     accepted: AtomicU64,
     refused: AtomicU64,
@@ -36,23 +37,12 @@ pub struct CommandCount {
     pub failed: u64,
 }
 
-impl Default for Counts {
-    fn default() -> Self {
-        Self {
-            commands: (0..=TABLE.len()).map(|_| Counted::default()).collect(),
-            connected: AtomicU64::default(),
-            accepted: AtomicU64::default(),
-            refused: AtomicU64::default(),
-            logins_failed: AtomicU64::default(),
-        }
-    }
-}
-
 impl Counts {
     /// Commands that were sent at all, and `other`: those that there are not.
     pub fn commands(&self) -> impl Iterator<Item = CommandCount> {
-        let names = TABLE.iter().map(|spec| spec.name).chain([OTHER]);
-        let told = names.zip(&self.commands).map(|(command, counted)| CommandCount {
+        let known = self.commands.get().into_iter().flatten();
+        let told = known.map(|(name, counted)| (*name, counted)).chain([(OTHER, &self.other)]);
+        let told = told.map(|(command, counted)| CommandCount {
             command,
             sent: counted.sent.load(Ordering::Relaxed),
             failed: counted.failed.load(Ordering::Relaxed),
@@ -80,9 +70,15 @@ impl Counts {
         self.logins_failed.load(Ordering::Relaxed)
     }
 
+    /// The names of the commands there are, in the order of the table.
+    pub(crate) fn know(&self, names: impl Iterator<Item = &'static str>) {
+        self.commands.get_or_init(|| names.map(|name| (name, Counted::default())).collect());
+    }
+
     /// A command has ended; `number` is its place in the table, `None` for one that is not there.
     pub(crate) fn ran(&self, number: Option<usize>, failed: bool) {
-        let counted = &self.commands[number.unwrap_or(TABLE.len())];
+        let known = number.and_then(|number| self.commands.get()?.get(number));
+        let counted = known.map_or(&self.other, |(_, counted)| counted);
         counted.sent.fetch_add(1, Ordering::Relaxed);
         if failed {
             counted.failed.fetch_add(1, Ordering::Relaxed);

@@ -31,12 +31,14 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 
+mod call;
 mod clients;
 mod commands;
 mod connection;
 mod context;
 mod counts;
 mod cursors;
+mod dispatch;
 mod failure;
 mod gate;
 mod hash;
@@ -47,6 +49,7 @@ mod pipeline;
 mod post_commit;
 mod prepared;
 pub mod protocol;
+mod queued;
 mod replies;
 mod server;
 mod session;
@@ -55,6 +58,7 @@ mod shared;
 mod tenant;
 mod transaction;
 mod value;
+mod vector_set;
 mod vectors;
 mod words;
 

@@ -2,6 +2,9 @@
 
 use crate::failure::{Failure, Outcome};
 
+/// Items that a negative count may ask for: they may repeat, so nothing else bounds them.
+const REPEATED_MAX: i64 = 1 << 20;
+
 /// A whole number of 64 bits in its shortest decimal form: no plus, no leading zeros, no spaces.
 pub(crate) fn integer(text: &[u8]) -> Outcome<i64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
@@ -18,6 +21,15 @@ pub(crate) fn integer(text: &[u8]) -> Outcome<i64> {
 pub(crate) fn float(text: &[u8]) -> Outcome<f64> {
     let number = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok());
     number.filter(|number| !number.is_nan()).ok_or_else(Failure::not_float)
+}
+
+/// A number of items; negative when they may repeat.
+pub(crate) fn signed_count(word: &[u8]) -> Outcome<i64> {
+    let count = integer(word)?;
+    match count >= -REPEATED_MAX {
+        true => Ok(count),
+        false => Err(Failure::error("value is out of range")),
+    }
 }
 
 #[cfg(test)]

@@ -4,9 +4,11 @@
 //! sent, or when there are many. Replies keep their order, because nothing else is answered in between. When the batch is refused, each command
 //! is run by itself and has its own answer.
 
-use crate::commands::{Call, Run, Spec};
+use crate::call::Call;
+use crate::commands::{Run, TABLE};
 use crate::context::CommandContext;
 use crate::protocol::{Command, Reply};
+use crate::queued::{Deferred, Waiting};
 use crate::session::Session;
 
 /// Bytes of arguments that wait to be written.
@@ -16,23 +18,10 @@ const WAITING_COMMANDS: usize = 1024;
 /// A command with more bytes is written by itself.
 const COMMAND_BYTES: usize = 64 << 10;
 
-/// What has been checked and not written.
-#[derive(Default)]
-pub(crate) struct Deferred {
-    commands: Vec<Waiting>,
-    writes: Vec<nuthatch_link::KvOp>,
-    bytes: usize,
-}
-
-struct Waiting {
-    spec: &'static Spec,
-    arguments: Command,
-    is_answered: bool,
-}
-
 impl Session {
     /// Takes a command for later, if it writes and reads nothing; its reply is `OK` then.
-    pub fn defer(&mut self, spec: &'static Spec, arguments: &Command) -> bool {
+    pub fn defer(&mut self, number: usize, arguments: &Command) -> bool {
+        let spec = &TABLE[number];
         let bytes: usize = arguments.iter().map(Vec::len).sum();
         let Run::Data(run) = spec.run else { return false };
         if self.queue.is_some() || bytes > COMMAND_BYTES || !spec.only_writes(arguments) {
@@ -44,11 +33,11 @@ impl Session {
             return false;
         }
         let mut context = CommandContext::live(&tenant, &space, self.write_durability(), self.now_ms());
-        let replied = run(&mut Call::new(&mut context, arguments, self));
+        let replied = run(&mut Call { context: &mut context, arguments, protocol: self.protocol });
         match (replied, context.into_blind_writes()) {
             (Ok(Reply::Simple("OK")), Some(writes)) => {
                 let is_answered = self.replies.are_written();
-                self.deferred.commands.push(Waiting { spec, arguments: arguments.clone(), is_answered });
+                self.deferred.commands.push(Waiting { number, arguments: arguments.clone(), is_answered });
                 self.deferred.writes.extend(writes);
                 self.deferred.bytes += bytes;
                 true
@@ -72,8 +61,8 @@ impl Session {
             self.note_write();
             commands.iter().filter(|command| command.is_answered).for_each(|_| Reply::OK.write(self.protocol, out));
         } else {
-            for Waiting { spec, arguments, is_answered } in commands {
-                let reply = self.run(spec, &arguments).unwrap_or_else(|failure| Reply::Error(failure.line()));
+            for Waiting { number, arguments, is_answered } in commands {
+                let reply = self.run(&TABLE[number], &arguments).unwrap_or_else(|failure| Reply::Error(failure.line()));
                 if is_answered {
                     reply.write(self.protocol, out);
                 }

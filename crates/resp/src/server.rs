@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
+use crate::commands::TABLE;
 use crate::connection;
 use crate::gate::Gate;
 use crate::protocol::{Protocol, Reply};
@@ -42,6 +43,7 @@ impl Server {
         wrap: Box<Wrap>,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
+        settings.counts.know(TABLE.iter().map(|spec| spec.name));
         let shared = Shared::new(gate, settings, address);
         let listening = {
             let (shared, wrap) = (shared.clone(), Arc::from(wrap));

@@ -3,14 +3,16 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use nuthatch_link::{Entry, Transaction};
+use nuthatch_link::Transaction;
 
-use crate::commands::{Call, Run, Spec, named};
+use crate::call::Call;
+use crate::commands::{Run, Spec, TABLE, named};
 use crate::context::{CommandContext, Finish};
 use crate::failure::{Failure, Outcome};
 use crate::prepared::Prepared;
 use crate::protocol::{Command, Reply};
-use crate::session::{Queue, Session};
+use crate::queued::{Queue, Watch};
+use crate::session::Session;
 use crate::tenant::{Space, Tenant};
 
 /// Times that a transaction is tried beside other writers; then it has the tenant's writes to itself.
@@ -18,28 +20,25 @@ const OPTIMISTIC_TRIES: u32 = 4;
 /// Times in all. Only writers through other faces get in the way after the optimistic ones.
 const TRIES_MAX: u32 = 1000;
 
-/// A key as WATCH found it.
-pub(crate) struct Watch {
-    database: usize,
-    key: Vec<u8>,
-    /// Of its value and expiry.
-    digest: Option<blake3::Hash>,
-}
-
 impl Session {
-    pub fn watch(&mut self, keys: &[Vec<u8>]) -> Outcome<()> {
-        let entries = self.space()?.keyspace.entries(keys)?;
-        for (key, entry) in keys.iter().zip(&entries) {
-            let database = self.database;
-            if !self.watched.iter().any(|watch| watch.database == database && watch.key == *key) {
-                self.watched.push(Watch { database, key: key.clone(), digest: digest(entry.as_ref()) });
+    /// Runs a command by itself.
+    pub fn run(&mut self, spec: &'static Spec, arguments: &[Vec<u8>]) -> Outcome<Reply> {
+        match spec.run {
+            Run::Session(run) => run(self, arguments),
+            Run::Queue => self.exec(),
+            Run::Data(run) => {
+                let outcome = self.run_alone(spec, run, arguments);
+                if spec.empties_database() {
+                    self.account("redis.flushdb", &self.database.to_string(), outcome.as_ref().err());
+                }
+                outcome
             }
+            Run::Named(operation) => self.run_alone(spec, |call| named::ask(operation, call), arguments),
         }
-        Ok(())
     }
 
-    /// Runs a command that reads or writes data, by itself.
-    pub(crate) fn run_alone(
+    /// The same of one that reads or writes data.
+    fn run_alone(
         &mut self,
         spec: &'static Spec,
         run: impl Fn(&mut Call<'_, '_>) -> Outcome<Reply>,
@@ -53,7 +52,7 @@ impl Session {
                 let _turn = spec.scope.writes().then(|| tenant.turn.read());
                 let _sets = spec.writes_elements.then(|| tenant.sets.read());
                 let mut context = CommandContext::live(&tenant, &space, durability, now_ms);
-                let mut call = Call::new(&mut context, arguments, self);
+                let mut call = Call { context: &mut context, arguments, protocol: self.protocol };
                 let outcome = run(&mut call).and_then(|reply| Ok((reply, context.finish()?)));
                 if !matches!(&outcome, Ok((_, Finish::Done { .. }))) {
                     context.undo()?;
@@ -91,7 +90,7 @@ impl Session {
     }
 
     /// EXEC: the replies, or none when a watched key has changed.
-    pub fn exec(&mut self) -> Outcome<Reply> {
+    fn exec(&mut self) -> Outcome<Reply> {
         let Some(queue) = self.queue.take() else {
             return Err(Failure::error("EXEC without MULTI"));
         };
@@ -102,6 +101,8 @@ impl Session {
         if broken || is_another_s {
             return Err(Failure::new("EXECABORT", "Transaction discarded because of previous errors."));
         }
+        let commands: Vec<(&Spec, Command)> =
+            commands.into_iter().map(|(number, arguments)| (&TABLE[number], arguments)).collect();
         let Some(outcomes) = self.run_together(&commands, &watched)? else { return Ok(Reply::NullArray) };
         let replies =
             outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|failure| Reply::Error(failure.line())));
@@ -164,7 +165,7 @@ impl Session {
         for watch in watched {
             let space = tenant.space(watch.database)?;
             let entry = transaction.kv(space.keyspace.name())?.entry(&watch.key)?;
-            if digest(entry.as_ref()) != watch.digest {
+            if !watch.is_unchanged(entry.as_ref()) {
                 return Ok(None);
             }
         }
@@ -178,6 +179,7 @@ impl Session {
                     self.within = false;
                     outcome
                 }
+                Run::Queue => self.exec(),
                 Run::Data(run) => self.run_within(tenant, run, arguments, &transaction, prepared, &mut post_commits),
                 Run::Named(operation) => {
                     let run = |call: &mut Call<'_, '_>| named::ask(operation, call);
@@ -209,7 +211,7 @@ impl Session {
     ) -> Outcome<Reply> {
         let space = self.space()?;
         let mut context = CommandContext::within(tenant, &space, transaction, prepared, self.now_ms());
-        let reply = run(&mut Call::new(&mut context, arguments, self))?;
+        let reply = run(&mut Call { context: &mut context, arguments, protocol: self.protocol })?;
         context.stage()?;
         post_commits.extend(context.take_post_commit().into_iter().map(|post_commit| (space.clone(), post_commit)));
         Ok(reply)
@@ -222,13 +224,4 @@ struct Together {
     post_commits: Vec<(Arc<Space>, crate::post_commit::PostCommit)>,
     /// The numbers of the databases that FLUSHDB has emptied.
     emptied: Vec<usize>,
-}
-
-fn digest(entry: Option<&Entry>) -> Option<blake3::Hash> {
-    entry.map(|entry| {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(&entry.expires_at_ms.unwrap_or(u64::MAX).to_be_bytes());
-        hasher.update(&entry.value);
-        hasher.finalize()
-    })
 }

@@ -10,7 +10,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::hash::Hash;
-use crate::vectors::Set;
+use crate::vector_set::Set;
 
 const MARK: &[u8; 3] = b"\0nh";
 

@@ -1,6 +1,6 @@
 //! Numbers in strings.
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::failure::{Failure, Outcome};
 use crate::long_double::LongDouble;
 use crate::number;

@@ -1,6 +1,6 @@
 //! When keys expire.
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::commands::set::Expiry;
 use crate::failure::{Failure, Outcome};
 use crate::number;

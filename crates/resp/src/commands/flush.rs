@@ -2,7 +2,7 @@
 
 use nuthatch_link::KeyScan;
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::failure::{Failure, Outcome};
 use crate::protocol::Reply;
 use crate::session::Session;

@@ -1,6 +1,6 @@
 //! Numbers in hashes.
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::commands::counters::sum;
 use crate::failure::{Failure, Outcome};
 use crate::long_double::LongDouble;

@@ -3,7 +3,7 @@
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::commands::scan::{Page, cursor};
 use crate::failure::Outcome;
 use crate::protocol::Reply;

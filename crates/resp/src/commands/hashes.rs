@@ -1,8 +1,8 @@
 //! Hashes.
 
-use crate::commands::Call;
-use crate::commands::scan::signed_count;
+use crate::call::Call;
 use crate::failure::{Failure, Outcome};
+use crate::number::signed_count;
 use crate::protocol::{Protocol, Reply};
 use crate::value::Value;
 

@@ -2,7 +2,7 @@
 
 use nuthatch_link::KeyScan;
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::failure::Outcome;
 use crate::pattern;
 use crate::protocol::Reply;

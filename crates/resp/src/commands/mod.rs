@@ -30,10 +30,10 @@ use std::sync::OnceLock;
 
 use nuthatch_dialect::operations::Operation;
 
-use crate::context::CommandContext;
+use crate::call::Data;
 use crate::failure::Outcome;
 use crate::gate::Scopes;
-use crate::protocol::{Protocol, Reply};
+use crate::protocol::Reply;
 use crate::session::Session;
 
 pub(crate) use table::TABLE;
@@ -75,25 +75,12 @@ pub(crate) enum Scope {
 pub(crate) enum Run {
     /// About the connection or the server.
     Session(fn(&mut Session, &[Vec<u8>]) -> Outcome<Reply>),
+    /// What MULTI has queued: EXEC.
+    Queue,
     /// About data.
     Data(Data),
     /// A read of records that every face answers by its name.
     Named(&'static Operation),
-}
-
-pub(crate) type Data = fn(&mut Call<'_, '_>) -> Outcome<Reply>;
-
-/// A command about data: what it is about, and its arguments without the name.
-pub(crate) struct Call<'c, 'u> {
-    pub context: &'c mut CommandContext<'u>,
-    pub arguments: &'c [Vec<u8>],
-    pub protocol: Protocol,
-}
-
-impl<'c, 'u> Call<'c, 'u> {
-    pub fn new(context: &'c mut CommandContext<'u>, arguments: &'c [Vec<u8>], session: &Session) -> Self {
-        Self { context, arguments, protocol: session.protocol }
-    }
 }
 
 impl Scope {
@@ -123,7 +110,7 @@ impl Spec {
 
     /// It is EXEC.
     pub fn runs_queue(&self) -> bool {
-        self.name == "EXEC"
+        matches!(self.run, Run::Queue)
     }
 
     /// It sets keys whatever they hold.

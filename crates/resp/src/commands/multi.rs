@@ -14,10 +14,6 @@ pub(crate) fn multi(session: &mut Session, _: &[Vec<u8>]) -> Outcome<Reply> {
     }
 }
 
-pub(crate) fn exec(session: &mut Session, _: &[Vec<u8>]) -> Outcome<Reply> {
-    session.exec()
-}
-
 pub(crate) fn discard(session: &mut Session, _: &[Vec<u8>]) -> Outcome<Reply> {
     if session.queue.take().is_none() {
         return Err(Failure::error("DISCARD without MULTI"));

@@ -3,7 +3,7 @@
 use nuthatch_dialect::operations::Operation;
 use serde_json::Value;
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::failure::{Failure, Outcome};
 use crate::protocol::Reply;
 

@@ -9,7 +9,7 @@ use std::ops::Bound;
 
 use nuthatch_link::KeyScan;
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::failure::Outcome;
 use crate::protocol::Reply;
 

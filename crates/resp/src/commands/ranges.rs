@@ -2,7 +2,7 @@
 
 use nuthatch_link::VALUE_BYTES_MAX;
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::failure::{Failure, Outcome};
 use crate::number;
 use crate::protocol::Reply;

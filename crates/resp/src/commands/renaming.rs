@@ -1,6 +1,6 @@
 //! The same value under another name.
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::failure::{Failure, Outcome};
 use crate::protocol::Reply;
 use crate::value::Value;

@@ -2,9 +2,8 @@
 
 use nuthatch_link::KeyScan;
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::failure::{Failure, Outcome};
-use crate::number;
 use crate::pattern;
 use crate::protocol::Reply;
 use crate::value::Type;
@@ -71,16 +70,4 @@ pub(crate) fn scan(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     let keys = Reply::bulks(keys.map(|(key, _)| key));
     let next = found.cursor.map_or(0, |cursor| call.context.tenant.cursors.lock().keep(database, cursor));
     Ok(Reply::Array(vec![Reply::bulk(next.to_string()), keys]))
-}
-
-/// Items that a negative count may ask for: they may repeat, so nothing else bounds them.
-const REPEATED_MAX: i64 = 1 << 20;
-
-/// A number of items; negative when they may repeat.
-pub(crate) fn signed_count(word: &[u8]) -> Outcome<i64> {
-    let count = number::integer(word)?;
-    match count >= -REPEATED_MAX {
-        true => Ok(count),
-        false => Err(Failure::error("value is out of range")),
-    }
 }

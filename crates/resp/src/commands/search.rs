@@ -6,7 +6,8 @@ use nuthatch_link::payload_to_json;
 use serde_json::Map;
 use utoipa::PartialSchema;
 
-use crate::commands::{Call, named};
+use crate::call::Call;
+use crate::commands::named;
 use crate::failure::{Failure, Outcome};
 use crate::protocol::Reply;
 use crate::session::Session;

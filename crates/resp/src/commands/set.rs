@@ -1,6 +1,6 @@
 //! SET with its options, and the commands that are short for it.
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::failure::{Failure, Outcome};
 use crate::number;
 use crate::protocol::Reply;

@@ -1,6 +1,6 @@
 //! Strings as wholes.
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::commands::set::{Expiry, expires_at};
 use crate::failure::{Failure, Outcome};
 use crate::protocol::Reply;

@@ -187,7 +187,7 @@ static FIXED: &[Spec] = &[
         NO_KEY,
         "transactions",
         "Runs the queued commands as one transaction.",
-        Run::Session(multi::exec),
+        Run::Queue,
     )
     .at_once(),
     Spec::new(

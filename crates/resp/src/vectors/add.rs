@@ -2,14 +2,15 @@
 
 use nuthatch_link::Record;
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::context::CommandContext;
 use crate::failure::{Failure, Outcome};
 use crate::protocol::Reply;
+use crate::vector_set::{Quantization, Set};
 use crate::vectors::attributes::payload_of;
 use crate::vectors::element::id_of;
 use crate::vectors::vector::{as_stored, check_dim, parse, stored_dim};
-use crate::vectors::{LINKS_DEFAULT, Quantization, Set, asked_ef};
+use crate::vectors::{LINKS_DEFAULT, asked_ef};
 use crate::words::Words;
 
 /// What a VADD asks for.

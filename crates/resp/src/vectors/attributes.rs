@@ -3,7 +3,7 @@
 use nuthatch_link::{Payload, Record, Value};
 use serde_json::Value as Json;
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::failure::{Failure, Outcome};
 use crate::protocol::Reply;
 use crate::vectors::as_given;

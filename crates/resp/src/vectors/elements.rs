@@ -1,6 +1,6 @@
 //! Elements: how many, whether, and none any more.
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::failure::{Failure, Outcome};
 use crate::post_commit::PostCommit;
 use crate::protocol::Reply;

@@ -1,9 +1,9 @@
 //! VEMB: the vector of an element.
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::failure::{Failure, Outcome};
 use crate::protocol::Reply;
-use crate::vectors::Quantization;
+use crate::vector_set::Quantization;
 use crate::vectors::element::id_of;
 
 /// VEMB key element [RAW]

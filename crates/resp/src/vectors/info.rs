@@ -2,7 +2,7 @@
 
 use nuthatch_link::{Collection, Include, Scan, Search};
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::context::CommandContext;
 use crate::failure::{Failure, Outcome};
 use crate::protocol::{Protocol, Reply};

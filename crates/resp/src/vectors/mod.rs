@@ -22,7 +22,6 @@ mod similar;
 mod vector;
 
 use nuthatch_link::{Record, Scan, StoredRecord};
-use serde::{Deserialize, Serialize};
 
 pub(crate) use add::vadd;
 pub(crate) use attributes::{vgetattr, vsetattr};
@@ -36,6 +35,7 @@ pub(crate) use vector::parse as parse_vector;
 
 use crate::context::CommandContext;
 use crate::failure::{Failure, Outcome};
+use crate::vector_set::Set;
 use crate::vectors::vector::stored_dim;
 use crate::words::Words;
 
@@ -45,41 +45,6 @@ pub(crate) const RECORDS_AT_ONCE: usize = 1000;
 const EF_ASKED_MAX: usize = 1_000_000;
 /// Links of a node unless M says otherwise: what VLINKS shows.
 const LINKS_DEFAULT: usize = 16;
-
-/// What the key of a vector set holds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Set {
-    /// Where its elements are.
-    pub collection: String,
-    /// Components of the vectors as they are stored.
-    pub dim: usize,
-    /// Components of the vectors as they are given, where they are projected.
-    pub input_dim: Option<usize>,
-    pub quantization: Quantization,
-    pub links: usize,
-    pub uid: u64,
-    /// Milliseconds since 1970.
-    pub expires_at_ms: Option<u64>,
-}
-
-/// What a set was asked to store vectors as. It says what VEMB and VINFO show; the index has codes of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Quantization {
-    F32,
-    Int8,
-    Bin,
-}
-
-impl Quantization {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "f32",
-            Self::Int8 => "int8",
-            Self::Bin => "bin",
-        }
-    }
-}
 
 /// Of a cosine, what vector sets show: 1 the same direction, 0 the opposite one. Rounding may carry a cosine past its ends.
 pub(crate) fn score_of(cosine: f32) -> f64 {

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use nuthatch_link::Scan;
 
-use crate::commands::Call;
+use crate::call::Call;
 use crate::failure::{Failure, Outcome};
 use crate::number;
 use crate::protocol::Reply;

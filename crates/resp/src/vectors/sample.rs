@@ -2,10 +2,10 @@
 
 use nuthatch_link::{Collection, Scan};
 
-use crate::commands::Call;
-use crate::commands::scan::signed_count;
+use crate::call::Call;
 use crate::context::CommandContext;
 use crate::failure::{Failure, Outcome};
+use crate::number::signed_count;
 use crate::protocol::Reply;
 use crate::vectors::RECORDS_AT_ONCE;
 use crate::vectors::element::element_of;

@@ -1,7 +1,7 @@
 //! Vectors as commands give them: `FP32 blob` or `VALUES n number …`.
 
 use crate::failure::{Failure, Outcome};
-use crate::vectors::Set;
+use crate::vector_set::Set;
 use crate::vectors::projection::project;
 use crate::words::Words;
 

@@ -1,0 +1,63 @@
+//! What a connection holds back: commands between MULTI and EXEC, the keys that it watches, and writes that wait for
+//! each other.
+
+use nuthatch_link::{Entry, KvOp};
+
+use crate::protocol::Command;
+
+/// Commands between MULTI and EXEC.
+pub(crate) struct Queue {
+    /// The number of the grant under which they are queued, and their scopes looked at.
+    pub granted: u64,
+    /// Each by its place in the table.
+    pub commands: Vec<(usize, Command)>,
+    /// Bytes of their arguments.
+    pub bytes: usize,
+    /// One of them could not be queued: EXEC will refuse.
+    pub broken: bool,
+}
+
+/// A key as WATCH found it.
+pub(crate) struct Watch {
+    pub database: usize,
+    pub key: Vec<u8>,
+    /// Of its value and expiry.
+    digest: Option<blake3::Hash>,
+}
+
+/// What has been checked and not written.
+#[derive(Default)]
+pub(crate) struct Deferred {
+    pub commands: Vec<Waiting>,
+    pub writes: Vec<KvOp>,
+    /// Of the arguments.
+    pub bytes: usize,
+}
+
+/// A command whose write waits.
+pub(crate) struct Waiting {
+    /// Its place in the table.
+    pub number: usize,
+    pub arguments: Command,
+    pub is_answered: bool,
+}
+
+impl Watch {
+    pub fn new(database: usize, key: &[u8], found: Option<&Entry>) -> Self {
+        Self { database, key: key.to_vec(), digest: digest(found) }
+    }
+
+    /// The key holds what it held.
+    pub fn is_unchanged(&self, now: Option<&Entry>) -> bool {
+        digest(now) == self.digest
+    }
+}
+
+fn digest(entry: Option<&Entry>) -> Option<blake3::Hash> {
+    entry.map(|entry| {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&entry.expires_at_ms.unwrap_or(u64::MAX).to_be_bytes());
+        hasher.update(&entry.value);
+        hasher.finalize()
+    })
+}
