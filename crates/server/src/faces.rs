@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::listener::Tls;
 use crate::shared::Shared;
-use crate::{api, listener, redis};
+use crate::{listener, redis, router};
 
 /// Protocols that are being spoken.
 pub struct Faces {
@@ -33,7 +33,7 @@ impl Faces {
 
     /// HTTP and gRPC, until [`stop`](Self::stop).
     pub fn start_http(&mut self, listener: TcpListener, tls: Option<Arc<Tls>>, shared: Arc<Shared>) {
-        let routes = api::routes(shared.clone(), &self.health);
+        let routes = router::routes(shared.clone(), &self.health);
         let stop = self.stopped();
         self.running.spawn(listener::serve(listener, tls, routes, shared, stop));
     }

@@ -28,12 +28,10 @@ use crate::api;
 use crate::audit::Notes;
 use crate::caller::Caller;
 use crate::messages::Messages;
-use crate::problem::Problem;
+use crate::problem::{KIND_METADATA, Problem};
 use crate::shared::Shared;
 use crate::snapshots;
 
-/// Where a status says which kind of error it is.
-pub const KIND_METADATA: &str = "nuthatch-kind";
 /// Longest name of a thing in the metadata of a status.
 const NAME_BYTES_MAX: usize = 1024;
 /// The calls that may administer: which of them do is in their messages, which are not read without a key.

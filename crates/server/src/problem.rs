@@ -10,6 +10,9 @@ use utoipa::ToSchema;
 /// Seconds after which trying again makes sense.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 
+/// Where a status of gRPC says which kind of error it is.
+pub const KIND_METADATA: &str = "nuthatch-kind";
+
 /// What went wrong, and what to do next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {

@@ -16,6 +16,7 @@ mod keyspaces;
 mod maintenance;
 mod named;
 mod nodes;
+mod openapi;
 mod process;
 mod read_point;
 mod records;
@@ -28,39 +29,15 @@ mod transactions;
 
 use std::sync::Arc;
 
-use axum::{Router, middleware};
-use nuthatch_flight::Health;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::audit::watch;
-use crate::grpc;
-use crate::mcp;
-use crate::parameters::refuse_unknown;
-use crate::problem::Problem;
 use crate::shared::Shared;
-use crate::telemetry::observe;
 
-/// Everything that the server answers.
-pub fn routes(shared: Arc<Shared>, health: &Health) -> Router {
-    let (router, _) = all().split_for_parts();
-    router
-        .merge(mcp::routes())
-        .merge(grpc::routes(&shared, health))
-        .fallback(async || Problem::no_such_address())
-        .method_not_allowed_fallback(async || Problem::wrong_method())
-        .layer(middleware::from_fn_with_state(shared.clone(), watch))
-        .layer(middleware::from_fn(refuse_unknown))
-        .layer(middleware::from_fn_with_state(shared.clone(), observe))
-        .with_state(shared)
-}
+pub use openapi::document;
 
-/// The same as a document.
-pub fn described() -> OpenApi {
-    all().to_openapi()
-}
-
-fn all() -> OpenApiRouter<Arc<Shared>> {
+/// Every route.
+pub fn all() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new()
         .merge(process::routes())
         .merge(callers::routes())
@@ -81,4 +58,9 @@ fn all() -> OpenApiRouter<Arc<Shared>> {
         .merge(maintenance::routes())
         .merge(backups::routes())
         .merge(audit::routes())
+}
+
+/// The routes as a document.
+pub fn described() -> OpenApi {
+    all().to_openapi()
 }

@@ -6,7 +6,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{Components, Content, OpenApi, Ref, RefOr, Response, Schema, Server};
 use utoipa::{OpenApi as _, ToSchema};
 
-use crate::api;
+use crate::api::described;
 use crate::api::durable::Durable;
 use crate::problem::{Problem, Subject};
 
@@ -41,7 +41,7 @@ struct Base;
 /// The document, as `/openapi.json` serves it.
 pub fn document() -> OpenApi {
     let mut document = Base::openapi();
-    document.merge(api::described());
+    document.merge(described());
     let components = document.components.get_or_insert_with(Components::new);
     let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
     components.security_schemes.insert(BEARER.into(), RefOr::T(bearer));

@@ -11,9 +11,8 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::api::reply;
+use crate::api::{openapi, reply};
 use crate::caller::Operating;
-use crate::openapi;
 use crate::problem::Problem;
 use crate::shared::Shared;
 use crate::telemetry::{register_redis, registry_of};

@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn every_action_is_a_route_of_the_server() {
-        let document = serde_json::to_value(crate::openapi::document()).unwrap();
+        let document = serde_json::to_value(crate::document()).unwrap();
         for (method, path, name) in ACTIONS {
             let is_there = !document["paths"][*path][method.to_lowercase()].is_null();
             assert!(is_there, "{name}: there is no {method} {path}");

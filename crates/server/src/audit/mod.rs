@@ -13,9 +13,10 @@ mod book;
 mod budget;
 mod entry;
 mod file;
-mod watch;
+mod notes;
 
+pub use actions::{action_of, target_of};
 pub use book::Book;
 pub use entry::{Entry, Outcome, Who};
 pub use file::{AuditFile, Page};
-pub use watch::{Notes, Peer, watch};
+pub use notes::{AuditedRequest, Notes, Peer};

@@ -2,72 +2,19 @@
 //!
 //! What a request of HTTP does is known by its route. A call of gRPC says so itself, once it has read what it is asked.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use parking_lot::Mutex;
-use serde_json::{Map, Value};
 use tonic::Code;
 
-use super::actions::{action_of, target_of};
-use super::entry::{Entry, Outcome, Who};
+use super::requests::RequestId;
 use crate::access::TENANT_DEFAULT;
-use crate::grpc::KIND_METADATA;
-use crate::problem::Problem;
+use crate::audit::{AuditedRequest, Entry, Notes, Outcome, Peer, action_of, target_of};
+use crate::problem::{KIND_METADATA, Problem};
 use crate::shared::Shared;
-use crate::telemetry::RequestId;
-
-/// From where a request came; an extension of every request.
-#[derive(Clone, Copy, Debug)]
-pub struct Peer(pub SocketAddr);
-
-/// What is found out about a request on its way; an extension of every request.
-#[derive(Clone, Debug, Default)]
-pub struct Notes(Arc<Mutex<AuditedRequest>>);
-
-#[derive(Debug, Default)]
-struct AuditedRequest {
-    who: Who,
-    /// It needs the scope of administrators.
-    administers: bool,
-    /// What it does, and to what, where the route does not say so.
-    act: Option<(String, String)>,
-    details: Map<String, Value>,
-}
-
-impl Notes {
-    /// Whose key it is.
-    pub fn who(&self, name: &str, key: &str, tenant: &str) {
-        let mut found = self.0.lock();
-        found.who.name = name.into();
-        found.who.key = Some(key.into());
-        found.who.tenant = Some(tenant.into());
-    }
-
-    /// Nobody needs a key here.
-    pub fn without_a_key(&self) {
-        self.0.lock().who.tenant = Some(TENANT_DEFAULT.into());
-    }
-
-    /// Only administrators may ask this.
-    pub fn administers(&self) {
-        self.0.lock().administers = true;
-    }
-
-    /// What is about to be done, and to what: it is noted however it ends.
-    pub fn acts(&self, action: &str, target: &str) {
-        self.0.lock().act = Some((action.into(), target.into()));
-    }
-
-    /// More of what is being done. Nothing that a client wrote about others belongs here.
-    pub fn detail(&self, name: &str, value: impl Into<Value>) {
-        self.0.lock().details.insert(name.into(), value.into());
-    }
-}
 
 /// The middleware around all routes, within the one that gives requests their ids.
 pub async fn watch(State(shared): State<Arc<Shared>>, mut request: Request, next: Next) -> Response {
@@ -79,12 +26,12 @@ pub async fn watch(State(shared): State<Arc<Shared>>, mut request: Request, next
     {
         return Problem::from(error).into_response();
     }
-    let (notes, target) = (Notes::default(), target_of(&route, request.uri().path()));
-    notes.0.lock().who.address = request.extensions().get::<Peer>().map(|Peer(address)| address.to_string());
+    let notes = Notes::of(request.extensions().get::<Peer>());
+    let target = target_of(&route, request.uri().path());
     let id = request.extensions().get::<RequestId>().map(|RequestId(id)| id.clone());
     request.extensions_mut().insert(notes.clone());
     let response = next.run(request).await;
-    let AuditedRequest { who, administers, act, details } = std::mem::take(&mut *notes.0.lock());
+    let AuditedRequest { who, administers, act, details } = notes.take();
     let failure = failure_of(&response);
     let is_refused = failure.as_ref().is_some_and(|(outcome, _)| *outcome == Outcome::Refused);
     let (action, target) = match (act, action) {

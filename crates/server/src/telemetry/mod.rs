@@ -4,10 +4,8 @@ mod engine;
 mod logs;
 mod metrics;
 mod redis;
-mod requests;
 
 pub use engine::registry_of;
 pub use logs::start_logging;
 pub use metrics::Metrics;
 pub use redis::register_redis;
-pub use requests::{RequestId, observe};
