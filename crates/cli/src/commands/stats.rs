@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use nuthatch_link::Pending;
+use nuthatch_link::{CollectionInfo, DiskStats, MemoryStats, Pending};
 use serde_json::json;
 
 use crate::args::Globals;
@@ -46,47 +46,50 @@ impl Stats {
 }
 
 fn show(out: &mut Out, stats: &nuthatch_link::Stats) -> Result<(), Failure> {
-    for info in &stats.collections {
-        writeln!(out, "\n{BOLD}Collection {}{BOLD:#}", info.name)?;
-        let dim =
-            info.dim.map_or(String::new(), |dim| format!(" of {dim} dimensions ({}, {})", info.element, info.metric));
-        writeln!(out, "  {}, {}{dim}", count(info.rows, "record"), count(info.vectors, "vector"))?;
-        if info.pending > 0 {
-            let pending = Pending { vectors: info.vectors, records: info.vectors + info.pending };
-            writeln!(out, "  vectors for {} %: {} to come", pending.percent(), thousands(info.pending))?;
-        }
-        for field in &info.vector_fields {
-            writeln!(
-                out,
-                "  {} {} of {} dimensions ({}, {})",
-                count(field.vectors, "vector"),
-                field.name,
-                field.dim,
-                field.element,
-                field.metric
-            )?;
-        }
-        let embedder = info.embedder.as_deref().unwrap_or("none");
-        writeln!(out, "  embedder {embedder}, language {}", info.language)?;
+    stats.collections.iter().try_for_each(|info| show_collection(out, info))?;
+    show_disk(out, &stats.disk)?;
+    show_memory(out, &stats.memory)?;
+    show_process(out, &stats.memory)
+}
+
+fn show_collection(out: &mut Out, info: &CollectionInfo) -> Result<(), Failure> {
+    writeln!(out, "\n{BOLD}Collection {}{BOLD:#}", info.name)?;
+    let dim = info.dim.map_or(String::new(), |dim| format!(" of {dim} dimensions ({}, {})", info.element, info.metric));
+    writeln!(out, "  {}, {}{dim}", count(info.rows, "record"), count(info.vectors, "vector"))?;
+    if info.pending > 0 {
+        let pending = Pending { vectors: info.vectors, records: info.vectors + info.pending };
+        writeln!(out, "  vectors for {} %: {} to come", pending.percent(), thousands(info.pending))?;
+    }
+    for field in &info.vector_fields {
         writeln!(
             out,
-            "  {} ({}), {} not in an index yet",
-            count(info.segments as u64, "segment"),
-            count(info.vector_graphs as u64, "vector graph"),
-            count(info.fresh_rows, "record")
+            "  {} {} of {} dimensions ({}, {})",
+            count(field.vectors, "vector"),
+            field.name,
+            field.dim,
+            field.element,
+            field.metric
         )?;
-        let fields: Vec<String> =
-            info.fields.iter().map(|(field, kinds)| format!("{field} ({})", kinds.join(", "))).collect();
-        writeln!(out, "  {DIM}fields: {}{DIM:#}", output::plain(&fields.join(", ")))?;
-        for why in &info.degraded {
-            output::warning(&format!("collection {}: {why}", info.name));
-        }
     }
-    let disk = &stats.disk;
-    let memory = &stats.memory;
-    let part = |out: &mut Out, name: &str, value: u64| {
-        writeln!(out, "  {name:<34}{:>9}  {DIM}{:>15}{DIM:#}", bytes(value), thousands(value))
-    };
+    let embedder = info.embedder.as_deref().unwrap_or("none");
+    writeln!(out, "  embedder {embedder}, language {}", info.language)?;
+    writeln!(
+        out,
+        "  {} ({}), {} not in an index yet",
+        count(info.segments as u64, "segment"),
+        count(info.vector_graphs as u64, "vector graph"),
+        count(info.fresh_rows, "record")
+    )?;
+    let fields: Vec<String> =
+        info.fields.iter().map(|(field, kinds)| format!("{field} ({})", kinds.join(", "))).collect();
+    writeln!(out, "  {DIM}fields: {}{DIM:#}", output::plain(&fields.join(", ")))?;
+    for why in &info.degraded {
+        output::warning(&format!("collection {}: {why}", info.name));
+    }
+    Ok(())
+}
+
+fn show_disk(out: &mut Out, disk: &DiskStats) -> Result<(), Failure> {
     writeln!(out, "\n{BOLD}On disk{BOLD:#}")?;
     part(out, "records and vectors (the store)", disk.store_bytes)?;
     part(out, "indexes", disk.indexes_bytes)?;
@@ -94,6 +97,10 @@ fn show(out: &mut Out, stats: &nuthatch_link::Stats) -> Result<(), Failure> {
         part(out, "quarantine", disk.quarantine_bytes)?;
     }
     part(out, "together", disk.total_bytes)?;
+    Ok(())
+}
+
+fn show_memory(out: &mut Out, memory: &MemoryStats) -> Result<(), Failure> {
     writeln!(out, "\n{BOLD}In memory, of a budget of {}{BOLD:#}", bytes(memory.budget_bytes))?;
     part(out, "cache of the store", memory.store_cache_bytes)?;
     part(out, "its tables' indexes", memory.store_table_reader_bytes)?;
@@ -109,6 +116,10 @@ fn show(out: &mut Out, stats: &nuthatch_link::Stats) -> Result<(), Failure> {
     if memory.embedder_bytes > 0 {
         part(out, "embedding model, outside the budget", memory.embedder_bytes)?;
     }
+    Ok(())
+}
+
+fn show_process(out: &mut Out, memory: &MemoryStats) -> Result<(), Failure> {
     writeln!(out, "\n{BOLD}The rest of this process{BOLD:#}")?;
     part(out, "in use otherwise", memory.heap_other_bytes)?;
     part(out, "kept by the allocator", memory.heap_free_bytes)?;
@@ -122,4 +133,8 @@ fn show(out: &mut Out, stats: &nuthatch_link::Stats) -> Result<(), Failure> {
     part(out, "heap and stacks", memory.process_anonymous_bytes)?;
     part(out, "mapped files", memory.process_file_bytes)?;
     Ok(())
+}
+
+fn part(out: &mut Out, name: &str, value: u64) -> std::io::Result<()> {
+    writeln!(out, "  {name:<34}{:>9}  {DIM}{:>15}{DIM:#}", bytes(value), thousands(value))
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use nuthatch_filter::Schema;
 use nuthatch_store::{Batch, Damage, Direction, Extent, Reader, Shard, Store, Table, repair, verify};
 use nuthatch_vector::{Element, Metric};
 use roaring::RoaringTreemap;
@@ -176,24 +177,63 @@ impl Database {
     }
 }
 
+/// What the rows of a collection say of it.
+struct Census {
+    /// The row of each id, and what its tenant's limit counts for it.
+    newest: HashMap<String, (u64, u64)>,
+    without_their_vector: HashSet<String>,
+    schema: Schema,
+    counted: Counters,
+}
+
 /// Makes ids, records, vectors and counters of a collection agree again. Returns how many records are missing.
 fn mend_collection(core: &Core) -> Result<u64> {
     let shard = core.shard;
     let store = core.shared.store()?;
     let mut writer = core.writer.lock();
-    // The row of each id, and what its tenant's limit counts for it.
-    let mut newest: HashMap<String, (u64, u64)> = HashMap::new();
-    let mut without_their_vector = HashSet::new();
     let descriptor = core.descriptor();
-    let mut schema = descriptor.schema.clone();
     let mut batch = Batch::new();
-    let fields = &descriptor.fields;
     let mut todo = pending::todo_rows(&*store, shard)?;
+    let mut census = take_census(core, writer.counters.next_row, &todo, &mut batch)?;
+    mend_ids(&*store, shard, &census.newest, &mut batch)?;
+    mend_todo(shard, &census, &mut todo, &mut batch);
+    census.counted.pending = todo.len();
+    let files_bytes = mend_files(core, &census, &mut batch)?;
+    let Census { newest, schema, counted, .. } = census;
+    let rows_bytes: u64 = newest.values().map(|(_, bytes)| bytes).sum();
+    let pending_bytes = counted.pending * descriptor.fields.unnamed().row_bytes() as u64;
+    let bytes = if core.tenant.is_default() { 0 } else { rows_bytes + pending_bytes + files_bytes };
+    let sequence = last_change(&*store, shard)?.max(writer.counters.sequence);
+    // None of it is to be replayed: the indexes are rebuilt.
+    nuthatch_store::trim_changes(&mut batch, shard, sequence);
+    let counters = Counters { sequence: sequence + 1, rows: newest.len() as u64, bytes, ..counted };
+    nuthatch_store::append_change(&mut batch, shard, counters.sequence, Change::default().encode());
+    batch.put(Table::Catalog, shard.key(COUNTERS), meta::encode(&counters));
+    batch.put(Table::Catalog, shard.key(SCHEMA), schema.to_bytes());
+    let position = store.write(batch)?;
+    store.sync(position)?;
+    core.learn(&mut writer, Descriptor { schema, ..Descriptor::clone(&descriptor) });
+    {
+        let mut state = core.state.write();
+        (state.sequence, state.vectors) = (counters.sequence, Pending::of(&counters));
+    }
+    writer.pending = todo;
+    let lost = writer.counters.rows.saturating_sub(counters.rows);
+    writer.counters = counters;
+    Ok(lost)
+}
+
+/// Reads all rows, and deletes those that were replaced by a batch whose deletion was lost.
+fn take_census(core: &Core, next_row: u64, todo: &RoaringTreemap, batch: &mut Batch) -> Result<Census> {
+    let (shard, store, descriptor) = (core.shard, core.shared.store()?, core.descriptor());
+    let fields = &descriptor.fields;
+    let (mut newest, mut without_their_vector) = (HashMap::new(), HashSet::new());
+    let mut schema = descriptor.schema.clone();
+    let mut counted = Counters { next_row, ..Counters::default() };
     // Of passages of files, which are read again; the vector of another text is nobody's promise.
     let embeds = descriptor.meta.embeds && descriptor.meta.embedder.is_some();
     let is_owed = |row, stored: &Row| embeds && stored.searchable().is_some() && !todo.contains(row);
-    let mut counted = Counters { next_row: writer.counters.next_row, ..Counters::default() };
-    core.each_row(&*core.shared.store()?, Table::Records, &mut |row, bytes| {
+    core.each_row(&*store, Table::Records, &mut |row, bytes| {
         counted.next_row = counted.next_row.max(row + 1);
         let stored = Row::decode(bytes)?;
         schema.observe(&stored.payload()?);
@@ -210,7 +250,7 @@ fn mend_collection(core: &Core) -> Result<u64> {
                 None => {}
             }
         }
-        // Rows ascend. An older row of the same id was replaced by a batch whose deletion was lost.
+        // Rows ascend, so this is the older one.
         if let Some((older, _)) = newest.insert(stored.id, (row, row_bytes as u64)) {
             for field in fields.iter() {
                 let key = field.key(shard, older);
@@ -221,42 +261,31 @@ fn mend_collection(core: &Core) -> Result<u64> {
         }
         Ok(())
     })?;
-    mend_ids(&*store, shard, &newest, &mut batch)?;
-    let live: RoaringTreemap = newest.values().map(|(row, _)| *row).collect();
-    for row in &todo - &live {
+    Ok(Census { newest, without_their_vector, schema, counted })
+}
+
+/// Forgets the to-do rows of rows that are not there.
+fn mend_todo(shard: Shard, census: &Census, todo: &mut RoaringTreemap, batch: &mut Batch) {
+    let live: RoaringTreemap = census.newest.values().map(|(row, _)| *row).collect();
+    for row in &*todo - &live {
         batch.delete(Table::Catalog, pending::todo_key(shard, row));
     }
-    todo &= live;
-    counted.pending = todo.len();
-    let mut bytes: u64 = newest.values().map(|(_, bytes)| bytes).sum();
-    bytes += counted.pending * fields.unnamed().row_bytes() as u64;
+    *todo &= live;
+}
+
+/// Has the files read again that lack passages or their vectors. Returns the bytes that a tenant's limit counts for all
+/// files.
+fn mend_files(core: &Core, census: &Census, batch: &mut Batch) -> Result<u64> {
+    let is_lost = |id: &String| !census.newest.contains_key(id) || census.without_their_vector.contains(id);
+    let mut bytes = 0;
     for (path, mut entry) in core.file_entries(&*core.shared, "")? {
-        if entry.ids(&path).any(|id| !newest.contains_key(&id) || without_their_vector.contains(&id)) {
+        if entry.ids(&path).any(|id| is_lost(&id)) {
             entry.read_again();
-            batch.put(Table::Files, shard.key(path.as_bytes()), entry.encode());
+            batch.put(Table::Files, core.shard.key(path.as_bytes()), entry.encode());
         }
         bytes += (path.len() + entry.encode().len()) as u64;
     }
-    let sequence = last_change(&*store, shard)?.max(writer.counters.sequence);
-    // None of it is to be replayed: the indexes are rebuilt.
-    nuthatch_store::trim_changes(&mut batch, shard, sequence);
-    let before = writer.counters.rows;
-    let bytes = if core.tenant.is_default() { 0 } else { bytes };
-    let counters = Counters { sequence: sequence + 1, rows: newest.len() as u64, bytes, ..counted };
-    nuthatch_store::append_change(&mut batch, shard, counters.sequence, Change::default().encode());
-    batch.put(Table::Catalog, shard.key(COUNTERS), meta::encode(&counters));
-    batch.put(Table::Catalog, shard.key(SCHEMA), schema.to_bytes());
-    let position = store.write(batch)?;
-    store.sync(position)?;
-    core.learn(&mut writer, Descriptor { schema, ..Descriptor::clone(&descriptor) });
-    {
-        let mut state = core.state.write();
-        (state.sequence, state.vectors) = (counters.sequence, Pending::of(&counters));
-    }
-    writer.pending = todo;
-    let lost = before.saturating_sub(counters.rows);
-    writer.counters = counters;
-    Ok(lost)
+    Ok(bytes)
 }
 
 /// Makes the ids those of the rows that there are.
