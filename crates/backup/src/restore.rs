@@ -61,6 +61,7 @@ impl Repository {
         Ok(bytes)
     }
 
+    #[allow(clippy::disallowed_methods, reason = "it syncs the file, and who calls it the folders")]
     fn write_file<E: From<BackupError>>(
         &self,
         entry: &FileEntry,

@@ -13,6 +13,7 @@
 
 mod block_file;
 mod cache;
+mod durable;
 mod error;
 mod handle;
 mod pread;
@@ -24,9 +25,10 @@ mod writer;
 
 pub use block_file::BlockFile;
 pub use cache::BlockCache;
+pub use durable::{copy_durably, rename_durably, replace_durably, sync_folder};
 pub use error::{Result, SegmentError};
 pub use records::{Access, ReadAhead, ReadStats, RecordFile, RecordFileWriter, RecordReader, Route, Visit};
-pub use sealed::{read_sealed, rename_durably, seal, sync_folder, unseal, verify_sealed, write_sealed};
+pub use sealed::{read_sealed, seal, unseal, verify_sealed, write_sealed};
 pub use stream::StreamVerifier;
 pub use usable_memory::usable_memory_bytes;
 pub use writer::BlockFileWriter;

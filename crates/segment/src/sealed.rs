@@ -2,10 +2,9 @@
 //!
 //! Layout: `nuthatch-sealed 1 <CRC-32C of the body, 8 hex digits>\n<body>`. Text bodies stay readable with `cat`.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 
+use crate::durable::replace_durably;
 use crate::{Result, SegmentError};
 
 const HEAD: &str = "nuthatch-sealed 1 ";
@@ -13,15 +12,7 @@ pub(crate) const HEAD_BYTES: usize = HEAD.len() + 9;
 
 /// Replaces `path` atomically and durably: written beside, synced, renamed, folder synced.
 pub fn write_sealed(path: &Path, body: &[u8]) -> Result<()> {
-    let beside = path.with_extension("writing");
-    let write = || -> std::io::Result<()> {
-        let mut file = File::create(&beside)?;
-        file.write_all(&head(crc32c::crc32c(body)))?;
-        file.write_all(body)?;
-        file.sync_all()
-    };
-    write().map_err(|source| SegmentError::io(path, source))?;
-    rename_durably(&beside, path)
+    replace_durably(path, &[&head(crc32c::crc32c(body)), body])
 }
 
 /// Reads and verifies a sealed file; `None` when there is none.
@@ -62,22 +53,4 @@ pub(crate) fn head(body: u32) -> Vec<u8> {
 /// Like [`read_sealed`], for checks that do not want the body.
 pub fn verify_sealed(path: &Path) -> Result<()> {
     read_sealed(path).map(drop)
-}
-
-/// Gives a file or a folder that its writer has synced its name, in place of what has that name. The name is durable when this
-/// returns.
-#[allow(clippy::disallowed_methods, reason = "this is the door")]
-pub fn rename_durably(from: &Path, to: &Path) -> Result<()> {
-    std::fs::rename(from, to).map_err(|source| SegmentError::io(to, source))?;
-    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
-    sync_folder(parent.unwrap_or(Path::new(".")))
-}
-
-/// Makes the names in `folder` durable. (Windows has no such call; its file system journals names.)
-pub fn sync_folder(folder: &Path) -> Result<()> {
-    #[cfg(unix)]
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|source| SegmentError::io(folder, source))?;
-    #[cfg(not(unix))]
-    let _ = folder;
-    Ok(())
 }

@@ -20,6 +20,7 @@ pub struct BlockFileWriter {
 
 impl BlockFileWriter {
     /// Creates `path`; an existing file is an error, since block files are immutable.
+    #[allow(clippy::disallowed_methods, reason = "this is the door: `finish` syncs it")]
     pub fn create(path: &Path) -> Result<Self> {
         let file =
             File::options().write(true).create_new(true).open(path).map_err(|source| SegmentError::io(path, source))?;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use nuthatch_segment::copy_durably;
 use rocksdb::{DB, Options};
 
 use crate::log_check::{LogHole, Verdict, check_logs};
@@ -24,10 +25,6 @@ pub struct RepairReport {
 /// damage, table files that cannot be read are left out, a lost MANIFEST is written anew from the table files.
 /// Acknowledged writes that were in the damaged part are lost; the report names the files. The store must be closed.
 pub fn repair(folder: &Path, quarantine: &Path, options: StoreOptions) -> Result<RepairReport> {
-    let io = |path: &Path| {
-        let path = path.to_path_buf();
-        move |error: std::io::Error| StoreError::Io { path, what: error.to_string() }
-    };
     // Files first: opening the store replays the log and removes it, damage and all.
     let mut damage = verify(folder)?;
     if damage.is_empty() {
@@ -50,7 +47,7 @@ pub fn repair(folder: &Path, quarantine: &Path, options: StoreOptions) -> Result
     {
         for log in later.iter().chain([&hole.path]) {
             let copy = quarantine.join(log.file_name().unwrap_or_default());
-            std::fs::copy(log, &copy).map_err(io(log))?;
+            copy_durably(log, &copy).map_err(io(log))?;
             report.quarantined.push(copy);
         }
         hole.cut(&later).map_err(io(&hole.path))?;
@@ -61,7 +58,7 @@ pub fn repair(folder: &Path, quarantine: &Path, options: StoreOptions) -> Result
         let name = found.path.file_name().unwrap_or_default().to_string_lossy();
         let copy = quarantine.join(&*name);
         if found.path.is_file() && !report.quarantined.contains(&copy) {
-            std::fs::copy(&found.path, &copy).map_err(io(&found.path))?;
+            copy_durably(&found.path, &copy).map_err(io(&found.path))?;
             report.quarantined.push(copy);
         }
         let remove = if name.ends_with(".sst") {
@@ -91,4 +88,9 @@ pub fn repair(folder: &Path, quarantine: &Path, options: StoreOptions) -> Result
         _ => record_checksums(folder, None)?,
     }
     Ok(report)
+}
+
+fn io<E: std::fmt::Display>(path: &Path) -> impl FnOnce(E) -> StoreError + use<E> {
+    let path = path.to_path_buf();
+    move |error| StoreError::Io { path, what: error.to_string() }
 }

@@ -228,6 +228,7 @@ fn link_indexes(
 }
 
 /// A hard link, or a copy where the file system has none. A missing file is no file of the moment: a manifest that was never written.
+#[allow(clippy::disallowed_methods, reason = "a capture is for the time of one backup")]
 fn link(from: &Path, to: &Path) -> Result<()> {
     let parent = to.parent().unwrap_or(to);
     std::fs::create_dir_all(parent).map_err(|error| Error::io(parent, &error))?;

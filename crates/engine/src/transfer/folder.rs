@@ -55,6 +55,7 @@ impl<'o> ExportFolder<'o> {
 }
 
 impl Outlet for ExportFolder<'_> {
+    #[allow(clippy::disallowed_methods, reason = "`end` syncs the file and its folder")]
     fn begin(&mut self, file: &str) -> Result<()> {
         let path = inside(&self.folder, file)?;
         let folder = path.parent().unwrap_or(&path);

@@ -1,9 +1,8 @@
 //! `export.json`: what an export holds, and the options of its collections.
 
-use std::io::Write;
 use std::path::Path;
 
-use nuthatch_segment::rename_durably;
+use nuthatch_segment::replace_durably;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
@@ -153,12 +152,8 @@ impl Manifest {
     /// Written last: from here on the folder is an export.
     pub fn write(&self, folder: &Path) -> Result<()> {
         let path = folder.join(FILE);
-        let beside = path.with_extension("writing");
         let body = serde_json::to_vec_pretty(self).expect("strings and numbers are JSON");
-        std::fs::File::create(&beside)
-            .and_then(|mut file| file.write_all(&body).and_then(|()| file.sync_all()))
-            .map_err(|error| Error::io(&path, &error))?;
-        Ok(rename_durably(&beside, &path)?)
+        Ok(replace_durably(&path, &[&body])?)
     }
 
     /// Of the export in this folder.

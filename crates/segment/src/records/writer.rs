@@ -20,6 +20,7 @@ pub struct RecordFileWriter {
 impl RecordFileWriter {
     /// Creates `path`; an existing file is an error, since record files are immutable. `record_bytes`: bytes of a record on
     /// disk, its CRC-32C (the last 4) included.
+    #[allow(clippy::disallowed_methods, reason = "this is the door: `finish` syncs it")]
     pub fn create(path: &Path, record_bytes: usize) -> Result<Self> {
         if !(CHECKSUM_BYTES + 1..=RECORD_BYTES_MAX).contains(&record_bytes) {
             return Err(refused(

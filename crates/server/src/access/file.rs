@@ -223,6 +223,7 @@ fn find<'a>(keys: &'a mut [Key], id: &str) -> Result<&'a mut Key> {
 }
 
 /// A file that its owner alone can read, from its first byte on.
+#[allow(clippy::disallowed_methods, reason = "`change` syncs what it writes")]
 fn private(path: &Path, anew: bool) -> Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(anew);

@@ -165,6 +165,7 @@ fn sync_folder(folder: &Path) -> Result<()> {
 }
 
 /// A file that its owner alone can read, from its first byte on.
+#[allow(clippy::disallowed_methods, reason = "each entry is synced, and the folder once")]
 fn private(path: &Path, append: bool) -> Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).create(true);
