@@ -37,7 +37,9 @@ export VIRTUAL_ENV := $(VENV)
 export PATH := $(VENV)/bin:$(PATH)
 
 # One profile and one selection of packages everywhere: the same dependencies with the same features, compiled once.
-CARGO_SCOPE := --release --workspace --locked
+CARGO_SCOPE = --release --workspace --locked $(if $(ASSERTIONS),$(ASSERTING))
+# With ASSERTIONS=1 our crates check their debug assertions, and only they are compiled again.
+ASSERTING := $(foreach crate,$(notdir $(wildcard crates/*)),--config profile.release.package.nuthatch-$(crate).debug-assertions=true)
 # Of these, what a user runs: the command and the Python module, and no test, example or fuzz target.
 CARGO_PRODUCT := --exclude nuthatch-fuzz --bin nuthatch --lib
 
@@ -86,14 +88,15 @@ build: check-tools rocksdb ## Compile, and put the command and the Python module
 	@$(VENV)/bin/python scripts/install_metadata.py
 
 .PHONY: test
-test: setup ## Set up, then run all tests: Rust, the documents' examples, Python
+test: setup ## Set up, then run all tests: Rust, the documents' examples, Python (ASSERTIONS=1: with debug assertions)
 	@$(STEP) "Rust tests" scripts/cargo-test.sh $(CARGO_SCOPE)
 	@$(STEP) "Documents: links lead somewhere, examples run" $(VENV)/bin/python scripts/documents.py
 	@$(VENV)/bin/python -m pytest -ra python/tests
 
 .PHONY: test-long
 test-long: export NUTHATCH_LONG := 1
-test-long: test ## The same with the long loops: hundreds of kill -9 rounds, larger models
+test-long: ASSERTIONS := 1
+test-long: test ## The same with the long loops (hundreds of kill -9 rounds, larger models) and with debug assertions
 
 .PHONY: lint
 lint: check-tools rocksdb ## Formatting, clippy, ruff, type check, the order of modules
