@@ -455,6 +455,9 @@ fn rows_from(path: &Path, mut bytes: &[u8]) -> Result<RowSets> {
     if !bytes.is_empty() {
         return Err(wrong("extra bytes follow its end".into()));
     }
+    if with_vector.values().any(|some| !some.is_subset(&rows)) {
+        return Err(wrong("a row that is not in the segment has a vector".into()));
+    }
     with_vector.retain(|_, rows| !rows.is_empty());
     Ok((rows, with_vector))
 }
