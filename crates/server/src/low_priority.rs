@@ -6,7 +6,8 @@
 //! **Useful for** calls that had to wait for their tenant's turn while other tenants ask: what they compute is in nobody's way then,
 //! and takes what is left of the processors. **Not for** writes: others would wait for the fsync that such a thread is late to begin.
 //!
-//! **Invariant:** what runs here is as right as anywhere else; where the system knows no niceness of threads, it is only less polite.
+//! **Invariant:** a thread that gives way for a while is as quick as before when that is over; one that could not be
+//! does not give way.
 
 use std::marker::PhantomData;
 #[cfg(target_os = "linux")]
