@@ -195,6 +195,9 @@ impl Fields {
         for field in &meta.fields {
             all.push(field.field()?);
         }
+        if !all.is_sorted_by(|field, next| field.id < next.id) {
+            return Err(Error::internal("the catalog has two vector fields of one number"));
+        }
         Ok(Self { all })
     }
 

@@ -117,8 +117,22 @@ impl Resolved {
         for key in removal.keys {
             changed.entry(key.clone()).or_insert(KvOp::Delete { key });
         }
+        debug_assert!(are_whole(&changed), "an edge changes in both directions");
         Ok(changed.into_values().collect())
     }
+}
+
+/// Whether each edge changes as its pointer does.
+fn are_whole(changed: &BTreeMap<Vec<u8>, KvOp>) -> bool {
+    let is_put = |op: &KvOp| !matches!(op, KvOp::Delete { .. });
+    changed.iter().all(|(row, op)| {
+        let other = match key::GraphRow::of(row) {
+            Some(key::GraphRow::Edge(edge)) => key::pointer(&edge),
+            Some(key::GraphRow::Pointer(edge)) => key::edge(&edge),
+            _ => return true,
+        };
+        changed.get(&other).is_some_and(|other| is_put(other) == is_put(op))
+    })
 }
 
 impl Removal {

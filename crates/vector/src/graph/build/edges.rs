@@ -21,7 +21,6 @@ impl Edges {
 
     /// Adds the next node. Of a list that is too long only the front is kept.
     pub fn push(&mut self, neighbours: &[u32]) {
-        debug_assert!(!neighbours.contains(&(self.len() as u32)), "no node is its own neighbour");
         let degree = neighbours.len().min(DEGREE);
         let start = self.neighbours.len();
         self.neighbours.extend_from_slice(&neighbours[..degree]);
@@ -58,6 +57,8 @@ impl Edges {
 
     pub(super) fn from_parts(neighbours: Vec<u32>, degrees: Vec<u8>, entries: Vec<u32>) -> Self {
         debug_assert_eq!(neighbours.len(), degrees.len() * DEGREE);
-        Self { neighbours, degrees, entries }
+        let edges = Self { neighbours, degrees, entries };
+        debug_assert!((0..edges.len() as u32).all(|node| !edges.neighbours(node).contains(&node)), "its own neighbour");
+        edges
     }
 }
