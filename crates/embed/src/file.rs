@@ -39,6 +39,7 @@ impl ModelFile {
     /// The file's bytes, which have the recorded hash.
     pub(crate) fn read(&self, dir: &Path, model: Model) -> Result<Vec<u8>, EmbedError> {
         let path = dir.join(&self.name);
+        #[allow(clippy::disallowed_methods, reason = "`compare` checks the bytes")]
         let bytes = std::fs::read(&path).map_err(|e| EmbedError::DamagedModel {
             model,
             path,

@@ -114,6 +114,7 @@ pub(crate) fn is_in(dir: &Path) -> bool {
 
 /// A folder's manifest as JSON says it. What its values may be is for the caller to check.
 pub(crate) fn read_json<M: DeserializeOwned>(dir: &Path, model: Model) -> Result<M, EmbedError> {
+    #[allow(clippy::disallowed_methods, reason = "the manifest is what the files are checked by")]
     let text = std::fs::read(dir.join(FILE_NAME)).map_err(|e| damaged(dir, model, format!("cannot be read ({e})")))?;
     serde_json::from_slice(&text).map_err(|e| damaged(dir, model, format!("is not a model manifest ({e})")))
 }

@@ -58,6 +58,7 @@ pub struct Marked {
 impl Marked {
     pub fn open(path: &Path, manifest: &ModelManifest) -> Result<Self, EmbedError> {
         let model = Model::Default;
+        #[allow(clippy::disallowed_methods, reason = "whoever opens a model checks its files before")]
         let rules = std::fs::read(path).map_err(|e| EmbedError::DamagedModel {
             model,
             path: path.to_owned(),

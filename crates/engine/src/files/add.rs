@@ -288,6 +288,7 @@ impl<'c, 'o> Add<'c, 'o> {
         Ok(format!("{}/{}/{fingerprint}", nuthatch_extract::VERSION, self.options.passages.target_chars))
     }
 
+    #[allow(clippy::disallowed_methods, reason = "the caller's file is what it is")]
     fn file(&mut self, path: &Path, bytes: u64, mtime_ns: i64, made_by: &str, pending: &mut Pending) -> Result<()> {
         let Some(name) = path.to_str().map(str::to_owned) else {
             self.report.skipped.push(Skipped {

@@ -53,6 +53,7 @@ impl KeyFile {
     /// `Corrupt` for a file that is not one of keys.
     pub fn read(&self) -> Result<Option<Vec<Key>>> {
         let path = self.path();
+        #[allow(clippy::disallowed_methods, reason = "a file that is none of keys is named")]
         let body = match std::fs::read(&path) {
             Ok(body) => body,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
