@@ -19,7 +19,8 @@ const DIM_STEP: usize = 16;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) const GROUPS_PER_U16: usize = 256;
 
-/// The tables of one query: for each group of four dimensions the sums of `±query` for all 16 sign patterns, in 8 bits.
+/// The tables of one query: for each group of four dimensions the sums of `±query` for all 16 sign patterns, in 8 bits. Every level
+/// makes the same.
 pub struct LookupTable {
     pub(crate) entries: Vec<u8>,
     pub(crate) step: f32,
@@ -32,28 +33,15 @@ impl LookupTable {
     /// # Panics
     /// When it is not.
     pub fn new(query: &[f32]) -> Self {
+        Self::new_on(Level::best(), query)
+    }
+
+    /// [`new`](Self::new) on a chosen level.
+    pub fn new_on(level: Level, query: &[f32]) -> Self {
         assert!(query.len().is_multiple_of(DIM_STEP), "LookupTable: {} dimensions", query.len());
-        let widest = query.chunks_exact(4).map(|group| group.iter().map(|x| x.abs()).sum::<f32>());
-        let widest = 2.0 * widest.fold(0.0, f32::max);
-        let per_step = if widest > 0.0 { 255.0 / widest } else { 0.0 };
         let mut entries = vec![0; query.len() * 4];
-        for (group, entries) in query.chunks_exact(4).zip(entries.chunks_exact_mut(16)) {
-            // Counted from the group's least value, so that every entry is at least zero. Patterns double with each dimension,
-            // so that the sums are those of the dimensions in order, whatever instructions they are made with.
-            let mut sums = [0.0f32; 16];
-            for (i, x) in group.iter().enumerate() {
-                let (unset, set) = if *x > 0.0 { (0.0, 2.0 * x) } else { (-2.0 * x, 0.0) };
-                let (low, high) = sums.split_at_mut(1 << i);
-                for (low, high) in low.iter_mut().zip(high) {
-                    (*low, *high) = (*low + unset, *low + set);
-                }
-            }
-            for (entry, above_least) in entries.iter_mut().zip(sums) {
-                // At most 255 and a half: the conversion by way of an integer needs no saturation.
-                *entry = (above_least * per_step + 0.5) as i32 as u8;
-            }
-        }
-        Self { entries, step: widest / 255.0, bias: -query.iter().map(|x| x.abs()).sum::<f32>() }
+        let Sums { widest, whole } = dispatch!(level, fill_table(query, &mut entries));
+        Self { entries, step: 2.0 * widest / 255.0, bias: -whole }
     }
 
     /// The same tables, but every `<±1 code, query>` comes out greater by `margin`: with the error of an estimate as margin, a
@@ -73,6 +61,19 @@ impl LookupTable {
     pub fn dim(&self) -> usize {
         self.entries.len() / 4
     }
+}
+
+/// Sums of a query's magnitudes, in a fixed order.
+pub(crate) struct Sums {
+    /// The greatest of a group.
+    pub(crate) widest: f32,
+    pub(crate) whole: f32,
+}
+
+/// What a group's sums, counted from its least value, are multiplied by to fill 8 bits.
+pub(crate) fn per_step(widest: f32) -> f32 {
+    let per_step = 255.0 / (2.0 * widest);
+    if per_step.is_finite() { per_step } else { 0.0 }
 }
 
 /// The factors of one block, as they lie in a file.

@@ -1,6 +1,6 @@
 //! The reference implementations: plain Rust in sixteen independent lanes, so that compilers vectorise them.
 
-use crate::fast_scan::{BLOCK_ROWS, Factors, LookupTable};
+use crate::fast_scan::{BLOCK_ROWS, Factors, LookupTable, Sums, per_step};
 
 const LANES: usize = 16;
 
@@ -100,6 +100,36 @@ pub(crate) fn dot_u4_i8_many(query: &[i8], rows: &[&[u8]], out: &mut [i32]) {
     }
 }
 
+pub(crate) fn fill_table(query: &[f32], entries: &mut [u8]) -> Sums {
+    let mut widest = 0.0f32;
+    let mut lanes = [0.0f32; LANES];
+    for sixteen in query.chunks_exact(LANES) {
+        for (group, lanes) in sixteen.chunks_exact(4).zip(lanes.chunks_exact_mut(4)) {
+            let group = [group[0].abs(), group[1].abs(), group[2].abs(), group[3].abs()];
+            lanes.iter_mut().zip(group).for_each(|(lane, x)| *lane += x);
+            widest = widest.max((group[0] + group[1]) + (group[2] + group[3]));
+        }
+    }
+    let per_step = per_step(widest);
+    for (group, entries) in query.chunks_exact(4).zip(entries.chunks_exact_mut(16)) {
+        // Counted from the group's least value, so that every entry is at least zero. Patterns double with each dimension,
+        // so that the sums are those of the dimensions in order, whatever instructions they are made with.
+        let mut sums = [0.0f32; 16];
+        for (i, x) in group.iter().enumerate() {
+            let (unset, set) = if *x > 0.0 { (0.0, 2.0 * x) } else { (-2.0 * x, 0.0) };
+            let (low, high) = sums.split_at_mut(1 << i);
+            for (low, high) in low.iter_mut().zip(high) {
+                (*low, *high) = (*low + unset, *low + set);
+            }
+        }
+        for (entry, above_least) in entries.iter_mut().zip(sums) {
+            // At most 255 and a half: the conversion by way of an integer needs no saturation.
+            *entry = (above_least * per_step + 0.5) as i32 as u8;
+        }
+    }
+    Sums { widest, whole: lanes.iter().sum() }
+}
+
 pub(crate) fn scan_block(
     codes: &[u8],
     table: &LookupTable,
@@ -148,4 +178,23 @@ fn sum_entries(codes: &[u8], table: &LookupTable) -> [u32; BLOCK_ROWS] {
         }
     }
     sums
+}
+
+pub(crate) fn hadamard(values: &mut [f32], flips: &[u32], scale: f32) {
+    for (x, flip) in values.iter_mut().zip(flips) {
+        *x = f32::from_bits(x.to_bits() ^ flip);
+    }
+    let mut half = 1;
+    while half < values.len() {
+        for pair in values.chunks_exact_mut(half * 2) {
+            let (left, right) = pair.split_at_mut(half);
+            for (a, b) in left.iter_mut().zip(right) {
+                (*a, *b) = (*a + *b, *a - *b);
+            }
+        }
+        half *= 2;
+    }
+    for x in values {
+        *x *= scale;
+    }
 }

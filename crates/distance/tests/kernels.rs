@@ -212,6 +212,64 @@ proptest! {
 }
 
 #[test]
+fn a_transform_is_the_definition_and_the_same_bits_on_every_level() {
+    for log2 in 0..=12 {
+        let mut numbers = Numbers(log2);
+        let (values, flips) = (numbers.floats(1 << log2), numbers.bytes(1 << log2));
+        let flips: Vec<u32> = flips.into_iter().map(|byte| u32::from(byte & 1) << 31).collect();
+        let transform = |level| {
+            let mut out = values.clone();
+            hadamard_on(level, &mut out, &flips, 0.3);
+            out
+        };
+        let reference = transform(Level::supported()[0]);
+        let flipped = |i: usize| if flips[i] == 0 { f64::from(values[i]) } else { -f64::from(values[i]) };
+        for at in [0, 1, 5, 63, 64, 100, 2047, (1 << log2) - 1].into_iter().filter(|at| *at < 1 << log2) {
+            let sign = |i: usize| if (i & at).count_ones().is_multiple_of(2) { 0.3 } else { -0.3 };
+            let exact: f64 = (0..1 << log2).map(|i| sign(i) * flipped(i)).sum();
+            assert!(close(reference[at], exact, f64::from(1 << log2)), "{at} of 2^{log2}");
+        }
+        for level in Level::supported() {
+            let bits = |x: Vec<f32>| x.into_iter().map(f32::to_bits).collect::<Vec<u32>>();
+            assert_eq!(bits(transform(level)), bits(reference.clone()), "2^{log2} on {level}");
+        }
+    }
+}
+
+#[test]
+fn a_table_is_the_same_on_every_level() {
+    // A block whose rows are the sixteen patterns of one group: what they look up is that group's part of the table.
+    let looked_up = |level, query: &[f32]| {
+        let table = LookupTable::new_on(level, query);
+        let factors: Vec<u8> = (0..64).flat_map(|i| (if i < 32 { 0.0f32 } else { 1.0 }).to_le_bytes()).collect();
+        let (dim, mut bits) = (query.len(), Vec::new());
+        for group in 0..dim / 4 {
+            let mut signs = vec![0; 16 * dim / 8];
+            for (pattern, signs) in signs.chunks_exact_mut(dim / 8).enumerate() {
+                signs[group / 2] = (pattern << (group % 2 * 4)) as u8;
+            }
+            let (mut codes, mut out) = (vec![0; dim * 4], [0.0; 32]);
+            pack_block(&signs, dim, &mut codes);
+            scan_block_on(Level::supported()[0], &codes, &factors, &table, 0.0, &mut out);
+            bits.extend(out.map(f32::to_bits));
+        }
+        bits
+    };
+    for dim in [16, 32, 48, 128, 352, 784, 4096] {
+        let mut query = Numbers(dim as u64).floats(dim);
+        query[3] = 0.0;
+        query[4] = -0.0;
+        for scale in [1.0, 1e18, 1e-20, 1e-39, 0.0] {
+            let query: Vec<f32> = query.iter().map(|x| x * scale).collect();
+            let reference = looked_up(Level::supported()[0], &query);
+            for level in Level::supported() {
+                assert_eq!(looked_up(level, &query), reference, "{dim} dimensions times {scale} on {level}");
+            }
+        }
+    }
+}
+
+#[test]
 fn every_half_precision_number_is_read_exactly() {
     let finite = (0..=u16::MAX).filter(|bits| bits & 0x7C00 != 0x7C00);
     for level in Level::supported() {

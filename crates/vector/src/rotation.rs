@@ -9,6 +9,8 @@
 //! Plain additions in a fixed order, no fused multiply-add: the same bits on every CPU. The sign generator is written out
 //! here because it is part of the file format.
 
+use nuthatch_distance::hadamard;
+
 use crate::Result;
 use crate::validate::validate_dim;
 
@@ -51,11 +53,12 @@ impl Rotation {
         let span = 1 << self.padded_dim.ilog2();
         let scale = 1.0 / (span as f32).sqrt();
         for (round, flips) in self.flips.chunks_exact(self.padded_dim).enumerate() {
-            for (x, flip) in rotated.iter_mut().zip(flips) {
+            let start = if round % 2 == 0 { 0 } else { self.padded_dim - span };
+            let outside = if start == 0 { span..self.padded_dim } else { 0..start };
+            for (x, flip) in rotated[outside.clone()].iter_mut().zip(&flips[outside]) {
                 *x = f32::from_bits(x.to_bits() ^ flip);
             }
-            let start = if round % 2 == 0 { 0 } else { self.padded_dim - span };
-            hadamard(&mut rotated[start..start + span], scale);
+            hadamard(&mut rotated[start..start + span], &flips[start..start + span], scale);
             if span < self.padded_dim {
                 kac_step(rotated);
             }
@@ -65,23 +68,6 @@ impl Rotation {
 
 pub(crate) fn padded_dim(dim: usize) -> usize {
     dim.next_multiple_of(PAD)
-}
-
-/// Unnormalised fast Hadamard transform, then `scale`.
-fn hadamard(values: &mut [f32], scale: f32) {
-    let mut half = 1;
-    while half < values.len() {
-        for pair in values.chunks_exact_mut(half * 2) {
-            let (left, right) = pair.split_at_mut(half);
-            for (a, b) in left.iter_mut().zip(right) {
-                (*a, *b) = (*a + *b, *a - *b);
-            }
-        }
-        half *= 2;
-    }
-    for x in values {
-        *x *= scale;
-    }
 }
 
 /// Turns every pair of (front half, back half) by 45 degrees.

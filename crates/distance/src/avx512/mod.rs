@@ -9,14 +9,18 @@ use std::arch::x86_64::*;
 mod bytes;
 mod codes;
 mod float;
+mod hadamard;
 mod many;
 mod scan;
+mod table;
 
 pub(crate) use bytes::{dot_i8, dot_u8, hamming, l2_squared_i8, l2_squared_u8};
 pub(crate) use codes::{dot_i8_i16, dot_u4_i8};
 pub(crate) use float::{dot, dot_f16, l2_squared, l2_squared_f16};
+pub(crate) use hadamard::hadamard;
 pub(crate) use many::dot_u4_i8_many;
 pub(crate) use scan::{scan_block, scan_edges};
+pub(crate) use table::fill_table;
 
 /// The last bytes of a register, zeros before them. The bytes to keep come from memory, because from a mask the compiler would
 /// make a masked load again.
