@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 use nuthatch_distance::{LookupTable, dot_u4_i8, dot_u4_i8_many};
 
 use crate::pages::{ROWS_AT_ONCE, factors_of};
-use crate::quantiser::{Factors, lane_dot, unit_scale};
+use crate::quantiser::{Factors, ROUND, greatest, lane_dot, unit_scale};
 use crate::{Metric, Rotation};
 
 /// What a ±1 code misses of a normally distributed coordinate: `sqrt(1 - 2 / pi)`.
@@ -48,9 +48,9 @@ impl Prepared {
         };
         let mut rotated = Vec::new();
         rotation.rotate(&from_centroid, &mut rotated);
-        let greatest = rotated.iter().fold(0.0f32, |greatest, x| greatest.max(x.abs()));
+        let greatest = greatest(&rotated);
         let per_step = if greatest > f32::MIN_POSITIVE { 127.0 / greatest } else { 0.0 };
-        let codes: Vec<i8> = rotated.iter().map(|x| (x * per_step + 0.5f32.copysign(*x)) as i8).collect();
+        let codes: Vec<i8> = rotated.iter().map(|x| (x * per_step + ROUND).to_bits() as i8).collect();
         let sum: i32 = codes.iter().map(|code| i32::from(*code)).sum();
         let norm_squared = lane_dot(&rotated, &rotated);
         let norm = norm_squared.sqrt();

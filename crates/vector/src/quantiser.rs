@@ -100,7 +100,7 @@ fn take_signs(rotated: &[f32], signs: &mut [u8]) -> f32 {
 /// 0.335; each row takes the best of a few around it.
 const STEPS: [f32; 6] = [0.26, 0.29, 0.32, 0.35, 0.38, 0.42];
 /// Added to a small float, it rounds it to the nearest integer and leaves that in the low bits.
-const ROUND: f32 = 12_582_912.0;
+pub(crate) const ROUND: f32 = 12_582_912.0;
 
 /// Writes the 4-bit codes whose direction is nearest and returns `<code, rotated>`.
 fn take_nibbles(rotated: &[f32], norm_squared: f32, nibbles: &mut [u8]) -> f32 {
@@ -139,6 +139,18 @@ fn code_of(x: f32, per_step: f32) -> f32 {
 
 pub(crate) fn lane_dot(a: &[f32], b: &[f32]) -> f32 {
     lanes(a, b, |x, y| x * y)
+}
+
+/// The greatest magnitude, in sixteen lanes.
+pub(crate) fn greatest(values: &[f32]) -> f32 {
+    let mut lanes = [0.0f32; 16];
+    let larger = |a: f32, b: f32| if a > b { a } else { b };
+    let chunks = values.chunks_exact(16);
+    let rest = chunks.remainder().iter().fold(0.0, |greatest, x| larger(x.abs(), greatest));
+    for chunk in chunks {
+        lanes.iter_mut().zip(chunk).for_each(|(lane, x)| *lane = larger(x.abs(), *lane));
+    }
+    lanes.into_iter().fold(rest, larger)
 }
 
 /// A sum in sixteen lanes and a fixed order: quick, and the same bits on every CPU, unlike the dispatched kernels.

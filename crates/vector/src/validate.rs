@@ -42,7 +42,14 @@ pub(crate) fn validate_dim(dim: usize) -> Result<()> {
     if (DIM_MIN..=DIM_MAX).contains(&dim) { Ok(()) } else { Err(VectorError::UnsupportedDimension { dim }) }
 }
 
-/// Euclidean length, in 64 bits.
+/// Euclidean length, in 64 bits: in eight lanes and a fixed order, quick and the same on every CPU.
 pub(crate) fn norm(vector: &[f32]) -> f64 {
-    vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt()
+    let mut lanes = [0.0f64; 8];
+    let square = |x: f32| f64::from(x) * f64::from(x);
+    let chunks = vector.chunks_exact(8);
+    let rest: f64 = chunks.remainder().iter().map(|x| square(*x)).sum();
+    for chunk in chunks {
+        lanes.iter_mut().zip(chunk).for_each(|(lane, x)| *lane += square(*x));
+    }
+    (lanes.iter().sum::<f64>() + rest).sqrt()
 }
