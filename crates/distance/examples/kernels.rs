@@ -82,7 +82,7 @@ fn uint8_and_codes() {
             });
             for planes in [1, 2] {
                 blocks(&format!("scan_edges, {planes} bit"), level, &bytes, planes * dim * 4, |codes, factors| {
-                    scan_edges_on(level, codes, planes, factors, &table, 1.0, &mut out)
+                    scan_edges_on(level, codes, planes, factors, &table, (1.0, 1.0), &mut out)
                 });
             }
         }

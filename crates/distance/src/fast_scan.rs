@@ -150,7 +150,8 @@ pub fn scan_block_on(
 
 /// Estimates of the 32 edges of a graph's node: `out[row] = base + add[row] + scale[row] * <code, query>`. The code is of one or
 /// two bits a dimension, `planes` blocks of signs one after another ([`pack_block`]), the high bit first: `s_0`, or
-/// `s_0 + s_1 / 2`, where a two-bit code `u` stands for `u - 1.5`. Every level gives the same bits.
+/// `s_0 + s_1 / 2`, where a two-bit code `u` stands for `u - 1.5`. Bit `row` of the answer is set where the estimate is greater than
+/// `threshold`. Every level gives the same bits.
 ///
 /// # Panics
 /// When `planes` is not 1 or 2, `codes` not `planes * dim * 4` bytes or `factors` not [`BLOCK_FACTOR_BYTES`].
@@ -160,10 +161,10 @@ pub fn scan_edges(
     planes: usize,
     factors: &[u8],
     table: &LookupTable,
-    base: f32,
+    (base, threshold): (f32, f32),
     out: &mut [f32; BLOCK_ROWS],
-) {
-    scan_edges_on(Level::best(), codes, planes, factors, table, base, out)
+) -> u32 {
+    scan_edges_on(Level::best(), codes, planes, factors, table, (base, threshold), out)
 }
 
 /// [`scan_edges`] on a chosen level.
@@ -174,13 +175,13 @@ pub fn scan_edges_on(
     planes: usize,
     factors: &[u8],
     table: &LookupTable,
-    base: f32,
+    (base, threshold): (f32, f32),
     out: &mut [f32; BLOCK_ROWS],
-) {
+) -> u32 {
     assert!(planes == 1 || planes == 2, "scan_edges: {planes} planes");
     assert_eq!(codes.len(), planes * table.entries.len(), "scan_edges: lengths differ");
     let factors = Factors(factors.try_into().expect("scan_edges: 256 bytes of factors"));
     let (high, low) = codes.split_at(table.entries.len());
     let low = (planes == 2).then_some(low);
-    dispatch!(level, scan_edges(high, low, table, &factors, base, out))
+    dispatch!(level, scan_edges(high, low, table, &factors, (base, threshold), out))
 }

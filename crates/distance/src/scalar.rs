@@ -152,9 +152,9 @@ pub(crate) fn scan_edges(
     low: Option<&[u8]>,
     table: &LookupTable,
     factors: &Factors,
-    base: f32,
+    (base, threshold): (f32, f32),
     out: &mut [f32; BLOCK_ROWS],
-) {
+) -> u32 {
     let mut sums = sum_entries(high, table);
     if let Some(low) = low {
         for (sum, low) in sums.iter_mut().zip(sum_entries(low, table)) {
@@ -162,10 +162,13 @@ pub(crate) fn scan_edges(
         }
     }
     let (step, bias) = table.units(1 + usize::from(low.is_some()));
+    let mut above = 0;
     for row in 0..BLOCK_ROWS {
         let value = step * sums[row] as f32 + bias;
         out[row] = (base + factors.add(row)) + factors.scale(row) * value;
+        above |= u32::from(out[row] > threshold) << row;
     }
+    above
 }
 
 /// Each row's sum of the entries that its codes look up.

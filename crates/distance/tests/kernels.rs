@@ -191,22 +191,25 @@ proptest! {
             pack_block(signs, dim, block);
         }
         let table = LookupTable::new(&query);
-        let base = numbers.floats(1)[0];
+        let (base, threshold) = (numbers.floats(1)[0], numbers.floats(1)[0]);
         let scan = |level| {
             let mut out = [0.0; 32];
-            scan_edges_on(level, &codes[misaligned..], planes, &factors[misaligned..], &table, base, &mut out);
-            out
+            let bounds = (base, threshold);
+            let above = scan_edges_on(level, &codes[misaligned..], planes, &factors[misaligned..], &table, bounds, &mut out);
+            (out, above)
         };
-        let reference = scan(Level::supported()[0]);
+        let (reference, above) = scan(Level::supported()[0]);
         let rounding = dim as f64 / 4.0 * 0.5 * 8.0 / 255.0 * 1.01;
         for row in 0..rows {
             let of_plane = |signs: &Vec<u8>| sign_dot(&signs[row * dim / 8..(row + 1) * dim / 8], &query);
             let exact = of_plane(&signs[0]) + signs.get(1).map_or(0.0, of_plane) / 2.0;
             let expected = f64::from(base) + f64::from(add[row]) + f64::from(scale[row]) * exact;
             prop_assert!((f64::from(reference[row]) - expected).abs() <= 1.5 * rounding + 1e-3, "row {row}");
+            prop_assert_eq!(above >> row & 1 == 1, reference[row] > threshold);
         }
         for level in Level::supported() {
-            prop_assert_eq!(scan(level).map(f32::to_bits), reference.map(f32::to_bits), "{}", level);
+            let (out, mask) = scan(level);
+            prop_assert_eq!((out.map(f32::to_bits), mask), (reference.map(f32::to_bits), above), "{}", level);
         }
     }
 }
@@ -326,7 +329,7 @@ fn fast_scan_sums_do_not_overflow_at_their_extremes() {
             assert_eq!(scan_block_on(level, &codes, &factors, &table, 0.0, &mut out), u32::MAX, "{level}");
             assert!(out.iter().all(|x| (x - dim as f32).abs() < dim as f32 * 1e-5), "{level}: {out:?}");
             let planes = [&codes[..], &codes].concat();
-            scan_edges_on(level, &planes, 2, &factors, &table, 0.0, &mut out);
+            assert_eq!(scan_edges_on(level, &planes, 2, &factors, &table, (0.0, 0.0), &mut out), u32::MAX, "{level}");
             assert!(out.iter().all(|x| (x - 1.5 * dim as f32).abs() < dim as f32 * 2e-5), "{level}: {out:?}");
         }
     }

@@ -39,9 +39,9 @@ pub(crate) unsafe fn scan_edges(
     low: Option<&[u8]>,
     table: &LookupTable,
     factors: &Factors,
-    base: f32,
+    (base, threshold): (f32, f32),
     out: &mut [f32; BLOCK_ROWS],
-) {
+) -> u32 {
     // SAFETY: the caller's promise.
     let mut sums = unsafe { sum_entries(high, table) };
     if let Some(low) = low {
@@ -53,13 +53,17 @@ pub(crate) unsafe fn scan_edges(
     }
     let (step, bias) = table.units(1 + usize::from(low.is_some()));
     let (step, bias, base) = (_mm256_set1_ps(step), _mm256_set1_ps(bias), _mm256_set1_ps(base));
+    let mut above = 0;
     for (eight, sum) in sums.into_iter().enumerate() {
         let (add, scale) = load_factors(factors, eight);
         let value = _mm256_add_ps(_mm256_mul_ps(step, _mm256_cvtepi32_ps(sum)), bias);
         let estimate = _mm256_add_ps(_mm256_add_ps(base, add), _mm256_mul_ps(scale, value));
         // SAFETY: `out` has 32 elements and eight < 4.
         unsafe { _mm256_storeu_ps(out.as_mut_ptr().add(eight * 8), estimate) };
+        let greater = _mm256_cmp_ps::<_CMP_GT_OQ>(estimate, _mm256_set1_ps(threshold));
+        above |= (_mm256_movemask_ps(greater) as u32) << (eight * 8);
     }
+    above
 }
 
 /// Each row's sum of the entries that its codes look up, eight rows a register.

@@ -39,9 +39,9 @@ pub(crate) unsafe fn scan_edges(
     low: Option<&[u8]>,
     table: &LookupTable,
     factors: &Factors,
-    base: f32,
+    (base, threshold): (f32, f32),
     out: &mut [f32; BLOCK_ROWS],
-) {
+) -> u32 {
     // SAFETY: the caller's promise.
     let mut sums = unsafe { sum_entries(high, table) };
     if let Some(low) = low {
@@ -53,13 +53,17 @@ pub(crate) unsafe fn scan_edges(
     }
     let (step, bias) = table.units(1 + usize::from(low.is_some()));
     let (step, bias, base) = (_mm512_set1_ps(step), _mm512_set1_ps(bias), _mm512_set1_ps(base));
+    let mut above = 0;
     for (rows, sum) in sums.into_iter().enumerate() {
         let (add, scale) = load_factors(factors, rows);
         let value = _mm512_add_ps(_mm512_mul_ps(step, _mm512_cvtepi32_ps(sum)), bias);
         let estimate = _mm512_add_ps(_mm512_add_ps(base, add), _mm512_mul_ps(scale, value));
         // SAFETY: `out` has 32 elements and rows < 2.
         unsafe { _mm512_storeu_ps(out.as_mut_ptr().add(rows * 16), estimate) };
+        let greater = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(estimate, _mm512_set1_ps(threshold));
+        above |= u32::from(greater) << (rows * 16);
     }
+    above
 }
 
 /// Each row's sum of the entries that its codes look up, sixteen rows a register.

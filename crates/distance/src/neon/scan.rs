@@ -42,9 +42,9 @@ pub(crate) unsafe fn scan_edges(
     low: Option<&[u8]>,
     table: &LookupTable,
     factors: &Factors,
-    base: f32,
+    (base, threshold): (f32, f32),
     out: &mut [f32; BLOCK_ROWS],
-) {
+) -> u32 {
     // SAFETY: the caller's promise.
     let mut sums = unsafe { sum_entries(high, table) };
     if let Some(low) = low {
@@ -56,13 +56,20 @@ pub(crate) unsafe fn scan_edges(
     }
     let (step, bias) = table.units(1 + usize::from(low.is_some()));
     let (step, bias, base) = (vdupq_n_f32(step), vdupq_n_f32(bias), vdupq_n_f32(base));
+    let row_bits: [u32; 4] = [1, 2, 4, 8];
+    // SAFETY: four elements are read.
+    let row_bits = unsafe { vld1q_u32(row_bits.as_ptr()) };
+    let mut above = 0;
     for (four, sum) in sums.into_iter().enumerate() {
         let (add, scale) = load_factors(factors, four);
         let value = vaddq_f32(vmulq_f32(step, vcvtq_f32_u32(sum)), bias);
         let estimate = vaddq_f32(vaddq_f32(base, add), vmulq_f32(scale, value));
         // SAFETY: `out` has 32 elements and four < 8.
         unsafe { vst1q_f32(out.as_mut_ptr().add(four * 4), estimate) };
+        let greater = vcgtq_f32(estimate, vdupq_n_f32(threshold));
+        above |= vaddvq_u32(vandq_u32(greater, row_bits)) << (four * 4);
     }
+    above
 }
 
 /// Each row's sum of the entries that its codes look up, four rows a register.

@@ -9,9 +9,11 @@
 
 use std::collections::BinaryHeap;
 
+use nuthatch_distance::BLOCK_ROWS;
+
 use super::among;
 use super::front::{ENTRIES_TAKEN, Front};
-use super::pool::{Pool, Seen, entry_of, node_of};
+use super::pool::{Pool, Seen, entry_of, nearness_of, node_of};
 use crate::members::Members;
 
 /// How far a filtered walk goes.
@@ -148,6 +150,10 @@ impl<'a> Filtered<'a> {
         self.own.at(self.reach.rank - 1)
     }
 
+    fn goes_beyond(&self) -> bool {
+        matches!(self.stage, Stage::Towards) && self.expanded_beyond < self.reach.beyond_max
+    }
+
     fn lose(&mut self) -> Option<u32> {
         self.stage = if self.reach.seeds == 0 { Stage::GivenUp } else { Stage::Lost };
         None
@@ -155,11 +161,13 @@ impl<'a> Filtered<'a> {
 }
 
 impl Front for Filtered<'_> {
-    fn enter(&mut self, node: u32, nearness: f32) {
-        self.entries.push(nearness);
-        self.pool.push(node, nearness);
-        if nearness > self.own.bar() && self.members.contains(node) {
-            self.own.push(node, nearness);
+    fn enter(&mut self, nodes: &[u32], nearness: &[f32; BLOCK_ROWS], _: u32) {
+        for (node, nearness) in nodes.iter().zip(nearness) {
+            self.entries.push(*nearness);
+            self.pool.push(*node, *nearness);
+            if *nearness > self.own.bar() && self.members.contains(*node) {
+                self.own.push(*node, *nearness);
+            }
         }
     }
 
@@ -211,6 +219,16 @@ impl Front for Filtered<'_> {
         self.members.contains(node)
     }
 
+    fn bar(&self) -> f32 {
+        let bar = self.pool.bar().min(self.own.bar());
+        match self.frontier() {
+            _ if !self.goes_beyond() => bar,
+            0 => f32::NEG_INFINITY,
+            // As near as its node is near enough where its number is greater.
+            frontier => bar.min(nearness_of(frontier).next_down()),
+        }
+    }
+
     fn is_wide(&mut self) -> bool {
         self.pool.first().is_none()
     }
@@ -233,8 +251,7 @@ impl Front for Filtered<'_> {
 
     fn offer(&mut self, neighbours: impl Iterator<Item = (u32, f32)>, seen: &Seen) {
         let (mut bar, mut own_bar) = (self.pool.bar(), self.own.bar());
-        let goes_beyond = matches!(self.stage, Stage::Towards) && self.expanded_beyond < self.reach.beyond_max;
-        let frontier = if goes_beyond { self.frontier() } else { u64::MAX };
+        let frontier = if self.goes_beyond() { self.frontier() } else { u64::MAX };
         for (neighbour, estimate) in neighbours {
             let entry = entry_of(neighbour, estimate);
             let may_join = estimate > own_bar;

@@ -6,13 +6,15 @@
 //!
 //! **Invariant:** a front hands out no node of itself: the entry table, seeds and neighbours are all that it knows.
 
+use nuthatch_distance::BLOCK_ROWS;
+
 use super::pool::{Pool, Seen};
 use crate::members::Members;
 
 /// A walk's open ends.
 pub(super) trait Front {
-    /// Takes a node of the entry table.
-    fn enter(&mut self, node: u32, nearness: f32);
+    /// Takes nodes of the entry table with their nearness; those of `above` are nearer than the [`bar`](Self::bar).
+    fn enter(&mut self, nodes: &[u32], nearness: &[f32; BLOCK_ROWS], above: u32);
     /// The entry table is through.
     fn begin(&mut self);
     /// The node to be expanded; one may come again.
@@ -21,7 +23,9 @@ pub(super) trait Front {
     fn peek(&self) -> Option<u32>;
     /// Whether a node is among the rows asked for.
     fn matches(&self, node: u32) -> bool;
-    /// Takes the neighbours of a node that was expanded, with their estimates.
+    /// What a node must be nearer than to be worth offering.
+    fn bar(&self) -> f32;
+    /// Takes neighbours of a node that was expanded, with their estimates: those nearer than the [`bar`](Self::bar).
     fn offer(&mut self, neighbours: impl Iterator<Item = (u32, f32)>, seen: &Seen);
     /// Whether so much is left to be expanded that the next few hardly depend on what is seen meanwhile.
     fn is_wide(&mut self) -> bool {
@@ -44,6 +48,16 @@ pub(super) trait Front {
 /// Nearest entries that a walk begins at.
 pub(super) const ENTRIES_TAKEN: usize = 4;
 
+/// Places of the bits that are set, in their order.
+#[inline]
+pub(super) fn each_bit(mut bits: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+        bits &= bits - 1;
+        Some(place)
+    })
+}
+
 /// Best first, until everything in a pool of one size has been expanded.
 pub(super) struct Everything<'a> {
     pub(super) pool: &'a mut Pool,
@@ -59,8 +73,10 @@ impl<'a> Everything<'a> {
 }
 
 impl Front for Everything<'_> {
-    fn enter(&mut self, node: u32, nearness: f32) {
-        self.pool.push(node, nearness);
+    fn enter(&mut self, nodes: &[u32], nearness: &[f32; BLOCK_ROWS], above: u32) {
+        each_bit(above).take_while(|at| *at < nodes.len()).for_each(|at| {
+            self.pool.push(nodes[at], nearness[at]);
+        });
     }
 
     fn begin(&mut self) {
@@ -79,14 +95,15 @@ impl Front for Everything<'_> {
         self.members.contains(node)
     }
 
+    fn bar(&self) -> f32 {
+        self.pool.bar()
+    }
+
     fn offer(&mut self, neighbours: impl Iterator<Item = (u32, f32)>, seen: &Seen) {
-        let mut bar = self.pool.bar();
-        for (neighbour, estimate) in neighbours {
-            if estimate > bar && !seen.contains(neighbour) {
-                self.pool.push(neighbour, estimate);
-                bar = self.pool.bar();
-            }
+        for (neighbour, estimate) in neighbours.filter(|(neighbour, _)| !seen.contains(*neighbour)) {
+            self.pool.add(neighbour, estimate);
         }
+        self.pool.merge();
     }
 
     fn is_dependable(&self) -> bool {

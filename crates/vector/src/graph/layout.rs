@@ -126,6 +126,11 @@ impl Record<'_> {
         usize::from(u16::from_le_bytes([self.head[8], self.head[9]])).min(DEGREE_MAX)
     }
 
+    /// One bit an edge.
+    pub(crate) fn edges(&self) -> u32 {
+        ((1u64 << self.degree()) - 1) as u32
+    }
+
     pub(crate) fn neighbour(&self, edge: usize) -> u32 {
         u32::from_le_bytes(self.ids[edge * 4..edge * 4 + 4].try_into().expect("four bytes"))
     }

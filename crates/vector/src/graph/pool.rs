@@ -14,6 +14,8 @@ pub(crate) struct Pool {
     entries: Vec<u64>,
     /// Everything before it has been expanded.
     next: usize,
+    /// What comes in with the next [`merge`](Self::merge), in any order.
+    waiting: Vec<u64>,
 }
 
 const EXPANDED: u64 = 1;
@@ -26,6 +28,11 @@ pub(super) fn entry_of(node: u32, nearness: f32) -> u64 {
 /// The node of an entry.
 pub(super) fn node_of(entry: u64) -> u32 {
     entry as u32 >> 1
+}
+
+/// How near the node of an entry is.
+pub(super) fn nearness_of(entry: u64) -> f32 {
+    unordered((entry >> 32) as u32)
 }
 
 impl Pool {
@@ -51,7 +58,7 @@ impl Pool {
     pub(crate) fn bar(&self) -> f32 {
         match self.entries.get(self.capacity - 1) {
             None => f32::NEG_INFINITY,
-            Some(last) => unordered((last >> 32) as u32),
+            Some(last) => nearness_of(*last),
         }
     }
 
@@ -66,6 +73,30 @@ impl Pool {
         self.entries.insert(at, entry);
         self.next = self.next.min(at);
         left.filter(|left| *left & EXPANDED == 0)
+    }
+
+    /// Lets a node wait for the next [`merge`](Self::merge).
+    #[inline]
+    pub(crate) fn add(&mut self, node: u32, nearness: f32) {
+        self.waiting.push(entry_of(node, nearness));
+    }
+
+    /// Takes in what waits, as pushing one after the other would: but entries make way for all of them at once.
+    pub(crate) fn merge(&mut self) {
+        let Self { entries, waiting, .. } = self;
+        let len = entries.len();
+        waiting.sort_unstable_by(|a, b| b.cmp(a));
+        entries.resize(len + waiting.len(), 0);
+        let mut end = len;
+        for (before, entry) in waiting.iter().enumerate().rev() {
+            let at = entries[..end].partition_point(|other| other > entry);
+            entries.copy_within(at..end, at + before + 1);
+            entries[at + before] = *entry;
+            end = at;
+        }
+        self.next = self.next.min(end);
+        entries.truncate(self.capacity);
+        waiting.clear();
     }
 
     /// The nearest node that has not been expanded, which it is from now on.
@@ -99,26 +130,25 @@ impl Pool {
     }
 }
 
-/// A set of nodes: open addressing, cleared by raising a generation, so that a search costs what it sees and not what there is.
+/// A set of nodes: open addressing, in no more room than the nodes of most walks take.
 pub(crate) struct Seen {
-    /// Generation in the upper half, node in the lower.
-    slots: Vec<u64>,
-    generation: u32,
+    /// A node's number and one; none is 0.
+    slots: Vec<u32>,
     len: usize,
 }
 
+/// Places of a set that has not grown.
+const SEEN_PLACES: usize = 1024;
+
 impl Seen {
     pub(crate) fn new() -> Self {
-        Self { slots: vec![0; 1024], generation: 0, len: 0 }
+        Self { slots: vec![0; SEEN_PLACES], len: 0 }
     }
 
     pub(crate) fn begin(&mut self) {
         self.len = 0;
-        self.generation = self.generation.wrapping_add(1);
-        if self.generation == 0 {
-            self.slots.fill(0);
-            self.generation = 1;
-        }
+        self.slots.truncate(SEEN_PLACES);
+        self.slots.fill(0);
     }
 
     /// False when it was there already.
@@ -126,23 +156,24 @@ impl Seen {
         if self.len * 2 >= self.slots.len() {
             self.grow();
         }
-        let wanted = u64::from(self.generation) << 32 | u64::from(node);
-        let at = self.find(wanted);
-        let new = self.slots[at] != wanted;
-        self.slots[at] = wanted;
+        let at = self.find(node + 1);
+        let new = self.slots[at] == 0;
+        self.slots[at] = node + 1;
         self.len += usize::from(new);
         new
     }
 
+    #[inline]
     pub(crate) fn contains(&self, node: u32) -> bool {
-        let wanted = u64::from(self.generation) << 32 | u64::from(node);
-        self.slots[self.find(wanted)] == wanted
+        self.slots[self.find(node + 1)] != 0
     }
 
-    fn find(&self, wanted: u64) -> usize {
+    /// Where it is, or an empty place for it.
+    #[inline]
+    fn find(&self, wanted: u32) -> usize {
         let mask = self.slots.len() - 1;
-        let mut at = (wanted as u32).wrapping_mul(0x9E37_79B1) as usize >> 8 & mask;
-        while self.slots[at] != wanted && self.slots[at] >> 32 == u64::from(self.generation) {
+        let mut at = wanted.wrapping_mul(0x9E37_79B1) as usize >> 8 & mask;
+        while self.slots[at] != wanted && self.slots[at] != 0 {
             at = (at + 1) & mask;
         }
         at
@@ -151,7 +182,7 @@ impl Seen {
     fn grow(&mut self) {
         let double = self.slots.len() * 2;
         let old = std::mem::replace(&mut self.slots, vec![0; double]);
-        for slot in old.into_iter().filter(|slot| slot >> 32 == u64::from(self.generation)) {
+        for slot in old.into_iter().filter(|slot| *slot != 0) {
             let at = self.find(slot);
             self.slots[at] = slot;
         }

@@ -11,7 +11,7 @@ use nuthatch_segment::RecordReader;
 use super::Graph;
 use super::among::is_dense;
 use super::filtered::{Beside, Filtered, Reach};
-use super::front::{Everything, Front};
+use super::front::{Everything, Front, each_bit};
 use super::layout::{Own, Record};
 use super::pool::{Pool, Seen};
 use crate::gather::Gather;
@@ -162,8 +162,11 @@ impl Graph {
                     gather.push(node, similarity, error);
                 }
                 let base = nearness.of(similarity);
-                scan_edges(record.codes, self.layout.planes, record.factors, &table, base, &mut estimates);
-                let neighbours = (0..record.degree()).map(|edge| (record.neighbour(edge), estimates[edge]));
+                let bounds = (base, front.bar());
+                let above =
+                    scan_edges(record.codes, self.layout.planes, record.factors, &table, bounds, &mut estimates);
+                let edges = each_bit(above & record.edges());
+                let neighbours = edges.map(|edge| (record.neighbour(edge), estimates[edge]));
                 front.offer(neighbours.filter(|(neighbour, _)| *neighbour < self.header.rows), seen);
                 Ok::<(), VectorError>(())
             })?;
@@ -183,8 +186,9 @@ impl Graph {
     fn enter(&self, front: &mut impl Front, table: &LookupTable, query: &Prepared, estimates: &mut [f32; BLOCK_ROWS]) {
         for (block, nodes) in self.entry_blocks() {
             let (codes, factors) = block.split_at(self.layout.code_bytes());
-            scan_edges(codes, self.layout.planes, factors, table, -query.norm_squared(), estimates);
-            nodes.iter().zip(&*estimates).for_each(|(node, estimate)| front.enter(*node, *estimate));
+            let bounds = (-query.norm_squared(), front.bar());
+            let above = scan_edges(codes, self.layout.planes, factors, table, bounds, estimates);
+            front.enter(nodes, estimates, above);
         }
     }
 
