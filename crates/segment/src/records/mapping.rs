@@ -11,6 +11,7 @@ pub(super) struct Mapping {
     verified: Box<[AtomicU64]>,
 }
 
+const LINE_BYTES: usize = 64;
 /// Cache lines that [`Mapping::prefetch`] asks for: a record of 4 KiB whole, since the processor follows by itself within a page only.
 const PREFETCHED_LINES: usize = 64;
 
@@ -43,9 +44,11 @@ impl Mapping {
     }
 
     #[inline]
-    pub fn prefetch(&self, offset: u64, record_bytes: usize) {
+    pub fn prefetch(&self, offset: u64, record_bytes: usize, (part, parts): (usize, usize)) {
         let Some(record) = self.record(offset, record_bytes) else { return };
-        for line in record.chunks(64).take(PREFETCHED_LINES) {
+        let lines = record_bytes.div_ceil(LINE_BYTES).min(PREFETCHED_LINES);
+        let (first, end) = (part * lines / parts, (part + 1) * lines / parts);
+        for line in record[first * LINE_BYTES..record_bytes.min(end * LINE_BYTES)].chunks(LINE_BYTES) {
             #[cfg(target_arch = "x86_64")]
             {
                 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

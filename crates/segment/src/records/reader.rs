@@ -63,10 +63,7 @@ impl RecordReader {
     /// Has the processor fetch the beginning of a mapped record; nothing otherwise.
     #[inline]
     pub fn prefetch(&self, index: u32) {
-        if let Some(mapping) = self.file.mapping() {
-            let record_bytes = self.file.record_bytes();
-            mapping.prefetch(u64::from(index) * record_bytes as u64, record_bytes);
-        }
+        self.file.prefetch(index, (0, 1));
     }
 
     /// Whether more than an eighth of the last records, of all readers of the file, had to come from the disk: then a search

@@ -3,7 +3,8 @@
 //! Greedy best-first search (as in DiskANN, Subramanya et al., NeurIPS 2019) over estimates from the records read on the way
 //! (as in SymphonyQG, Gou et al., SIGMOD 2025): expanding a node reads its record, which says how near the node itself
 //! is and estimates all its neighbours in one fast scan. Nodes that were expanded are the candidates. When records have to come
-//! from the disk, several are expanded at once, because they arrive together.
+//! from the disk, several are expanded at once, because they arrive together. Else the next node is chosen a hop early, so that
+//! its record comes from memory while the one before it is looked at.
 
 use nuthatch_distance::{BLOCK_ROWS, LookupTable, scan_edges};
 use nuthatch_segment::RecordReader;
@@ -27,6 +28,11 @@ const BEAM_WIDE: usize = 4;
 /// Records read at once when they come from the disk. What a wider beam reads too much also finds more, and a smaller pool then
 /// finds as much; fewer leave the disk idle.
 const BEAM_COLD: usize = 32;
+
+/// Hops on the way to the query, where the best node is mostly one that was found just now. After them the next is chosen a hop early.
+const ARRIVING: usize = 12;
+/// Parts that its record is prefetched in, between the steps of a hop.
+const PARTS: usize = 4;
 
 /// What one walk did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,11 +141,13 @@ impl Graph {
         front.begin();
         let mut stats = WalkStats::default();
         let mut beam = [0u32; BEAM_COLD];
+        // Chosen before what is looked at now told of its neighbours.
+        let mut ahead = None;
         loop {
             if (bounds.stop)() {
                 return Err(VectorError::Stopped);
             }
-            let taken = take(&mut beam, front, seen, reader);
+            let taken = take(&mut beam, ahead.take(), front, seen, reader);
             if taken == 0 {
                 let Some(wanted) = front.wants_seeds() else { break };
                 let mut seeds = (bounds.sample)(wanted)?;
@@ -149,10 +157,13 @@ impl Graph {
             }
             stats.hops += taken;
             beam[1..taken].iter().for_each(|node| reader.prefetch(*node));
-            // The record after these is most likely this one: it arrives while they are looked at.
-            if let Some(next) = front.peek() {
-                reader.prefetch(next);
+            // Chosen now, and not only when this one has told of its neighbours, its record arrives while this one is looked at.
+            if taken == 1 && stats.hops > ARRIVING && !front.is_wide() {
+                ahead = next(front, seen);
             }
+            let prefetch_part = |part| ahead.into_iter().for_each(|node| self.file.prefetch(node, (part, PARTS)));
+            prefetch_part(0);
+            prefetch_likely(ahead, front, reader);
             reader.read(&beam[..taken], &mut |at, bytes| {
                 let node = beam[at];
                 let record = self.layout.record(bytes);
@@ -162,17 +173,18 @@ impl Graph {
                     gather.push(node, similarity, error);
                 }
                 let base = nearness.of(similarity);
+                prefetch_part(1);
                 let bounds = (base, front.bar());
                 let above =
                     scan_edges(record.codes, self.layout.planes, record.factors, &table, bounds, &mut estimates);
+                prefetch_part(2);
                 let edges = each_bit(above & record.edges());
                 let neighbours = edges.map(|edge| (record.neighbour(edge), estimates[edge]));
                 front.offer(neighbours.filter(|(neighbour, _)| *neighbour < self.header.rows), seen);
+                prefetch_part(3);
                 Ok::<(), VectorError>(())
             })?;
-            if let Some(next) = front.peek() {
-                reader.prefetch(next);
-            }
+            prefetch_likely(ahead, front, reader);
         }
         let after = reader.stats();
         stats.rounds = (after.rounds - before.rounds) as usize;
@@ -253,9 +265,19 @@ impl Nearness {
     }
 }
 
-/// Takes the nodes from the front that are expanded next, as many as are read at once.
+/// Takes the nodes from the front that are expanded next, as many as are read at once; or the one that was chosen already.
 #[inline]
-fn take(beam: &mut [u32; BEAM_COLD], front: &mut impl Front, seen: &mut Seen, reader: &RecordReader) -> usize {
+fn take(
+    beam: &mut [u32; BEAM_COLD],
+    chosen: Option<u32>,
+    front: &mut impl Front,
+    seen: &mut Seen,
+    reader: &RecordReader,
+) -> usize {
+    if let Some(chosen) = chosen {
+        beam[0] = chosen;
+        return 1;
+    }
     let width = match reader.cold() {
         true => BEAM_COLD,
         false if front.is_wide() => BEAM_WIDE,
@@ -263,13 +285,32 @@ fn take(beam: &mut [u32; BEAM_COLD], front: &mut impl Front, seen: &mut Seen, re
     };
     let mut taken = 0;
     while taken < width
-        && let Some(node) = front.pop()
+        && let Some(node) = next(front, seen)
     {
-        // A node comes in again when another neighbour estimates it nearer.
-        if seen.insert(node) {
-            beam[taken] = node;
-            taken += 1;
-        }
+        beam[taken] = node;
+        taken += 1;
     }
     taken
+}
+
+/// Where no next node was chosen, prefetches the record of the one that is most likely next.
+#[inline]
+fn prefetch_likely(chosen: Option<u32>, front: &impl Front, reader: &RecordReader) {
+    if chosen.is_none()
+        && let Some(likely) = front.peek()
+    {
+        reader.prefetch(likely);
+    }
+}
+
+/// Takes the next node from the front.
+#[inline]
+fn next(front: &mut impl Front, seen: &mut Seen) -> Option<u32> {
+    // A node comes in again when another neighbour estimates it nearer.
+    loop {
+        let node = front.pop()?;
+        if seen.insert(node) {
+            return Some(node);
+        }
+    }
 }
