@@ -185,7 +185,7 @@ impl From<StoreError> for Error {
             StoreError::Stopped(_) => ErrorKind::Closed,
             StoreError::Closed => return Self::closed(),
             StoreError::Io { .. } => ErrorKind::Internal,
-            StoreError::NotCached | StoreError::Fenced { .. } => ErrorKind::Unavailable,
+            StoreError::NotCached | StoreError::Abandoned | StoreError::Fenced { .. } => ErrorKind::Unavailable,
             StoreError::Held(_) => ErrorKind::Conflict,
         };
         Self::new(kind, error.to_string())

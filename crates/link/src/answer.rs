@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use nuthatch_embed::{EmbedError, Embedder};
-use nuthatch_engine::call::{Asked, Call, Choice, IdempotencyRecord, Outcome};
+use nuthatch_engine::call::{Asked, Call, Choice, IdempotencyRecord, Outcome, Waits};
 use nuthatch_engine::collection::Collection;
 use nuthatch_engine::database::Database;
 use nuthatch_engine::embedder::{EmbedderChoice, EmbedderMeta};
@@ -39,8 +38,8 @@ pub(crate) struct Answering<'a> {
     /// What the session did last, if that may be this very request.
     pub idempotency: Option<IdempotencyRecord>,
     pub brought: Brought<'a>,
-    /// Ends the request's searches.
-    pub cancel: Option<Arc<AtomicBool>>,
+    /// What ends the request, if it only reads.
+    pub waits: Waits,
     /// Collections that this session has asked before.
     pub known: &'a mut HashMap<Shard, Collection>,
     /// Snapshots that the connection has taken; absent when this process asks itself.
@@ -53,13 +52,13 @@ impl Answering<'_> {
     pub fn answer(&mut self, request: Request) -> Result<Encoded> {
         if let Some(tenant) = &request.tenant {
             let db = self.db.tenant_at(tenant)?;
-            let request = Request { tenant: None, ask: request.ask };
+            let request = Request { tenant: None, ..request };
             return Answering {
                 db: &db,
                 request_id: self.request_id,
                 idempotency: self.idempotency,
                 brought: self.brought,
-                cancel: self.cancel.clone(),
+                waits: self.waits.clone(),
                 known: self.known,
                 tethered: self.tethered.as_deref_mut(),
                 listener: self.listener,
@@ -115,9 +114,9 @@ impl Answering<'_> {
             embedder,
             request: self.request_id.map(|(session, number)| (session.to_string(), number)),
             before: self.repeated().unwrap_or_default(),
-            cancel: self.cancel.clone(),
             ..Asked::default()
         })
+        .waiting(self.waits.clone())
     }
 
     /// What this very request has done already, in the hands of a holder that did not live to say so.
@@ -239,12 +238,12 @@ mod tests {
             request_id: Some(("lane", number)),
             idempotency,
             brought: Brought::Here(&EmbedderChoice::None),
-            cancel: None,
+            waits: Waits::default(),
             known: &mut HashMap::new(),
             tethered,
             listener: &mut Meanwhile::new(&EmbedderChoice::None, &waits),
         };
-        answering.answer(Request { tenant: None, ask })
+        answering.answer(Request { tenant: None, wait: None, ask })
     }
 
     fn operation<O: Op>(of: Of, op: &O) -> Ask {

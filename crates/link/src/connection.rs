@@ -97,7 +97,7 @@ impl Connection {
                     told = true;
                     cancel();
                 }
-                if waits.deadline.is_some_and(|deadline| Instant::now() > deadline + LATE) {
+                if waits.deadline().is_some_and(|deadline| Instant::now() > deadline + LATE) {
                     return Err(NoAnswer::Failed(Error::new(
                         ErrorKind::Unavailable,
                         "the process that holds the folder did not answer within the time limit; allow more time, or \

@@ -21,7 +21,7 @@ use nuthatch_store::{Damage, Store};
 use crate::collection::Collection;
 use crate::graph::Graph;
 use crate::keyspace::Keyspace;
-use crate::link::{HeldFolder, Link, Role, note_store};
+use crate::link::{Link, Role, note_store};
 use crate::long::{Exported, Long, SeenFolder, Told};
 use crate::meanwhile::{Meanwhile, OnTold};
 use crate::request::{Ask, Of};
@@ -57,7 +57,7 @@ pub struct FolderHolder {
 
 /// Where a call goes.
 enum Side {
-    Here(Arc<HeldFolder>),
+    Here(LocalDatabase),
     There(Route),
 }
 
@@ -109,6 +109,18 @@ impl Database {
         LocalDatabase::repair_plan(root, options)
     }
 
+    /// The same database, for somebody who waits no longer than this. What is read through it, and through whatever is made of it,
+    /// ends with `Unavailable` then, in whatever process it is read; what is written is written.
+    #[must_use]
+    pub fn waiting(&self, waits: Waits) -> Self {
+        Self { link: self.link.waiting(waits) }
+    }
+
+    /// What ends the reads of this handle.
+    pub fn waits(&self) -> Waits {
+        self.link.waits().clone()
+    }
+
     /// Whether this is the default tenant's handle, which is also the administrator's.
     pub fn is_of_the_default_tenant(&self) -> bool {
         self.link.tenant().is_none()
@@ -135,9 +147,9 @@ impl Database {
     /// `Invalid` when an option contradicts what is stored (both are named), or a name or dimension is unusable.
     pub fn collection(&self, name: &str, options: CollectionOptions) -> Result<Collection> {
         match self.side()? {
-            Side::Here(held) => {
+            Side::Here(db) => {
                 let embedder = options.embedder.clone();
-                let local = held.db().collection(name, options)?;
+                let local = db.collection(name, options)?;
                 Ok(Collection::held(self.link.here()?, local, embedder))
             }
             Side::There(link) => {
@@ -159,8 +171,8 @@ impl Database {
     /// `NotFound`, with the names that there are.
     pub fn existing_collection(&self, name: &str) -> Result<Collection> {
         match self.side()? {
-            Side::Here(held) => {
-                let local = held.db().existing_collection(name)?;
+            Side::Here(db) => {
+                let local = db.existing_collection(name)?;
                 Ok(Collection::held(self.link.here()?, local, EmbedderChoice::Auto))
             }
             Side::There(link) => {
@@ -255,7 +267,7 @@ impl Database {
     /// then.
     pub fn write(&self, mut batch: WriteBatch) -> Result<()> {
         match self.side()? {
-            Side::Here(held) => held.db().write(batch),
+            Side::Here(db) => db.write(batch),
             Side::There(link) => {
                 link.embed(&mut batch)?;
                 link.ask(Of::Everything, &EmbedderChoice::Auto, &batch)
@@ -270,7 +282,7 @@ impl Database {
     pub fn snapshot(&self) -> Result<Snapshot> {
         loop {
             match self.side()? {
-                Side::Here(held) => return Ok(Snapshot::here(held.db().snapshot()?)),
+                Side::Here(db) => return Ok(Snapshot::here(db.snapshot()?)),
                 Side::There(link) => {
                     // None: this process has come to hold the folder.
                     if let Some(snapshot) = Snapshot::there(link)? {
@@ -359,7 +371,7 @@ impl Database {
     pub fn backup(&self, place: impl AsRef<Path>, options: BackupOptions<'_>) -> Result<BackupReport> {
         let place = place.as_ref();
         let link = match self.side()? {
-            Side::Here(held) => return held.db().backup(place, options),
+            Side::Here(db) => return db.backup(place, options),
             Side::There(link) => link,
         };
         let BackupOptions { indexes, rate_bytes_per_second, mut on_progress, cancel } = options;
@@ -387,7 +399,7 @@ impl Database {
         let side = self.side()?;
         let mut target = ExportFolder::new(folder, options)?;
         let (mut report, manifest) = match side {
-            Side::Here(held) => held.db().export_to(collection.as_deref(), &mut target)?,
+            Side::Here(db) => db.export_to(collection.as_deref(), &mut target)?,
             Side::There(link) => {
                 let still_wanted = || transfer::refuse_when_cancelled(cancel);
                 let mut write = |told| match told {
@@ -467,9 +479,7 @@ impl Database {
 
     fn keyspace(&self, name: &str, must_exist: bool) -> Result<Keyspace> {
         match self.side()? {
-            Side::Here(held) => {
-                Ok(Keyspace::held(self.link.here()?, held.db().keyspace(name, Kind::Plain, must_exist)?))
-            }
+            Side::Here(db) => Ok(Keyspace::held(self.link.here()?, db.keyspace(name, Kind::Plain, must_exist)?)),
             Side::There(link) => {
                 let id = id_of(&link, name, Kind::Plain, must_exist)?;
                 Ok(Keyspace::served(link, name, id))
@@ -479,7 +489,7 @@ impl Database {
 
     fn open_graph(&self, name: &str, must_exist: bool) -> Result<Graph> {
         match self.side()? {
-            Side::Here(held) => Ok(Graph::held(self.link.here()?, held.db().keyspace(name, Kind::Graph, must_exist)?)),
+            Side::Here(db) => Ok(Graph::held(self.link.here()?, db.keyspace(name, Kind::Graph, must_exist)?)),
             Side::There(link) => {
                 let id = id_of(&link, name, Kind::Graph, must_exist)?;
                 Ok(Graph::served(link, name, id))
@@ -498,7 +508,7 @@ impl Database {
     fn side(&self) -> Result<Side> {
         let link = self.link.here()?;
         match link.role()? {
-            Role::Holds(held) => Ok(Side::Here(held)),
+            Role::Holds(held) => Ok(Side::Here(link.local(&held))),
             Role::IsServed(_) => Ok(Side::There(link)),
             Role::Closed => Err(Error::closed()),
         }
@@ -506,7 +516,7 @@ impl Database {
 
     pub(crate) fn ask<O: Op<On = on::Everything>>(&self, op: O) -> Result<O::Answer> {
         match self.side()? {
-            Side::Here(held) => op.run(&View::Everything(held.db())),
+            Side::Here(db) => op.run(&View::Everything(&db)),
             Side::There(link) => link.ask(Of::Everything, &EmbedderChoice::Auto, &op),
         }
     }

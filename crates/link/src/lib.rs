@@ -69,6 +69,7 @@ pub use collection::Collection;
 pub use database::{Database, FolderHolder};
 pub use graph::{Graph, Nodes};
 pub use keyspace::{Keys, Keyspace};
+pub use nuthatch_engine::call::Waits;
 pub use nuthatch_engine::wording;
 pub use nuthatch_engine::{
     Accuracy, AddOptions, AddReport, Answer, BUILD_MEMORY_DEFAULT_BYTES, BackedUpCollection, BackedUpTenant,

@@ -236,6 +236,9 @@ impl Link {
             }
             meanwhile.check_wanted()?;
             self.recover(&client, meanwhile.waits)?;
+            if let Some((.., frame)) = &mut request_id {
+                renew(frame, meanwhile.waits)?;
+            }
         }
     }
 
@@ -246,7 +249,7 @@ impl Link {
             return Ok(());
         }
         let until = Instant::now() + HOLDER_WAIT_MAX;
-        let role = self.establish(waits.deadline.map_or(until, |deadline| until.min(deadline)))?;
+        let role = self.establish(waits.deadline().map_or(until, |deadline| until.min(deadline)))?;
         if let Role::Holds(held) = &role {
             self.given.pass_on(held.db());
         }
@@ -421,6 +424,17 @@ fn too_large(error: FrameError) -> NoAnswer {
     })
 }
 
+/// Says in a request that is sent again how much longer its caller waits now.
+fn renew(frame: &mut Vec<u8>, waits: &Waits) -> Result<()> {
+    let Some(left) = waits.left() else { return Ok(()) };
+    let Ok(ToHolder::Ask { number, mut request }) = frame::decode(frame) else {
+        return Err(Error::internal("a sent request cannot be decoded"));
+    };
+    request.wait = Some(left);
+    *frame = frame::encode(&ToHolder::Ask { number, request }).map_err(|error| Error::internal(error.to_string()))?;
+    Ok(())
+}
+
 /// Answers a call of this very process, which has come to hold the folder while it was waiting.
 fn answer_here(
     db: &LocalDatabase,
@@ -445,7 +459,7 @@ fn answer_here(
         request_id: request_id.as_ref().map(|(session, number, _)| (session.as_str(), *number)),
         idempotency,
         brought: Brought::Here(meanwhile.embedder),
-        cancel: meanwhile.waits.cancel.clone(),
+        waits: meanwhile.waits.clone(),
         known: &mut Default::default(),
         tethered: None,
         listener: meanwhile,

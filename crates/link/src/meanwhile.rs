@@ -27,7 +27,7 @@ impl<'a> Meanwhile<'a> {
 
     /// True when there is something to look at while waiting.
     pub fn is_watched(&self) -> bool {
-        self.waits.cancel.is_some() || self.waits.deadline.is_some() || self.still_wanted.is_some()
+        self.waits.may_end() || self.still_wanted.is_some()
     }
 
     pub fn check_wanted(&self) -> Result<()> {

@@ -53,7 +53,7 @@ pub(crate) struct Inner {
 #[derive(Clone)]
 pub(crate) enum SnapshotRecords {
     Here(LocalKept),
-    There { remote: Arc<Remote>, name: String, shard: Shard },
+    There { remote: Remote, name: String, shard: Shard },
 }
 
 impl Records<'_> {

@@ -1,5 +1,7 @@
 //! What goes over the socket after the greeting, encoded with postcard. Any change here, or of an operation, raises `hello::PROTOCOL`.
 
+use std::time::Duration;
+
 use nuthatch_engine::call::Choice;
 use nuthatch_engine::codec::{Bytes, bytes};
 use nuthatch_engine::durability::Durability;
@@ -54,6 +56,8 @@ impl Encoded {
 pub(crate) struct Request {
     /// `None`: the default tenant's handle asks.
     pub tenant: Option<TenantPlace>,
+    /// How much longer the caller waits; absent for who waits for as long as it takes, and for what writes. Clocks differ, spans do not.
+    pub wait: Option<Duration>,
     pub ask: Ask,
 }
 

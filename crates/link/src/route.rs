@@ -5,8 +5,9 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
 
-use nuthatch_engine::call::Choice;
+use nuthatch_engine::call::{Call, Choice, Waits};
 use nuthatch_engine::codec::Bytes;
+use nuthatch_engine::database::Database as LocalDatabase;
 use nuthatch_engine::lock::Holder;
 use nuthatch_engine::ops::Op;
 use nuthatch_engine::tenant::{DEFAULT, TenantPlace};
@@ -26,6 +27,8 @@ pub(crate) struct Route {
     link: Arc<Link>,
     /// Absent for the default tenant.
     tenant: Option<Arc<Scope>>,
+    /// On whose behalf this process asks.
+    call: Call,
 }
 
 struct Scope {
@@ -36,7 +39,12 @@ struct Scope {
 
 impl Route {
     pub fn new(link: Arc<Link>) -> Self {
-        Self { link, tenant: None }
+        Self { link, tenant: None, call: Call::default() }
+    }
+
+    /// The same route, for somebody who waits no longer than this.
+    pub fn waiting(&self, waits: Waits) -> Self {
+        Self { call: Call::default().waiting(waits), ..self.clone() }
     }
 
     /// The route of a tenant's data.
@@ -46,7 +54,7 @@ impl Route {
 
     fn with(&self, place: Option<TenantPlace>) -> Self {
         let tenant = place.map(|place| Arc::new(Scope { place, held: OnceLock::new() }));
-        Self { link: self.link.clone(), tenant }
+        Self { tenant, ..self.clone() }
     }
 
     /// `None`: the default tenant's.
@@ -59,12 +67,17 @@ impl Route {
         if self.is_ours() {
             return Ok(self.clone());
         }
-        let forked = Self { link: self.link.here()?, tenant: None };
+        let forked = Self { link: self.link.here()?, tenant: None, call: self.call.clone() };
         Ok(forked.with(self.tenant().cloned()))
     }
 
     pub fn is_ours(&self) -> bool {
         self.link.is_ours()
+    }
+
+    /// What ends the reads that go over this route.
+    pub fn waits(&self) -> &Waits {
+        self.call.waits()
     }
 
     /// What this process is to the folder; a database that it holds is the tenant's.
@@ -81,9 +94,14 @@ impl Route {
         }
     }
 
-    /// Asks whoever holds the folder, as often as the holder changes meanwhile; a write is done once.
+    /// The database that this process holds, on behalf of whoever asks.
+    pub fn local(&self, held: &HeldFolder) -> LocalDatabase {
+        held.db().on_behalf_of(&self.call)
+    }
+
+    /// Asks whoever holds the folder, as often as the holder changes meanwhile; a write is done once, however long that takes.
     pub fn ask<O: Op>(&self, of: Of, embedder: &EmbedderChoice, op: &O) -> Result<O::Answer> {
-        let waits = op.waits();
+        let waits = if O::READS { op.waits().and(self.call.waits()) } else { op.waits() };
         if waits.is_cancelled() {
             return Err(VectorError::Stopped.into()); // its answer might come before anybody looks at the flag
         }
@@ -96,7 +114,8 @@ impl Route {
 
     /// Asks what is no operation, or does more than wait for the answer.
     pub fn ask_meanwhile<T: DeserializeOwned>(&self, ask: Ask, meanwhile: &mut Meanwhile<'_>) -> Result<T> {
-        self.link.ask(Request { tenant: self.tenant().cloned(), ask }, meanwhile)
+        let wait = meanwhile.waits.left();
+        self.link.ask(Request { tenant: self.tenant().cloned(), wait, ask }, meanwhile)
     }
 
     /// Remembers an embedder that this process has given to a collection.

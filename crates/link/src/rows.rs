@@ -33,7 +33,7 @@ pub(crate) struct Inner {
 #[derive(Clone)]
 pub(crate) enum SnapshotRows {
     Here(LocalKept),
-    There { remote: Arc<Remote>, name: String, kind: Kind },
+    There { remote: Remote, name: String, kind: Kind },
 }
 
 impl From<'_> {
@@ -105,7 +105,7 @@ impl Rows for SnapshotRows {
     fn now_ms(&self) -> u64 {
         match self {
             Self::Here(local) => local.now_ms(),
-            Self::There { remote, .. } => remote.taken_at_ms,
+            Self::There { remote, .. } => remote.taken_at_ms(),
         }
     }
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use nuthatch_engine::call::IdempotencyRecord;
+use nuthatch_engine::call::{IdempotencyRecord, Waits};
 use nuthatch_engine::collection::Collection;
 use nuthatch_engine::database::Database;
 use nuthatch_engine::{Error, ErrorKind, Result};
@@ -259,7 +259,7 @@ impl Serving {
             request_id: Some((&line.session, number)),
             idempotency,
             brought: Brought::There(&line.ask),
-            cancel: Some(cancel),
+            waits: Waits::of(request.wait, Some(&cancel)),
             known: &mut line.known,
             tethered: Some(&mut line.tethered),
             listener: &mut Telling { stream: &line.stream, stopping: &self.stopping },

@@ -43,7 +43,7 @@ impl<T> Anchor<T> {
         let link = self.link.here()?;
         match link.role()? {
             Role::Holds(held) => {
-                let local = find(held.db())?;
+                let local = find(&link.local(&held))?;
                 let here = Side::Here(hand(&local));
                 if self.link.is_ours() {
                     self.local.set(Owned::new(local)).ok(); // another thread may have been first

@@ -52,6 +52,9 @@ pub enum StoreError {
     /// It is not in memory, and whoever asked does not wait for the disk.
     #[error("the requested data is not in memory")]
     NotCached,
+    /// Nobody waits any more for what is read.
+    #[error("the read was stopped: its time was up, or it was cancelled")]
+    Abandoned,
     /// Its owner has closed it.
     #[error("the store is closed")]
     Closed,

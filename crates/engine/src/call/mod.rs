@@ -9,9 +9,9 @@ mod choice;
 mod idempotency;
 mod outcome;
 mod waits;
+mod watched;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use nuthatch_store::Batch;
 use parking_lot::Mutex;
@@ -19,7 +19,9 @@ use parking_lot::Mutex;
 pub use choice::Choice;
 pub use idempotency::IdempotencyRecord;
 pub use outcome::{Outcome, OutcomeValue};
+pub(crate) use waits::FOREVER;
 pub use waits::Waits;
+pub(crate) use watched::Watched;
 
 use crate::embedder::EmbedderChoice;
 
@@ -27,9 +29,10 @@ use crate::embedder::EmbedderChoice;
 #[derive(Clone, Default)]
 pub struct Call {
     asked: Option<Arc<Asked>>,
+    waits: Option<Arc<Waits>>,
 }
 
-/// What somebody else has asked for.
+/// What another process has asked for.
 #[derive(Default)]
 pub struct Asked {
     /// `Auto`: the one that the collection has here.
@@ -38,16 +41,26 @@ pub struct Asked {
     pub request: Option<(String, u64)>,
     /// What this request had done before its holder died.
     pub before: Outcome,
-    /// Set by whoever does not want the answer any more.
-    pub cancel: Option<Arc<AtomicBool>>,
     /// What this request has done since, in how many batches ever.
     pub since: Mutex<Outcome>,
 }
 
 impl Call {
-    /// On behalf of somebody else.
+    /// On behalf of another process.
     pub fn of(asked: Asked) -> Self {
-        Self { asked: Some(Arc::new(asked)) }
+        Self { asked: Some(Arc::new(asked)), waits: None }
+    }
+
+    /// The same call, of somebody who waits no longer than this. What only reads ends with `Unavailable` then; what writes is done.
+    #[must_use]
+    pub fn waiting(self, waits: Waits) -> Self {
+        let waits = if waits.may_end() { Some(Arc::new(waits)) } else { None };
+        Self { waits, ..self }
+    }
+
+    /// What ends the wait for its answers.
+    pub fn waits(&self) -> &Waits {
+        self.waits.as_deref().unwrap_or(&FOREVER)
     }
 
     /// True for a request of another process: what it brings is its own, and not for the other handles of the collection.
@@ -66,11 +79,6 @@ impl Call {
     /// What this very request had done before its holder died.
     pub fn before(&self) -> Outcome {
         self.asked.as_ref().map(|asked| asked.before).unwrap_or_default()
-    }
-
-    /// What becomes true when nobody wants the answer any more.
-    pub fn cancel(&self) -> Option<&Arc<AtomicBool>> {
-        self.asked.as_ref()?.cancel.as_ref()
     }
 
     /// Puts the request's idempotency record into a batch that does this. To be called for every batch that a request of another

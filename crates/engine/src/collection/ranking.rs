@@ -4,8 +4,6 @@
 //!
 //! **Invariant:** all legs look at the rows as they were at one moment, and so do the texts and their statistics.
 
-use std::time::Instant;
-
 use nuthatch_filter::Filter;
 use nuthatch_store::Reader;
 use nuthatch_text::{RowFilter, TextHit};
@@ -51,14 +49,8 @@ struct Pass<'p> {
 
 impl Core {
     /// Ranks the rows down to the depth of the search, or somewhat further.
-    pub(super) fn ranking(
-        &self,
-        place: ReadSource<'_>,
-        search: &Search,
-        query: &Query<'_>,
-        deadline: Option<Instant>,
-    ) -> Result<Ranking> {
-        let stop = || search.is_over(deadline);
+    pub(super) fn ranking(&self, place: ReadSource<'_>, search: &Search, query: &Query<'_>) -> Result<Ranking> {
+        let stop = || place.waits.is_over();
         if stop() {
             return Err(Trouble::Other(VectorError::Stopped.into()));
         }
@@ -70,7 +62,7 @@ impl Core {
         let pending = state.vectors.if_any();
         // Texts are another matter: what is searched of them must be of the same moment, and their text memtable changes in place.
         let texts = text.map(|text| (text, state));
-        let matching = self.filtered(place.reader, &view, search.filter.as_ref())?;
+        let matching = self.filtered(place, &view, search.filter.as_ref())?;
         let allowed = matching.rows(&view.segments, text.is_some() || !view.segments_are_sound);
         let pass = Pass { reader: place.reader, view, matching, allowed, depth: leg_depth(search, query) };
         let mut explain = Explain {
@@ -106,11 +98,11 @@ impl Core {
     }
 
     /// Which rows a filter lets through, by the segments' columns or else by the store.
-    fn filtered(&self, reader: &dyn Reader, view: &View, filter: Option<&Filter>) -> Result<Filtered> {
+    fn filtered(&self, place: ReadSource<'_>, view: &View, filter: Option<&Filter>) -> Result<Filtered> {
         Ok(match (filter, view.segments_are_sound) {
             (None, _) => Filtered::Everything,
-            (Some(filter), true) => Filtered::Indexed(view.matching(filter).map_err(Trouble::segments)?),
-            (Some(filter), false) => Filtered::Scanned(self.rows_matching_exactly(reader, filter)?),
+            (Some(filter), true) => Filtered::Indexed(view.matching(filter, place.waits).map_err(Trouble::segments)?),
+            (Some(filter), false) => Filtered::Scanned(self.rows_matching_exactly(place.reader, filter)?),
         })
     }
 

@@ -76,11 +76,11 @@ impl Core {
 
     pub(crate) fn get<I: AsRef<str>>(
         &self,
-        snapshot: &dyn Reader,
+        place: ReadSource<'_>,
         ids: &[I],
         vectors: bool,
     ) -> Result<Vec<Option<StoredRecord>>> {
-        self.get_with(snapshot, ids, vectors, self.shared.reservation())
+        self.get_with(place.reader, ids, vectors, self.shared.reservation(place.waits))
     }
 
     /// The same where it is in memory; `None` where it is not.
@@ -108,12 +108,12 @@ impl Core {
         self.read_rows(snapshot, &rows, vectors, reservation)
     }
 
-    pub(crate) fn page(&self, snapshot: &dyn Reader, scan: &Scan) -> Result<Page> {
+    pub(crate) fn page(&self, place: ReadSource<'_>, scan: &Scan) -> Result<Page> {
         let fields = self.fields();
         let vectors = if scan.vectors { fields.iter().map(|field| field.name.clone()).collect() } else { Vec::new() };
         let wanted = Wanted { strings: true, payload: true, vectors };
         let mut records = Records { fields: &fields, read: Vec::new() };
-        let cursor = self.visit(snapshot, &fields, scan, &wanted, &mut records)?;
+        let cursor = self.visit(place, &fields, scan, &wanted, &mut records)?;
         Ok(Page { records: records.read, cursor })
     }
 

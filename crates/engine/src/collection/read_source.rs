@@ -5,6 +5,7 @@ use nuthatch_store::Reader;
 use parking_lot::RwLock;
 
 use crate::Error;
+use crate::call::{FOREVER, Waits};
 use crate::collection::Core;
 use crate::collection::state::State;
 use crate::index::{IndexId, Indexed};
@@ -13,11 +14,13 @@ use crate::index::{IndexId, Indexed};
 pub(crate) struct ReadSource<'p> {
     pub state: &'p RwLock<State>,
     pub reader: &'p dyn Reader,
+    /// What ends the wait for the answer.
+    pub waits: &'p Waits,
 }
 
 impl Core {
     pub(crate) fn live(&self) -> ReadSource<'_> {
-        ReadSource { state: &self.state, reader: &*self.shared }
+        ReadSource { state: &self.state, reader: &*self.shared, waits: &FOREVER }
     }
 
     /// A collection that was dropped can still be asked as of before.

@@ -6,7 +6,6 @@
 //! [`Search`]: crate::collection::Search
 
 use std::collections::{BTreeSet, HashMap};
-use std::time::Instant;
 
 use nuthatch_filter::{Filter, Scalar, Schema, Value};
 use serde::{Deserialize, Serialize};
@@ -72,14 +71,13 @@ impl Core {
         place: ReadSource<'_>,
         search: &Search,
         query: &Query<'_>,
-        deadline: Option<Instant>,
     ) -> std::result::Result<Ranking, Trouble> {
-        let Some(field) = &search.refine.group_by else { return self.good_enough(place, search, query, deadline) };
+        let Some(field) = &search.refine.group_by else { return self.good_enough(place, search, query) };
         let (first, mut groups) = ((search.depth() * DEEPER).min(LIMIT_MAX), HashMap::new());
         let (mut kept, mut seen) = (Vec::new(), BTreeSet::new());
         let mut deeper = Search { limit: first, offset: 0, ..search.clone() };
         loop {
-            let mut ranking = self.good_enough(place, &deeper, query, deadline)?;
+            let mut ranking = self.good_enough(place, &deeper, query)?;
             let is_all = ranking.rows.len() < deeper.limit;
             let rows: Vec<u64> = ranking.rows.iter().map(|(row, ..)| *row).collect();
             ranking.complete &= self.learn_groups(place, field, &rows, &mut groups)?;
@@ -113,9 +111,8 @@ impl Core {
         place: ReadSource<'_>,
         search: &Search,
         query: &Query<'_>,
-        deadline: Option<Instant>,
     ) -> std::result::Result<Ranking, Trouble> {
-        let mut ranking = self.ranking(place, search, query, deadline)?;
+        let mut ranking = self.ranking(place, search, query)?;
         if let Some(threshold) = search.refine.score_threshold {
             // A fused score is the higher the better.
             let is_distance = match &query.legs[..] {

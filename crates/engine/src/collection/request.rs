@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use nuthatch_filter::{Filter, Payload};
 use nuthatch_vector::Accuracy;
@@ -230,12 +230,6 @@ impl Search {
             )));
         }
         self.fusion.check()
-    }
-
-    /// Whether its time is up, or it was cancelled.
-    pub(crate) fn is_over(&self, deadline: Option<Instant>) -> bool {
-        deadline.is_some_and(|deadline| Instant::now() >= deadline)
-            || self.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }
 
     /// Hits wanted from the best on.

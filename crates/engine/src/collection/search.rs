@@ -1,14 +1,13 @@
 //! Searching: candidates from each leg, exact vectors for the best, one ranking.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
 
 use nuthatch_filter::Filter;
 use nuthatch_store::Reader;
 use nuthatch_vector::VectorError;
 use roaring::RoaringTreemap;
 
-use crate::call::Call;
+use crate::call::{Call, Waits, Watched};
 use crate::collection::explain::Explain;
 use crate::collection::field::{Field, Fields};
 use crate::collection::fusion::{self, LegKind};
@@ -68,16 +67,9 @@ pub(crate) fn at_once(searches: &[Search], run: impl Fn(&Search) -> Result<Answe
 
 impl Core {
     pub(crate) fn search(&self, place: ReadSource<'_>, search: &Search, call: &Call) -> Result<Answer> {
-        let until_cancelled;
-        let search = match call.cancel() {
-            None => search,
-            Some(cancel) => {
-                until_cancelled = Search { cancel: Some(cancel.clone()), ..search.clone() };
-                &until_cancelled
-            }
-        };
-        // A limit that no clock reaches is none.
-        let deadline = search.time_limit.and_then(|limit| Instant::now().checked_add(limit));
+        let waits = Waits::of(search.time_limit, search.cancel.as_ref()).and(call.waits());
+        let reader = Watched::new(place.reader, &waits);
+        let place = ReadSource { reader: &reader, waits: &waits, ..place };
         self.check_open_for(place)?;
         search.check()?;
         let descriptor = self.descriptor();
@@ -85,15 +77,14 @@ impl Core {
             filter.check(&descriptor.schema)?;
         }
         search.refine.check(&descriptor.schema)?;
-        if search.is_over(deadline) {
+        if waits.is_over() {
             return Err(VectorError::Stopped.into()); // before a text is embedded for nothing
         }
         let query = self.query(place, search, &descriptor.fields, call)?;
-        let is_over = || search.is_over(deadline);
-        let mut reservation = self.shared.reserve_for(self.estimate(place, search, &query), &is_over)?;
+        let mut reservation = self.shared.reserve_for(self.estimate(place, search, &query), &waits)?;
         let mut retries = 0;
         loop {
-            match self.search_once(place, search, &query, deadline, &mut reservation) {
+            match self.search_once(place, search, &query, &mut reservation) {
                 Ok((answer, complete)) if complete || retries >= RETRIES_MAX => {
                     // Counting has a share of its own: two that hold one and wait for another would wait for each other.
                     drop(reservation);
@@ -218,10 +209,9 @@ impl Core {
         place: ReadSource<'_>,
         search: &Search,
         query: &Query<'_>,
-        deadline: Option<Instant>,
         reservation: &mut Reservation<'_>,
     ) -> std::result::Result<(Answer, bool), Trouble> {
-        let Ranking { rows, complete, degraded, pending, explain } = self.refined(place, search, query, deadline)?;
+        let Ranking { rows, complete, degraded, pending, explain } = self.refined(place, search, query)?;
         let next_offset = (rows.len() >= search.depth() && search.depth() < LIMIT_MAX).then_some(search.depth());
         let rows: Vec<_> = rows.into_iter().skip(search.offset).take(search.limit).collect();
         let (hits, all_there) = self.read_hits(place.reader, rows, search, reservation)?;
@@ -268,7 +258,7 @@ impl Core {
         self.check_filter(filter)?;
         let view = place.state.read().view();
         if view.segments_are_sound {
-            match view.matching(filter) {
+            match view.matching(filter, place.waits) {
                 Ok(matching) => return Ok(matching.rows(&view.segments)),
                 Err(error) if error.is_corrupt() => self.note_damage_in(place, &error, SEGMENTS),
                 Err(error) => return Err(error),
@@ -281,7 +271,7 @@ impl Core {
         self.check_filter(filter)?;
         let view = place.state.read().view();
         if view.segments_are_sound
-            && let Ok(matching) = view.matching(filter)
+            && let Ok(matching) = view.matching(filter, place.waits)
         {
             return Ok(matching.count());
         }

@@ -11,6 +11,7 @@ use nuthatch_store::Table;
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
+use crate::call::Waits;
 use crate::collection::state::{SegmentView, View};
 use crate::collection::{Core, ReadSource};
 use crate::index::SEGMENTS;
@@ -22,7 +23,7 @@ const VALUES_MAX: usize = 200_000;
 const VALUES_BYTES_MAX: usize = 32 << 20;
 /// What a value takes besides its text.
 const VALUE_BYTES: usize = 64;
-/// Values after which the memory pool is told.
+/// Values after which the memory pool is told, and the caller looked for.
 const TOLD_EVERY: usize = 1024;
 /// Fields of one question.
 const FIELDS_MAX: usize = 32;
@@ -67,7 +68,7 @@ impl Core {
         filter.map_or(Ok(()), |filter| self.check_filter(filter))?;
         let view = place.state.read().view();
         if view.segments_are_sound {
-            match self.count_indexed(&view, fields, filter) {
+            match self.count_indexed(place, &view, fields, filter) {
                 Ok(Some(counting)) => return Ok(counting.ranked(limit)),
                 Ok(None) => {}
                 Err(error) if error.is_corrupt() => self.note_damage_in(place, &error, SEGMENTS),
@@ -80,12 +81,14 @@ impl Core {
     /// By columns and memtables; `None` when some columns are too old to count.
     fn count_indexed<'f>(
         &'f self,
+        place: ReadSource<'f>,
         view: &View,
         fields: &'f [String],
         filter: Option<&Filter>,
     ) -> Result<Option<Counting<'f>>> {
-        let mut counting = self.counting(fields);
+        let mut counting = self.counting(place, fields);
         for segment in &view.segments {
+            place.waits.check()?;
             let rows = rows_of(segment, filter)?;
             if !counting.add_segment(segment, &rows)? {
                 return Ok(None);
@@ -98,23 +101,25 @@ impl Core {
     /// By reading every record.
     fn count_stored<'f>(
         &'f self,
-        place: ReadSource<'_>,
+        place: ReadSource<'f>,
         fields: &'f [String],
         filter: Option<&Filter>,
     ) -> Result<Counting<'f>> {
-        let mut counting = self.counting(fields);
+        let mut counting = self.counting(place, fields);
         self.each_row(place.reader, Table::Records, &mut |_, stored| {
             counting.add_if(&Row::decode(stored)?.payload()?, filter)
         })?;
         Ok(counting)
     }
 
-    fn counting<'f>(&'f self, fields: &'f [String]) -> Counting<'f> {
-        let mut memory = self.shared.reservation();
+    fn counting<'f>(&'f self, place: ReadSource<'f>, fields: &'f [String]) -> Counting<'f> {
+        let mut memory = self.shared.reservation(place.waits);
         let tally = |field: &'f String| Tally { field, counts: BTreeMap::new(), missing: 0 };
         Counting {
             tallies: fields.iter().map(tally).collect(),
             bytes: 0,
+            counted: 0,
+            waits: place.waits,
             tell: Box::new(move |bytes| memory.holds(bytes, bytes)),
         }
     }
@@ -134,6 +139,9 @@ fn rows_of(view: &SegmentView, filter: Option<&Filter>) -> Result<RoaringBitmap>
 struct Counting<'f> {
     tallies: Vec<Tally<'f>>,
     bytes: usize,
+    /// Calls of `add`.
+    counted: usize,
+    waits: &'f Waits,
     /// Tells the memory pool how many bytes there are, and may wait for them.
     tell: Box<dyn FnMut(u64) -> Result<()> + 'f>,
 }
@@ -175,6 +183,10 @@ impl Counting<'_> {
     }
 
     fn add(&mut self, at: usize, value: Scalar, number: u64) -> Result<()> {
+        self.counted += 1;
+        if self.counted.is_multiple_of(TOLD_EVERY) {
+            self.waits.check()?;
+        }
         let tally = &mut self.tallies[at];
         if let Some(count) = tally.counts.get_mut(&value) {
             *count += number;

@@ -12,7 +12,7 @@ use nuthatch_store::{Direction, Reader, Table};
 
 use crate::collection::field::{Field, Fields};
 use crate::collection::uncached_reader::UncachedReader;
-use crate::collection::{Core, Scan};
+use crate::collection::{Core, ReadSource, Scan};
 use crate::record::{RowParts, StoredRecord, row_of};
 use crate::runtime::{in_memory, in_the_end};
 use crate::{Error, Result};
@@ -76,7 +76,7 @@ impl Core {
     /// Shows a page of a listing; gives where to go on, `None` at the end. `scan.vectors` has no meaning here.
     pub(crate) fn visit(
         &self,
-        snapshot: &dyn Reader,
+        place: ReadSource<'_>,
         fields: &Fields,
         scan: &Scan,
         wanted: &Wanted,
@@ -99,11 +99,11 @@ impl Core {
             wanted.vectors.iter().map(|name| fields.by_name(name)).collect::<Result<_>>()?;
         let vector_bytes: usize = vector_fields.iter().map(|field| field.row_bytes()).sum();
         let reads_payload = wanted.payload || scan.filter.is_some();
-        let through = UncachedReader(snapshot);
+        let through = UncachedReader(place.reader);
         let is_large = scan.limit >= LARGE_PAGE_ROWS && self.is_larger_than_the_cache(vector_bytes);
-        let snapshot: &dyn Reader = if is_large { &through } else { snapshot };
+        let snapshot: &dyn Reader = if is_large { &through } else { place.reader };
         let (mut rows, mut page_bytes, mut failed) = (Vec::new(), 0, None);
-        let mut reservation = self.shared.reservation();
+        let mut reservation = self.shared.reservation(place.waits);
         let start = self.shard.number_key(from);
         snapshot.scan(Table::Records, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
             let mut one = || -> Result<bool> {

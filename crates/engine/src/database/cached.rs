@@ -52,8 +52,7 @@ mod tests {
         assert_eq!(value(&db), None);
         assert!(db.cached_records("c", &["r"], true).unwrap().is_none());
         assert_eq!(keys.get("a").unwrap(), Some(b"1".to_vec()));
-        let store = records.core.shared.store().unwrap();
-        let found = records.core.get(&*store, &["r", "never"], true).unwrap();
+        let found = records.core.get(records.core.live(), &["r", "never"], true).unwrap();
         assert_eq!(value(&db), Some(Some(b"1".to_vec())));
         assert_eq!(db.cached_records("c", &["r", "never"], true).unwrap(), Some(found));
     }

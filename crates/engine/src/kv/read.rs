@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use nuthatch_store::{CachedOnly, Direction, Reader, Table};
 
+use crate::call::Watched;
 use crate::kv::page::{KeyPage, KeyScan};
 use crate::kv::value::{Body, Stored};
 use crate::kv::{Entry, Keyspace, Space};
@@ -34,6 +35,7 @@ impl Keyspace {
     /// The values of several keys with when they expire, in their order, as of one moment.
     pub fn entries<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Entry>>> {
         self.space.check_open()?;
+        self.call.waits().check()?;
         let store = self.space.shared.store()?;
         if let [key] = keys {
             // One read is of one moment by itself, unless its value lies elsewhere.
@@ -42,12 +44,15 @@ impl Keyspace {
                 found => return Ok(vec![found.map(|stored| self.space.entry_of(&*store, stored)).transpose()?]),
             }
         }
-        self.space.entries(&*store.snapshot(), keys, self.space.now_ms(), &mut self.space.shared.reservation())
+        let (snapshot, waits) = (store.snapshot(), self.call.waits());
+        let reader = Watched::new(&*snapshot, waits);
+        self.space.entries(&reader, keys, self.space.now_ms(), &mut self.space.shared.reservation(waits))
     }
 
     /// Whether the key is there and has not expired.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.space.check_open()?;
+        self.call.waits().check()?;
         let store = self.space.shared.store()?;
         Ok(self.space.stored(&*store, key.as_ref(), self.space.now_ms())?.is_some())
     }
@@ -59,7 +64,9 @@ impl Keyspace {
     pub fn scan(&self, scan: &KeyScan) -> Result<KeyPage> {
         self.space.check_open()?;
         let store = self.space.shared.store()?;
-        self.space.page(&*store.snapshot(), scan, self.space.now_ms(), &mut self.space.shared.reservation())
+        let (snapshot, waits) = (store.snapshot(), self.call.waits());
+        let reader = Watched::new(&*snapshot, waits);
+        self.space.page(&reader, scan, self.space.now_ms(), &mut self.space.shared.reservation(waits))
     }
 
     /// About how many keys begin with `prefix`: exact up to 10,000, from the sizes of files beyond. Keys that have expired and
@@ -69,7 +76,8 @@ impl Keyspace {
         let store = self.space.shared.store()?;
         let Some((from, to)) = KeyScan::prefix(prefix.as_ref()).bounds(self.space.shard)? else { return Ok(0) };
         let mut counted = 0;
-        store.scan(Table::Kv, &from, &to, Direction::Forward, &mut |_, _| {
+        let reader = Watched::new(&*store, self.call.waits());
+        reader.scan(Table::Kv, &from, &to, Direction::Forward, &mut |_, _| {
             counted += 1;
             match counted > COUNTED_KEYS {
                 true => ControlFlow::Break(()),

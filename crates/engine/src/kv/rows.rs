@@ -9,6 +9,7 @@ use std::time::Duration;
 use nuthatch_store::Reader;
 
 use crate::Result;
+use crate::call::Watched;
 use crate::kv::{COUNTED_KEYS, Entry, KeyPage, KeyScan, Keyspace, Space};
 
 /// Keys as they are at one moment, wherever that is kept.
@@ -113,6 +114,6 @@ impl Keyspace {
         let space = &*self.space;
         space.check_open()?;
         let store = space.shared.store()?;
-        read(&Live { space, reader: &*store.snapshot() })
+        read(&Live { space, reader: &Watched::new(&*store.snapshot(), self.call.waits()) })
     }
 }

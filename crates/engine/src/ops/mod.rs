@@ -45,6 +45,8 @@ pub trait Op: Serialize + DeserializeOwned {
     const SCOPE: Scope = Scope::Read;
     /// What becomes of it when it is asked for again.
     const REPEAT: Repeat = Repeat::Read;
+    /// Whether it reads and changes nothing: then it ends when nobody waits for its answer any more.
+    const READS: bool = matches!((Self::SCOPE, Self::REPEAT), (Scope::Read, Repeat::Read));
 
     /// Does it. Whoever asked, and with which embedder, is in the handles of the view.
     fn run(self, view: &View<'_>) -> Result<Self::Answer>;
@@ -55,7 +57,7 @@ pub trait Op: Serialize + DeserializeOwned {
         Err(Error::internal(format!("{} has no idempotency record", Self::NAME)))
     }
 
-    /// What ends the wait for an answer.
+    /// What ends the wait for its answer, besides that of the call.
     fn waits(&self) -> Waits {
         Waits::default()
     }

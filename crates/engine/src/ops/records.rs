@@ -26,7 +26,7 @@ impl Op for Get {
     const NAME: &'static str = "records.get";
 
     fn run(self, view: &View<'_>) -> Result<Self::Answer> {
-        view.records()?.read(|core, reader| core.get(reader, &self.ids, self.vectors))
+        view.records()?.read(|core, place| core.get(place, &self.ids, self.vectors))
     }
 }
 
@@ -74,7 +74,7 @@ impl Op for Scan {
     const NAME: &'static str = "records.scan";
 
     fn run(self, view: &View<'_>) -> Result<Page> {
-        view.records()?.read(|core, reader| core.page(reader, &self))
+        view.records()?.read(|core, place| core.page(place, &self))
     }
 }
 

@@ -3,8 +3,7 @@
 //! **Invariant:** an operation that reads takes no notice of which it is. One that writes asks for what is live, and is refused
 //! elsewhere: a snapshot does not change, and a transaction writes when it commits.
 
-use nuthatch_store::Reader;
-
+use crate::call::Watched;
 use crate::collection::{Collection, Core, FieldValues, ReadSource};
 use crate::database::Database;
 use crate::kv::{Keyspace, Rows};
@@ -127,24 +126,30 @@ impl Records<'_> {
     pub(crate) fn ask<T>(&self, ask: impl FnOnce(&Core, ReadSource<'_>) -> Result<T>) -> Result<T> {
         match self {
             Self::Live(collection) => {
-                collection.core.check_open()?;
-                ask(&collection.core, collection.core.live())
+                let (core, waits) = (&collection.core, collection.call.waits());
+                core.check_open()?;
+                waits.check()?;
+                let reader = Watched::new(&*core.shared, waits);
+                ask(core, ReadSource { reader: &reader, waits, ..core.live() })
             }
-            Self::At(kept) => kept.with(|core, place| ask(core, place)),
+            Self::At(kept) => kept.with(|core, place| place.waits.check().and_then(|()| ask(core, place))),
         }
     }
 
     /// Reads rows as of one moment.
-    pub(crate) fn read<T>(&self, read: impl FnOnce(&Core, &dyn Reader) -> Result<T>) -> Result<T> {
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&Core, ReadSource<'_>) -> Result<T>) -> Result<T> {
         match self {
             Self::Live(collection) => {
-                let core = &collection.core;
+                let (core, waits) = (&collection.core, collection.call.waits());
                 core.check_open()?;
+                waits.check()?;
                 let store = core.shared.store()?;
                 // A record that is replaced while it is read must not seem gone.
-                read(core, &*store.snapshot())
+                let snapshot = store.snapshot();
+                let reader = Watched::new(&*snapshot, waits);
+                read(core, ReadSource { reader: &reader, waits, ..core.live() })
             }
-            Self::At(kept) => kept.with(|core, place| read(core, place.reader)),
+            Self::At(kept) => kept.with(|core, place| place.waits.check().and_then(|()| read(core, place))),
         }
     }
 }

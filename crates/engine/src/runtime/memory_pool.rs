@@ -15,11 +15,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use nuthatch_vector::VectorError;
 use parking_lot::{Condvar, Mutex};
 
+use crate::Result;
+use crate::call::{FOREVER, Waits};
 use crate::runtime::Runtime;
-use crate::{Error, Result};
 
 /// An answer of so many bytes is not worth waiting for.
 pub(crate) const SMALL_BYTES_MAX: u64 = 64 << 10;
@@ -89,8 +89,8 @@ impl MemoryPool {
 pub(crate) struct Reservation<'s> {
     shared: &'s Runtime,
     share: &'s MemoryPool,
-    /// Whether the call was given up.
-    is_over: &'s dyn Fn() -> bool,
+    /// What calls it off.
+    wanted: &'s Waits,
     bytes: u64,
     is_large: bool,
     /// False: it is counted, and taken at once.
@@ -101,9 +101,9 @@ impl Runtime {
     /// Takes room for an answer that is estimated to so many bytes, and waits for it where that is a large one.
     ///
     /// # Errors
-    /// `Unavailable` when `is_over` says that the call was given up, `Closed` when the database was closed meanwhile.
-    pub fn reserve_for<'s>(&'s self, bytes: u64, is_over: &'s dyn Fn() -> bool) -> Result<Reservation<'s>> {
-        let mut reservation = Reservation { is_over, ..self.reservation() };
+    /// `Unavailable` when nobody waits for the answer any more, `Closed` when the database was closed meanwhile.
+    pub fn reserve_for<'s>(&'s self, bytes: u64, wanted: &'s Waits) -> Result<Reservation<'s>> {
+        let mut reservation = self.reservation(wanted);
         reservation.holds(bytes, bytes)?;
         Ok(reservation)
     }
@@ -118,21 +118,21 @@ impl Runtime {
         Ok(reservation)
     }
 
-    /// Room for an answer of which nothing is known yet.
-    pub fn reservation(&self) -> Reservation<'_> {
-        self.reservation_in(&self.answer_memory)
+    /// Room for an answer of which nothing is known yet, for as long as somebody waits for it.
+    pub fn reservation<'s>(&'s self, wanted: &'s Waits) -> Reservation<'s> {
+        Reservation { wanted, ..self.reservation_in(&self.answer_memory) }
     }
 
     fn reservation_in<'s>(&'s self, share: &'s MemoryPool) -> Reservation<'s> {
-        Reservation { shared: self, share, is_over: &|| false, bytes: 0, is_large: false, waits: true }
+        Reservation { shared: self, share, wanted: &FOREVER, bytes: 0, is_large: false, waits: true }
     }
 
     /// The same for who must not wait: it may hold what others wait for.
     pub fn reservation_at_once(&self) -> Reservation<'_> {
-        Reservation { waits: false, ..self.reservation() }
+        Reservation { waits: false, ..self.reservation(&FOREVER) }
     }
 
-    fn wait_for_memory(&self, share: &MemoryPool, bytes: u64, is_over: &dyn Fn() -> bool) -> Result<()> {
+    fn wait_for_memory(&self, share: &MemoryPool, bytes: u64, wanted: &Waits) -> Result<()> {
         let mut large = share.large.lock();
         let ticket = large.next_ticket;
         large.next_ticket += 1;
@@ -146,8 +146,8 @@ impl Runtime {
             if let Err(closed) = self.check_open() {
                 break Err(closed);
             }
-            if is_over() {
-                break Err(Error::from(VectorError::Stopped));
+            if let Err(over) = wanted.check() {
+                break Err(over);
             }
             share.freed.wait_for(&mut large, LOOK);
         };
@@ -207,7 +207,7 @@ impl Reservation<'_> {
             self.shared.lend_to_pool(self.share);
         } else if held > SMALL_BYTES_MAX {
             match self.waits {
-                true => self.shared.wait_for_memory(self.share, held, self.is_over)?,
+                true => self.shared.wait_for_memory(self.share, held, self.wanted)?,
                 false => self.share.large.lock().bytes += held,
             }
             self.is_large = true;
@@ -317,7 +317,6 @@ pub(crate) fn in_the_end(wanted: usize, rows: usize, held: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicUsize;
-    use std::time::Instant;
 
     use super::*;
     use crate::Options;
@@ -332,16 +331,15 @@ mod tests {
         let db = memory();
         let shared = &*db.inner.shared;
         let (share, cache) = (shared.answer_memory.share_bytes, shared.budget.block_cache_bytes);
-        let never = || false;
-        let first = shared.reserve_for(share * 3, &never).unwrap();
+        let first = shared.reserve_for(share * 3, &FOREVER).unwrap();
         assert_eq!(shared.cache.capacity_bytes(), cache - cache / 4 * 3, "one alone may be larger than the share");
-        let small = shared.reserve_for(SMALL_BYTES_MAX, &never).unwrap();
+        let small = shared.reserve_for(SMALL_BYTES_MAX, &FOREVER).unwrap();
         assert_eq!(shared.answer_memory.held_bytes(), share * 3 + SMALL_BYTES_MAX);
         let begun = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    let reservation = shared.reserve_for(share / 2, &never).unwrap();
+                    let reservation = shared.reserve_for(share / 2, &FOREVER).unwrap();
                     begun.fetch_add(1, Ordering::SeqCst);
                     assert!(shared.answer_memory.held_bytes() <= share + SMALL_BYTES_MAX, "two at a time");
                     drop(reservation);
@@ -368,7 +366,7 @@ mod tests {
         let shared = &db.inner.shared;
         let share = shared.write_memory.share_bytes;
         let first = WriteReservation::take(shared, share).unwrap();
-        drop(shared.reserve_for(share, &|| false).unwrap());
+        drop(shared.reserve_for(share, &FOREVER).unwrap());
         // Who has a reservation does not wait for more.
         let more = first.for_batch(share * 2).unwrap();
         assert_eq!(shared.write_memory.held_bytes(), share * 2);
@@ -394,16 +392,16 @@ mod tests {
         let db = memory();
         let shared = &*db.inner.shared;
         let share = shared.answer_memory.share_bytes;
-        let mut first = shared.reserve_for(10, &|| false).unwrap();
+        let mut first = shared.reserve_for(10, &FOREVER).unwrap();
         first.holds(share / 2, share).unwrap(); // it turns out longer
         first.holds(20, share).unwrap();
         assert_eq!(shared.answer_memory.large.lock().bytes, share);
-        let until = Instant::now() + LOOK;
-        let error = shared.reserve_for(share, &|| Instant::now() > until).err().unwrap();
+        let soon = Waits::of(Some(LOOK), None);
+        let error = shared.reserve_for(share, &soon).err().unwrap();
         assert_eq!(error.kind, crate::ErrorKind::Unavailable);
         assert!(shared.answer_memory.large.lock().waiting.is_empty());
         drop(first);
-        drop(shared.reserve_for(share, &|| true).unwrap());
+        drop(shared.reserve_for(share, &soon).unwrap());
     }
 
     #[test]

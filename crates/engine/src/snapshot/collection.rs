@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nuthatch_store::{Reader, Shard};
 
 use crate::Result;
-use crate::call::Call;
+use crate::call::{Call, Watched};
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
 use crate::collection::{Answer, Core, ReadSource, Scan, Search, Visitor, Wanted};
 use crate::snapshot::View;
@@ -26,7 +26,7 @@ impl SnapshotCollection {
 
     /// Shows one page of a listing, and gives where to go on; `None` at the end.
     pub fn visit(&self, scan: &Scan, wanted: &Wanted, visitor: &mut dyn Visitor) -> Result<Option<String>> {
-        self.with(|core, place| core.visit(place.reader, &core.fields(), scan, wanted, visitor))
+        self.with(|core, place| core.visit(place, &core.fields(), scan, wanted, visitor))
     }
 
     /// Finds the best `limit` records, as [`crate::Collection::search`].
@@ -42,7 +42,9 @@ impl SnapshotCollection {
     pub(crate) fn with<T>(&self, ask: impl FnOnce(&Arc<Core>, ReadSource<'_>) -> Result<T>) -> Result<T> {
         self.view.with(|held| {
             let pinned = self.view.pinned(held, &self.name)?;
-            ask(&pinned.core, ReadSource { state: &pinned.state, reader: &held.store })
+            let waits = self.call.waits();
+            let reader = Watched::new(&held.store, waits);
+            ask(&pinned.core, ReadSource { state: &pinned.state, reader: &reader, waits })
         })
     }
 }

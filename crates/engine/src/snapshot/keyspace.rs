@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::Result;
+use crate::call::{Call, Watched};
 use crate::kv::{Entry, KeyPage, KeyScan, Rows, Space};
 use crate::snapshot::View;
 
@@ -13,6 +14,7 @@ pub struct SnapshotKeyspace {
     pub(crate) name: String,
     /// `None`: there is none, so there is nothing in it.
     pub(crate) space: Option<Arc<Space>>,
+    pub(crate) call: Call,
 }
 
 impl SnapshotKeyspace {
@@ -25,14 +27,22 @@ impl SnapshotKeyspace {
 impl Rows for SnapshotKeyspace {
     fn entries(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Entry>>> {
         self.view.with(|held| match &self.space {
-            Some(space) => space.entries(&held.store, keys, self.view.taken_at_ms, &mut space.shared.reservation()),
+            Some(space) => {
+                let waits = self.call.waits();
+                let reader = Watched::new(&held.store, waits);
+                space.entries(&reader, keys, self.view.taken_at_ms, &mut space.shared.reservation(waits))
+            }
             None => Ok(vec![None; keys.len()]),
         })
     }
 
     fn page(&self, scan: &KeyScan) -> Result<KeyPage> {
         self.view.with(|held| match &self.space {
-            Some(space) => space.page(&held.store, scan, self.view.taken_at_ms, &mut space.shared.reservation()),
+            Some(space) => {
+                let waits = self.call.waits();
+                let reader = Watched::new(&held.store, waits);
+                space.page(&reader, scan, self.view.taken_at_ms, &mut space.shared.reservation(waits))
+            }
             None => Ok(KeyPage::default()),
         })
     }

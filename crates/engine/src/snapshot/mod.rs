@@ -132,7 +132,7 @@ impl Snapshot {
     /// The keyspace of that name and kind; an empty one when there was none.
     pub fn keyspace(&self, name: &str, kind: Kind) -> Result<SnapshotKeyspace> {
         let space = self.view.with(|held| self.view.space(held, name, kind))?;
-        Ok(SnapshotKeyspace { view: self.view.clone(), name: name.to_string(), space })
+        Ok(SnapshotKeyspace { view: self.view.clone(), name: name.to_string(), space, call: self.call.clone() })
     }
 
     /// The same, made for later when there was none, and where its keys are.

@@ -23,6 +23,7 @@ pub(crate) use crate::state::index_id::{IndexId, SEGMENTS, TEXT};
 pub use crate::state::pending::Pending;
 pub(crate) use crate::state::rows::{each_row_in, words_of};
 
+use crate::call::Waits;
 use crate::descriptor::field::FieldId;
 use crate::record::Row;
 use crate::state::memtable::Memtable;
@@ -115,8 +116,10 @@ impl View {
     }
 
     /// The rows whose payload passes the filter, by where they are. Only while the segments are sound.
-    pub fn matching(&self, filter: &Filter) -> Result<Matching> {
-        let segments = self.segments.iter().map(|view| view.matching(filter)).collect::<Result<_>>()?;
+    pub fn matching(&self, filter: &Filter, waits: &Waits) -> Result<Matching> {
+        let of_segment = |view: &SegmentView| waits.check().and_then(|()| view.matching(filter));
+        let segments = self.segments.iter().map(of_segment).collect::<Result<_>>()?;
+        waits.check()?;
         let mut fresh = self.mutable.matching(filter)?;
         if let Some(immutable) = &self.immutable {
             let immutable = immutable.rows.matching(filter)?;

@@ -10,6 +10,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use nuthatch_engine::call::Waits;
 use nuthatch_engine::options::Options;
 use nuthatch_engine::{Error, ErrorKind, Result};
 use parking_lot::{Mutex, MutexGuard};
@@ -103,7 +104,7 @@ impl KeptSnapshots {
         self.policy
     }
 
-    /// Takes one and keeps it under an id, in the place of one of the same id that has ended. `label` names the owner for people.
+    /// Takes one and keeps it under an id, for as long as it lives and not as its taker waits, in the place of one of the same id that has ended. `label` names the owner for people.
     ///
     /// # Errors
     /// Says why it is not kept; nothing has changed then.
@@ -116,7 +117,7 @@ impl KeptSnapshots {
     ) -> std::result::Result<Listed, NotKept> {
         let place = (owner.holder.clone(), id.to_string());
         drop(self.room(&owner.tenant, &place)?);
-        let kept = Kept { label, snapshot: take().map_err(NotKept::Failed)? };
+        let kept = Kept { label, snapshot: take().map_err(NotKept::Failed)?.waiting(Waits::default()) };
         if let Some(idle_max) = self.policy.idle_max {
             kept.snapshot.end_when_idle(idle_max);
         }

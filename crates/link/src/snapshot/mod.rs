@@ -20,7 +20,7 @@ pub use kept::{Holder, KeepPolicy, KeptSnapshots, Listed, NotKept, Owner};
 pub(crate) use tether::Tether;
 pub(crate) use tethered::Tethered;
 
-use nuthatch_engine::call::Waits;
+use nuthatch_engine::call::{Call, Waits};
 use nuthatch_engine::kv::Kind;
 use nuthatch_engine::ops::Op;
 use nuthatch_engine::ops::read_point::{CollectionShard, Commit, KeyspaceShard, ReadsAsk, ShardAsk};
@@ -47,15 +47,21 @@ pub struct Snapshot {
 #[derive(Clone)]
 enum At {
     Here(LocalSnapshot),
-    There(Arc<Remote>),
+    There(Remote),
 }
 
-/// A snapshot that the holder keeps.
+/// A snapshot that the holder keeps, and how it is asked. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct Remote {
     pub link: Route,
+    taken: Arc<Taken>,
+}
+
+/// What all clones of one share.
+struct Taken {
     /// Chosen here, so that no other holder ever has one of this number.
     id: u128,
-    pub taken_at_ms: u64,
+    at_ms: u64,
     client: Weak<Client>,
     tether: Mutex<Option<Tether>>,
     ended: OnceLock<Error>,
@@ -78,24 +84,33 @@ impl Snapshot {
         let mut meanwhile = Meanwhile::new(&EmbedderChoice::None, &waits);
         meanwhile.tether = Some((id, &mut tether));
         let is_kept: bool = link.ask_meanwhile(Ask::Take(id), &mut meanwhile)?;
-        let remote = Remote {
-            link,
+        let taken = Taken {
             id,
-            taken_at_ms,
+            at_ms: taken_at_ms,
             client: tether.as_ref().map(Tether::client).unwrap_or_default(),
             tether: Mutex::new(tether),
             ended: OnceLock::new(),
             collections: Mutex::default(),
             keyspaces: Mutex::default(),
         };
-        Ok(is_kept.then(|| Self { at: At::There(Arc::new(remote)) }))
+        Ok(is_kept.then(|| Self { at: At::There(Remote { link, taken: Arc::new(taken) }) }))
+    }
+
+    /// The same snapshot, for somebody who waits no longer than this: see [`Database::waiting`](crate::Database::waiting).
+    #[must_use]
+    pub fn waiting(&self, waits: Waits) -> Self {
+        let at = match &self.at {
+            At::Here(local) => At::Here(local.on_behalf_of(&Call::default().waiting(waits))),
+            At::There(remote) => At::There(Remote { link: remote.link.waiting(waits), taken: remote.taken.clone() }),
+        };
+        Self { at }
     }
 
     /// How long ago it was taken.
     pub fn age(&self) -> Duration {
         match &self.at {
             At::Here(local) => local.age(),
-            At::There(remote) => Duration::from_millis(remote.link.now_ms().saturating_sub(remote.taken_at_ms)),
+            At::There(remote) => Duration::from_millis(remote.link.now_ms().saturating_sub(remote.taken_at_ms())),
         }
     }
 
@@ -132,7 +147,8 @@ impl Snapshot {
         match &self.at {
             At::Here(local) => Ok(records::SnapshotRecords::Here(local.collection(name)?)),
             At::There(remote) => {
-                let shard = remote.shard(&remote.collections, (Kind::Plain, name), CollectionShard(name.into()))?;
+                let shard =
+                    remote.shard(&remote.taken.collections, (Kind::Plain, name), CollectionShard(name.into()))?;
                 let shard = shard
                     .ok_or_else(|| Error::internal("the process that holds the folder did not return a collection"))?;
                 Ok(records::SnapshotRecords::There { remote: remote.clone(), name: name.into(), shard })
@@ -161,7 +177,7 @@ impl Snapshot {
             At::Here(local) => Ok(rows::SnapshotRows::Here(local.keyspace(name, kind)?)),
             At::There(remote) => {
                 let found = KeyspaceShard { name: name.into(), kind, make: false };
-                remote.shard(&remote.keyspaces, (kind, name), found)?;
+                remote.shard(&remote.taken.keyspaces, (kind, name), found)?;
                 Ok(rows::SnapshotRows::There { remote: remote.clone(), name: name.into(), kind })
             }
         }
@@ -176,7 +192,7 @@ impl Snapshot {
             }
             At::There(remote) => {
                 let made = KeyspaceShard { name: name.into(), kind, make: true };
-                let shard = remote.shard(&remote.keyspaces, (kind, name), made)?;
+                let shard = remote.shard(&remote.taken.keyspaces, (kind, name), made)?;
                 let shard = shard
                     .ok_or_else(|| Error::internal("the process that holds the folder did not return a keyspace"))?;
                 Ok((rows::SnapshotRows::There { remote: remote.clone(), name: name.into(), kind }, shard))
@@ -204,8 +220,8 @@ impl Snapshot {
         match &self.at {
             At::Here(local) => local.end(why),
             At::There(remote) => {
-                remote.ended.set(why).ok(); // the first reason stays
-                remote.tether.lock().take();
+                remote.taken.ended.set(why).ok(); // the first reason stays
+                remote.taken.tether.lock().take();
             }
         }
     }
@@ -214,7 +230,7 @@ impl Snapshot {
     pub fn has_ended(&self) -> bool {
         match &self.at {
             At::Here(local) => local.has_ended(),
-            At::There(remote) => remote.ended.get().is_some() || self.is_lost(),
+            At::There(remote) => remote.taken.ended.get().is_some() || self.is_lost(),
         }
     }
 
@@ -222,18 +238,22 @@ impl Snapshot {
     pub(crate) fn is_lost(&self) -> bool {
         match &self.at {
             At::Here(_) => false,
-            At::There(remote) => !remote.link.is_served_by(&remote.client),
+            At::There(remote) => !remote.link.is_served_by(&remote.taken.client),
         }
     }
 }
 
 impl Remote {
+    pub fn taken_at_ms(&self) -> u64 {
+        self.taken.at_ms
+    }
+
     pub fn ask<O: Op>(&self, of: request::SnapshotPart, embedder: &EmbedderChoice, op: &O) -> Result<O::Answer> {
-        if let Some(why) = self.ended.get() {
+        if let Some(why) = self.taken.ended.get() {
             return Err(why.clone());
         }
         // In a fork it is asked for through a connection of the fork's own, and lives as long as in the process that took it.
-        self.link.here()?.ask(Of::Snapshot { id: self.id, of }, embedder, op)
+        self.link.here()?.ask(Of::Snapshot { id: self.taken.id, of }, embedder, op)
     }
 
     /// Where the rows of a collection or the keys of a keyspace are; `None` for a keyspace that there is not.
@@ -243,8 +263,8 @@ impl Remote {
         (kind, name): (Kind, &str),
         find: impl Op<Answer = Option<ShardAsk>>,
     ) -> Result<Option<Shard>> {
-        if self.ended.get().is_none()
-            && self.link.is_served_by(&self.client)
+        if self.taken.ended.get().is_none()
+            && self.link.is_served_by(&self.taken.client)
             && let Some(shard) = known.lock().get(&(kind, name.to_string()))
         {
             return Ok(Some(*shard));

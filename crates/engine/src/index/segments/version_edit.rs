@@ -61,10 +61,10 @@ mod tests {
     use roaring::RoaringBitmap;
 
     use super::close_retired;
-    use crate::state::manifest::{Manifest, SegmentEntry};
     use crate::collection::{Collection, CollectionOptions, Search};
     use crate::database::Database;
     use crate::embedder::EmbedderChoice;
+    use crate::state::manifest::{Manifest, SegmentEntry};
     use crate::{Options, Record};
 
     fn opened(db: &Database) -> Collection {
