@@ -103,7 +103,9 @@ async fn ask<C: Caller>(caller: C, operation: &'static Operation, body: &[u8]) -
     let Ask { collection, snapshot, question } = read(body)?;
     let kept = snapshots::get(&caller, snapshot.as_deref())?;
     let asked = caller.run(move |database| match kept {
-        Some(snapshot) => operation.ask(&snapshot.collection(&collection)?, Value::Object(question)),
+        Some(snapshot) => {
+            operation.ask(&snapshot.waiting(database.waits()).collection(&collection)?, Value::Object(question))
+        }
         None => operation.ask(&*database.existing_collection(&collection)?, Value::Object(question)),
     });
     asked.await

@@ -25,16 +25,8 @@ pub enum Scope {
 pub struct Begun {
     /// The tenant's data.
     pub database: Database,
-    /// What the call takes up until it is over.
+    /// What the call takes up until it is over, and what ends its reads when it is dropped.
     pub turn: Box<dyn Any + Send + Sync>,
-}
-
-/// A search that was read from JSON.
-pub struct Asked {
-    /// What to search for.
-    pub search: Search,
-    /// Ends the search when it is dropped.
-    pub cancel: Box<dyn Any + Send + Sync>,
 }
 
 /// Somebody who has been let in. The server puts one into the extensions of each request.
@@ -59,7 +51,8 @@ pub trait Caller: Clone + Send + Sync + 'static {
     /// `PERMISSION_DENIED` when they may not.
     fn allowed(&self, scope: Scope) -> Result<Self, Status>;
 
-    /// Runs a call of the engine on a thread that may block. It counts as one request of the caller's tenant.
+    /// Runs a call of the engine on a thread that may block. It counts as one request of the caller's tenant. What it reads ends when the
+    /// client's time is up, and when what is returned is dropped.
     ///
     /// # Errors
     /// Its own; `RESOURCE_EXHAUSTED` when the tenant asks too often or too much at a time.
@@ -99,7 +92,7 @@ pub trait Caller: Clone + Send + Sync + 'static {
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` with the name of the wrong part.
-    fn search(&self, question: Value) -> Result<Asked, Status>;
+    fn search(&self, question: Value) -> Result<Search, Status>;
 
     /// The options of a new collection as the HTTP interface reads them.
     ///

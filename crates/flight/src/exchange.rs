@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tonic::{Status, Streaming};
 
-use crate::caller::{Asked, Caller};
+use crate::caller::Caller;
 use crate::columns::{Queries, Shape};
 use crate::incoming::Incoming;
 use crate::message;
@@ -95,7 +95,7 @@ impl<C: Caller> Exchange<C> {
     }
 
     async fn answer(&self, message: FlightData) -> Result<Option<(u64, RecordBatch)>, Status> {
-        let Asked { search, cancel } = self.caller.search(self.search.clone())?;
+        let search = self.caller.search(self.search.clone())?;
         let (name, schema, queries) = (self.collection.clone(), self.schema.clone(), self.queries.clone());
         let (shape, first) = (self.shape.clone(), self.answered);
         let include = Include { text: shape.has_text(), payload: shape.has_payload(), vector: shape.has_vectors() };
@@ -115,8 +115,6 @@ impl<C: Caller> Exchange<C> {
             }
             Ok(Some((number as u64, batch.finish()?)))
         });
-        let answered = answered.await;
-        drop(cancel);
-        answered
+        answered.await
     }
 }

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tonic::Status;
 
-use crate::caller::{Asked, Begun, Caller};
+use crate::caller::{Begun, Caller};
 use crate::columns::Shape;
 use crate::outgoing::{Answer, Encoder, Message, Sent, is_taken};
 use crate::question::{self, COLUMNS_INSTEAD};
@@ -47,7 +47,7 @@ async fn scan<C: Caller>(caller: C, ticket: Ticket, send: mpsc::Sender<Sent>) ->
     let opened = caller.step(move || {
         let live = database.existing_collection(&ticket.collection)?;
         // First the snapshot: whatever kinds of values it has, the collection knows afterwards.
-        let snapshot = kept.map_or_else(|| database.snapshot(), Ok)?;
+        let snapshot = kept.map_or_else(|| database.snapshot(), |kept| Ok(kept.waiting(database.waits())))?;
         let shape = Shape::of_scan(&live.info()?, ticket.columns.as_deref())?;
         let collection = snapshot.collection(&ticket.collection)?;
         let filter = ticket.filter.as_deref().map(nuthatch_filter::parse).transpose()?;
@@ -133,14 +133,14 @@ async fn search<C: Caller>(caller: C, ticket: Ticket, send: mpsc::Sender<Sent>) 
     if let Some(question) = &ticket.search {
         question::check(question, &COLUMNS_INSTEAD)?;
     }
-    let Asked { mut search, cancel } = caller.search(ticket.search.unwrap_or_default())?;
+    let mut search = caller.search(ticket.search.unwrap_or_default())?;
     let kept = snapshots::get(&caller, ticket.snapshot.as_deref())?;
     let found = caller.run(move |database| {
         let live = database.existing_collection(&ticket.collection)?;
         let shape = Shape::of_search(&live.info()?, ticket.columns.as_deref())?;
         search.include = Include { text: shape.has_text(), payload: shape.has_payload(), vector: shape.has_vectors() };
         let answer = match kept {
-            Some(snapshot) => snapshot.collection(&ticket.collection)?.search(&search)?,
+            Some(snapshot) => snapshot.waiting(database.waits()).collection(&ticket.collection)?.search(&search)?,
             None => live.search(&search)?,
         };
         let mut encoder = Encoder::new(&shape.schema)?;
@@ -153,7 +153,6 @@ async fn search<C: Caller>(caller: C, ticket: Ticket, send: mpsc::Sender<Sent>) 
         Ok(messages)
     });
     let messages = found.await?;
-    drop(cancel);
     tokio::spawn(async move {
         for message in messages {
             if !is_taken(&send, Ok(message)).await {

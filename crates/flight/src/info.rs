@@ -70,7 +70,7 @@ pub async fn info<C: Caller>(caller: C, descriptor: FlightDescriptor) -> Result<
             };
             // Counted where there is a condition as well: it may name a field that there is not.
             let passing = match kept {
-                Some(snapshot) => snapshot.collection(&ticket.collection)?.count(filter)?,
+                Some(snapshot) => snapshot.waiting(database.waits()).collection(&ticket.collection)?.count(filter)?,
                 None => collection.count(filter)?,
             };
             let records = ticket.search.is_none().then_some(passing);

@@ -27,6 +27,6 @@ mod service;
 mod snapshots;
 mod ticket;
 
-pub use caller::{Asked, Begun, Caller, Scope};
+pub use caller::{Begun, Caller, Scope};
 pub use health::Health;
 pub use service::{open_routes, routes};

@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, header};
-use nuthatch_link::{Database, Error, ErrorKind, Result as EngineResult};
+use nuthatch_link::{Database, Error, ErrorKind, Result as EngineResult, Waits};
 use percent_encoding::percent_decode;
 use tracing::{Span, field};
 
@@ -32,6 +33,17 @@ pub struct Caller {
     key: Option<Arc<Key>>,
     work: Work,
     notes: Notes,
+    /// What ends the reads of the request.
+    waits: Waits,
+}
+
+/// Ends the reads of a call whose client has gone away.
+pub struct CancelledOnDrop(Arc<AtomicBool>);
+
+impl Drop for CancelledOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 /// What came of looking at what is in memory.
@@ -84,8 +96,21 @@ impl Caller {
         &self,
         call: impl FnOnce(&Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        let mine = self.clone();
+        let (mine, _wanted) = self.watched();
         self.step(move || mine.in_turn(call)).await?
+    }
+
+    /// The same caller, who waits no longer than that from now on.
+    #[must_use]
+    pub fn waiting(self, limit: Option<Duration>) -> Self {
+        Self { waits: self.waits.and(&Waits::of(limit, None)), ..self }
+    }
+
+    /// The same caller, whose reads end when what comes with it is dropped.
+    fn watched(&self) -> (Self, CancelledOnDrop) {
+        let cancel = Arc::default();
+        let waits = self.waits.and(&Waits::of(None, Some(&cancel)));
+        (Self { waits, ..self.clone() }, CancelledOnDrop(cancel))
     }
 
     /// Answers at once, on the thread that asks, what is in memory: `look` gives it and waits for nothing. What it has not, or has to wait
@@ -99,7 +124,7 @@ impl Caller {
         look: impl FnOnce(&A, &Database) -> EngineResult<Option<T>>,
         call: impl FnOnce(A, &Database) -> EngineResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        let mine = self.clone();
+        let (mine, _wanted) = self.watched();
         let place = match self.shared.shares.enter(&self.tenant, self.work, Instant::now())? {
             Entered::Now(place) => place,
             later @ Entered::Later(_) => {
@@ -107,7 +132,7 @@ impl Caller {
                 return self.step_in(place, move || mine.in_turn(|database| call(asked, database))).await?;
             }
         };
-        let looked = at_once(|| self.look_in_turn(|database| look(&asked, database)));
+        let looked = at_once(|| mine.look_in_turn(|database| look(&asked, database)));
         match looked.map_err(|error| self.problem(error))?? {
             Looked::Found(found) => Ok(found),
             Looked::Missed(database, turn) => {
@@ -121,13 +146,15 @@ impl Caller {
         }
     }
 
-    /// Begins a call of several [steps](Self::step), which counts as one request: its data, and what it takes up.
+    /// Begins a call of several [steps](Self::step), which counts as one request: its data, what it takes up, and what ends its reads
+    /// when it is dropped.
     ///
     /// # Errors
     /// 429 when the tenant asks too often, or too much at a time.
-    pub async fn begin(&self) -> Result<(Database, Option<Turn>), Problem> {
-        let mine = self.clone();
-        self.step(move || mine.turn()).await?
+    pub async fn begin(&self) -> Result<(Database, Option<Turn>, CancelledOnDrop), Problem> {
+        let (mine, wanted) = self.watched();
+        let (database, turn) = self.step(move || mine.turn()).await??;
+        Ok((database, turn, wanted))
     }
 
     /// A step of a call that has begun, on a thread that may block.
@@ -236,7 +263,8 @@ impl Caller {
             (true, tenant) if tenant != TENANT_DEFAULT => self.database.tenant(tenant)?,
             (_, tenant) => database_of(&self.database, tenant, self.key.as_deref())?,
         };
-        Ok(self.turn_in(&database)?.map(|turn| (database, turn)))
+        let waiting = database.waiting(self.waits.clone());
+        Ok(self.turn_in(&database)?.map(|turn| (waiting, turn)))
     }
 
     fn turn_in(&self, database: &Database) -> EngineResult<Result<Option<Turn>, Problem>> {
@@ -265,7 +293,7 @@ impl Caller {
         };
         Ok(Ok(match look(&database)? {
             Some(found) => Looked::Found(found),
-            None => Looked::Missed(database, turn),
+            None => Looked::Missed(database.waiting(self.waits.clone()), turn),
         }))
     }
 
@@ -343,7 +371,17 @@ impl Caller {
         }
         let database = shared.database()?.clone();
         let work = Work::Read;
-        Ok(Self { shared: shared.clone(), database, tenant, is_operator, scopes, key, work, notes })
+        Ok(Self {
+            shared: shared.clone(),
+            database,
+            tenant,
+            is_operator,
+            scopes,
+            key,
+            work,
+            notes,
+            waits: Waits::default(),
+        })
     }
 
     /// More for the audit log of what is being done; nothing that a client wrote about others.

@@ -6,15 +6,19 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
+use axum::http::HeaderMap;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use nuthatch_flight::{Asked, Begun, Health, Scope as Wanted};
-use nuthatch_link::{CollectionInfo, CollectionOptions, Database, KeptSnapshots, Owner, Result as EngineResult, Stats};
+use nuthatch_flight::{Begun, Health, Scope as Wanted};
+use nuthatch_link::{
+    CollectionInfo, CollectionOptions, Database, KeptSnapshots, Owner, Result as EngineResult, Search, Stats,
+};
 use parking_lot::Mutex;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
@@ -54,7 +58,7 @@ async fn let_in(
 ) -> Response {
     let (mut parts, body) = request.into_parts();
     let caller = match Caller::identify(&parts, &shared, None) {
-        Ok(caller) => caller,
+        Ok(caller) => caller.waiting(timeout_of(&parts.headers)),
         Err(problem) => {
             if let Some(notes) = parts.extensions.get::<Notes>().filter(|_| parts.uri.path() == ACTIONS) {
                 notes.administers();
@@ -67,6 +71,22 @@ async fn let_in(
     parts.extensions.insert(Guest { caller, memory: memory.clone(), _admitted: admitted });
     let body = Counted { body, memory, stall: None, shared };
     next.run(Request::from_parts(parts, Body::new(body))).await
+}
+
+/// How long the client waits, as gRPC says it: up to eight digits and a unit. What is none of that is no limit.
+fn timeout_of(headers: &HeaderMap) -> Option<Duration> {
+    let value = headers.get("grpc-timeout")?.to_str().ok()?;
+    let (number, unit) = value.split_at_checked(value.len().checked_sub(1)?)?;
+    let number: u64 = number.parse().ok().filter(|_| number.len() <= 8)?;
+    Some(match unit {
+        "H" => Duration::from_secs(number * 3600),
+        "M" => Duration::from_secs(number * 60),
+        "S" => Duration::from_secs(number),
+        "m" => Duration::from_millis(number),
+        "u" => Duration::from_micros(number),
+        "n" => Duration::from_nanos(number),
+        _ => return None,
+    })
 }
 
 fn refused(problem: Problem) -> Response {
@@ -121,8 +141,8 @@ impl nuthatch_flight::Caller for Guest {
     }
 
     async fn begin(&self) -> Result<Begun, Status> {
-        let (database, turn) = self.caller.begin().await?;
-        Ok(Begun { database, turn: Box::new(turn) })
+        let (database, turn, wanted) = self.caller.begin().await?;
+        Ok(Begun { database, turn: Box::new((turn, wanted)) })
     }
 
     async fn step<T: Send + 'static>(
@@ -140,9 +160,8 @@ impl nuthatch_flight::Caller for Guest {
         self.caller.shared.stopping()
     }
 
-    fn search(&self, question: Value) -> Result<Asked, Status> {
-        let (search, cancel) = api::search::read(&self.caller, question)?;
-        Ok(Asked { search, cancel: Box::new(cancel) })
+    fn search(&self, question: Value) -> Result<Search, Status> {
+        Ok(api::search::read(&self.caller, question)?)
     }
 
     fn options(&self, options: Value) -> Result<CollectionOptions, Status> {
@@ -250,6 +269,20 @@ mod tests {
     use nuthatch_link::{Error, ErrorKind, What};
 
     use super::*;
+
+    #[test]
+    fn a_deadline_is_a_number_and_a_unit() {
+        let of = |value: &str| {
+            timeout_of(&HeaderMap::from_iter([("grpc-timeout".parse().unwrap(), value.parse().unwrap())]))
+        };
+        assert_eq!(of("250m"), Some(Duration::from_millis(250)));
+        assert_eq!(of("2H"), Some(Duration::from_secs(7200)));
+        assert_eq!(of("99999999n"), Some(Duration::from_nanos(99_999_999)));
+        for none in ["", "m", "1", "1s", "-1S", "123456789S", "1\u{a0}"] {
+            assert_eq!(of(none), None, "{none}");
+        }
+        assert_eq!(timeout_of(&HeaderMap::new()), None);
+    }
 
     #[test]
     fn every_problem_has_its_code_and_says_what_to_do() {

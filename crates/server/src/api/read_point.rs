@@ -62,7 +62,7 @@ impl ReadPoint {
     pub fn records(&self, database: &Database, collection: &str) -> EngineResult<Records<'static>> {
         match self {
             Self::Now => Ok((*database.existing_collection(collection)?).clone()),
-            Self::Then(snapshot) => snapshot.collection(collection),
+            Self::Then(snapshot) => snapshot.waiting(database.waits()).collection(collection),
         }
     }
 
@@ -73,7 +73,7 @@ impl ReadPoint {
     pub fn keys(&self, database: &Database, keyspace: &str) -> EngineResult<Keys<'static>> {
         match self {
             Self::Now => Ok((*database.existing_keyspace(keyspace)?).clone()),
-            Self::Then(snapshot) => snapshot.kv(keyspace),
+            Self::Then(snapshot) => snapshot.waiting(database.waits()).kv(keyspace),
         }
     }
 
@@ -81,10 +81,10 @@ impl ReadPoint {
     ///
     /// # Errors
     /// `NotFound` without such a graph; `Conflict` when the snapshot has ended.
-    fn graph(&self, database: &Database, graph: &str) -> EngineResult<Nodes<'static>> {
+    pub fn graph(&self, database: &Database, graph: &str) -> EngineResult<Nodes<'static>> {
         match self {
             Self::Now => Ok((*database.existing_graph(graph)?).clone()),
-            Self::Then(snapshot) => snapshot.graph(graph),
+            Self::Then(snapshot) => snapshot.waiting(database.waits()).graph(graph),
         }
     }
 
@@ -138,7 +138,7 @@ impl ReadPoint {
                 "`with` holds the writes of a transaction; name its snapshot in the header `{SNAPSHOT}`"
             ))),
             Self::Then(snapshot) => {
-                let draft = Transaction::draft_on(snapshot.clone());
+                let draft = Transaction::draft_on(snapshot.waiting(database.waits()));
                 for writes in with {
                     if writes.graph != graph {
                         let other = writes.graph;

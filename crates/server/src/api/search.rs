@@ -1,16 +1,13 @@
 //! Searching: by text, by vector, by both, by likeness; one question or many.
 
-use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::response::Response;
 use nuthatch_dialect::{Answer, Search as Asked, Shown};
-use nuthatch_link::{Error, Result as EngineResult, Search};
+use nuthatch_link::{Error, Result as EngineResult, Search, Waits};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::time::timeout;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -50,28 +47,18 @@ struct AllAnswered {
 }
 
 /// As the engine has it, and no longer than the server lets it be.
-fn engine_search(asked: Asked, longest: Duration, cancel: Arc<AtomicBool>) -> EngineResult<Search> {
+fn engine_search(asked: Asked, longest: Duration) -> EngineResult<Search> {
     let limit = time_limit(asked.timeout_ms)?.unwrap_or(longest);
-    asked.into_engine(Some(limit.min(longest)), Some(cancel))
+    asked.into_engine(Some(limit.min(longest)), None)
 }
 
-/// A question that came as JSON some other way, and what ends it when it is dropped.
+/// A question that came as JSON some other way.
 ///
 /// # Errors
 /// 400 with the name of the wrong part.
-pub fn read(caller: &Caller, question: Value) -> Result<(Search, CancelledOnDrop), Problem> {
+pub fn read(caller: &Caller, question: Value) -> Result<Search, Problem> {
     let question: Asked = parse_from(question).map_err(|why| Problem::invalid(format!("the search: {why}")))?;
-    let (longest, cancel) = limits(caller);
-    Ok((engine_search(question, longest, cancel.0.clone())?, cancel))
-}
-
-/// Ends searches whose client has gone away.
-pub struct CancelledOnDrop(Arc<AtomicBool>);
-
-impl Drop for CancelledOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
+    Ok(engine_search(question, caller.shared.config.search_timeout)?)
 }
 
 /// Searches a collection and returns the best hits.
@@ -82,9 +69,8 @@ async fn search(
     Segments(name): Segments<String>,
     Json { value, held }: Json<Asked>,
 ) -> Result<Response, Problem> {
-    let (longest, cancel) = limits(&caller);
     let shown = Shown::of(&value);
-    let search = engine_search(value, longest, cancel.0.clone())?;
+    let search = engine_search(value, caller.shared.config.search_timeout)?;
     let answer = caller
         .run(move |database| {
             let _held = held;
@@ -108,27 +94,18 @@ async fn search_many(
             "the request has {number} searches; send at most {SEARCHES_MAX} at a time"
         )));
     }
-    let (longest, cancel) = limits(&caller);
-    let limit = time_limit(value.timeout_ms)?;
-    let longest = limit.map_or(longest, |limit| limit.min(longest));
+    // Of all of them together, and from here on.
+    let waits = Waits::of(time_limit(value.timeout_ms)?, None);
+    let longest = caller.shared.config.search_timeout;
     let shown: Vec<Shown> = value.searches.iter().map(Shown::of).collect();
-    let searches = value.searches.into_iter().map(|question| engine_search(question, longest, cancel.0.clone()));
+    let searches = value.searches.into_iter().map(|question| engine_search(question, longest));
     let searches = searches.collect::<EngineResult<Vec<Search>>>()?;
-    let mut answering = pin!(caller.run(move |database| {
+    let answering = caller.run(move |database| {
         let _held = held;
-        read_point.records(database, &name)?.search_many(&searches)
-    }));
-    let answers = match limit {
-        None => answering.await?,
-        Some(limit) => match timeout(limit, &mut answering).await {
-            Ok(answers) => answers?,
-            // Those that have not ended yet say so.
-            Err(_) => {
-                cancel.0.store(true, Ordering::Relaxed);
-                answering.await?
-            }
-        },
-    };
+        let database = database.waiting(database.waits().and(&waits));
+        read_point.records(&database, &name)?.search_many(&searches)
+    });
+    let answers = answering.await?;
     let answers = answers.into_iter().zip(shown).map(|(answer, shown)| Answer::new(answer, shown));
     Ok(reply::json(&AllAnswered { answers: answers.collect() }))
 }
@@ -141,8 +118,4 @@ fn time_limit(timeout_ms: Option<f64>) -> EngineResult<Option<Duration>> {
         true => Ok(Some(Duration::from_secs_f64(ms / 1000.0))),
         false => Err(Error::invalid(format!("timeout_ms is {ms}; give 0 to {TIMEOUT_MS_MAX} (a day)"))),
     }
-}
-
-fn limits(caller: &Caller) -> (Duration, CancelledOnDrop) {
-    (caller.shared.config.search_timeout, CancelledOnDrop(Arc::default()))
 }
