@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nuthatch_engine::collection::{
-    Collection as LocalCollection, CollectionInfo, Deleted, PendingWrite, Upserted, WriteSet,
-};
+use nuthatch_engine::collection::{Collection as LocalCollection, Deleted, PendingWrite, Upserted, WriteSet};
 use nuthatch_engine::database::WriteReservation;
 use nuthatch_engine::durability::Durability;
 use nuthatch_engine::files::{Add, AddOptions, AddReport, PassageSink, Shelved, staged};
@@ -82,11 +80,6 @@ impl Collection {
             Side::Here(local) => Ok(local.dim()),
             Side::There(_) => Ok(self.info()?.dim),
         }
-    }
-
-    /// What it is and holds.
-    pub fn info(&self) -> Result<CollectionInfo> {
-        self.ask(records::Info)
     }
 
     /// Inserts records, replacing those with the same id. All or nothing, durable when it returns, visible to the next search.

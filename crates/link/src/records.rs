@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use nuthatch_engine::collection::meta::COUNTERS;
 use nuthatch_engine::collection::{
-    Answer, Collection as LocalCollection, CollectionOptions, Page, Scan, Search, Visitor, Wanted, visit,
+    Answer, Collection as LocalCollection, CollectionInfo, CollectionOptions, Page, Scan, Search, Visitor, Wanted,
+    visit,
 };
 use nuthatch_engine::database::Database as LocalDatabase;
 use nuthatch_engine::durability::Durability;
@@ -106,6 +107,12 @@ impl Records<'_> {
     /// the first error, whose message says which search it was.
     pub fn search_many(&self, searches: &[Search]) -> Result<Vec<Answer>> {
         self.ask(SearchMany(searches.to_vec()))
+    }
+
+    /// What it is and holds. In a snapshot: what it was and held then; segments, vector graphs, fresh rows and what is degraded are of
+    /// the indexes that answer for the snapshot, and what is being built is of now.
+    pub fn info(&self) -> Result<CollectionInfo> {
+        self.ask(ops::records::Info)
     }
 
     /// Files that were added at or below `prefix` (all with ""), by path.

@@ -9,18 +9,19 @@ use std::collections::BTreeSet;
 
 use nuthatch_filter::Schema;
 use nuthatch_store::{Reader, Shard, Table};
+use parking_lot::RwLock;
 
-use crate::Result;
 use crate::collection::change::{each_change, oldest_change};
 use crate::collection::descriptor::Descriptor;
 use crate::collection::field::Field;
-use crate::collection::meta::{self, COUNTERS, Counters, Meta};
+use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
 use crate::collection::state::State;
-use crate::collection::{BuildProgress, Building, Collection, CollectionInfo, Core, VectorFieldInfo};
+use crate::collection::{BuildProgress, Building, Collection, CollectionInfo, Core, ReadSource, VectorFieldInfo};
 use crate::folder::Folder;
 use crate::index::{Reach, SEGMENTS, is_damage};
 use crate::state::manifest::Manifest;
 use crate::state::segment::Segment;
+use crate::{Error, Result};
 
 impl Collection {
     /// What the collection is and holds, now.
@@ -35,26 +36,32 @@ impl Core {
             let writer = self.writer.lock();
             (self.descriptor(), writer.counters.clone())
         };
-        let state = self.state.read();
-        let indexes = Indexes {
-            fresh_rows: state.fresh_rows() as u64,
-            segments: state.segments.len(),
-            vector_graphs: state.segments.iter().filter(|view| view.segment.has_graph()).count(),
-            building: self.index_work.building.lock().as_ref().map(Building::progress),
-            degraded: state.degraded(),
-        };
-        indexes.described(&descriptor, &counters)
+        Indexes::of_open(self, &self.state).described(&descriptor, &counters)
     }
+
+    /// The same as of a snapshot. Its indexes are those that answer for the snapshot; what is being built is of now.
+    pub(crate) fn info_at(&self, place: ReadSource<'_>) -> Result<CollectionInfo> {
+        let meta: Option<Meta> = meta::read(place.reader, &meta_key(self.shard.tenant, &self.name))?;
+        let meta = meta.ok_or_else(|| Error::internal(format!("a snapshot lost the options of {:?}", self.name)))?;
+        let (schema, counters) = stored(place.reader, self.shard)?;
+        Ok(Indexes::of_open(self, place.state).described(&Descriptor::of(meta, schema)?, &counters))
+    }
+}
+
+/// The payload fields and the counters of a collection.
+fn stored(reader: &dyn Reader, shard: Shard) -> Result<(Schema, Counters)> {
+    let counters = meta::read(reader, &shard.key(COUNTERS))?.unwrap_or_default();
+    let schema = match reader.get(Table::Catalog, &shard.key(meta::SCHEMA))? {
+        Some(bytes) => Schema::from_bytes(&bytes)?,
+        None => Schema::default(),
+    };
+    Ok((schema, counters))
 }
 
 impl CollectionInfo {
     /// Of a collection that nobody has open.
     pub(crate) fn of_closed(reader: &dyn Reader, folder: &Folder, shard: Shard, meta: Meta) -> Result<Self> {
-        let counters: Counters = meta::read(reader, &shard.key(COUNTERS))?.unwrap_or_default();
-        let schema = match reader.get(Table::Catalog, &shard.key(meta::SCHEMA))? {
-            Some(bytes) => Schema::from_bytes(&bytes)?,
-            None => Schema::default(),
-        };
+        let (schema, counters) = stored(reader, shard)?;
         let segments = folder.index(shard.tenant, shard.collection).join(SEGMENTS.folder);
         let indexes = match Manifest::read(&segments) {
             Ok(manifest) => Indexes::of_closed(reader, &segments, shard, &manifest.unwrap_or_default(), &counters)?,
@@ -75,6 +82,17 @@ struct Indexes {
 }
 
 impl Indexes {
+    fn of_open(core: &Core, state: &RwLock<State>) -> Self {
+        let state = state.read();
+        Self {
+            fresh_rows: state.fresh_rows() as u64,
+            segments: state.segments.len(),
+            vector_graphs: state.segments.iter().filter(|view| view.segment.has_graph()).count(),
+            building: core.index_work.building.lock().as_ref().map(Building::progress),
+            degraded: state.degraded(),
+        }
+    }
+
     /// By what the manifest names, and what the log says was written since.
     fn of_closed(
         reader: &dyn Reader,

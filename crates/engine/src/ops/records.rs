@@ -8,7 +8,7 @@ use crate::Result;
 use crate::call::Outcome;
 use crate::collection::{CollectionInfo, Deleted, FieldValues, Page, Scan, Upserted};
 use crate::database::Database;
-use crate::ops::{Op, Repeat, Scope, View, on};
+use crate::ops::{Op, Records, Repeat, Scope, View, on};
 use crate::record::{Record, StoredRecord};
 
 /// Records by id, in the order of the ids; `None` for those that are not there.
@@ -78,7 +78,7 @@ impl Op for Scan {
     }
 }
 
-/// What the collection is and holds, now.
+/// What the collection is and holds.
 #[derive(Serialize, Deserialize)]
 pub struct Info;
 
@@ -88,9 +88,13 @@ impl Op for Info {
     const NAME: &'static str = "records.info";
 
     fn run(self, view: &View<'_>) -> Result<CollectionInfo> {
-        let collection = view.collection()?;
-        collection.core.check_open()?;
-        Ok(collection.info())
+        match view.records()? {
+            Records::Live(collection) => {
+                collection.core.check_open()?;
+                Ok(collection.info())
+            }
+            Records::At(kept) => kept.info(),
+        }
     }
 }
 

@@ -148,8 +148,94 @@ fn encoded(answer: &impl serde::Serialize) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::time::Duration;
 
     use super::*;
+    use crate::codec::Bytes;
+    use crate::kv::Kind;
+    use crate::ops::{Keys, Records};
+
+    /// Reads that a snapshot refuses, and why.
+    const OF_NOW: &[(&str, &str)] = &[
+        ("records.wait_until_embedded", "it waits for what is still to come"),
+        ("files.wait_for_vectors", "the same"),
+        ("files.passage_embedder", "a step of adding files, which writes"),
+        ("files.embed", "the same"),
+        ("files.vectors_of", "the same"),
+        ("files.entry", "the same"),
+        ("files.entries", "the same"),
+    ];
+
+    /// One of each operation that reads records, keys, or nodes and edges; without one, the operation's line comes without a proof.
+    fn sample(name: &str) -> Option<Vec<u8>> {
+        use crate::{EdgeId, KeyScan, ListNodes, Neighbors, Scan, Search, Traverse};
+        let (id, key) = (|| "a".to_string(), || Bytes::from(&b"k"[..]));
+        let scan = Scan { limit: 10, ..Scan::default() };
+        let encoded = match name {
+            "records.get" => encoded(&records::Get { ids: vec![id()], vectors: true }),
+            "records.count" => encoded(&records::Count(Some("n = 1".into()))),
+            "records.facets" => encoded(&records::Facets { fields: vec!["n".into()], filter: None, limit: 10 }),
+            "records.scan" => encoded(&scan),
+            "records.search" => encoded(&Search::text("words")),
+            "records.search_many" => encoded(&search::SearchMany(vec![Search::text("words")])),
+            "records.info" => encoded(&records::Info),
+            "records.wait_until_embedded" => encoded(&records::WaitUntilEmbedded(None)),
+            "files.list" => encoded(&files::Files(String::new())),
+            "files.passage_embedder" => encoded(&files::PassageEmbedder),
+            "files.embed" => encoded(&files::Embed(vec![id()])),
+            "files.vectors_of" => encoded(&files::VectorsOf(vec![id()])),
+            "files.wait_for_vectors" => encoded(&files::WaitForVectors(Duration::ZERO)),
+            "files.entry" => encoded(&files::EntryOf(id())),
+            "files.entries" => encoded(&files::EntriesOf(id())),
+            "keys.get" => encoded(&keys::Get(key())),
+            "keys.multi_get" => encoded(&keys::MultiGet(vec![key()])),
+            "keys.entries" => encoded(&keys::Entries(vec![key()])),
+            "keys.contains" => encoded(&keys::Contains(key())),
+            "keys.expires_in" => encoded(&keys::ExpiresIn(key())),
+            "keys.scan" => encoded(&KeyScan::default()),
+            "keys.count_estimate" => encoded(&keys::CountEstimate(key())),
+            "nodes.get" => encoded(&graph::GetNodes(vec![id()])),
+            "nodes.edge" => encoded(&graph::GetEdge(EdgeId::new("a", "to", "b"))),
+            "nodes.neighbors" => encoded(&graph::NeighborsOf(id(), Neighbors::default())),
+            "nodes.list" => encoded(&ListNodes::default()),
+            "nodes.traverse" => encoded(&Traverse::from(["a"])),
+            "nodes.counts" => encoded(&graph::Counts),
+            _ => return None,
+        };
+        Some(encoded.unwrap())
+    }
+
+    #[test]
+    fn whatever_reads_records_keys_or_nodes_reads_them_in_a_snapshot() {
+        let db = Database::in_memory(crate::Options { background: false, ..crate::Options::default() }).unwrap();
+        let options = crate::CollectionOptions { embedder: crate::EmbedderChoice::None, ..Default::default() };
+        let notes = db.collection("notes", options).unwrap();
+        let payload = [("n".to_string(), 1.into())].into();
+        notes.upsert(vec![crate::Record::new("a").text("words").payload(payload)]).unwrap();
+        let (keys, nodes) =
+            (db.keyspace("keys", Kind::Plain, false).unwrap(), db.keyspace("links", Kind::Graph, false).unwrap());
+        keys.increment("k", 1).unwrap();
+        let snapshot = db.snapshot().unwrap();
+        let then = snapshot.collection("notes").unwrap();
+        let (keys_then, nodes_then) =
+            (snapshot.keyspace("keys", Kind::Plain).unwrap(), snapshot.keyspace("links", Kind::Graph).unwrap());
+        for entry in ALL.iter().filter(|entry| (entry.scope, entry.repeat) == (Scope::Read, Repeat::Read)) {
+            let (now, then) = match entry.name.split_once('.').unwrap().0 {
+                "records" | "files" => (View::Records(Records::Live(&notes)), View::Records(Records::At(&then))),
+                "keys" => (View::Keys(Keys::Live(&keys)), View::Keys(Keys::At(&keys_then))),
+                "nodes" => (View::Keys(Keys::Live(&nodes)), View::Keys(Keys::At(&nodes_then))),
+                _ => continue, // of everything: a snapshot gives its collections, keyspaces and graphs by name
+            };
+            let body = sample(entry.name).unwrap_or_else(|| panic!("{} has no sample", entry.name));
+            if let Some((_, why)) = OF_NOW.iter().find(|(name, _)| *name == entry.name) {
+                let error = (entry.run)(&then, &body).expect_err(why);
+                assert!(error.message.contains("works on the current"), "{}: {error}", entry.name);
+                continue;
+            }
+            let (now, then) = ((entry.run)(&now, &body), (entry.run)(&then, &body));
+            assert_eq!(now.unwrap(), then.unwrap(), "{}: nothing has changed since", entry.name);
+        }
+    }
 
     #[test]
     fn every_operation_has_a_name_of_its_own() {

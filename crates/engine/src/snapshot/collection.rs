@@ -7,7 +7,7 @@ use nuthatch_store::{Reader, Shard};
 use crate::Result;
 use crate::call::{Call, Watched};
 use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
-use crate::collection::{Answer, Core, ReadSource, Scan, Search, Visitor, Wanted};
+use crate::collection::{Answer, CollectionInfo, Core, ReadSource, Scan, Search, Visitor, Wanted};
 use crate::snapshot::View;
 
 /// A collection of a [`crate::Snapshot`].
@@ -32,6 +32,12 @@ impl SnapshotCollection {
     /// Finds the best `limit` records, as [`crate::Collection::search`].
     pub fn search(&self, search: &Search) -> Result<Answer> {
         self.with(|core, place| core.search(place, search, &self.call))
+    }
+
+    /// What it was and held. Segments, vector graphs, fresh rows and what is degraded are of the indexes that answer for the snapshot;
+    /// what is being built is of now.
+    pub fn info(&self) -> Result<CollectionInfo> {
+        self.with(|core, place| core.info_at(place))
     }
 
     /// Where its rows lie.
