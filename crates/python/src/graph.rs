@@ -177,9 +177,7 @@ impl Graph {
 
     /// Nodes, edges, and whether these are exact.
     fn counts(&self, py: Python<'_>) -> PyResult<(u64, u64, bool)> {
-        self.handle.get(py)?;
-        let At::Live(graph) = &self.at else { return Err(invalid(py, "counts are of a graph as it is")) };
-        let counts = engine(py, || graph.counts())?;
+        let counts = ask!(self, py, |graph| graph.counts())?;
         Ok((counts.nodes, counts.edges, counts.exact))
     }
 

@@ -183,8 +183,7 @@ impl Keyspace {
     /// Whether it is there, and the seconds that it has to live.
     fn ttl(&self, py: Python<'_>, key: PyBackedBytes) -> PyResult<(bool, Option<f64>)> {
         let keyspace = self.get(py)?;
-        let left = engine(py, || keyspace.expires_in(&key))?;
-        Ok((left.is_some(), left.flatten().map(|left| left.as_secs_f64())))
+        Ok(time_left(engine(py, || keyspace.expires_in(&key))?))
     }
 
     fn scan<'py>(&self, py: Python<'py>, arguments: ScanArguments) -> PyResult<PageParts<'py>> {
@@ -197,4 +196,9 @@ impl Keyspace {
         let keyspace = self.get(py)?;
         engine(py, || keyspace.count_estimate(&prefix))
     }
+}
+
+/// Whether a key is there, and the seconds that it has to live.
+pub fn time_left(left: Option<Option<Duration>>) -> (bool, Option<f64>) {
+    (left.is_some(), left.flatten().map(|left| left.as_secs_f64()))
 }

@@ -3,7 +3,7 @@
 use nuthatch_link as core;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::asking;
 use crate::collection::{self, FileParts, scan_request};
@@ -114,6 +114,17 @@ impl SnapshotKeyspace {
         let scan = arguments.scan();
         Ok(keyspace::page_parts(py, engine(py, || keyspace.scan(&scan))?))
     }
+
+    /// Whether it is there, and the seconds that it had to live.
+    fn ttl(&self, py: Python<'_>, key: PyBackedBytes) -> PyResult<(bool, Option<f64>)> {
+        let keyspace = self.get(py)?;
+        Ok(keyspace::time_left(engine(py, || keyspace.expires_in(&key))?))
+    }
+
+    fn count_estimate(&self, py: Python<'_>, prefix: PyBackedBytes) -> PyResult<u64> {
+        let keyspace = self.get(py)?;
+        engine(py, || keyspace.count_estimate(&prefix))
+    }
 }
 
 impl SnapshotCollection {
@@ -181,6 +192,11 @@ impl SnapshotCollection {
         let collection = self.get(py)?;
         let page = engine(py, || collection.scan(&scan_request(condition, limit, cursor, vectors)?))?;
         records::page_parts(py, page)
+    }
+
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let collection = self.get(py)?;
+        collection::info_to_python(py, engine(py, || collection.info())?)
     }
 
     fn files(&self, py: Python<'_>, prefix: String) -> PyResult<Vec<FileParts>> {

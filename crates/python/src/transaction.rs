@@ -6,10 +6,10 @@ use nuthatch_link as core;
 use nuthatch_link::KvOp;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::asking;
-use crate::collection::scan_request;
+use crate::collection::{self, FileParts, scan_request};
 use crate::error::engine;
 use crate::forked::Forked;
 use crate::graph::Graph;
@@ -124,6 +124,15 @@ impl TransactionKeyspace {
         Ok(keyspace::page_parts(py, self.with(py, |keyspace| keyspace.scan(&scan))?))
     }
 
+    /// Whether it is there, and the seconds that it has to live.
+    fn ttl(&self, py: Python<'_>, key: PyBackedBytes) -> PyResult<(bool, Option<f64>)> {
+        Ok(keyspace::time_left(self.with(py, |keyspace| keyspace.expires_in(&key))?))
+    }
+
+    fn count_estimate(&self, py: Python<'_>, prefix: PyBackedBytes) -> PyResult<u64> {
+        self.with(py, |keyspace| keyspace.count_estimate(&prefix))
+    }
+
     fn put_many(
         &self,
         py: Python<'_>,
@@ -212,6 +221,15 @@ impl TransactionCollection {
     ) -> PyResult<(Vec<RecordParts<'py>>, Option<String>)> {
         let scan = || scan_request(condition, limit, cursor, vectors);
         records::page_parts(py, self.with(py, |collection| collection.scan(&scan()?))?)
+    }
+
+    fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        collection::info_to_python(py, self.with(py, |collection| collection.info())?)
+    }
+
+    fn files(&self, py: Python<'_>, prefix: String) -> PyResult<Vec<FileParts>> {
+        let files = self.with(py, |collection| collection.files(&prefix))?;
+        Ok(files.into_iter().map(collection::file_parts).collect())
     }
 
     fn upsert(&self, py: Python<'_>, columns: Columns<'_>) -> PyResult<()> {

@@ -24,7 +24,7 @@ from .database import Database, Elements, Metric, connect
 from .embedders import EmbedderLike
 from .errors import ConflictError
 from .kv_entries import TimeToLive
-from .records import FileInfo, Upserted
+from .records import Upserted
 from .reports import AddReport, CollectionInfo, Doctor, Holder, Progress, Receipt, Stats
 from .snapshots import Snapshot
 from .threads import Entering, cancellable, in_thread
@@ -383,10 +383,6 @@ class AsyncCollection(AsyncCollectionReads):
         """As ``Collection.delete``."""
         return await in_thread(self.sync.delete, ids, where=where, prefix=prefix, durability=durability)
 
-    async def files(self, prefix: StrPath = "") -> list[FileInfo]:
-        """As ``Collection.files``."""
-        return await in_thread(self.sync.files, prefix)
-
     async def remove_files(self, path: StrPath) -> int:
         """As ``Collection.remove_files``."""
         return await in_thread(self.sync.remove_files, path)
@@ -402,7 +398,3 @@ class AsyncCollection(AsyncCollectionReads):
     async def optimize(self, timeout: float | None = None) -> bool:
         """As ``Collection.optimize``."""
         return await in_thread(self.sync.optimize, timeout)
-
-    async def info(self) -> CollectionInfo:
-        """As ``Collection.info``."""
-        return await in_thread(self.sync.info)

@@ -98,6 +98,10 @@ class AsyncGraphReads:
             self.sync.traverse, start, direction=direction, types=types, max_depth=max_depth, limit=limit
         )
 
+    async def counts(self) -> GraphCounts:
+        """As ``GraphReads.counts``."""
+        return await in_thread(self.sync.counts)
+
     def __repr__(self) -> str:
         return f"Async{self.sync!r}"
 
@@ -170,10 +174,6 @@ class AsyncGraph(AsyncGraphReads):
     async def delete_edges(self, edges: Iterable[Edge | EdgeId], *, durability: Durability | None = None) -> int:
         """As ``Graph.delete_edges``."""
         return await in_thread(self.sync.delete_edges, edges, durability=durability)
-
-    async def counts(self) -> GraphCounts:
-        """As ``Graph.counts``."""
-        return await in_thread(self.sync.counts)
 
 
 class AsyncSnapshotGraph(AsyncGraphReads):

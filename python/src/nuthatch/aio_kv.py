@@ -78,11 +78,3 @@ class AsyncKeyspace(AsyncKeyReads):
     async def expire(self, key: Bytes, ttl: TimeToLive | None, *, durability: Durability | None = None) -> bool:
         """As ``Keyspace.expire``."""
         return await in_thread(self.sync.expire, key, ttl, durability=durability)
-
-    async def ttl(self, key: Bytes) -> float | None:
-        """As ``Keyspace.ttl``."""
-        return await in_thread(self.sync.ttl, key)
-
-    async def count_estimate(self, prefix: Bytes = b"") -> int:
-        """As ``Keyspace.count_estimate``."""
-        return await in_thread(self.sync.count_estimate, prefix)

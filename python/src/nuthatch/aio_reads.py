@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeVar, overload
 
-from . import _core
+from . import _core, arguments
 from .collection_reads import _PAGE as _RECORDS
 from .collection_reads import CollectionReads
 from .kv_entries import Bytes
 from .kv_reads import _PAGE, KeyPage, KeyReads
 from .paging import all_awaited
 from .queries import Further, Fusion, Mode, query
-from .records import Page, Record
+from .records import FileInfo, Page, Record
+from .reports import CollectionInfo
 from .results import Facet, Results
 from .threads import cancellable, in_thread
 from .vectors import Vector, Vectors
@@ -69,6 +70,14 @@ class AsyncKeyReads:
             cursor=cursor,
             keys_only=keys_only,
         )
+
+    async def ttl(self, key: Bytes) -> float | None:
+        """As ``KeyReads.ttl``."""
+        return await in_thread(self.sync.ttl, key)
+
+    async def count_estimate(self, prefix: Bytes = b"") -> int:
+        """As ``KeyReads.count_estimate``."""
+        return await in_thread(self.sync.count_estimate, prefix)
 
     async def items(
         self,
@@ -262,6 +271,14 @@ class AsyncCollectionReads:
     ) -> Page:
         """As ``Collection.scan``."""
         return await in_thread(self.sync.scan, where=where, limit=limit, cursor=cursor, include=include)
+
+    async def files(self, prefix: arguments.StrPath = "") -> list[FileInfo]:
+        """As ``CollectionReads.files``."""
+        return await in_thread(self.sync.files, prefix)
+
+    async def info(self) -> CollectionInfo:
+        """As ``CollectionReads.info``."""
+        return await in_thread(self.sync.info)
 
     def __aiter__(self) -> AsyncIterator[Record]:
         return all_awaited(lambda cursor: self.scan(cursor=cursor))

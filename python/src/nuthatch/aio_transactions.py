@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import arguments
 from .adding import AddOptions
 from .aio_graph import AsyncSnapshotGraph, AsyncTransactionGraph
 from .aio_reads import AsyncCollectionReads, AsyncKeyReads
@@ -14,7 +13,6 @@ from .arguments import StrPath
 from .collection import Records
 from .graph import BatchGraph
 from .kv_entries import Bytes, Entries, TimeToLive
-from .records import FileInfo
 from .reports import AddReport
 from .snapshots import Snapshot, SnapshotCollection, SnapshotKeyspace
 from .threads import cancellable, in_thread
@@ -153,10 +151,6 @@ class AsyncSnapshotCollection(AsyncCollectionReads):
 
     def __init__(self, sync: SnapshotCollection) -> None:
         self.sync = sync
-
-    async def files(self, prefix: arguments.StrPath = "") -> list[FileInfo]:
-        """As ``SnapshotCollection.files``."""
-        return await in_thread(self.sync.files, prefix)
 
 
 class AsyncTransaction:

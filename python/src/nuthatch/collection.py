@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from . import arguments, batch, reports
+from . import arguments, batch
 from .arguments import Durability
 from .collection_reads import CollectionReads
-from .cores import OverHttp
 from .errors import InvalidError, NuthatchError
-from .records import FileInfo, Record, Upserted
-from .reports import CollectionInfo
+from .records import Record, Upserted
 from .vectors import VectorsByField
 
 if TYPE_CHECKING:
@@ -114,12 +112,6 @@ class Collection(CollectionReads):
             return self._core.delete_prefix(arguments.text("prefix", prefix), arguments.durability(durability))
         return self._core.delete(arguments.ids(ids), arguments.durability(durability))
 
-    def files(self, prefix: arguments.StrPath = "") -> list[FileInfo]:
-        """Lists the added files at or below ``prefix`` (an absolute path, or a document's name on a
-        server); by default all.
-        """
-        return [FileInfo(*parts) for parts in self._core.files(self._file_path("prefix", prefix))]
-
     def __len__(self) -> int:
         return self.count()
 
@@ -132,9 +124,6 @@ class Collection(CollectionReads):
         number of files.
         """
         return self._core.remove_files(self._file_path("path", path))
-
-    def _file_path(self, name: str, path: arguments.StrPath) -> str:
-        return arguments.file_path(name, path, is_document=isinstance(self._core, OverHttp))
 
     def wait_until_indexed(self, timeout: float | None = None) -> bool:
         """Waits until the indexes contain everything written before; returns False after
@@ -161,12 +150,6 @@ class Collection(CollectionReads):
         correct without it, and faster after it.
         """
         return self._core.optimize(arguments.optional_real("timeout", timeout))
-
-    def info(self) -> CollectionInfo:
-        """Returns dimension, metric, type of the vectors, embedder, rows, fields, indexes and
-        health.
-        """
-        return reports.info(self._core.info())
 
     def __repr__(self) -> str:
         try:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
 
-from . import arguments, records, results
+from . import arguments, records, reports, results
+from .cores import OverHttp
 from .paging import all_of
 from .queries import Further, Fusion, Mode, query, several
-from .records import Page, Record, RecordParts
+from .records import FileInfo, Page, Record, RecordParts
+from .reports import CollectionInfo
 from .results import AnswerParts, Facet, Results
 from .vectors import Vector, VectorColumn, Vectors
 
@@ -49,6 +51,12 @@ class Source(Protocol):
         self, condition: str | None, limit: int, cursor: str | None, vectors: bool
     ) -> tuple[list[RecordParts], str | None]:
         """A page, and its cursor."""
+
+    def info(self) -> dict[str, Any]:
+        """What the collection is and holds."""
+
+    def files(self, prefix: str) -> list[tuple[str, int, int, str, int]]:
+        """Files that were added."""
 
 
 class CollectionReads:
@@ -272,6 +280,24 @@ class CollectionReads:
             vector,
         )
         return Page([records.of_parts(parts, text, payload) for parts in found], next_cursor)
+
+    def files(self, prefix: arguments.StrPath = "") -> list[FileInfo]:
+        """Lists the added files at or below ``prefix`` (an absolute path, or a document's name on a
+        server); by default all.
+        """
+        return [FileInfo(*parts) for parts in self._core.files(self._file_path("prefix", prefix))]
+
+    def _file_path(self, name: str, path: arguments.StrPath) -> str:
+        return arguments.file_path(name, path, is_document=isinstance(self._core, OverHttp))
+
+    def info(self) -> CollectionInfo:
+        """Returns dimension, metric, type of the vectors, embedder, rows, fields, indexes and
+        health.
+
+        In a snapshot or a transaction: rows, vectors and fields of its moment, and the indexes
+        that answer for it; ``building`` is what is being built now.
+        """
+        return reports.info(self._core.info())
 
     def __contains__(self, id: object) -> bool:
         # Without this, `in` would compare the id with every record.

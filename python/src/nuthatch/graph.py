@@ -172,6 +172,13 @@ class GraphReads:
         reached = [Visited(id, depth, None if via is None else edge_of(via)) for id, depth, via in found]
         return Traversal(reached, truncated)
 
+    def counts(self) -> GraphCounts:
+        """Counts nodes and edges: exactly up to 10,000, beyond that estimated from file sizes.
+
+        A server does not count within a transaction.
+        """
+        return GraphCounts(*self._core.counts())
+
     def __contains__(self, id: object) -> bool:
         return self.get(arguments.text("id", id)) is not None
 
@@ -256,10 +263,6 @@ class Graph(GraphReads):
         many existed.
         """
         return self._core.delete_edges(nodes.edge_ids(edges), arguments.durability(durability))
-
-    def counts(self) -> GraphCounts:
-        """Counts nodes and edges: exactly up to 10,000, beyond that estimated from file sizes."""
-        return GraphCounts(*self._core.counts())
 
 
 class SnapshotGraph(GraphReads):

@@ -144,23 +144,6 @@ class Keyspace(KeyReads):
         """
         return self._core.expire(as_bytes("key", key), arguments.time("ttl", ttl), arguments.durability(durability))
 
-    def ttl(self, key: Bytes) -> float | None:
-        """Returns the seconds until a key expires; None when it never does. Raises MissingKeyError
-        when there is no such key.
-        """
-        there, seconds = self._core.ttl(as_bytes("key", key))
-        if not there:
-            self._missing(key)
-        return seconds
-
-    def count_estimate(self, prefix: Bytes = b"") -> int:
-        """Counts the keys that begin with ``prefix``: exactly up to 10,000, beyond that estimated
-        from file sizes.
-
-        Keys that have expired or were deleted lately may still count.
-        """
-        return self._core.count_estimate(as_bytes("prefix", prefix))
-
     def __setitem__(self, key: Bytes, value: Bytes) -> None:
         self.put(key, value)
 

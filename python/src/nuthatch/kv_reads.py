@@ -64,6 +64,12 @@ class Source(Protocol):
     def get_many(self, keys: list[bytes]) -> list[bytes | None]:
         """The values of several keys."""
 
+    def ttl(self, key: bytes) -> tuple[bool, float | None]:
+        """Whether it is there, and the seconds that it has to live."""
+
+    def count_estimate(self, prefix: bytes) -> int:
+        """About how many keys begin so."""
+
     def contains(self, key: bytes) -> bool:
         """Whether a key is there."""
 
@@ -160,6 +166,25 @@ class KeyReads:
     ) -> Iterator[bytes]:
         """Iterates over values in key order, page by page; the arguments of ``scan``."""
         return (value for _, value in entries_of(self, prefix, start, stop, reverse, keys_only=False))
+
+    def ttl(self, key: Bytes) -> float | None:
+        """Returns the seconds until a key expires; None when it never does. Raises MissingKeyError
+        when there is no such key.
+
+        In a snapshot: the seconds that it had when the snapshot was taken.
+        """
+        there, seconds = self._core.ttl(as_bytes("key", key))
+        if not there:
+            self._missing(key)
+        return seconds
+
+    def count_estimate(self, prefix: Bytes = b"") -> int:
+        """Counts the keys that begin with ``prefix``: exactly up to 10,000, beyond that estimated
+        from file sizes.
+
+        Keys that have expired or were deleted lately may still count.
+        """
+        return self._core.count_estimate(as_bytes("prefix", prefix))
 
     def __getitem__(self, key: Bytes) -> bytes:
         found = self._core.get_value(as_bytes("key", key))

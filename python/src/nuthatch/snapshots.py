@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from . import arguments
 from .collection_reads import CollectionReads
-from .cores import OverHttp
 from .graph import SnapshotGraph
 from .kv_reads import KeyReads
-from .records import FileInfo
 
 if TYPE_CHECKING:
     from .cores import SnapshotCollectionCore, SnapshotCore, SnapshotKeyspaceCore
@@ -100,14 +98,6 @@ class SnapshotCollection(CollectionReads):
 
     def __init__(self, core: SnapshotCollectionCore) -> None:
         self._core = core
-
-    def files(self, prefix: arguments.StrPath = "") -> list[FileInfo]:
-        """Lists the files that had been added at or below ``prefix``; by default all."""
-        is_document = isinstance(self._core, OverHttp)
-        return [
-            FileInfo(*parts)
-            for parts in self._core.files(arguments.file_path("prefix", prefix, is_document=is_document))
-        ]
 
     def __repr__(self) -> str:
         return f"SnapshotCollection({self.name!r})"

@@ -17,6 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::access::Scope;
+use crate::api::read_point::{AsOf, ReadingAt};
 use crate::api::reply;
 use crate::caller::{Reading, Writing};
 use crate::extract::{Json, Segments, parse_from};
@@ -286,9 +287,12 @@ async fn create(
 
 /// Returns the options and counts of a collection.
 #[utoipa::path(get, path = "/v1/collections/{collection}", tag = "collections", security(("key" = ["read"])),
-    params(("collection" = String, Path)), responses((status = 200, description = "The collection", body = Described)))]
-async fn describe(Reading(caller): Reading, Segments(name): Segments<String>) -> Result<Response, Problem> {
-    let info = caller.run(move |database| database.existing_collection(&name)?.info()).await?;
+    params(("collection" = String, Path), AsOf), responses((status = 200, description = "The collection", body = Described)))]
+async fn describe(
+    ReadingAt { caller, read_point }: ReadingAt,
+    Segments(name): Segments<String>,
+) -> Result<Response, Problem> {
+    let info = caller.run(move |database| read_point.records(database, &name)?.info()).await?;
     Ok(reply::json(&Described::from(info)))
 }
 

@@ -320,9 +320,12 @@ async fn remove(Writing(caller): Writing, Segments(name): Segments<String>) -> R
 
 /// Counts the nodes and edges of a graph.
 #[utoipa::path(get, path = "/v1/graphs/{graph}/counts", tag = "graphs", security(("key" = ["read"])),
-    params(("graph" = String, Path)), responses((status = 200, description = "The numbers of nodes and edges", body = Counts)))]
-async fn counts(Reading(caller): Reading, Segments(name): Segments<String>) -> Result<Response, Problem> {
-    let counts = caller.run(move |database| database.existing_graph(&name)?.counts()).await?;
+    params(("graph" = String, Path), AsOf), responses((status = 200, description = "The numbers of nodes and edges", body = Counts)))]
+async fn counts(
+    ReadingAt { caller, read_point }: ReadingAt,
+    Segments(name): Segments<String>,
+) -> Result<Response, Problem> {
+    let counts = caller.run(move |database| read_point.graph(database, &name)?.counts()).await?;
     Ok(reply::json(&Counts { nodes: counts.nodes, edges: counts.edges, exact: counts.exact }))
 }
 

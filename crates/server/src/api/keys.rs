@@ -16,7 +16,7 @@ use crate::api::bytes::Bytes;
 use crate::api::durable::{Durable, Durably};
 use crate::api::read_point::{AsOf, ReadingAt};
 use crate::api::reply;
-use crate::caller::{Caller, Reading, Writing};
+use crate::caller::{Caller, Writing};
 use crate::extract::{Json, KeyPlace, Parameters, Raw, Segments};
 use crate::problem::Problem;
 use crate::shared::Shared;
@@ -427,14 +427,14 @@ async fn expire(
 
 /// Returns the time to live of a key.
 #[utoipa::path(post, path = "/v1/keyspaces/{keyspace}/ttl", tag = "keyspaces", security(("key" = ["read"])),
-    params(("keyspace" = String, Path)), request_body = TimeOf, responses((status = 200, description = "The time to live of the key", body = TimeToLive)))]
+    params(("keyspace" = String, Path), AsOf), request_body = TimeOf, responses((status = 200, description = "The time to live of the key", body = TimeToLive)))]
 async fn ttl(
-    Reading(caller): Reading,
+    ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,
     Json { value, .. }: Json<TimeOf>,
 ) -> Result<Response, Problem> {
     let key = value.key.into_vec();
-    let left = caller.run(move |database| database.existing_keyspace(&name)?.expires_in(&key)).await?;
+    let left = caller.run(move |database| read_point.keys(database, &name)?.expires_in(&key)).await?;
     let expires_in_ms = left.flatten().map(|left| left.as_millis() as u64);
     Ok(reply::json(&TimeToLive { found: left.is_some(), expires_in_ms }))
 }

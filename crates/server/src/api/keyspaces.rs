@@ -174,9 +174,9 @@ async fn scan(
 
 /// Estimates the number of keys.
 #[utoipa::path(get, path = "/v1/keyspaces/{keyspace}/count", tag = "keyspaces", security(("key" = ["read"])),
-    params(("keyspace" = String, Path), Beginning), responses((status = 200, description = "The estimated number of keys", body = Estimate)))]
+    params(("keyspace" = String, Path), Beginning, AsOf), responses((status = 200, description = "The estimated number of keys", body = Estimate)))]
 async fn count(
-    Reading(caller): Reading,
+    ReadingAt { caller, read_point }: ReadingAt,
     Segments(name): Segments<String>,
     Parameters(Beginning { prefix, prefix_base64 }): Parameters<Beginning>,
 ) -> Result<Response, Problem> {
@@ -184,6 +184,6 @@ async fn count(
     let prefix = decoded
         .map_err(|error| Problem::invalid(format!("prefix_base64 is not base64: {error}")))?
         .unwrap_or_else(|| prefix.into_bytes());
-    let count = caller.run(move |database| database.existing_keyspace(&name)?.count_estimate(prefix)).await?;
+    let count = caller.run(move |database| read_point.keys(database, &name)?.count_estimate(prefix)).await?;
     Ok(reply::json(&Estimate { count_estimate: count }))
 }

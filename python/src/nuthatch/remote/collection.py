@@ -25,9 +25,6 @@ _LOOK_EVERY_SECONDS = 0.25
 class Collection(RecordReads):
     """As the extension module's."""
 
-    def info(self) -> dict[str, Any]:
-        return info_parts(self._caller.read("GET", address("collections", self._name)))
-
     def upsert(self, columns: Columns, durability: str | None) -> tuple[int, int]:
         body = b'{"records":' + _core.records_json(columns) + b"}"
         done = self._caller.write("POST", self._write("records", durability), body)
@@ -87,21 +84,6 @@ class Collection(RecordReads):
             return is_done
 
         return _in_slices(timeout_seconds, wait)
-
-
-def info_parts(found: dict[str, Any]) -> dict[str, Any]:
-    """The options and contents of a collection, in the form of the extension module."""
-    building = found["building"]
-    return {
-        **found,
-        "building": None
-        if building is None
-        else (building["done"], building["total"], building["rows_per_second"], building["seconds_left"]),
-        "vector_fields": {
-            name: (field["dim"], field["metric"], field["elements"], field["vectors"])
-            for name, field in found["vector_fields"].items()
-        },
-    }
 
 
 def _in_slices(timeout_seconds: float | None, wait: Callable[[int], bool]) -> bool:

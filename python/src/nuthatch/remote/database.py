@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from .. import _core
 from ..cores import OverHttp
 from ..errors import InvalidError, NotFoundError
+from . import values
 from .batch import WriteBatch
 from .caller import Caller, address
-from .collection import Collection, info_parts
+from .collection import Collection
 from .durability import checked
 from .graph import Graph
 from .keyspace import Keyspace
@@ -62,7 +63,7 @@ class Database(OverHttp):
             self._caller.read("GET", place)
 
     def collections(self) -> list[dict[str, Any]]:
-        return [info_parts(found) for found in self._caller.read("GET", "/v1/collections")["collections"]]
+        return [values.info(found) for found in self._caller.read("GET", "/v1/collections")["collections"]]
 
     def collection_names(self) -> list[str]:
         return [info["name"] for info in self.collections()]
@@ -178,7 +179,7 @@ class Database(OverHttp):
     def stats(self) -> dict[str, Any]:
         found = self._caller.read("GET", "/v1/stats")
         return {
-            "collections": [info_parts(info) for info in found["collections"]],
+            "collections": [values.info(info) for info in found["collections"]],
             "disk": found["disk"],
             "memory": found["memory"],
             "snapshots": found["snapshots"],

@@ -174,6 +174,10 @@ class TransactionGraph(GraphReads):
         self._depend_on(gone_from, arguments["direction"], arguments["types"])
         return found
 
+    def counts(self) -> tuple[int, int, bool]:
+        # The commit could not say that it depends on all edges.
+        not_over_http("counting a graph in a transaction", "count it in a snapshot, or as it is")
+
     def put_nodes(self, nodes: list[NodeParts], durability: str | None) -> None:
         self._write("put_nodes", _core.nodes_json(nodes))
 

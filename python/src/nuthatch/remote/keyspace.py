@@ -70,17 +70,6 @@ class Keyspace(KeyReads):
         found: bool = self._caller.write("POST", self._write("expire", durability), asked)["found"]
         return found
 
-    def ttl(self, key: bytes) -> tuple[bool, float | None]:
-        found = self._caller.read("POST", self._place("ttl"), {"key": bytes_json(key)})
-        left = found["expires_in_ms"]
-        return found["found"], None if left is None else left / 1000
-
-    def count_estimate(self, prefix: bytes) -> int:
-        given = bytes_json(prefix)
-        asked = {"prefix": given} if isinstance(given, str) else {"prefix_base64": given["base64"]}
-        found: int = self._caller.read("GET", self._place("count", **asked))["count_estimate"]
-        return found
-
     def _write(self, what: str, durability: str | None) -> str:
         return self._place(what, durability=self._durable(durability))
 

@@ -89,6 +89,9 @@ class RecordReads(Named):
         page = self._caller.read("GET", address("collections", self._name, "records", **asked))
         return [values.record(record) for record in page["records"]], page["cursor"]
 
+    def info(self) -> dict[str, Any]:
+        return values.info(self._caller.read("GET", address("collections", self._name)))
+
     def files(self, prefix: str) -> list[tuple[str, int, int, str, int]]:
         found = self._caller.read("GET", address("collections", self._name, "files", path=prefix))["files"]
         return [
@@ -123,6 +126,17 @@ class KeyReads(Named):
         page = self._caller.read("POST", self._place("scan"), scan_json(arguments))
         entries = [(bytes_of(entry["key"]), bytes_of(entry.get("value", ""))) for entry in page["entries"]]
         return entries, page["cursor"]
+
+    def ttl(self, key: bytes) -> tuple[bool, float | None]:
+        found = self._caller.read("POST", self._place("ttl"), {"key": bytes_json(key)})
+        left = found["expires_in_ms"]
+        return found["found"], None if left is None else left / 1000
+
+    def count_estimate(self, prefix: bytes) -> int:
+        given = bytes_json(prefix)
+        asked = {"prefix": given} if isinstance(given, str) else {"prefix_base64": given["base64"]}
+        found: int = self._caller.read("GET", self._place("count", **asked))["count_estimate"]
+        return found
 
     def _place(self, what: str, **parameters: object) -> str:
         return address("keyspaces", self._name, what, **parameters)

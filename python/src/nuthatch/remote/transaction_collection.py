@@ -84,6 +84,14 @@ class TransactionCollection(RecordReads):
         self._depend_on_everything()
         return super().scan(condition, limit, cursor, vectors)
 
+    def info(self) -> dict[str, Any]:
+        self._depend_on_everything()
+        return super().info()
+
+    def files(self, prefix: str) -> list[tuple[str, int, int, str, int]]:
+        self._depend_on_everything()
+        return super().files(prefix)
+
     def _depend_on_everything(self) -> None:
         self._moment.check_open()
         with self._work.lock:

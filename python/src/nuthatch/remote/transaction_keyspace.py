@@ -14,6 +14,9 @@ from .moment import CallerThen
 from .reads import KeyReads, scan_json
 from .values import bytes_json
 
+#: Keys up to which they are counted one by one.
+_COUNTED_KEYS = 10_000
+
 
 class KeyWork:
     """The reads and writes of a transaction in one keyspace."""
@@ -108,6 +111,21 @@ class TransactionKeyspace(KeyReads):
         has_more = cursor is not None or len(entries) > limit
         del entries[limit:]
         return entries, _core.cursor_after(entries[-1][0]) if has_more and entries else None
+
+    def ttl(self, key: bytes) -> tuple[bool, float | None]:
+        self._moment.check_open()
+        with self._work.lock:
+            if key in self._work.written:
+                written = self._work.written[key]
+                ttl_ms = None if written is None else written[1]
+                return written is not None, None if ttl_ms is None else ttl_ms / 1000
+            self._work.read.add(key)
+        return self._kept.ttl(key)
+
+    def count_estimate(self, prefix: bytes) -> int:
+        bounds = {"prefix": prefix, "start": None, "stop": None, "reverse": False}
+        entries, cursor = self.scan({**bounds, "limit": _COUNTED_KEYS, "cursor": None, "keys_only": True})
+        return len(entries) if cursor is None else max(self._kept.count_estimate(prefix), _COUNTED_KEYS + 1)
 
     def _depend_on(self, arguments: _core.ScanArguments) -> None:
         asked = {**scan_json(arguments), "limit": 1, "keys_only": True}

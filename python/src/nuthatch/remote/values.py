@@ -131,3 +131,18 @@ def moment(found: str | int) -> datetime | str:
     except ValueError:
         return found
     return made.replace(microsecond=int(fraction.ljust(6, "0")[:6])) if fraction else made
+
+
+def info(found: dict[str, Any]) -> dict[str, Any]:
+    """The options and contents of a collection, in the form of the extension module."""
+    building = found["building"]
+    return {
+        **found,
+        "building": None
+        if building is None
+        else (building["done"], building["total"], building["rows_per_second"], building["seconds_left"]),
+        "vector_fields": {
+            name: (field["dim"], field["metric"], field["elements"], field["vectors"])
+            for name, field in found["vector_fields"].items()
+        },
+    }
