@@ -2606,7 +2606,10 @@ export interface operations {
     get_collections_collection: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
             path: {
                 collection: string;
             };
@@ -3562,7 +3565,10 @@ export interface operations {
     get_graphs_graph_counts: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
             path: {
                 graph: string;
             };
@@ -4110,7 +4116,10 @@ export interface operations {
                 /** @description The prefix as base64 (RFC 4648, with padding), for bytes that are not UTF-8. It overrides `prefix`. */
                 prefix_base64?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
             path: {
                 keyspace: string;
             };
@@ -4443,7 +4452,10 @@ export interface operations {
     post_keyspaces_keyspace_ttl: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The id of a snapshot to read from; without it, the current data is read. */
+                "x-nuthatch-snapshot"?: string | null;
+            };
             path: {
                 keyspace: string;
             };
