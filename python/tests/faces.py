@@ -32,6 +32,7 @@ EVERYWHERE = {
     "test_kv",
     "test_named_vectors",
     "test_payload",
+    "test_read_points",
     "test_records",
     "test_refined_searches",
     "test_search",

@@ -5,18 +5,26 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use nuthatch_engine::collection::WriteSet;
+use nuthatch_engine::durability::Durability;
 use nuthatch_engine::files::{Embedding, FileEntry, PassageSink};
-use nuthatch_engine::ops::files;
+use nuthatch_engine::ops::{Op, files, on};
 use nuthatch_engine::record::Record;
 use nuthatch_engine::{EmbedderChoice, Error, Result};
 
-use crate::collection::Collection;
+use crate::records::Inner;
 use crate::route::Route;
 
 /// A collection in another process. Each call is one request, so a holder may die between any two of them.
 pub(crate) struct Elsewhere<'a> {
-    pub collection: &'a Collection,
+    pub collection: &'a Inner,
+    pub durability: Durability,
     pub link: &'a Route,
+}
+
+impl Elsewhere<'_> {
+    fn ask<O: Op<On = on::Records>>(&self, op: O) -> Result<O::Answer> {
+        self.collection.ask(op, self.durability)
+    }
 }
 
 impl PassageSink for Elsewhere<'_> {
@@ -25,19 +33,19 @@ impl PassageSink for Elsewhere<'_> {
     }
 
     fn embedding(&self) -> Result<Option<Embedding>> {
-        self.collection.ask(files::PassageEmbedder)
+        self.ask(files::PassageEmbedder)
     }
 
     fn entry(&self, path: &str) -> Result<Option<FileEntry>> {
-        self.collection.ask(files::EntryOf(path.into()))
+        self.ask(files::EntryOf(path.into()))
     }
 
     fn entries(&self, path: &str) -> Result<Vec<(String, FileEntry)>> {
-        self.collection.ask(files::EntriesOf(path.into()))
+        self.ask(files::EntriesOf(path.into()))
     }
 
     fn vectors(&self, ids: Vec<String>) -> Result<Vec<Option<Vec<f32>>>> {
-        self.collection.ask(files::VectorsOf(ids))
+        self.ask(files::VectorsOf(ids))
     }
 
     fn embed_missing(&self, records: &mut [Record]) -> Result<()> {
@@ -45,13 +53,13 @@ impl PassageSink for Elsewhere<'_> {
         if texts.is_empty() {
             return Ok(());
         }
-        let vectors = match self.collection.embedder() {
+        let vectors = match &self.collection.embedder {
             // What is here need not go there and back.
             EmbedderChoice::Given(embedder) => {
                 let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
                 Some(embedder.embed_passages(&texts).map_err(Error::from)?)
             }
-            _ => self.collection.ask(files::Embed(texts))?,
+            _ => self.ask(files::Embed(texts))?,
         };
         let Some(vectors) = vectors else { return Ok(()) };
         let mut vectors = vectors.into_iter();
@@ -64,10 +72,10 @@ impl PassageSink for Elsewhere<'_> {
     }
 
     fn apply(&self, set: WriteSet) -> Result<()> {
-        self.collection.ask(files::Apply(set))
+        self.ask(files::Apply(set))
     }
 
     fn wait_for_vectors(&self, limit: Duration) -> Result<u64> {
-        self.collection.ask(files::WaitForVectors(limit))
+        self.ask(files::WaitForVectors(limit))
     }
 }

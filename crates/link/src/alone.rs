@@ -11,14 +11,14 @@ use nuthatch_engine::lock::Holder;
 use crate::limits::NoAnswer;
 use crate::meanwhile::Meanwhile;
 use crate::request::Encoded;
-use crate::snapshot::{KeptSnapshots, Tether};
+use crate::tethered::Keeper;
 
 pub(crate) const SOCKET: &str = "SOCKET";
 
 pub(crate) struct Server;
 
 impl Server {
-    pub fn start(_db: &Database, _folder: &Path, _kept: Arc<KeptSnapshots>) -> std::io::Result<Self> {
+    pub fn start(_db: &Database, _folder: &Path, _keeper: Arc<dyn Keeper>) -> std::io::Result<Self> {
         Err(std::io::Error::new(std::io::ErrorKind::Unsupported, "this system has no Unix sockets"))
     }
 }
@@ -55,7 +55,7 @@ impl Client {
         match self.never {}
     }
 
-    pub fn tether(self: &Arc<Self>, _: u128, _: Connection) -> Tether {
+    pub fn hold(&self, _: u128, _: Connection) {
         match self.never {}
     }
 

@@ -13,10 +13,10 @@ use nuthatch_engine::snapshot::Snapshot;
 use nuthatch_engine::{Error, ErrorKind, Result};
 use nuthatch_store::Shard;
 
-use crate::long::{self, Listener};
+use crate::long::Listener;
 use crate::request::{Ask, Encoded, ObjectRef, Of, Request, SnapshotPart};
-use crate::snapshot::Tethered;
-use crate::{records, rows};
+use crate::tethered::Tethered;
+use crate::{find, long_work};
 
 /// Asks the process that is served to embed with what it brought: as a question or as passages.
 pub(crate) type AskCaller = dyn Fn(bool, &[&str]) -> std::result::Result<Vec<Vec<f32>>, String> + Send + Sync;
@@ -74,7 +74,7 @@ impl Answering<'_> {
                 }
                 None => Encoded::of(&false),
             },
-            Ask::Long(long) => long::answer(self, long),
+            Ask::Long(long) => long_work::answer(self.db, self.listener, long),
         }
     }
 
@@ -94,7 +94,7 @@ impl Answering<'_> {
                 run(View::Records(ops::Records::Live(&collection)))
             }
             Of::Keys { place, kind, durability } => {
-                let keyspace = rows::find(self.db, &place, kind)?.with_durability(durability).on_behalf_of(&call);
+                let keyspace = find::keyspace(self.db, &place, kind)?.with_durability(durability).on_behalf_of(&call);
                 run(View::Keys(ops::Keys::Live(&keyspace)))
             }
             Of::Snapshot { id, of } => {
@@ -133,7 +133,7 @@ impl Answering<'_> {
             }
             self.known.remove(&shard);
         }
-        let found = records::find(self.db, place)?;
+        let found = find::collection(self.db, place)?;
         self.known.insert(shard, found.clone());
         Ok(found)
     }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use nuthatch_engine::lock::Holder;
 use parking_lot::Mutex;
@@ -10,7 +9,6 @@ use parking_lot::Mutex;
 use crate::connection::Connection;
 use crate::limits::NoAnswer;
 use crate::request::ToHolder;
-use crate::snapshot::Tether;
 
 /// Idle connections that are kept.
 const IDLE_MAX: usize = 64;
@@ -63,10 +61,9 @@ impl Client {
         }
     }
 
-    /// Keeps a connection for the snapshot that it took.
-    pub fn tether(self: &Arc<Self>, snapshot: u128, connection: Connection) -> Tether {
+    /// Keeps a connection for the snapshot that it took, until that is let go.
+    pub fn hold(&self, snapshot: u128, connection: Connection) {
         self.tethers.lock().insert(snapshot, connection);
-        Tether::new(self, snapshot)
     }
 
     /// Tells the holder that a snapshot is not needed any more.

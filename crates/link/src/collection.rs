@@ -208,10 +208,6 @@ impl Collection {
         self.with_passage_sink(|sink| sink.apply(set))
     }
 
-    pub(crate) fn embedder(&self) -> &EmbedderChoice {
-        &self.inner.embedder
-    }
-
     pub(crate) fn ask<O: Op<On = on::Records>>(&self, op: O) -> Result<O::Answer> {
         self.inner.ask(op, self.durability)
     }
@@ -254,7 +250,7 @@ impl Shelved for Collection {
                 local.check_open()?;
                 work(&local)
             }
-            Side::There(link) => work(&Elsewhere { collection: self, link: &link }),
+            Side::There(link) => work(&Elsewhere { collection: &self.inner, durability: self.durability, link: &link }),
         }
     }
 }

@@ -26,9 +26,8 @@ use crate::long::{Exported, Long, SeenFolder, Told};
 use crate::meanwhile::{Meanwhile, OnTold};
 use crate::request::{Ask, Of};
 use crate::route::Route;
-use crate::snapshot::{KeptSnapshots, Snapshot};
+use crate::snapshot::{KeepPolicy, KeptSnapshots, Snapshot};
 use crate::transaction::Transaction;
-use crate::transfer::{ImportOptions, ImportReport};
 
 /// An open data folder, as one of its tenants sees it. Cheap to clone; closed by [`close`](Self::close) or with the last clone of it and of its collections.
 ///
@@ -40,6 +39,8 @@ use crate::transfer::{ImportOptions, ImportReport};
 #[derive(Clone)]
 pub struct Database {
     link: Route,
+    /// What it keeps for others, of all tenants.
+    kept: Arc<KeptSnapshots>,
 }
 
 /// Who holds an open folder.
@@ -71,7 +72,8 @@ impl Database {
     /// a budget under 32 MiB.
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
         options.check()?;
-        Ok(Self { link: Route::new(Link::open(folder.as_ref(), options)?) })
+        let kept = keeper(&options);
+        Ok(Self { link: Route::new(Link::open(folder.as_ref(), options, kept.clone())?), kept })
     }
 
     /// A database that is gone when it is closed: its rows are in memory, its index files on a memory file system where there is
@@ -79,7 +81,7 @@ impl Database {
     pub fn in_memory(options: Options) -> Result<Self> {
         note_store()?;
         let db = LocalDatabase::in_memory(options.clone())?;
-        Ok(Self { link: Route::new(Link::alone(db, options, true)) })
+        Ok(Self::alone(db, options, true))
     }
 
     /// A database on a store of the caller's, which outlives it. Its index files are as those of a database in memory, and are built
@@ -87,7 +89,7 @@ impl Database {
     pub fn with_store(store: Arc<dyn Store>, options: Options) -> Result<Self> {
         note_store()?;
         let db = LocalDatabase::with_store(store, options.clone())?;
-        Ok(Self { link: Route::new(Link::alone(db, options, true)) })
+        Ok(Self::alone(db, options, true))
     }
 
     /// Repairs a folder that nobody has open: writes a damaged identity file anew, lets the store keep what can be read,
@@ -98,7 +100,7 @@ impl Database {
     pub fn repair(root: &Path, options: Options) -> Result<(Self, RepairOutcome)> {
         note_store()?;
         let (db, outcome) = LocalDatabase::repair(root, options.clone())?;
-        Ok((Self { link: Route::new(Link::alone(db, options, false)) }, outcome))
+        Ok((Self::alone(db, options, false), outcome))
     }
 
     /// What a [`repair`](Self::repair) would have to leave behind; changes nothing.
@@ -113,7 +115,7 @@ impl Database {
     /// ends with `Unavailable` then, in whatever process it is read; what is written is written.
     #[must_use]
     pub fn waiting(&self, waits: Waits) -> Self {
-        Self { link: self.link.waiting(waits) }
+        self.along(self.link.waiting(waits))
     }
 
     /// What ends the reads of this handle.
@@ -295,7 +297,7 @@ impl Database {
 
     /// The snapshots that this handle keeps under an id for others, of all tenants and over all faces.
     pub fn kept_snapshots(&self) -> &Arc<KeptSnapshots> {
-        &self.link.link().kept
+        &self.kept
     }
 
     /// Begins a transaction on everything as it is now.
@@ -420,15 +422,6 @@ impl Database {
         Ok(report)
     }
 
-    /// Reads what an export wrote. See [`ImportOptions`]. This process reads the files, whoever holds the data folder.
-    ///
-    /// # Errors
-    /// `Invalid` when a collection, keyspace or graph is there already (unless `merge`), or a line is not what an export writes: its file and
-    /// number are named, and what came before stays; `Unavailable` when it was cancelled.
-    pub fn import(&self, folder: impl AsRef<Path>, options: ImportOptions<'_>) -> Result<ImportReport> {
-        crate::transfer::import(self, folder.as_ref(), options)
-    }
-
     /// What [`migrate`](Self::migrate) would do.
     pub fn migration(&self) -> Result<Migration> {
         self.ask(maintenance::Migration)
@@ -468,9 +461,15 @@ impl Database {
         }
     }
 
-    /// The database that this handle is of, seen by another tenant.
+    /// The database that this handle is of, asked over another route.
     pub(crate) fn along(&self, link: Route) -> Self {
-        Self { link }
+        Self { link, kept: self.kept.clone() }
+    }
+
+    /// A database that no other process sees.
+    fn alone(db: LocalDatabase, options: Options, in_memory: bool) -> Self {
+        let kept = keeper(&options);
+        Self { link: Route::new(Link::alone(db, options, in_memory, kept.clone())), kept }
     }
 
     pub(crate) fn route(&self) -> &Route {
@@ -520,6 +519,10 @@ impl Database {
             Side::There(link) => link.ask(Of::Everything, &EmbedderChoice::Auto, &op),
         }
     }
+}
+
+fn keeper(options: &Options) -> Arc<KeptSnapshots> {
+    Arc::new(KeptSnapshots::new(KeepPolicy::of(options)))
 }
 
 /// The number of a keyspace in the holder.

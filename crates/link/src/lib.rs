@@ -37,6 +37,7 @@ mod collection;
 #[cfg(unix)]
 mod connection;
 mod database;
+mod find;
 mod frame;
 mod given;
 mod graph;
@@ -46,9 +47,11 @@ mod keyspace;
 mod limits;
 mod link;
 mod long;
+mod long_work;
 mod meanwhile;
 mod owned;
 pub(crate) mod records;
+mod remote;
 mod request;
 mod route;
 pub(crate) mod rows;
@@ -59,12 +62,15 @@ mod snapshot;
 #[cfg(unix)]
 mod socket;
 mod tenants;
+mod tether;
+mod tethered;
 mod transaction;
 mod transfer;
 mod whole_files;
+mod work;
 
 #[cfg(not(unix))]
-use alone::{self as client, self as server, self as socket};
+use alone::{self as client, self as connection, self as server, self as socket};
 pub use collection::Collection;
 pub use database::{Database, FolderHolder};
 pub use graph::{Graph, Nodes};

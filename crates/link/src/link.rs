@@ -19,6 +19,7 @@ use serde::de::DeserializeOwned;
 
 use crate::answer::{Answering, Brought};
 use crate::client::Client;
+use crate::connection::Connection;
 use crate::frame::{self, FrameError};
 use crate::given::Given;
 use crate::limits::NoAnswer;
@@ -26,8 +27,8 @@ use crate::meanwhile::Meanwhile;
 use crate::owned::Owned;
 use crate::request::{Encoded, Request, ToHolder};
 use crate::server::Server;
-use crate::snapshot::{KeepPolicy, KeptSnapshots};
 use crate::socket::SOCKET;
+use crate::tethered::Keeper;
 
 /// How long a call waits for somebody to hold and serve the folder: opening after a crash reads the log again, closing seals.
 const HOLDER_WAIT_MAX: Duration = Duration::from_secs(120);
@@ -55,8 +56,8 @@ pub(crate) struct Link {
     closing: AtomicBool,
     /// What this process embeds itself, while it is served.
     pub given: Given,
-    /// Snapshots that this process keeps for others. Closing forgets them; until then one that another process keeps holds the link.
-    pub kept: Arc<KeptSnapshots>,
+    /// Keeps snapshots for others. Closing forgets them; until then one that another process keeps holds the link.
+    keeper: Arc<dyn Keeper>,
     /// In a fork: its own link, and the fork's pid. The lock is held for moments, and in forks alone.
     forked: RwLock<Option<(u32, Arc<Link>)>>,
 }
@@ -93,9 +94,9 @@ impl HeldFolder {
 }
 
 impl Link {
-    pub fn open(folder: &Path, options: Options) -> Result<Arc<Self>> {
+    pub fn open(folder: &Path, options: Options, keeper: Arc<dyn Keeper>) -> Result<Arc<Self>> {
         let root = std::path::absolute(folder).map_err(|error| Error::io(folder, &error))?;
-        let link = Self::new(root, folder.to_path_buf(), options, false, Role::Closed);
+        let link = Self::new(root, folder.to_path_buf(), options, (false, keeper), Role::Closed);
         link.prepare()?;
         let role = link.establish(Instant::now() + HOLDER_WAIT_MAX)?;
         *link.role.write() = role;
@@ -103,18 +104,25 @@ impl Link {
     }
 
     /// A link to a database that no other process sees.
-    pub fn alone(db: LocalDatabase, options: Options, in_memory: bool) -> Arc<Self> {
+    pub fn alone(db: LocalDatabase, options: Options, in_memory: bool, keeper: Arc<dyn Keeper>) -> Arc<Self> {
         let folder = db.folder().to_path_buf();
-        Arc::new(Self::new(folder.clone(), folder, options, in_memory, Role::Holds(Arc::new(HeldFolder::of(db)))))
+        let role = Role::Holds(Arc::new(HeldFolder::of(db)));
+        Arc::new(Self::new(folder.clone(), folder, options, (in_memory, keeper), role))
     }
 
-    fn new(root: PathBuf, shown: PathBuf, options: Options, in_memory: bool, role: Role) -> Self {
+    fn new(
+        root: PathBuf,
+        shown: PathBuf,
+        options: Options,
+        (in_memory, keeper): (bool, Arc<dyn Keeper>),
+        role: Role,
+    ) -> Self {
         Self {
             root,
             shown,
             pid: std::process::id(),
             in_memory,
-            kept: Arc::new(KeptSnapshots::new(KeepPolicy::of(&options))),
+            keeper,
             options,
             role: RwLock::new(role),
             changing: Mutex::default(),
@@ -149,7 +157,8 @@ impl Link {
         {
             return Ok(link.clone());
         }
-        let link = Self::open(&self.root, Options { must_exist: true, ..self.options.clone() })?;
+        let options = Options { must_exist: true, ..self.options.clone() };
+        let link = Self::open(&self.root, options, self.keeper.anew())?;
         let mut forked = self.forked.write();
         Ok(match &*forked {
             Some((of, first)) if *of == pid => first.clone(),
@@ -176,7 +185,17 @@ impl Link {
 
     /// Asks whoever holds the folder, as often as the holder changes meanwhile; a write is done once.
     pub fn ask<T: DeserializeOwned>(&self, request: Request, meanwhile: &mut Meanwhile<'_>) -> Result<T> {
-        let answer = self.ask_encoded(request, meanwhile)?;
+        self.ask_and(request, meanwhile, &mut |client, connection| client.keep(connection))
+    }
+
+    /// The same, for who does something else with the connection that was answered over than keeping it for the next call.
+    pub fn ask_and<T: DeserializeOwned>(
+        &self,
+        request: Request,
+        meanwhile: &mut Meanwhile<'_>,
+        answered: &mut dyn FnMut(&Arc<Client>, Connection),
+    ) -> Result<T> {
+        let answer = self.ask_encoded(request, meanwhile, answered)?;
         frame::value(&answer.0).map_err(|error| {
             Error::internal(format!(
                 "an answer of the process that holds the folder \
@@ -185,7 +204,12 @@ impl Link {
         })
     }
 
-    fn ask_encoded(&self, request: Request, meanwhile: &mut Meanwhile<'_>) -> Result<Encoded> {
+    fn ask_encoded(
+        &self,
+        request: Request,
+        meanwhile: &mut Meanwhile<'_>,
+        answered: &mut dyn FnMut(&Arc<Client>, Connection),
+    ) -> Result<Encoded> {
         let mut request = Some(request);
         // Session, number and frame, once it has been sent.
         let mut request_id: Option<(String, u64, Vec<u8>)> = None;
@@ -209,10 +233,7 @@ impl Link {
                 let Some((session, number, frame)) = &request_id else { return Err(NoAnswer::Broken) };
                 let answer = connection.exchange(frame, meanwhile, || client.cancel(session, *number))?;
                 connection.next = number + 1;
-                match &mut meanwhile.tether {
-                    Some((snapshot, tether)) => **tether = Some(client.tether(*snapshot, connection)),
-                    None => client.keep(connection),
-                }
+                answered(&client, connection);
                 Ok(answer)
             });
             match outcome {
@@ -328,7 +349,7 @@ impl Link {
         let db = LocalDatabase::open_locked(&self.root, self.options.clone(), lock)?;
         let (server, announced) = match self.options.exclusive {
             true => (None, Err("it was opened as exclusive".to_string())),
-            false => match Server::start(&db, &self.root, self.kept.clone()) {
+            false => match Server::start(&db, &self.root, self.keeper.clone()) {
                 Ok(server) => (Some(server), Ok(SOCKET)),
                 Err(error) => (None, Err(format!("it could not create a socket in the folder ({error})"))),
             },
@@ -363,7 +384,7 @@ impl Link {
         let _changing = self.changing.lock();
         let role = std::mem::replace(&mut *self.role.write(), Role::Closed);
         let closed = close(role);
-        self.kept.forget_all(); // last: a request that is still answered must not miss its snapshot
+        self.keeper.forget_all(); // last: a request that is still answered must not miss its snapshot
         closed
     }
 }

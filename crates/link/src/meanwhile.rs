@@ -4,7 +4,6 @@ use nuthatch_engine::call::Waits;
 use nuthatch_engine::{EmbedderChoice, Result};
 
 use crate::long::{Listener, Told};
-use crate::snapshot::Tether;
 
 /// Takes what a long request tells before its answer. An error hangs up, which ends the request, and is what the call says.
 pub(crate) type OnTold<'a> = dyn FnMut(Told) -> Result<()> + 'a;
@@ -16,13 +15,11 @@ pub(crate) struct Meanwhile<'a> {
     pub on_told: Option<&'a mut OnTold<'a>>,
     /// Looked at from time to time. An error hangs up, as above.
     pub still_wanted: Option<&'a (dyn Fn() -> Result<()> + 'a)>,
-    /// The number of a snapshot that is asked for, and where to put what it hangs on.
-    pub tether: Option<(u128, &'a mut Option<Tether>)>,
 }
 
 impl<'a> Meanwhile<'a> {
     pub fn new(embedder: &'a EmbedderChoice, waits: &'a Waits) -> Self {
-        Self { embedder, waits, on_told: None, still_wanted: None, tether: None }
+        Self { embedder, waits, on_told: None, still_wanted: None }
     }
 
     /// True when there is something to look at while waiting.

@@ -7,7 +7,6 @@ use nuthatch_engine::collection::{
     Answer, Collection as LocalCollection, CollectionInfo, CollectionOptions, Page, Scan, Search, Visitor, Wanted,
     visit,
 };
-use nuthatch_engine::database::Database as LocalDatabase;
 use nuthatch_engine::durability::Durability;
 use nuthatch_engine::files::FileInfo;
 use nuthatch_engine::ops::records::{Count, Get};
@@ -15,14 +14,15 @@ use nuthatch_engine::ops::search::SearchMany;
 use nuthatch_engine::ops::{self, Op, View, files, on};
 use nuthatch_engine::record::StoredRecord;
 use nuthatch_engine::snapshot::SnapshotCollection as LocalKept;
-use nuthatch_engine::{EmbedderChoice, Result, What};
+use nuthatch_engine::{EmbedderChoice, Result};
 use nuthatch_store::{Shard, Table};
 use nuthatch_vector::{Element, Metric};
 
-use crate::request::{self, ObjectRef};
-use crate::side::{Anchor, Side, the_same};
-use crate::snapshot::Remote;
-use crate::transaction::Transaction;
+use crate::find;
+use crate::remote::Remote;
+use crate::request;
+use crate::side::{Anchor, Side};
+use crate::work::Working;
 
 /// The records of a collection, to be read. A [`Collection`](crate::Collection) is one, and so are a snapshot's and a transaction's:
 /// whatever can be asked of one can be asked of all.
@@ -38,7 +38,7 @@ pub struct Records<'t> {
 pub(crate) enum From<'t> {
     Now(Arc<Inner>),
     Then(SnapshotRecords),
-    Within(&'t Transaction, SnapshotRecords),
+    Within(&'t Working, SnapshotRecords),
 }
 
 /// What all handles on a live collection share.
@@ -69,7 +69,7 @@ impl Records<'_> {
     /// Records by id, in the order of the ids; `None` for those that are not there.
     pub fn get<I: AsRef<str>>(&self, ids: &[I], vectors: bool) -> Result<Vec<Option<StoredRecord>>> {
         match &self.from {
-            From::Within(transaction, kept) => transaction.get(kept, &strings(ids), vectors),
+            From::Within(work, kept) => work.get(kept, &strings(ids), vectors),
             _ => self.ask(Get { ids: strings(ids), vectors }),
         }
     }
@@ -136,8 +136,8 @@ impl Records<'_> {
         match &self.from {
             From::Now(inner) => inner.ask(op, Durability::default()),
             From::Then(kept) => kept.ask(op),
-            From::Within(transaction, kept) => {
-                transaction.depend_on_collection(kept)?;
+            From::Within(work, kept) => {
+                work.depend_on_collection(kept)?;
                 kept.ask(op)
             }
         }
@@ -158,7 +158,7 @@ impl Inner {
     pub fn side(&self, durability: Durability) -> Result<Side<LocalCollection>> {
         let hand = |local: &LocalCollection| local.with_durability(durability);
         self.anchor.side(hand, |db| {
-            find(db, &self.anchor.place)?;
+            find::collection(db, &self.anchor.place)?;
             let options = CollectionOptions { embedder: self.embedder.clone(), ..Default::default() };
             db.collection(&self.anchor.place.name, options)
         })
@@ -191,7 +191,7 @@ impl SnapshotRecords {
     }
 }
 
-impl Transaction {
+impl Working {
     /// As if the collection had been searched, counted or listed.
     // Every write to it moves its counters.
     pub(crate) fn depend_on_collection(&self, kept: &SnapshotRecords) -> Result<()> {
@@ -227,11 +227,6 @@ impl Transaction {
         });
         Ok(now.collect())
     }
-}
-
-/// The collection that a handle means, unless it was dropped.
-pub(crate) fn find(db: &LocalDatabase, place: &ObjectRef) -> Result<LocalCollection> {
-    the_same(What::Collection, place, db.existing_collection(&place.name), LocalCollection::id)
 }
 
 pub(crate) fn strings<I: AsRef<str>>(ids: &[I]) -> Vec<String> {

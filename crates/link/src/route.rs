@@ -17,6 +17,7 @@ use nuthatch_vector::VectorError;
 use serde::de::DeserializeOwned;
 
 use crate::client::Client;
+use crate::connection::Connection;
 use crate::link::{HeldFolder, Link, Role};
 use crate::meanwhile::Meanwhile;
 use crate::request::{Ask, Of, Request};
@@ -114,8 +115,21 @@ impl Route {
 
     /// Asks what is no operation, or does more than wait for the answer.
     pub fn ask_meanwhile<T: DeserializeOwned>(&self, ask: Ask, meanwhile: &mut Meanwhile<'_>) -> Result<T> {
-        let wait = meanwhile.waits.left();
-        self.link.ask(Request { tenant: self.tenant().cloned(), wait, ask }, meanwhile)
+        self.link.ask(self.request(ask, meanwhile), meanwhile)
+    }
+
+    /// The same, for who does something else with the connection than keeping it for the next call.
+    pub fn ask_and<T: DeserializeOwned>(
+        &self,
+        ask: Ask,
+        meanwhile: &mut Meanwhile<'_>,
+        answered: &mut dyn FnMut(&Arc<Client>, Connection),
+    ) -> Result<T> {
+        self.link.ask_and(self.request(ask, meanwhile), meanwhile, answered)
+    }
+
+    fn request(&self, ask: Ask, meanwhile: &Meanwhile<'_>) -> Request {
+        Request { tenant: self.tenant().cloned(), wait: meanwhile.waits.left(), ask }
     }
 
     /// Remembers an embedder that this process has given to a collection.
@@ -140,11 +154,6 @@ impl Route {
 
     pub fn is_served_by(&self, client: &Weak<Client>) -> bool {
         self.link.is_served_by(client)
-    }
-
-    /// What all handles of the open folder share.
-    pub fn link(&self) -> &Link {
-        &self.link
     }
 
     pub fn now_ms(&self) -> u64 {

@@ -27,8 +27,8 @@ use crate::frame::{self, FrameError};
 use crate::hello::{self, Hello, PROTOCOL, Welcome};
 use crate::long::{Listener, Told};
 use crate::request::{Encoded, FromHolder, Request, ToHolder};
-use crate::snapshot::{KeptSnapshots, Tethered};
 use crate::socket;
+use crate::tethered::{Keeper, Tethered};
 
 /// Most connections at a time; each has a thread.
 const CONNECTIONS_MAX: usize = 1024;
@@ -60,14 +60,14 @@ struct Serving {
     /// Sessions that a connection works on now.
     sessions: Mutex<HashSet<String>>,
     session_left: Condvar,
-    kept: Arc<KeptSnapshots>,
+    keeper: Arc<dyn Keeper>,
     /// Requests that can be cancelled, by session and number.
     running: Mutex<HashMap<(String, u64), Arc<AtomicBool>>>,
 }
 
 impl Server {
     /// Begins to listen. The caller holds the folder's lock, and tells the others afterwards.
-    pub fn start(db: &Database, folder: &Path, kept: Arc<KeptSnapshots>) -> std::io::Result<Self> {
+    pub fn start(db: &Database, folder: &Path, keeper: Arc<dyn Keeper>) -> std::io::Result<Self> {
         let listener = socket::bind(folder)?;
         let (wake, woken) = UnixStream::pair()?;
         let serving = Arc::new(Serving {
@@ -79,7 +79,7 @@ impl Server {
             next: AtomicU64::new(0),
             sessions: Mutex::default(),
             session_left: Condvar::new(),
-            kept,
+            keeper,
             running: Mutex::default(),
         });
         let thread = serving.clone();
@@ -212,7 +212,7 @@ impl Serving {
             ask: asking(&stream),
             stream: stream.clone(),
             known: HashMap::new(),
-            tethered: Tethered::of(self.kept.clone()),
+            tethered: Tethered::of(self.keeper.clone()),
         };
         loop {
             let message = frame::read(&mut stream.lock().0)?;

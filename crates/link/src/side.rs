@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use nuthatch_engine::database::Database as LocalDatabase;
-use nuthatch_engine::{Error, ErrorKind, Result, What};
+use nuthatch_engine::{Error, Result};
 
 use crate::link::Role;
 use crate::owned::Owned;
@@ -53,15 +53,5 @@ impl<T> Anchor<T> {
             Role::IsServed(_) => Ok(Side::There(link)),
             Role::Closed => Err(Error::closed()),
         }
-    }
-}
-
-/// What was found under a handle's name, unless what the handle means was dropped since.
-pub(crate) fn the_same<T>(what: What, place: &ObjectRef, found: Result<T>, id: impl FnOnce(&T) -> u32) -> Result<T> {
-    let dropped = || Error::dropped(what, &place.name);
-    match found {
-        Ok(found) if id(&found) == place.id => Ok(found),
-        Err(error) if error.kind != ErrorKind::NotFound => Err(error),
-        Ok(_) | Err(_) => Err(dropped()),
     }
 }

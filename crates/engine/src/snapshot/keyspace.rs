@@ -22,6 +22,11 @@ impl SnapshotKeyspace {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// What the time is now, for whoever writes what expires.
+    pub fn clock_ms(&self) -> u64 {
+        self.view.shared.options.clock.now_ms()
+    }
 }
 
 impl Rows for SnapshotKeyspace {

@@ -8,14 +8,19 @@
 //! than the policy says, whatever face they were taken over, and takes no place of another's.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nuthatch_engine::call::Waits;
+use nuthatch_engine::database::Database;
 use nuthatch_engine::options::Options;
+use nuthatch_engine::snapshot::Snapshot as LocalSnapshot;
+use nuthatch_engine::tenant::DEFAULT;
 use nuthatch_engine::{Error, ErrorKind, Result};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::Snapshot;
+use super::{At, Snapshot};
+use crate::tethered::Keeper;
 
 /// What holds for each tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,12 +175,6 @@ impl KeptSnapshots {
         drop(gone); // without the lock
     }
 
-    /// Forgets them all: the folder is closed.
-    pub(crate) fn forget_all(&self) {
-        let gone = std::mem::take(&mut *self.of_tenants.lock());
-        drop(gone); // without the lock
-    }
-
     fn remove_if(&self, tenant: &Option<String>, is_meant: impl Fn(&Holder, &str) -> bool) -> Option<Snapshot> {
         let mut all = self.of_tenants.lock();
         let of_tenant = all.get_mut(tenant)?;
@@ -224,6 +223,43 @@ impl KeptSnapshots {
         let ends_in = self.policy.age_max.saturating_sub(age);
         Listed { id: id.into(), label: kept.label.clone(), age, ends_in }
     }
+}
+
+/// For processes that share the folder.
+impl Keeper for KeptSnapshots {
+    fn keep(&self, db: &Database, id: u128) -> Result<()> {
+        Self::keep(self, &owner(db), &name(id), None, || Ok(Snapshot::here(db.snapshot()?)))?;
+        Ok(())
+    }
+
+    fn get(&self, db: &Database, id: u128) -> Option<LocalSnapshot> {
+        match Self::get(self, &owner(db), &name(id))?.at {
+            At::Here(local) => Some(local),
+            At::There(_) => None,
+        }
+    }
+
+    fn let_go(&self, db: &Database, id: u128) {
+        drop(self.remove(&owner(db), &name(id)));
+    }
+
+    fn forget_all(&self) {
+        let gone = std::mem::take(&mut *self.of_tenants.lock());
+        drop(gone); // without the lock
+    }
+
+    fn anew(&self) -> Arc<dyn Keeper> {
+        Arc::new(Self::new(self.policy))
+    }
+}
+
+fn owner(db: &Database) -> Owner {
+    let place = db.tenant_place();
+    Owner { tenant: (place.number != DEFAULT).then_some(place.name), holder: Holder::Process }
+}
+
+fn name(id: u128) -> String {
+    format!("{id:032x}")
 }
 
 impl Holder {

@@ -7,12 +7,13 @@ use nuthatch_engine::record::Record;
 use nuthatch_store::Table;
 
 use crate::transaction::Transaction;
+use crate::work::Working;
 use crate::{Records, records};
 
 /// A collection as the transaction sees it. Reads are those of [`Records`].
 pub struct TransactionCollection<'t> {
     records: Records<'t>,
-    transaction: &'t Transaction,
+    work: &'t Working,
     kept: records::SnapshotRecords,
 }
 
@@ -26,14 +27,15 @@ impl<'t> Deref for TransactionCollection<'t> {
 
 impl<'t> TransactionCollection<'t> {
     pub(crate) fn of(transaction: &'t Transaction, kept: records::SnapshotRecords) -> Self {
-        Self { records: Records { from: records::From::Within(transaction, kept.clone()) }, transaction, kept }
+        let work = &transaction.work;
+        Self { records: Records { from: records::From::Within(work, kept.clone()) }, work, kept }
     }
 
     /// Inserts records, replacing those with the same id.
     pub fn upsert(&self, records: Vec<Record>) -> Result<()> {
         let shard = self.kept.shard()?;
         records.iter().try_for_each(Record::check)?;
-        self.transaction.with(|work| {
+        self.work.with(|work| {
             for record in &records {
                 work.reads.key(Table::Ids, shard.key(record.id.as_bytes()));
             }
@@ -45,7 +47,7 @@ impl<'t> TransactionCollection<'t> {
     /// Deletes records by id; unknown ones are passed over.
     pub fn delete<I: AsRef<str>>(&self, ids: &[I]) -> Result<()> {
         self.depend_on_records(ids)?;
-        self.transaction.with(|work| {
+        self.work.with(|work| {
             work.batch.delete_records(self.kept.name(), ids.iter().map(|id| id.as_ref().to_string()).collect());
             Ok(())
         })
@@ -54,7 +56,7 @@ impl<'t> TransactionCollection<'t> {
     /// As if these records had been read: the commit conflicts when one of them has changed.
     pub fn depend_on_records<I: AsRef<str>>(&self, ids: &[I]) -> Result<()> {
         let shard = self.kept.shard()?;
-        self.transaction.with(|work| {
+        self.work.with(|work| {
             ids.iter().for_each(|id| work.reads.key(Table::Ids, shard.key(id.as_ref().as_bytes())));
             Ok(())
         })
@@ -62,6 +64,6 @@ impl<'t> TransactionCollection<'t> {
 
     /// As if the collection had been searched, counted or listed: the commit conflicts when anything in it has changed.
     pub fn depend_on_everything(&self) -> Result<()> {
-        self.transaction.depend_on_collection(&self.kept)
+        self.work.depend_on_collection(&self.kept)
     }
 }

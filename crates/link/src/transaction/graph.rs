@@ -10,14 +10,14 @@ use nuthatch_engine::graph::{
 };
 use nuthatch_engine::kv::{KeyScan, KvOp};
 
-use crate::transaction::TransactionRows;
-use crate::{Nodes, rows};
+use crate::Nodes;
+use crate::rows::{self, Within};
 
 /// A graph as the transaction sees it: as it was when that began, and what it has written itself. Reads are those of [`Nodes`].
 /// What it lists is noted with what is not in it: a node's neighbours have changed when an edge was put there.
 pub struct TransactionGraph<'t> {
     nodes: Nodes<'t>,
-    rows: Arc<TransactionRows<'t>>,
+    rows: Arc<Within<'t>>,
 }
 
 impl<'t> Deref for TransactionGraph<'t> {
@@ -29,7 +29,7 @@ impl<'t> Deref for TransactionGraph<'t> {
 }
 
 impl<'t> TransactionGraph<'t> {
-    pub(crate) fn of(rows: TransactionRows<'t>) -> Self {
+    pub(crate) fn of(rows: Within<'t>) -> Self {
         let rows = Arc::new(rows);
         Self { nodes: Nodes { from: rows::From::Within(rows.clone()) }, rows }
     }

@@ -14,19 +14,17 @@ mod collection;
 mod graph;
 mod keyspace;
 
-use parking_lot::Mutex;
-
 pub use collection::TransactionCollection;
 pub use graph::TransactionGraph;
 pub use keyspace::TransactionKeyspace;
-pub(crate) use keyspace::TransactionRows;
 
 use nuthatch_engine::durability::Durability;
 use nuthatch_engine::kv::Kind;
-use nuthatch_engine::transaction::{Reads, WriteBatch};
-use nuthatch_engine::{Error, ErrorKind, Result};
+use nuthatch_engine::{Error, Result};
 
 use crate::Snapshot;
+use crate::rows::Within;
+use crate::work::{Work, Working, over};
 
 /// Reads and writes that are to happen as one. Dropping it without [`commit`](Self::commit) undoes everything.
 ///
@@ -35,14 +33,7 @@ pub struct Transaction {
     snapshot: Snapshot,
     /// The snapshot is somebody else's, and goes on.
     is_draft: bool,
-    work: Mutex<Option<Work>>,
-}
-
-/// What a transaction has done.
-#[derive(Default)]
-pub(crate) struct Work {
-    pub reads: Reads,
-    pub batch: WriteBatch,
+    work: Working,
 }
 
 impl Transaction {
@@ -51,12 +42,12 @@ impl Transaction {
     /// What was read of the snapshot itself is unknown to the transaction until it is told: by
     /// [`depend_on_keys`](TransactionKeyspace::depend_on_keys) and its like.
     pub fn on(snapshot: Snapshot) -> Self {
-        Self { snapshot, is_draft: false, work: Mutex::new(Some(Work::default())) }
+        Self { snapshot, is_draft: false, work: Working::default() }
     }
 
     /// One that is never committed: what somebody would read who had written this much of theirs. The snapshot does not end with it.
     pub fn draft_on(snapshot: Snapshot) -> Self {
-        Self { snapshot, is_draft: true, work: Mutex::new(Some(Work::default())) }
+        Self { snapshot, is_draft: true, work: Working::default() }
     }
 
     /// A keyspace, with this transaction's own writes; made when there is none, whatever becomes of the transaction.
@@ -69,9 +60,9 @@ impl Transaction {
         Ok(TransactionGraph::of(self.rows(name, Kind::Graph)?))
     }
 
-    fn rows(&self, name: &str, kind: Kind) -> Result<TransactionRows<'_>> {
+    fn rows(&self, name: &str, kind: Kind) -> Result<Within<'_>> {
         let (kept, shard) = self.snapshot.made_keyspace(name, kind)?;
-        Ok(TransactionRows { transaction: self, kept, name: name.into(), kind, shard })
+        Ok(Within { work: &self.work, kept, name: name.into(), kind, shard })
     }
 
     /// A collection, with this transaction's own writes where they are asked for by id.
@@ -92,7 +83,7 @@ impl Transaction {
         if self.is_draft {
             return Err(Error::invalid("a draft of a transaction is not committed; commit the transaction itself"));
         }
-        let Work { reads, batch } = self.work.lock().take().ok_or_else(over)?;
+        let Work { reads, batch } = self.work.end()?;
         let outcome = match batch.is_empty() {
             true => Ok(()), // what was read is of one moment; there is nothing to check it against
             false => self.snapshot.commit(&reads, batch.with_durability(durability)),
@@ -103,7 +94,7 @@ impl Transaction {
 
     /// Undoes everything: nothing of it was ever written.
     pub fn rollback(&self) {
-        *self.work.lock() = None;
+        self.work.end().ok(); // it may be over
         if !self.is_draft {
             self.snapshot.end(over());
         }
@@ -113,19 +104,10 @@ impl Transaction {
     pub(crate) fn is_lost(&self) -> bool {
         self.snapshot.is_lost()
     }
-
-    /// Looks at or adds to what the transaction has done.
-    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut Work) -> Result<T>) -> Result<T> {
-        look(self.work.lock().as_mut().ok_or_else(over)?)
-    }
 }
 
 impl Drop for Transaction {
     fn drop(&mut self) {
         self.rollback();
     }
-}
-
-fn over() -> Error {
-    Error::new(ErrorKind::Closed, "the transaction has ended; begin another one")
 }

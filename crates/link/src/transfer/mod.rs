@@ -59,13 +59,20 @@ pub struct ImportReport {
     pub elapsed: Duration,
 }
 
-/// Reads an export of JSON lines. Vectors are taken as they are; nothing is embedded. It may be ended and run again with `merge`.
-/// The files are read by this process, whoever holds the data folder; each batch is one call.
-///
-/// # Errors
-/// `Invalid` when a collection, keyspace or graph is there already (unless `merge`), or a line is not what an export writes: its file and
-/// number are named, and what came before stays.
-pub(crate) fn import(db: &Database, folder: &Path, mut options: ImportOptions<'_>) -> Result<ImportReport> {
+impl Database {
+    /// Reads what an export wrote. See [`ImportOptions`]. This process reads the files, whoever holds the data folder.
+    ///
+    /// # Errors
+    /// `Invalid` when a collection, keyspace or graph is there already (unless `merge`), or a line is not what an export writes: its file and
+    /// number are named, and what came before stays; `Unavailable` when it was cancelled.
+    pub fn import(&self, folder: impl AsRef<Path>, options: ImportOptions<'_>) -> Result<ImportReport> {
+        import(self, folder.as_ref(), options)
+    }
+}
+
+/// Reads an export of JSON lines. Vectors are taken as they are; nothing is embedded. It may be ended and run again with `merge`; each batch
+/// is one call.
+fn import(db: &Database, folder: &Path, mut options: ImportOptions<'_>) -> Result<ImportReport> {
     let started = Instant::now();
     let (known, spaces) = (db.collection_names()?, [db.keyspace_names()?, db.graph_names()?].concat());
     let mut manifest = Manifest::read(folder)?;

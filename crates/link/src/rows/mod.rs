@@ -1,26 +1,29 @@
 //! Asking keyspaces and graphs: as they are now, as a snapshot has them, or as a transaction sees them.
 
+mod within;
+
 use std::sync::Arc;
 
 use nuthatch_engine::codec::Bytes;
-use nuthatch_engine::database::Database as LocalDatabase;
 use nuthatch_engine::durability::Durability;
 use nuthatch_engine::kv::{Entry, KeyPage, KeyScan, Keyspace as LocalKeyspace, Kind, Rows};
 use nuthatch_engine::ops::{self, Op, View, keys};
 use nuthatch_engine::snapshot::SnapshotKeyspace as LocalKept;
 use nuthatch_engine::{EmbedderChoice, Result};
 
+use crate::find;
+use crate::remote::Remote;
 use crate::request::{self, ObjectRef};
 use crate::route::Route;
-use crate::side::{Anchor, Side, the_same};
-use crate::snapshot::Remote;
-use crate::transaction::TransactionRows;
+use crate::side::{Anchor, Side};
+
+pub(crate) use within::Within;
 
 #[derive(Clone)]
 pub(crate) enum From<'t> {
     Now(Arc<Inner>),
     Then(SnapshotRows),
-    Within(Arc<TransactionRows<'t>>),
+    Within(Arc<Within<'t>>),
 }
 
 /// What all handles on a live keyspace or graph share.
@@ -57,7 +60,7 @@ impl From<'_> {
 
 impl Inner {
     pub fn held(link: Route, local: LocalKeyspace) -> Self {
-        let place = ObjectRef { name: local.name().to_string(), id: id_of(&local) };
+        let place = ObjectRef { name: local.name().to_string(), id: local.id() };
         Self { kind: local.kind(), anchor: Anchor::held(link, place, local) }
     }
 
@@ -72,7 +75,7 @@ impl Inner {
     pub fn ask<O: Op>(&self, op: O, durability: Durability) -> Result<O::Answer> {
         let place = &self.anchor.place;
         let hand = |local: &LocalKeyspace| local.with_durability(durability);
-        match self.anchor.side(hand, |db| find(db, place, self.kind))? {
+        match self.anchor.side(hand, |db| find::keyspace(db, place, self.kind))? {
             Side::Here(local) => op.run(&View::Keys(ops::Keys::Live(&local))),
             Side::There(link) => {
                 let of = request::Of::Keys { place: place.clone(), kind: self.kind, durability };
@@ -89,6 +92,16 @@ impl SnapshotRows {
             Self::There { remote, name, kind } => {
                 remote.ask(request::SnapshotPart::Keys(name.clone(), *kind), &EmbedderChoice::None, &op)
             }
+        }
+    }
+}
+
+impl SnapshotRows {
+    /// What the time is, where it is kept.
+    pub fn clock_ms(&self) -> u64 {
+        match self {
+            Self::Here(local) => local.clock_ms(),
+            Self::There { remote, .. } => remote.link.now_ms(),
         }
     }
 }
@@ -112,13 +125,4 @@ impl Rows for SnapshotRows {
     fn estimate(&self, prefix: &[u8]) -> Result<u64> {
         self.ask(keys::CountEstimate(prefix.into()))
     }
-}
-
-/// The keyspace or graph that a handle means, unless it was dropped.
-pub(crate) fn find(db: &LocalDatabase, place: &ObjectRef, kind: Kind) -> Result<LocalKeyspace> {
-    the_same(kind.what(), place, db.keyspace(&place.name, kind, true), id_of)
-}
-
-fn id_of(local: &LocalKeyspace) -> u32 {
-    local.id()
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use crate::client::Client;
+use crate::connection::Connection;
 
 /// Keeps the connection that took a snapshot for that snapshot alone. The holder lets the snapshot go when the tether is
 /// dropped, or when the connection ends with the client or its process.
@@ -13,7 +14,9 @@ pub(crate) struct Tether {
 }
 
 impl Tether {
-    pub fn new(client: &Arc<Client>, snapshot: u128) -> Self {
+    /// Of the connection that took the snapshot.
+    pub fn hold(client: &Arc<Client>, snapshot: u128, connection: Connection) -> Self {
+        client.hold(snapshot, connection);
         Self { client: Arc::downgrade(client), snapshot, pid: std::process::id() }
     }
 

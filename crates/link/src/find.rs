@@ -1,0 +1,28 @@
+//! What a handle means, found by its name and known by its id.
+
+use nuthatch_engine::collection::Collection;
+use nuthatch_engine::database::Database;
+use nuthatch_engine::kv::{Keyspace, Kind};
+use nuthatch_engine::{Error, ErrorKind, Result, What};
+
+use crate::request::ObjectRef;
+
+/// The collection that a handle means, unless it was dropped.
+pub(crate) fn collection(db: &Database, place: &ObjectRef) -> Result<Collection> {
+    the_same(What::Collection, place, db.existing_collection(&place.name), Collection::id)
+}
+
+/// The keyspace or graph that a handle means, unless it was dropped.
+pub(crate) fn keyspace(db: &Database, place: &ObjectRef, kind: Kind) -> Result<Keyspace> {
+    the_same(kind.what(), place, db.keyspace(&place.name, kind, true), Keyspace::id)
+}
+
+/// What was found under a handle's name, unless what the handle means was dropped since.
+fn the_same<T>(what: What, place: &ObjectRef, found: Result<T>, id: impl FnOnce(&T) -> u32) -> Result<T> {
+    let dropped = || Error::dropped(what, &place.name);
+    match found {
+        Ok(found) if id(&found) == place.id => Ok(found),
+        Err(error) if error.kind != ErrorKind::NotFound => Err(error),
+        Ok(_) | Err(_) => Err(dropped()),
+    }
+}
