@@ -38,7 +38,7 @@ fn told(client: &Client) -> Vec<Value> {
             client.post("/v1/keyspaces/k/get", json!({"keys": ["a", "b", "c"]})),
             client.post("/v1/keyspaces/k/scan", json!({})),
             client.get("/v1/keyspaces/k/count"),
-            client.post("/v1/keyspaces/k/ttl", json!({"key": "b"})),
+            client.post("/v1/keyspaces/k/ttl", json!({"key": "c"})),
         ]
         .map(|answer| answer.is(200)),
     );
