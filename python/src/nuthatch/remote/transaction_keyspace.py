@@ -123,8 +123,16 @@ class TransactionKeyspace(KeyReads):
         return self._kept.ttl(key)
 
     def count_estimate(self, prefix: bytes) -> int:
-        bounds = {"prefix": prefix, "start": None, "stop": None, "reverse": False}
-        entries, cursor = self.scan({**bounds, "limit": _COUNTED_KEYS, "cursor": None, "keys_only": True})
+        asked: _core.ScanArguments = {
+            "prefix": prefix,
+            "start": None,
+            "stop": None,
+            "reverse": False,
+            "limit": _COUNTED_KEYS,
+            "cursor": None,
+            "keys_only": True,
+        }
+        entries, cursor = self.scan(asked)
         return len(entries) if cursor is None else max(self._kept.count_estimate(prefix), _COUNTED_KEYS + 1)
 
     def _depend_on(self, arguments: _core.ScanArguments) -> None:
