@@ -56,7 +56,7 @@ impl Registry {
         let (tenant, name) = (core.tenant.number, &core.name);
         let is_known = open.get(tenant, name).is_some_and(|known| Arc::ptr_eq(known, &core));
         // Nobody can come to hold it while the list is locked: this one and the list's are all there are.
-        let closed = match is_known && Arc::strong_count(&core) == 2 && core.may_be_closed() {
+        let closed = match is_known && Arc::strong_count(&core) == 2 && may_be_closed(&core) {
             true => open.remove(tenant, name),
             false => None,
         };
@@ -91,17 +91,15 @@ impl Registry {
     }
 }
 
-impl Core {
-    /// Nothing is in memory alone that opening it would not bring back soon. An embedder is found again by its fingerprint; that a
-    /// collection which embeds should not do so for now is remembered nowhere else.
-    fn may_be_closed(&self) -> bool {
-        let is_muted = matches!(*self.embedder.read(), EmbedderChoice::None) && self.descriptor().meta.embeds;
-        let is_wanted = self.flush_wanted.load(Ordering::SeqCst) || self.optimize_wanted.load(Ordering::SeqCst);
-        let state = self.state.read();
-        // What waits for its vector is looked for at the next opening of the folder alone.
-        let is_pending = state.vectors.if_any().is_some() && self.embeds_later().unwrap_or(false);
-        !is_wanted && !is_muted && !is_pending && state.degraded().is_empty() && state.fresh_rows() < CLOSE_FLUSH_ROWS
-    }
+/// Nothing is in memory alone that opening it would not bring back soon. An embedder is found again by its fingerprint; that a
+/// collection which embeds should not do so for now is remembered nowhere else.
+fn may_be_closed(core: &Core) -> bool {
+    let is_muted = matches!(*core.embedder.read(), EmbedderChoice::None) && core.descriptor().meta.embeds;
+    let is_wanted = core.flush_wanted.load(Ordering::SeqCst) || core.optimize_wanted.load(Ordering::SeqCst);
+    let state = core.state.read();
+    // What waits for its vector is looked for at the next opening of the folder alone.
+    let is_pending = state.vectors.if_any().is_some() && core.embeds_later().unwrap_or(false);
+    !is_wanted && !is_muted && !is_pending && state.degraded().is_empty() && state.fresh_rows() < CLOSE_FLUSH_ROWS
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub(crate) trait DerivedIndex: Any + Send + Sync {
     ///
     /// # Errors
     /// `Corrupt` and `NotFound` are damage: the index is passed by and rebuilt. Any other error fails the opening.
-    fn open(&self, of: &dyn Indexed, reach: &Reach, state: &mut State) -> Result<Option<String>>;
+    fn open(&self, collection: &dyn Indexed, reach: &Reach, state: &mut State) -> Result<Option<String>>;
 
     /// The last change that the files on disk show; `None` while the index is broken.
     fn applied(&self, state: &State) -> Option<u64>;
@@ -56,23 +56,23 @@ pub(crate) trait DerivedIndex: Any + Send + Sync {
     /// change in one step, and not before the store is synced, so that no index is durable before its records are.
     ///
     /// A broken index does nothing. One that finds damage notes it by [`Indexed::note_damage`] and succeeds.
-    fn seal(&self, of: &dyn Indexed) -> Result<()>;
+    fn seal(&self, collection: &dyn Indexed) -> Result<()>;
 
     /// Quarantines what is there and builds the index from the stored records; does nothing when another caller was first. It takes
     /// `work`.
-    fn rebuild(&self, of: &dyn Indexed, why: &str) -> Result<()>;
+    fn rebuild(&self, collection: &dyn Indexed, why: &str) -> Result<()>;
 
     /// Reads every byte of the files, also of a broken index: one `Corrupt` for each damaged file. `work` is held.
-    fn verify(&self, of: &dyn Indexed) -> Result<Vec<Error>>;
+    fn verify(&self, collection: &dyn Indexed) -> Result<Vec<Error>>;
 
     /// The files that are the index, for a copy of it. Not asked of a broken one; `work` and `manifest` are held. Each is a
     /// block file, a record file or a sealed file of `nuthatch-segment`. A file that is replaced under its name is called `MANIFEST`;
     /// every other name is written once.
-    fn files(&self, of: &dyn Indexed) -> Result<Vec<PathBuf>>;
+    fn files(&self, collection: &dyn Indexed) -> Result<Vec<PathBuf>>;
 
     /// Rewrites the files that hold bytes of removed rows. Called after `seal`, without a lock. Snapshots that read the old files are
     /// ended through `ending`.
-    fn reclaim(&self, of: &dyn Indexed, ending: &mut dyn EndSnapshots) -> Result<()>;
+    fn reclaim(&self, collection: &dyn Indexed, ending: &mut dyn EndSnapshots) -> Result<()>;
 
     /// Bytes of memory that stay with the open index, outside of the block cache and of the fresh rows.
     fn resident_bytes(&self, state: &State) -> u64;

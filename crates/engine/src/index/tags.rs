@@ -48,35 +48,35 @@ impl Tags {
     }
 
     /// Rows that carry a tag: by the file and the log, or from the stored records while the index is broken.
-    pub fn find(&self, of: &dyn Indexed, tag: &str) -> Result<BTreeSet<u64>> {
-        let body = match of.is_sound(TAGS) {
-            true if self.loaded.lock().tags.contains(tag) => match read(of) {
+    pub fn find(&self, collection: &dyn Indexed, tag: &str) -> Result<BTreeSet<u64>> {
+        let body = match collection.is_sound(TAGS) {
+            true if self.loaded.lock().tags.contains(tag) => match read(collection) {
                 Err(error) if error.is_corrupt() => {
-                    of.note_damage(&error, TAGS);
-                    stored(of)?
+                    collection.note_damage(&error, TAGS);
+                    stored(collection)?
                 }
                 body => body?,
             },
             true => Body { applied: self.loaded.lock().applied, ..Body::default() },
-            false => stored(of)?,
+            false => stored(collection)?,
         };
-        let body = with_later(of, body)?;
+        let body = with_later(collection, body)?;
         let carries = |(row, of): &(u64, String)| (of == tag && !body.removed.contains(row)).then_some(*row);
         Ok(body.rows.iter().filter_map(carries).collect())
     }
 
-    pub fn file(of: &dyn Indexed) -> PathBuf {
-        of.folder_of(TAGS).join("MANIFEST")
+    pub fn file(collection: &dyn Indexed) -> PathBuf {
+        collection.folder_of(TAGS).join("MANIFEST")
     }
 
-    fn write(&self, of: &dyn Indexed, body: &Body) -> Result<()> {
+    fn write(&self, collection: &dyn Indexed, body: &Body) -> Result<()> {
         if self.refuses.load(Ordering::SeqCst) {
             return Err(Error::new(ErrorKind::Exhausted, "no room for tags"));
         }
-        of.runtime().store()?.sync_all()?;
-        let folder = of.folder_of(TAGS);
+        collection.runtime().store()?.sync_all()?;
+        let folder = collection.folder_of(TAGS);
         std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
-        write_sealed(&Self::file(of), &serde_json::to_vec(body).expect("plain fields are JSON"))?;
+        write_sealed(&Self::file(collection), &serde_json::to_vec(body).expect("plain fields are JSON"))?;
         self.learn(body);
         Ok(())
     }
@@ -92,8 +92,8 @@ impl DerivedIndex for Tags {
         TAGS
     }
 
-    fn open(&self, of: &dyn Indexed, reach: &Reach, _: &mut State) -> Result<Option<String>> {
-        let body = read(of)?;
+    fn open(&self, collection: &dyn Indexed, reach: &Reach, _: &mut State) -> Result<Option<String>> {
+        let body = read(collection)?;
         let misses = reach.misses(body.applied);
         if misses.is_none() {
             self.learn(&body);
@@ -105,50 +105,50 @@ impl DerivedIndex for Tags {
         state.is_sound(TAGS).then(|| self.loaded.lock().applied)
     }
 
-    fn seal(&self, of: &dyn Indexed) -> Result<()> {
-        let written = of.state().read().sequence;
-        if !of.is_sound(TAGS) || self.loaded.lock().applied == written {
+    fn seal(&self, collection: &dyn Indexed) -> Result<()> {
+        let written = collection.state().read().sequence;
+        if !collection.is_sound(TAGS) || self.loaded.lock().applied == written {
             return Ok(());
         }
-        match read(of) {
+        match read(collection) {
             Err(error) if error.is_corrupt() => {
-                of.note_damage(&error, TAGS);
+                collection.note_damage(&error, TAGS);
                 Ok(())
             }
-            body => self.write(of, &with_later(of, body?)?),
+            body => self.write(collection, &with_later(collection, body?)?),
         }
     }
 
-    fn rebuild(&self, of: &dyn Indexed, why: &str) -> Result<()> {
-        let _work = of.index_work().work.lock();
-        if of.is_dropped() || of.is_sound(TAGS) {
+    fn rebuild(&self, collection: &dyn Indexed, why: &str) -> Result<()> {
+        let _work = collection.index_work().work.lock();
+        if collection.is_dropped() || collection.is_sound(TAGS) {
             return Ok(());
         }
-        of.runtime().quarantine(&of.folder_of(TAGS), why)?;
+        collection.runtime().quarantine(&collection.folder_of(TAGS), why)?;
         let body = {
-            let _writes = of.pause_writes();
-            stored(of)?
+            let _writes = collection.pause_writes();
+            stored(collection)?
         };
-        self.write(of, &body)?;
+        self.write(collection, &body)?;
         self.rebuilds.lock().push(why.to_string());
-        of.state().write().mend(TAGS);
+        collection.state().write().mend(TAGS);
         Ok(())
     }
 
-    fn verify(&self, of: &dyn Indexed) -> Result<Vec<Error>> {
-        Ok(verify_sealed(&Self::file(of)).err().map(Error::from).into_iter().collect())
+    fn verify(&self, collection: &dyn Indexed) -> Result<Vec<Error>> {
+        Ok(verify_sealed(&Self::file(collection)).err().map(Error::from).into_iter().collect())
     }
 
-    fn files(&self, of: &dyn Indexed) -> Result<Vec<PathBuf>> {
-        Ok(vec![Self::file(of)])
+    fn files(&self, collection: &dyn Indexed) -> Result<Vec<PathBuf>> {
+        Ok(vec![Self::file(collection)])
     }
 
-    fn reclaim(&self, of: &dyn Indexed, _: &mut dyn EndSnapshots) -> Result<()> {
-        let _work = of.index_work().work.lock();
-        let mut body = read(of)?;
+    fn reclaim(&self, collection: &dyn Indexed, _: &mut dyn EndSnapshots) -> Result<()> {
+        let _work = collection.index_work().work.lock();
+        let mut body = read(collection)?;
         body.rows.retain(|(row, _)| !body.removed.contains(row));
         body.removed.clear();
-        self.write(of, &body)
+        self.write(collection, &body)
     }
 
     fn resident_bytes(&self, _: &State) -> u64 {
@@ -156,8 +156,8 @@ impl DerivedIndex for Tags {
     }
 }
 
-fn read(of: &dyn Indexed) -> Result<Body> {
-    let path = Tags::file(of);
+fn read(collection: &dyn Indexed) -> Result<Body> {
+    let path = Tags::file(collection);
     match read_sealed(&path)? {
         Some(body) => serde_json::from_slice(&body).map_err(|error| Error::corrupt(&path, error.to_string())),
         None => Ok(Body::default()),
@@ -165,9 +165,9 @@ fn read(of: &dyn Indexed) -> Result<Body> {
 }
 
 /// What an index without a file would show.
-fn stored(of: &dyn Indexed) -> Result<Body> {
-    let mut body = Body { applied: of.state().read().sequence, ..Body::default() };
-    of.each_record(&mut |row, bytes| {
+fn stored(collection: &dyn Indexed) -> Result<Body> {
+    let mut body = Body { applied: collection.state().read().sequence, ..Body::default() };
+    collection.each_record(&mut |row, bytes| {
         body.rows.extend(tag_of(&Row::decode(bytes)?)?.map(|tag| (row, tag)));
         Ok(())
     })?;
@@ -175,15 +175,15 @@ fn stored(of: &dyn Indexed) -> Result<Body> {
 }
 
 /// With the changes that are in the log alone.
-fn with_later(of: &dyn Indexed, mut body: Body) -> Result<Body> {
+fn with_later(collection: &dyn Indexed, mut body: Body) -> Result<Body> {
     let (mut applied, mut added) = (body.applied, BTreeSet::new());
-    of.each_change(body.applied, &mut |sequence, change| {
+    collection.each_change(body.applied, &mut |sequence, change| {
         applied = sequence;
         added.extend(change.added);
         body.removed.extend(change.removed);
     })?;
     for row in added.difference(&body.removed) {
-        if let Some(bytes) = of.runtime().store()?.get(Table::Records, &of.shard().number_key(*row))? {
+        if let Some(bytes) = collection.runtime().store()?.get(Table::Records, &collection.shard().number_key(*row))? {
             body.rows.extend(tag_of(&Row::decode(&bytes)?)?.map(|tag| (*row, tag)));
         }
     }

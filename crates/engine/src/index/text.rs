@@ -25,8 +25,8 @@ impl DerivedIndex for Text {
         TEXT
     }
 
-    fn open(&self, of: &dyn Indexed, reach: &Reach, state: &mut State) -> Result<Option<String>> {
-        let text = TextIndex::open_or_create(&of.folder_of(TEXT), of.cache(), of.language())?;
+    fn open(&self, collection: &dyn Indexed, reach: &Reach, state: &mut State) -> Result<Option<String>> {
+        let text = TextIndex::open_or_create(&collection.folder_of(TEXT), collection.cache(), collection.language())?;
         let misses = reach.misses(text.applied());
         if misses.is_none() {
             state.text = Some(Arc::new(text));
@@ -44,9 +44,9 @@ impl DerivedIndex for Text {
     }
 
     /// Commits the text memtable, and takes removed rows out of the index.
-    fn seal(&self, of: &dyn Indexed) -> Result<()> {
+    fn seal(&self, collection: &dyn Indexed) -> Result<()> {
         let (text, rows, gone, upto) = {
-            let mut state = of.state().write();
+            let mut state = collection.state().write();
             let Some(text) = state.text.clone() else { return Ok(()) };
             state.committing_upto = state.text_memtable_rows.max().unwrap_or(state.committing_upto);
             (text, state.text_memtable_rows.clone(), state.gone.clone(), state.sequence)
@@ -56,15 +56,15 @@ impl DerivedIndex for Text {
         }
         let gone_rows: Vec<u64> = gone.iter().collect();
         let committed = {
-            let _working = of.runtime().working.lock();
-            let mut adds = text_rows(of, rows.clone());
-            text.commit_unpublished(&mut adds, &gone_rows, upto, of.runtime().budget.work_bytes as usize)
+            let _working = collection.runtime().working.lock();
+            let mut adds = text_rows(collection, rows.clone());
+            text.commit_unpublished(&mut adds, &gone_rows, upto, collection.runtime().budget.work_bytes as usize)
         };
-        let mut state = of.state().write();
+        let mut state = collection.state().write();
         state.committing_upto = 0;
         match committed {
             Ok(unpublished) => {
-                of.runtime().crash_point("text");
+                collection.runtime().crash_point("text");
                 unpublished.publish();
             }
             Err(error) => {
@@ -75,7 +75,7 @@ impl DerivedIndex for Text {
                 let error = Error::from(error);
                 drop(state);
                 if is_damage(&error) {
-                    of.note_damage(&error, TEXT);
+                    collection.note_damage(&error, TEXT);
                     return Ok(());
                 }
                 return Err(error);
@@ -83,12 +83,12 @@ impl DerivedIndex for Text {
         }
         state.forget_in_text_memtable(rows, gone);
         drop(state);
-        let _working = of.runtime().working.lock();
+        let _working = collection.runtime().working.lock();
         text.merge().map(drop).or_else(|error| {
             let error = Error::from(error);
             match error.is_corrupt() {
                 true => {
-                    of.note_damage(&error, TEXT);
+                    collection.note_damage(&error, TEXT);
                     Ok(())
                 }
                 false => Err(error),
@@ -96,19 +96,19 @@ impl DerivedIndex for Text {
         })
     }
 
-    fn rebuild(&self, of: &dyn Indexed, why: &str) -> Result<()> {
-        let _work = of.index_work().work.lock();
-        if of.is_dropped() || of.is_sound(TEXT) {
+    fn rebuild(&self, collection: &dyn Indexed, why: &str) -> Result<()> {
+        let _work = collection.index_work().work.lock();
+        if collection.is_dropped() || collection.is_sound(TEXT) {
             return Ok(()); // another caller was first
         }
-        let folder = of.folder_of(TEXT);
-        of.state().write().text = None;
-        of.runtime().quarantine(&folder, why)?;
-        let text = Arc::new(TextIndex::open_or_create(&folder, of.cache(), of.language())?);
+        let folder = collection.folder_of(TEXT);
+        collection.state().write().text = None;
+        collection.runtime().quarantine(&folder, why)?;
+        let text = Arc::new(TextIndex::open_or_create(&folder, collection.cache(), collection.language())?);
         let (rows, upto) = {
-            let counters = of.pause_writes();
-            let rows = of.all_rows()?;
-            let mut state = of.state().write();
+            let counters = collection.pause_writes();
+            let rows = collection.all_rows()?;
+            let mut state = collection.state().write();
             for row in std::mem::take(&mut state.text_memtable_rows) {
                 Arc::make_mut(&mut state.text_memtable).remove(row);
             }
@@ -118,11 +118,11 @@ impl DerivedIndex for Text {
             (rows, counters.sequence)
         };
         let outcome = {
-            let _working = of.runtime().working.lock();
-            let mut adds = text_rows(of, rows.clone());
-            text.commit(&mut adds, &[], upto, of.runtime().budget.work_bytes as usize)
+            let _working = collection.runtime().working.lock();
+            let mut adds = text_rows(collection, rows.clone());
+            text.commit(&mut adds, &[], upto, collection.runtime().budget.work_bytes as usize)
         };
-        of.state().write().committing_upto = 0;
+        collection.state().write().committing_upto = 0;
         if let Err(error) = outcome {
             // Half an index is of no use to the next attempt, nor to anyone who looks into the quarantine folder.
             drop(text);
@@ -130,9 +130,9 @@ impl DerivedIndex for Text {
             return Err(error.into());
         }
         // Texts written meanwhile are in the store and in the log, but in no text memtable: there was no index to analyse them for.
-        let _writes = of.pause_writes();
-        let later = of.rows_added_after(upto)?;
-        let mut state = of.state().write();
+        let _writes = collection.pause_writes();
+        let later = collection.rows_added_after(upto)?;
+        let mut state = collection.state().write();
         state.text = Some(text);
         state.mend(TEXT);
         for (row, stored) in later {
@@ -141,11 +141,11 @@ impl DerivedIndex for Text {
         Ok(())
     }
 
-    fn verify(&self, of: &dyn Indexed) -> Result<Vec<Error>> {
-        let text = of.state().read().text.clone();
+    fn verify(&self, collection: &dyn Indexed) -> Result<Vec<Error>> {
+        let text = collection.state().read().text.clone();
         let damaged = match text {
             Some(text) => text.verify()?,
-            None => TextIndex::verify_folder(&of.folder_of(TEXT)).unwrap_or_default(),
+            None => TextIndex::verify_folder(&collection.folder_of(TEXT)).unwrap_or_default(),
         };
         let error = |file: &nuthatch_text::DamagedFile| {
             Error::corrupt(&file.path, format!("{} is damaged: {}", file.path.display(), file.what))
@@ -153,15 +153,15 @@ impl DerivedIndex for Text {
         Ok(damaged.iter().map(error).collect())
     }
 
-    fn files(&self, of: &dyn Indexed) -> Result<Vec<PathBuf>> {
-        let text = of.state().read().text.clone();
+    fn files(&self, collection: &dyn Indexed) -> Result<Vec<PathBuf>> {
+        let text = collection.state().read().text.clone();
         Ok(text.map(|text| text.files()).transpose()?.unwrap_or_default())
     }
 
-    fn reclaim(&self, of: &dyn Indexed, ending: &mut dyn EndSnapshots) -> Result<()> {
-        let Some(text) = of.state().read().text.clone() else { return Ok(()) };
+    fn reclaim(&self, collection: &dyn Indexed, ending: &mut dyn EndSnapshots) -> Result<()> {
+        let Some(text) = collection.state().read().text.clone() else { return Ok(()) };
         loop {
-            let _working = of.runtime().working.lock();
+            let _working = collection.runtime().working.lock();
             if !text.merge_removed()? {
                 break;
             }
@@ -170,12 +170,14 @@ impl DerivedIndex for Text {
             return Ok(());
         }
         // Those that are taken from here on read the new files.
-        ending.all_of(of.shard().tenant)?;
+        ending.all_of(collection.shard().tenant)?;
         let started = Instant::now();
         while !text.sweep()? {
             if started.elapsed() > WAIT_MAX {
-                let message =
-                    format!("a search of collection {:?} still reads old files; end it, or try again later", of.name());
+                let message = format!(
+                    "a search of collection {:?} still reads old files; end it, or try again later",
+                    collection.name()
+                );
                 return Err(Error::new(ErrorKind::Conflict, message));
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -191,26 +193,26 @@ impl DerivedIndex for Text {
 /// The texts of rows, a page at a time. Rows that the store no longer has are passed over: they are in `gone`. At the end all that
 /// was written until then is durable: an index that lacks a row must not be so before the removal is.
 fn text_rows(
-    of: &dyn Indexed,
+    collection: &dyn Indexed,
     rows: RoaringTreemap,
 ) -> impl Iterator<Item = std::result::Result<TextRow, nuthatch_text::RowsError>> + '_ {
     let mut rows = rows.into_iter();
     let mut page: std::vec::IntoIter<TextRow> = Vec::new().into_iter();
     let mut batch_sizing = BatchSizing::default();
     let mut throttle = Throttle::default();
-    let synced = std::iter::once_with(|| of.runtime().store()?.sync_all().map_err(Error::from));
+    let synced = std::iter::once_with(|| collection.runtime().store()?.sync_all().map_err(Error::from));
     let failed = synced.filter_map(|synced| Some(Err(synced.err()?.into())));
     let rows = std::iter::from_fn(move || {
         loop {
             if let Some(row) = page.next() {
                 return Some(Ok(row));
             }
-            throttle.rest(of.runtime(), &|| of.is_waited_for());
+            throttle.rest(collection.runtime(), &|| collection.is_waited_for());
             let chunk: Vec<u64> = rows.by_ref().take(batch_sizing.rows()).collect();
             if chunk.is_empty() {
                 return None;
             }
-            match text_page(of, &chunk) {
+            match text_page(collection, &chunk) {
                 Ok(texts) => {
                     batch_sizing.learn(texts.iter().map(|row| row.text.len()).sum());
                     page = texts.into_iter();
@@ -222,10 +224,10 @@ fn text_rows(
     rows.chain(failed)
 }
 
-fn text_page(of: &dyn Indexed, rows: &[u64]) -> Result<Vec<TextRow>> {
-    let keys: Vec<Vec<u8>> = rows.iter().map(|row| of.shard().number_key(*row)).collect();
+fn text_page(collection: &dyn Indexed, rows: &[u64]) -> Result<Vec<TextRow>> {
+    let keys: Vec<Vec<u8>> = rows.iter().map(|row| collection.shard().number_key(*row)).collect();
     let mut texts = Vec::with_capacity(rows.len());
-    for (row_id, stored) in rows.iter().zip(of.runtime().store()?.multi_get(Table::Records, &keys)?) {
+    for (row_id, stored) in rows.iter().zip(collection.runtime().store()?.multi_get(Table::Records, &keys)?) {
         if let Some(stored) = stored {
             let stored = Row::decode(&stored)?;
             texts.extend(stored.searchable().map(|text| TextRow { row_id: *row_id, text, code: stored.code }));

@@ -18,17 +18,17 @@ const MERGE_FAN_IN: usize = 4;
 const DEAD_PERCENT_MAX: u64 = 25;
 
 /// Merges once, if there is something worth merging. True when it did. Sealing goes on meanwhile.
-pub(crate) fn merge(of: &dyn Indexed, eagerness: Eagerness) -> Result<bool> {
-    let _merging = of.index_work().merging.lock();
-    if of.is_dropped() {
+pub(crate) fn merge(collection: &dyn Indexed, eagerness: Eagerness) -> Result<bool> {
+    let _merging = collection.index_work().merging.lock();
+    if collection.is_dropped() {
         return Ok(false);
     }
-    let memory_bytes = of.runtime().options.build_memory_bytes;
-    let rows_max = rows_max(of.fields().dim_max(), memory_bytes);
+    let memory_bytes = collection.runtime().options.build_memory_bytes;
+    let rows_max = rows_max(collection.fields().dim_max(), memory_bytes);
     // A hop that is read costs what two cost that are mapped: so small a graph saves too little then.
-    let at_leisure = eagerness.is_leisurely() && of.runtime().options.access() == Access::Mapped;
+    let at_leisure = eagerness.is_leisurely() && collection.runtime().options.access() == Access::Mapped;
     let (chosen, rows) = {
-        let mut state = of.state().write();
+        let mut state = collection.state().write();
         if !state.is_sound(SEGMENTS) {
             return Ok(false);
         }
@@ -43,20 +43,20 @@ pub(crate) fn merge(of: &dyn Indexed, eagerness: Eagerness) -> Result<bool> {
         });
         (views, rows)
     };
-    let id = take_segment_id(of);
+    let id = take_segment_id(collection);
     let merged = match rows.is_empty() {
         true => None,
         false => {
             let largest = chosen.iter().max_by_key(|view| view.live()).map(|view| &*view.segment);
             // What had a graph keeps it: it is the better part of the work.
             let at_leisure = (at_leisure || largest.is_some_and(Segment::has_graph))
-                && build_bytes(of.fields().dim_max(), rows.len()) <= memory_bytes;
-            let built = build(of, id, &rows, largest, at_leisure);
-            Some(built.inspect_err(|_| of.state().write().tombstones_while_merging = None)?)
+                && build_bytes(collection.fields().dim_max(), rows.len()) <= memory_bytes;
+            let built = build(collection, id, &rows, largest, at_leisure);
+            Some(built.inspect_err(|_| collection.state().write().tombstones_while_merging = None)?)
         }
     };
-    of.runtime().crash_point("merge");
-    let swapped = swap_segments(of, |state| {
+    collection.runtime().crash_point("merge");
+    let swapped = swap_segments(collection, |state| {
         let removed = state.tombstones_while_merging.take().unwrap_or_default();
         // Sealing adds segments behind the chosen ones; damage noticed meanwhile is for a rebuild to mend.
         let first = chosen.first().map_or(0, |view| view.segment.id);
@@ -70,16 +70,16 @@ pub(crate) fn merge(of: &dyn Indexed, eagerness: Eagerness) -> Result<bool> {
     if !swapped {
         return Ok(false);
     }
-    remove_checkpoints(&of.segments_folder(), &of.fields()).ok(); // one that stays is overwritten by the next
+    remove_checkpoints(&collection.segments_folder(), &collection.fields()).ok(); // one that stays is overwritten by the next
     let chosen: Vec<Arc<Segment>> = chosen.into_iter().map(|view| view.segment).collect();
     let removed = chosen.iter().try_for_each(|segment| {
-        let folder = of.segments_folder().join(segment.id.to_string());
+        let folder = collection.segments_folder().join(segment.id.to_string());
         // Open handles keep reading; the names go now.
         std::fs::remove_dir_all(&folder).map_err(|error| Error::io(&folder, &error))
     });
-    retire(of, chosen);
+    retire(collection, chosen);
     removed?;
-    of.runtime().fit();
+    collection.runtime().fit();
     nuthatch_heap::give_back();
     Ok(true)
 }

@@ -30,8 +30,8 @@ impl DerivedIndex for Segments {
         SEGMENTS
     }
 
-    fn open(&self, of: &dyn Indexed, reach: &Reach, state: &mut State) -> Result<Option<String>> {
-        let (segments, applied, next) = load(of)?;
+    fn open(&self, collection: &dyn Indexed, reach: &Reach, state: &mut State) -> Result<Option<String>> {
+        let (segments, applied, next) = load(collection)?;
         let misses = reach.misses(applied);
         if misses.is_none() {
             (state.segments, state.segments_applied, state.next_segment) = (segments, applied, next);
@@ -47,25 +47,25 @@ impl DerivedIndex for Segments {
         Arc::make_mut(&mut state.mutable).insert(row.row, &row.stored.payload, row.vectors, row.fields)
     }
 
-    fn seal(&self, of: &dyn Indexed) -> Result<()> {
-        build::seal_memtable(of)
+    fn seal(&self, collection: &dyn Indexed) -> Result<()> {
+        build::seal_memtable(collection)
     }
 
-    fn rebuild(&self, of: &dyn Indexed, why: &str) -> Result<()> {
+    fn rebuild(&self, collection: &dyn Indexed, why: &str) -> Result<()> {
         // A merge that is under way ends at its next look round: what it merges is to be thrown away.
-        let _merging = of.index_work().merging.lock();
-        let _work = of.index_work().work.lock();
-        if of.is_dropped() || of.is_sound(SEGMENTS) {
+        let _merging = collection.index_work().merging.lock();
+        let _work = collection.index_work().work.lock();
+        if collection.is_dropped() || collection.is_sound(SEGMENTS) {
             return Ok(()); // another caller was first
         }
-        let folder = of.segments_folder();
-        of.runtime().quarantine(&folder, why)?;
+        let folder = collection.segments_folder();
+        collection.runtime().quarantine(&folder, why)?;
         std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
         let (rows, upto) = {
             // No write between listing the rows and noting the sequence.
-            let counters = of.pause_writes();
-            let rows = of.all_rows()?;
-            let mut state = of.state().write();
+            let counters = collection.pause_writes();
+            let rows = collection.all_rows()?;
+            let mut state = collection.state().write();
             state.segments.clear();
             state.mutable = Arc::default();
             state.immutable = None;
@@ -73,41 +73,42 @@ impl DerivedIndex for Segments {
             (rows, counters.sequence)
         };
         let mut built = Vec::new();
-        let part_rows = rows_max(of.fields().dim_max(), of.runtime().options.build_memory_bytes);
+        let part_rows = rows_max(collection.fields().dim_max(), collection.runtime().options.build_memory_bytes);
         let mut rest = rows.into_iter();
         loop {
             let part: RoaringTreemap = rest.by_ref().take(part_rows as usize).collect();
             if part.is_empty() {
                 break;
             }
-            of.runtime().check_open()?;
-            let segment = build::build(of, build::take_segment_id(of), &part, None, false).inspect_err(|_| {
-                std::fs::remove_dir_all(&folder).ok();
-            })?;
+            collection.runtime().check_open()?;
+            let segment = build::build(collection, build::take_segment_id(collection), &part, None, false)
+                .inspect_err(|_| {
+                    std::fs::remove_dir_all(&folder).ok();
+                })?;
             if !segment.rows().is_empty() {
                 built.push(segment);
             }
         }
         // They are broken until then, so that searches go by them when the manifest is written.
-        swap_segments(of, |state| {
+        swap_segments(collection, |state| {
             let removed = state.tombstones_while_sealing.take().unwrap_or_default();
             state.segments = built.into_iter().map(|segment| SegmentView::new(segment, &removed)).collect();
             Some(upto)
         })?;
-        of.state().write().mend(SEGMENTS);
+        collection.state().write().mend(SEGMENTS);
         Ok(())
     }
 
-    fn verify(&self, of: &dyn Indexed) -> Result<Vec<Error>> {
-        let manifest = verify_sealed(&of.segments_folder().join(MANIFEST_FILE)).err().map(Error::from);
-        let segments: Vec<_> = of.state().read().segments.iter().map(|view| view.segment.clone()).collect();
+    fn verify(&self, collection: &dyn Indexed) -> Result<Vec<Error>> {
+        let manifest = verify_sealed(&collection.segments_folder().join(MANIFEST_FILE)).err().map(Error::from);
+        let segments: Vec<_> = collection.state().read().segments.iter().map(|view| view.segment.clone()).collect();
         Ok(manifest.into_iter().chain(segments.iter().flat_map(|segment| segment.verify())).collect())
     }
 
-    fn files(&self, of: &dyn Indexed) -> Result<Vec<PathBuf>> {
-        let folder = of.segments_folder();
+    fn files(&self, collection: &dyn Indexed) -> Result<Vec<PathBuf>> {
+        let folder = collection.segments_folder();
         let mut files = vec![folder.join(MANIFEST_FILE)];
-        let views = of.state().read().segments.clone();
+        let views = collection.state().read().segments.clone();
         for view in &views {
             let place = folder.join(view.segment.id.to_string());
             // One that is missing must not be passed over.
@@ -117,14 +118,14 @@ impl DerivedIndex for Segments {
         Ok(files)
     }
 
-    fn reclaim(&self, of: &dyn Indexed, _: &mut dyn EndSnapshots) -> Result<()> {
+    fn reclaim(&self, collection: &dyn Indexed, _: &mut dyn EndSnapshots) -> Result<()> {
         let upto = {
             // What a merge under way takes along of the dead is in the segment that it makes.
-            let _merging = of.index_work().merging.lock();
-            remove_checkpoints(&of.segments_folder(), &of.fields())?;
-            of.state().read().next_segment
+            let _merging = collection.index_work().merging.lock();
+            remove_checkpoints(&collection.segments_folder(), &collection.fields())?;
+            collection.state().read().next_segment
         };
-        while merge(of, Eagerness::Dead { upto })? {}
+        while merge(collection, Eagerness::Dead { upto })? {}
         Ok(())
     }
 
@@ -134,8 +135,8 @@ impl DerivedIndex for Segments {
 }
 
 /// The segments that the manifest names, the last change in it, and the next segment's number.
-fn load(of: &dyn Indexed) -> Result<(Vec<SegmentView>, u64, u64)> {
-    let folder = of.segments_folder();
+fn load(collection: &dyn Indexed) -> Result<(Vec<SegmentView>, u64, u64)> {
+    let folder = collection.segments_folder();
     std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;
     let Some(manifest) = Manifest::read(&folder)? else {
         return Ok((Vec::new(), 0, 0));
@@ -144,7 +145,7 @@ fn load(of: &dyn Indexed) -> Result<(Vec<SegmentView>, u64, u64)> {
     let strange = |what: &str| Error::corrupt(&folder, format!("the manifest contradicts its segments: {what}"));
     for entry in &manifest.segments {
         let place = folder.join(entry.id.to_string());
-        let segment = Segment::open(&place, entry.id, of.cache(), of.runtime().options.access())?;
+        let segment = Segment::open(&place, entry.id, collection.cache(), collection.runtime().options.access())?;
         let dead =
             entry.dead().ok_or_else(|| Error::corrupt(&folder, "the manifest's deleted rows cannot be decoded"))?;
         if segment.rows().len() != entry.rows {
@@ -156,13 +157,13 @@ fn load(of: &dyn Indexed) -> Result<(Vec<SegmentView>, u64, u64)> {
     if let Some(what) = contradiction(&segments, manifest.next_segment) {
         return Err(strange(what));
     }
-    remove_unnamed(of, &manifest);
+    remove_unnamed(collection, &manifest);
     Ok((segments, manifest.applied, manifest.next_segment))
 }
 
 /// Segments that a killed build or merge left behind. Failing to remove them costs space, nothing else.
-fn remove_unnamed(of: &dyn Indexed, manifest: &Manifest) {
-    let folder = of.segments_folder();
+fn remove_unnamed(collection: &dyn Indexed, manifest: &Manifest) {
+    let folder = collection.segments_folder();
     for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         if let Ok(id) = name.parse::<u64>()

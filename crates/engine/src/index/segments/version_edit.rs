@@ -19,37 +19,37 @@ use crate::state::{SegmentView, State, contradiction};
 ///
 /// No index may be durable before what it shows is, and it shows more than that: what was removed until now is dead, or was not
 /// there any more when its segment was built. After a power cut the store might have it again. So the store is synced first.
-pub(super) fn swap_segments(of: &dyn Indexed, change: impl FnOnce(&mut State) -> Option<u64>) -> Result<bool> {
-    let _manifest = of.index_work().manifest.lock();
+pub(super) fn swap_segments(collection: &dyn Indexed, change: impl FnOnce(&mut State) -> Option<u64>) -> Result<bool> {
+    let _manifest = collection.index_work().manifest.lock();
     let (applied, next_segment, views) = {
-        let mut state = of.state().write();
+        let mut state = collection.state().write();
         let before = state.segments_applied;
         let Some(applied) = change(&mut state) else { return Ok(false) };
         assert!((before..=state.sequence).contains(&applied), "manifests follow the order of the swaps");
         assert_eq!(contradiction(&state.segments, state.next_segment), None, "segments ascend and share no row");
         (applied, state.next_segment, state.segments.clone())
     };
-    of.runtime().crash_point("manifest");
-    of.runtime().store()?.sync_all()?;
+    collection.runtime().crash_point("manifest");
+    collection.runtime().store()?.sync_all()?;
     let entry = |view: &SegmentView| SegmentEntry::new(view.segment.id, view.segment.rows().len(), &view.dead);
     let segments = views.iter().map(entry).collect();
-    Manifest { version: 0, applied, next_segment, segments }.write(&of.segments_folder())?;
-    of.state().write().segments_applied = applied;
+    Manifest { version: 0, applied, next_segment, segments }.write(&collection.segments_folder())?;
+    collection.state().write().segments_applied = applied;
     Ok(true)
 }
 
 /// Takes segments that are in the state no more. Whoever lets go of one last closes its files, whose bytes are freed then if their
 /// names are gone, and that takes as long as they are many: it is not to be a search.
-pub(super) fn retire(of: &dyn Indexed, segments: impl IntoIterator<Item = Arc<Segment>>) {
-    of.index_work().retired.lock().extend(segments);
-    close_retired(of);
+pub(super) fn retire(collection: &dyn Indexed, segments: impl IntoIterator<Item = Arc<Segment>>) {
+    collection.index_work().retired.lock().extend(segments);
+    close_retired(collection);
 }
 
 /// Closes those that no search and no snapshot reads any more.
-pub(crate) fn close_retired(of: &dyn Indexed) {
+pub(crate) fn close_retired(collection: &dyn Indexed) {
     // Nobody finds one in the state, so a count of one is final.
     let unread: Vec<_> =
-        of.index_work().retired.lock().extract_if(.., |segment| Arc::strong_count(segment) == 1).collect();
+        collection.index_work().retired.lock().extract_if(.., |segment| Arc::strong_count(segment) == 1).collect();
     drop(unread);
 }
 
