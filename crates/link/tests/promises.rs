@@ -277,9 +277,19 @@ fn one_flipped_byte_in_any_file_is_found_named_and_survived() {
             notes.upsert(vec![Record::new("after").text("bird")]).unwrap();
         }
     }
-    for kind in
-        ["sst", "NUTHATCH", "MANIFEST", "COLLECTION", "codes1", "codes4", "columns", "rows", "CURRENT", "CHECKSUMS"]
-    {
+    for kind in [
+        "sst",
+        "NUTHATCH",
+        "MANIFEST",
+        "COLLECTION",
+        "codes1",
+        "codes4",
+        "columns",
+        "ids",
+        "rows",
+        "CURRENT",
+        "CHECKSUMS",
+    ] {
         assert!(kinds.contains(kind), "{kind} was not among {kinds:?}");
     }
 }

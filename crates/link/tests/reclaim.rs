@@ -128,7 +128,7 @@ fn erased_everywhere(element: Element, background: bool) {
     for what in ["id", "text", "payload", "vector"] {
         assert!(found.iter().any(|(_, found)| *found == what), "the {what} should be there before: {found:?}");
     }
-    for place in ["truth/MANIFEST", "truth/0", "indexes/0"] {
+    for place in ["truth/MANIFEST", "truth/0", "indexes/0", "/ids"] {
         let is_there = |(path, _): &(PathBuf, _)| path.to_string_lossy().contains(place);
         assert!(found.iter().any(is_there), "{place} should hold some before: {found:?}");
     }

@@ -12,6 +12,7 @@ pub(crate) mod field_options;
 mod files;
 pub(crate) mod flush;
 mod fusion;
+mod hits;
 mod info;
 pub(crate) mod lanes;
 pub(crate) mod open;

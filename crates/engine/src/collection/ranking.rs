@@ -28,6 +28,8 @@ type Result<T> = std::result::Result<T, Trouble>;
 /// Rows, best first, with their scores.
 pub(crate) struct Ranking {
     pub rows: Vec<(u64, f32, Legs)>,
+    /// What was looked at of the segments; empty when they are passed by.
+    pub segments: Vec<SegmentView>,
     /// False when a row was gone before it could be compared.
     pub complete: bool,
     pub degraded: Vec<String>,
@@ -94,7 +96,9 @@ impl Core {
         if let Some(exclude) = query.exclude {
             legs.iter_mut().for_each(|(_, leg)| leg.retain(|found| found.row != exclude));
         }
-        Ok(Ranking { rows: fused(search, &legs, &mut explain), complete, degraded, pending, explain })
+        let rows = fused(search, &legs, &mut explain);
+        let segments = if pass.view.segments_are_sound { pass.view.segments } else { Vec::new() };
+        Ok(Ranking { rows, segments, complete, degraded, pending, explain })
     }
 
     /// Which rows a filter lets through, by the segments' columns or else by the store.

@@ -211,10 +211,13 @@ impl Core {
         query: &Query<'_>,
         reservation: &mut Reservation<'_>,
     ) -> std::result::Result<(Answer, bool), Trouble> {
-        let Ranking { rows, complete, degraded, pending, explain } = self.refined(place, search, query)?;
+        let Ranking { rows, segments, complete, degraded, pending, explain } = self.refined(place, search, query)?;
         let next_offset = (rows.len() >= search.depth() && search.depth() < LIMIT_MAX).then_some(search.depth());
         let rows: Vec<_> = rows.into_iter().skip(search.offset).take(search.limit).collect();
-        let (hits, all_there) = self.read_hits(place.reader, rows, search, reservation)?;
+        let (hits, all_there) = match search.include.is_nothing() {
+            true => self.named_hits(place.reader, &segments, rows, reservation)?,
+            false => self.read_hits(place.reader, rows, search, reservation)?,
+        };
         Ok((Answer { hits, degraded, facets: Vec::new(), next_offset, pending, explain }, complete && all_there))
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod batch_sizing;
 pub(crate) mod building;
 pub(crate) mod change;
+pub(crate) mod ids;
 mod index_id;
 pub(crate) mod manifest;
 pub(crate) mod memtable;

@@ -24,6 +24,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use crate::descriptor::field::{Field, FieldId, Fields, UNNAMED};
 use crate::record::Row;
 use crate::state::batch_sizing::BatchSizing;
+use crate::state::ids::{Ids, IdsWriter};
 use crate::{Error, Result};
 
 /// Rows from which on a segment has a graph, whatever else there is to do; sealed segments are smaller.
@@ -40,6 +41,7 @@ const ROTATION_SEED: u64 = 0x6e75_7468;
 const CHECKPOINT_FILE: &str = "UNFINISHED";
 const ROWS_FILE: &str = "rows";
 const COLUMNS_FILE: &str = "columns";
+const IDS_FILE: &str = "ids";
 
 pub(crate) struct Segment {
     pub id: u64,
@@ -51,6 +53,8 @@ pub(crate) struct Segment {
     indexes: BTreeMap<FieldId, FieldIndex>,
     columns: Columns,
     columns_file: Arc<BlockFile>,
+    /// `None`: it is of an earlier build, and the store knows the ids.
+    ids: Option<Ids>,
     /// It has the graphs that it is worth, since it was built by this process with time to spare.
     built_at_leisure: bool,
     /// Its graphs were on the disk before this process was there, and have not been read ahead yet.
@@ -105,6 +109,8 @@ impl Segment {
         std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, &error))?;
         let mut columns = ColumnsWriter::new();
         let mut columns_file = BlockFileWriter::create(&folder.join(COLUMNS_FILE))?;
+        let ids_path = folder.join(IDS_FILE);
+        let mut ids = IdsWriter::create(&ids_path)?;
         let mut kept = RoaringTreemap::new();
         let stored = |rows: &[u64]| {
             let keys: Vec<Vec<u8>> = rows.iter().map(|row| build.shard.number_key(*row)).collect();
@@ -113,7 +119,9 @@ impl Segment {
         let mut working = None;
         for_rows(rows, &stored, &mut |row, stored| {
             working.get_or_insert_with(|| build.working.lock());
-            columns.push(&Row::decode(stored)?.payload()?);
+            let stored = Row::decode(stored)?;
+            columns.push(&stored.payload()?);
+            ids.push(&stored.id).map_err(|error| Error::io(&ids_path, &error))?;
             if columns.has_ready() {
                 columns.write_ready(&mut columns_file)?;
                 // A large segment has many chunks; between two of them others have their turn.
@@ -124,6 +132,7 @@ impl Segment {
         })?;
         columns.finish(&mut columns_file)?;
         columns_file.finish()?;
+        ids.finish().map_err(|error| Error::io(&ids_path, &error))?.finish()?;
         drop(working);
         // Of the rows that have a record, so that one which is deleted meanwhile is in no index without being in `rows`.
         let mut with_vector = BTreeMap::new();
@@ -165,20 +174,26 @@ impl Segment {
         if u64::from(columns.rows()) != rows.len() {
             return Err(strange());
         }
+        let ids = Ids::open(&folder.join(IDS_FILE), cache)?;
+        if ids.as_ref().is_some_and(|ids| u64::from(ids.rows()) != rows.len()) {
+            return Err(strange());
+        }
         let rows_from = rows.min().filter(|first| rows.max().is_some_and(|last| last - first + 1 == rows.len()));
         let folder = folder.to_path_buf();
         let may_be_cold = true.into();
-        Ok(Self { id, folder, rows, rows_from, indexes, columns, columns_file, built_at_leisure: false, may_be_cold })
+        let built_at_leisure = false;
+        Ok(Self { id, folder, rows, rows_from, indexes, columns, columns_file, ids, built_at_leisure, may_be_cold })
     }
 
     pub fn rows(&self) -> &RoaringTreemap {
         &self.rows
     }
 
-    /// Bytes of memory that its row ids take.
+    /// Bytes of memory that its row ids take, and the table of the pages that ids lie in.
     pub fn resident_bytes(&self) -> u64 {
         let some = self.indexes.values().filter_map(|of_field| of_field.rows.as_ref());
-        some.chain([&self.rows]).map(|rows| rows.serialized_size() as u64).sum()
+        let rows: u64 = some.chain([&self.rows]).map(|rows| rows.serialized_size() as u64).sum();
+        rows + self.ids.as_ref().map_or(0, Ids::resident_bytes)
     }
 
     /// The index of a field; `None` when no row has a vector of it.
@@ -238,7 +253,15 @@ impl Segment {
 
     /// The place of a row in this segment.
     pub fn ordinal(&self, row: u64) -> Option<u32> {
-        self.rows.contains(row).then(|| (self.rows.rank(row) - 1) as u32)
+        match self.rows_from {
+            Some(first) => row.checked_sub(first).filter(|at| *at < self.rows.len()).map(|at| at as u32),
+            None => self.rows.contains(row).then(|| (self.rows.rank(row) - 1) as u32),
+        }
+    }
+
+    /// The id of the row at an ordinal; `None` when the segment does not have its ids.
+    pub fn id_at(&self, ordinal: u32) -> Result<Option<String>> {
+        self.ids.as_ref().map(|ids| ids.get(ordinal)).transpose()
     }
 
     /// Ordinals of the rows whose payload passes the filter.
@@ -291,7 +314,8 @@ impl Segment {
         let rows = nuthatch_segment::verify_sealed(&self.folder.join(ROWS_FILE)).err().map(Error::from);
         let indexes = self.indexes.values().filter_map(|of_field| of_field.index.verify().err()).map(Error::from);
         let columns = self.columns_file.verify().err().map(Error::from);
-        rows.into_iter().chain(indexes).chain(columns).collect()
+        let ids = self.ids.as_ref().and_then(|ids| ids.verify().err());
+        rows.into_iter().chain(indexes).chain(columns).chain(ids).collect()
     }
 }
 
