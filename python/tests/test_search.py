@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import pickle
 import random
 
 import pytest
@@ -26,6 +29,38 @@ def fish(db):
 
 def ids(results):
     return [hit.id for hit in results]
+
+
+def test_hits_are_dataclasses_whatever_is_looked_at_first(fish):
+    def asked():
+        return fish.search("red", vector=[1.0, 0.0], include=["text", "payload", "vector"], limit=2)[0]
+
+    whole = asked()
+    assert (whole.text, whole.payload, whole.vector) == ("a red fish", {"n": 1, "team": "core"}, [1.0, 0.0])
+    made = nuthatch.Hit(whole.id, whole.score, whole.text, whole.payload, whole.legs, whole.context, whole.vector, {})
+    assert asked() == made and made == asked() and asked() == asked()
+    assert repr(asked()) == repr(made) and repr(made).startswith("Hit(id='red', score=")
+    assert dataclasses.asdict(asked()) == dataclasses.asdict(made)
+    assert dataclasses.replace(asked(), score=1.0) == dataclasses.replace(made, score=1.0) != made
+    assert pickle.loads(pickle.dumps(asked())) == copy.copy(asked()) == copy.deepcopy(asked()) == made
+    assert [part.name for part in dataclasses.fields(asked())] == list(nuthatch.Hit.__match_args__)
+    hit = asked()
+    assert hit.payload is hit.payload and hit.legs is hit.legs
+    for name in ("score", "payload"):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(asked(), name, 1)
+    with pytest.raises(AttributeError, match="'Hit' object has no attribute 'txt'"):
+        _ = asked().txt
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(asked())
+
+
+def test_an_answer_outlives_its_database():
+    with nuthatch.connect(":memory:") as db:
+        notes = db.collection("notes", embedder="none")
+        notes.upsert(ids=["a"], texts=["one"], payloads=[{"n": 1}])
+        found = notes.search("one")
+    assert found[0].payload == {"n": 1} and found[0].legs.text.rank == 1
 
 
 def test_text_mode_ranks_by_words(fish):

@@ -1,8 +1,8 @@
 //! A search, as it is asked.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use nuthatch_engine::{Error, Fusion, Include, Refine, Result};
@@ -97,6 +97,15 @@ fn limit_default() -> usize {
 
 fn one() -> f32 {
     1.0
+}
+
+impl Default for Search {
+    /// When nothing is given.
+    fn default() -> Self {
+        static NOTHING: LazyLock<Search> =
+            LazyLock::new(|| Search::of(Map::new()).expect("every field may be left out"));
+        NOTHING.clone()
+    }
 }
 
 /// Fields that faces take by their names and descriptions, without spelling them out.

@@ -129,7 +129,7 @@ impl Collection {
         let collection = self.get(py)?;
         let search = query.search(py)?;
         let answer = engine(py, || collection.search(&search?))?;
-        searching::parts(py, answer)
+        searching::parts(py, answer, query.explain)
     }
 
     /// `query` for each of `count` texts, vectors, or both.

@@ -233,11 +233,11 @@ fn properties(name: &dyn Fn() -> String, given: &Bound<'_, PyAny>) -> PyResult<P
 }
 
 fn node_parts<'py>(py: Python<'py>, node: Node) -> PyResult<NodeParts<'py>> {
-    Ok((node.id, node.kind, payload_to_python(py, node.properties)?.into_any()))
+    Ok((node.id, node.kind, payload_to_python(py, &node.properties)?.into_any()))
 }
 
 fn edge_parts<'py>(py: Python<'py>, edge: Edge) -> PyResult<EdgeParts<'py>> {
-    let properties = payload_to_python(py, edge.properties)?.into_any();
+    let properties = payload_to_python(py, &edge.properties)?.into_any();
     Ok((edge.source, edge.kind, edge.target, edge.weight, properties))
 }
 

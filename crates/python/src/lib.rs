@@ -60,6 +60,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<embedder::Embedder>()?;
     module.add_class::<graph::Graph>()?;
     module.add_class::<keyspace::Keyspace>()?;
+    module.add_class::<searching::Hits>()?;
     module.add_class::<snapshot::Snapshot>()?;
     module.add_class::<snapshot::SnapshotCollection>()?;
     module.add_class::<snapshot::SnapshotKeyspace>()?;

@@ -115,7 +115,7 @@ pub fn string(value: &Bound<'_, PyAny>) -> Result<String, String> {
 pub type RecordParts<'py> = (String, Option<String>, Bound<'py, PyAny>, Option<String>, Option<Vec<f32>>, NamedVectors);
 
 pub fn parts<'py>(py: Python<'py>, record: StoredRecord) -> PyResult<RecordParts<'py>> {
-    let payload = payload_to_python(py, record.payload)?.into_any();
+    let payload = payload_to_python(py, &record.payload)?.into_any();
     Ok((record.id, record.text, payload, record.context, record.vector, record.vectors))
 }
 

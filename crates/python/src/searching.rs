@@ -1,21 +1,24 @@
-//! A search from Python's arguments, and its answer as tuples.
+//! A search from Python's arguments, and its answer, of which Python objects are made when they are looked at.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use nuthatch_dialect::operations::Facet;
-use nuthatch_dialect::{self as dialect, Vector};
+use nuthatch_dialect::{self as dialect, Part, Vector};
 use nuthatch_link::{Answer, Hit, Leg, NamedVectors, Result, Search};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyDict, PyList, PyString};
+use serde::Serialize;
 
 use crate::adding::CancelFlag;
 use crate::error::invalid;
 use crate::records::{floats, string};
 use crate::value::{json_to_python, payload_to_python};
 
-/// What `Collection.search` of the package hands over: what JSON would make larger or could not hold, and the other fields as the
-/// dialect has them.
+/// What `Collection.search` of the package hands over: what JSON would make larger or could not hold, what nearly every search says, and
+/// the other fields that are given as the dialect has them.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Query<'py> {
@@ -25,8 +28,18 @@ pub struct Query<'py> {
     pub vectors: Option<HashMap<String, PyBackedBytes>>,
     pub timeout_seconds: Option<f64>,
     pub cancel: Option<Bound<'py, CancelFlag>>,
-    /// An object in JSON.
-    pub fields: String,
+    #[pyo3(item("where"))]
+    pub condition: Option<String>,
+    pub limit: usize,
+    pub offset: usize,
+    pub recall: Option<f32>,
+    pub ef: Option<usize>,
+    pub exact: bool,
+    /// text, payload, vector
+    pub include: (bool, bool, bool),
+    pub explain: bool,
+    /// An object in JSON; none when all of them are at their defaults.
+    pub fields: Option<Bound<'py, PyString>>,
 }
 
 impl Query<'_> {
@@ -38,13 +51,28 @@ impl Query<'_> {
                 string(text).map_err(|what| invalid(py, format!("the text to search for {what}; give a string")))?,
             ),
         };
-        let fields = serde_json::from_str(&self.fields).map_err(|error| invalid(py, format!("the search: {error}")))?;
+        let given = match &self.fields {
+            None => Ok(dialect::Search::default()),
+            Some(fields) => {
+                let fields = serde_json::from_str(&fields.to_cow()?);
+                dialect::Search::of(fields.map_err(|error| invalid(py, format!("the search: {error}")))?)
+            }
+        };
         let vectors = self.vectors.iter().flatten();
-        Ok(dialect::Search::of(fields).map(|asked| dialect::Search {
+        let parts = [(self.include.0, Part::Text), (self.include.1, Part::Payload), (self.include.2, Part::Vector)];
+        Ok(given.map(|given| dialect::Search {
             text,
             vector: self.vector.as_deref().map(|vector| Vector::Numbers(floats(vector))),
             vectors: vectors.map(|(field, vector)| (field.clone(), Vector::Numbers(floats(vector)))).collect(),
-            ..asked
+            filter: self.condition.clone(),
+            limit: self.limit,
+            offset: self.offset,
+            recall: self.recall,
+            ef: self.ef,
+            exact: self.exact,
+            include: Some(parts.into_iter().filter_map(|(is_wanted, part)| is_wanted.then_some(part)).collect()),
+            explain: self.explain,
+            ..given
         }))
     }
 
@@ -59,48 +87,78 @@ impl Query<'_> {
 /// rank, score
 type LegParts = (usize, f32);
 
-/// A hit; a dict in Python.
-#[derive(IntoPyObject)]
-pub struct HitParts<'py> {
-    id: String,
-    score: f32,
-    text: Option<String>,
-    context: Option<String>,
-    payload: Bound<'py, PyAny>,
-    vector: Option<Vec<f32>>,
-    vectors: NamedVectors,
-    text_leg: Option<LegParts>,
-    vector_leg: Option<LegParts>,
-    /// Of vector fields.
-    named_legs: HashMap<String, LegParts>,
+/// What a hit carries besides id and score: text, context, payload, vector, vectors, and its places in the legs: of the words, of the
+/// vector, of each vector field.
+type RestParts<'py> = (
+    Option<Bound<'py, PyString>>,
+    Option<Bound<'py, PyString>>,
+    Bound<'py, PyDict>,
+    Option<Vec<f32>>,
+    NamedVectors,
+    Option<LegParts>,
+    Option<LegParts>,
+    HashMap<String, LegParts>,
+);
+
+/// The hits of an answer. What is not looked at never becomes a Python object.
+#[pyclass(frozen, module = "nuthatch._core")]
+pub struct Hits {
+    hits: Vec<Hit>,
 }
 
-/// hits, degraded, offset of the next page, vectors and records while vectors are to come, explain, facets
-pub type AnswerParts<'py> =
-    (Vec<HitParts<'py>>, Vec<String>, Option<usize>, Option<(u64, u64)>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+#[pymethods]
+impl Hits {
+    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.hits.iter().map(|hit| &hit.id))
+    }
 
-pub fn parts<'py>(py: Python<'py>, answer: Answer) -> PyResult<AnswerParts<'py>> {
-    let explain = serde_json::to_value(&answer.explain).map_err(|error| invalid(py, error.to_string()))?;
-    let hits = answer.hits.into_iter().map(|hit| hit_parts(py, hit)).collect::<PyResult<_>>()?;
-    let facets: Vec<Facet> = answer.facets.into_iter().map(Into::into).collect();
-    let facets = serde_json::to_value(facets).map_err(|error| invalid(py, error.to_string()))?;
-    let pending = answer.pending.map(|pending| (pending.vectors, pending.records));
-    let (explain, facets) = (json_to_python(py, explain)?, json_to_python(py, facets)?);
-    Ok((hits, answer.degraded, answer.next_offset, pending, explain, facets))
+    fn scores<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.hits.iter().map(|hit| hit.score))
+    }
+
+    /// What the hit at this place carries besides.
+    fn rest<'py>(&self, py: Python<'py>, at: usize) -> PyResult<RestParts<'py>> {
+        let hit = self.hits.get(at).ok_or_else(|| PyIndexError::new_err("there is no such hit"))?;
+        let string = |text: &Option<String>| text.as_ref().map(|text| PyString::new(py, text));
+        let leg = |leg: &Leg| (leg.rank, leg.score);
+        Ok((
+            string(&hit.text),
+            string(&hit.context),
+            payload_to_python(py, &hit.payload)?,
+            hit.vector.clone(),
+            hit.vectors.clone(),
+            hit.legs.text.as_ref().map(leg),
+            hit.legs.vector.as_ref().map(leg),
+            hit.legs.vectors.iter().map(|(field, at)| (field.clone(), leg(at))).collect(),
+        ))
+    }
 }
 
-fn hit_parts<'py>(py: Python<'py>, hit: Hit) -> PyResult<HitParts<'py>> {
-    let leg = |leg: Leg| (leg.rank, leg.score);
-    Ok(HitParts {
-        id: hit.id,
-        score: hit.score,
-        text: hit.text,
-        context: hit.context,
-        payload: payload_to_python(py, hit.payload)?.into_any(),
-        vector: hit.vector,
-        vectors: hit.vectors,
-        text_leg: hit.legs.text.map(leg),
-        vector_leg: hit.legs.vector.map(leg),
-        named_legs: hit.legs.vectors.into_iter().map(|(field, at)| (field, leg(at))).collect(),
-    })
+/// hits, degraded, offset of the next page, vectors and records while vectors are to come, explain if it is asked for, facets if any are
+pub type AnswerParts<'py> = (
+    Bound<'py, Hits>,
+    Vec<String>,
+    Option<usize>,
+    Option<(u64, u64)>,
+    Option<Bound<'py, PyAny>>,
+    Option<Bound<'py, PyAny>>,
+);
+
+pub fn parts<'py>(py: Python<'py>, answer: Answer, explain: bool) -> PyResult<AnswerParts<'py>> {
+    let Answer { hits, degraded, facets, next_offset, pending, explain: explained } = answer;
+    let explained = match explain {
+        true => Some(report(py, &explained)?),
+        false => None,
+    };
+    let facets = match &facets[..] {
+        [] => None,
+        _ => Some(report(py, &facets.into_iter().map(Facet::from).collect::<Vec<_>>())?),
+    };
+    let pending = pending.map(|pending| (pending.vectors, pending.records));
+    Ok((Bound::new(py, Hits { hits })?, degraded, next_offset, pending, explained, facets))
+}
+
+fn report<'py>(py: Python<'py>, told: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    let json = serde_json::to_value(told).map_err(|error| invalid(py, error.to_string()))?;
+    json_to_python(py, json)
 }

@@ -58,7 +58,7 @@ pub fn search_many<'py>(
         });
         answers.map_err(|error| to_python(py, error, raised))
     })?;
-    answers.into_iter().map(|answer| searching::parts(py, answer)).collect()
+    answers.into_iter().map(|answer| searching::parts(py, answer, query.explain)).collect()
 }
 
 /// Text, vector.

@@ -166,7 +166,7 @@ impl SnapshotCollection {
         let collection = self.get(py)?;
         let search = query.search(py)?;
         let answer = engine(py, || collection.search(&search?))?;
-        searching::parts(py, answer)
+        searching::parts(py, answer, query.explain)
     }
 
     fn search_many<'py>(

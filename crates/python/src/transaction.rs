@@ -191,7 +191,7 @@ impl TransactionCollection {
     fn search<'py>(&self, py: Python<'py>, query: Query<'py>) -> PyResult<AnswerParts<'py>> {
         let search = query.search(py)?;
         let answer = self.with(py, |collection| collection.search(&search?))?;
-        searching::parts(py, answer)
+        searching::parts(py, answer, query.explain)
     }
 
     fn search_many<'py>(

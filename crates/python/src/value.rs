@@ -161,7 +161,7 @@ pub fn article(value: &Bound<'_, PyAny>) -> String {
     format!("{} {name}", if an { "an" } else { "a" })
 }
 
-pub fn payload_to_python<'py>(py: Python<'py>, payload: Payload) -> PyResult<Bound<'py, PyDict>> {
+pub fn payload_to_python<'py>(py: Python<'py>, payload: &Payload) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     for (name, value) in payload {
         dict.set_item(name, value_to_python(py, value)?)?;
@@ -169,22 +169,22 @@ pub fn payload_to_python<'py>(py: Python<'py>, payload: Payload) -> PyResult<Bou
     Ok(dict)
 }
 
-fn value_to_python<'py>(py: Python<'py>, value: Value) -> PyResult<Bound<'py, PyAny>> {
+fn value_to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::Null => py.None().into_bound(py),
-        Value::Bool(value) => PyBool::new(py, value).to_owned().into_any(),
+        Value::Bool(value) => PyBool::new(py, *value).to_owned().into_any(),
         Value::Int(value) => value.into_pyobject(py)?.into_any(),
         Value::Float(value) => value.into_pyobject(py)?.into_any(),
         Value::Text(value) => value.into_pyobject(py)?.into_any(),
-        Value::Datetime(micros) => match Calendar::get(py)?.datetime(py, micros) {
+        Value::Datetime(micros) => match Calendar::get(py)?.datetime(py, *micros) {
             // Python's years go from 1 to 9999; what another program stored beyond them comes as text.
             Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
-                format_datetime(micros).unwrap_or_else(|| micros.to_string()).into_pyobject(py)?.into_any()
+                format_datetime(*micros).unwrap_or_else(|| micros.to_string()).into_pyobject(py)?.into_any()
             }
             other => other?,
         },
         Value::Array(values) => {
-            let values: Vec<_> = values.into_iter().map(|value| value_to_python(py, value)).collect::<PyResult<_>>()?;
+            let values: Vec<_> = values.iter().map(|value| value_to_python(py, value)).collect::<PyResult<_>>()?;
             PyList::new(py, values)?.into_any()
         }
         Value::Map(map) => payload_to_python(py, map)?.into_any(),

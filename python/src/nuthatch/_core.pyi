@@ -38,7 +38,15 @@ class Query(TypedDict):
     vectors: dict[str, bytes] | None
     timeout_seconds: float | None
     cancel: CancelFlag | None
-    fields: str
+    where: str | None
+    limit: int
+    offset: int
+    recall: float | None
+    ef: int | None
+    exact: bool
+    include: tuple[bool, bool, bool]
+    explain: bool
+    fields: str | None
 
 class ScanArguments(TypedDict):
     prefix: bytes | None

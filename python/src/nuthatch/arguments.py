@@ -53,6 +53,8 @@ def optional_size_bytes(name: str, size: int | str | None) -> int | None:
 
 def whole(name: str, number: object) -> int:
     """A whole number from 0 up."""
+    if type(number) is int and 0 <= number < 1 << 63:
+        return number
     if isinstance(number, bool):
         _wrong(name, number, "a whole number from 0 up")
     try:
@@ -183,6 +185,10 @@ def file_path(name: str, value: StrPath, *, is_document: bool) -> str:
 
 def include(value: Sequence[str] | str) -> tuple[bool, bool, bool]:
     """text, payload, vector."""
+    if value == ("text", "payload"):
+        return True, True, False
+    if value == () or value == []:
+        return False, False, False
     wanted = [value] if isinstance(value, str) else list(value)
     if unknown := [name for name in wanted if name not in _INCLUDES]:
         raise InvalidError(f"include names {unknown[0]!r}; it may name 'text', 'payload' and 'vector'")

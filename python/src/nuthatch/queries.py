@@ -64,40 +64,46 @@ def query(
             raise InvalidError("search got ef and effort, its old name; give ef alone")
         warnings.warn("effort= is now ef=; the old name goes with the next version", DeprecationWarning, stacklevel=3)
         ef = old
-    text_weight, vector_weight = arguments.weights(weights)
-    asked_recall, asked_ef, is_exact = arguments.accuracy(recall, ef, exact)
-    wanted = zip(("text", "payload", "vector"), arguments.include(include), strict=True)
+    # What is given; the engine knows what the others are by default.
     fields: dict[str, Any] = {
-        "like": arguments.optional_text("like", like),
-        "using": arguments.optional_text("using", using),
-        "mode": arguments.optional_text("mode", mode),
-        "where": arguments.optional_text("where", where),
-        "limit": arguments.whole("limit", limit),
-        "offset": _offset(offset, cursor),
-        "include": [part for part, is_wanted in wanted if is_wanted],
-        "fusion": arguments.text("fusion", fusion),
-        "text_weight": text_weight,
-        "vector_weight": vector_weight,
-        "recall": asked_recall,
-        "ef": asked_ef,
-        "exact": is_exact,
-        "explain": bool(explain),
+        name: arguments.text(name, value)
+        for name, value in (("like", like), ("using", using), ("mode", mode))
+        if value is not None
     }
+    if fusion != "rrf":
+        fields["fusion"] = arguments.text("fusion", fusion)
+    if weights is not None:
+        fields["text_weight"], fields["vector_weight"] = arguments.weights(weights)
+    if recall is not None or ef is not None or exact is not False:
+        recall, ef, exact = arguments.accuracy(recall, ef, exact)
+        _check_finite("recall", recall)
     for name, wish in further.items():
         if name not in Further.__annotations__:
             raise TypeError(f"search() got an unexpected keyword argument {name!r}")
         fields[name] = wish
     for name, value in fields.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            raise InvalidError(f"{name} is {value}; weights, shares and scores are finite numbers")
+        _check_finite(name, value)
     return {
         "text": text,
         "vector": None if vector is None else _vectors.vector_bytes(vector, "vector"),
         "vectors": None if vectors is None else _vectors.by_field(vectors, "vectors"),
-        "timeout_seconds": arguments.seconds("timeout", timeout),
+        "timeout_seconds": None if timeout is None else arguments.seconds("timeout", timeout),
         "cancel": cancel,
-        "fields": _json(fields),
+        "where": arguments.optional_text("where", where),
+        "limit": arguments.whole("limit", limit),
+        "offset": _offset(offset, cursor),
+        "recall": recall,
+        "ef": ef,
+        "exact": exact,
+        "include": arguments.include(include),
+        "explain": bool(explain),
+        "fields": _json(fields) if fields else None,
     }
+
+
+def _check_finite(name: str, value: object) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidError(f"{name} is {value}; weights, shares and scores are finite numbers")
 
 
 def _json(fields: dict[str, Any]) -> str:

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, overload
+from itertools import count, repeat
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, overload
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
 LegParts: TypeAlias = "tuple[int, float] | None"
+RestParts: TypeAlias = (
+    "tuple[str | None, str | None, dict[str, Any], list[float] | None, dict[str, list[float]],"
+    " LegParts, LegParts, dict[str, tuple[int, float]]]"
+)
 AnswerParts: TypeAlias = (
-    "tuple[list[HitParts], list[str], int | None, tuple[int, int] | None, dict[str, Any], list[dict[str, Any]]]"
+    "tuple[Hits, list[str], int | None, tuple[int, int] | None, dict[str, Any] | None, list[dict[str, Any]] | None]"
 )
 
 
-class HitParts(TypedDict):
-    """A hit as the extension module gives it."""
+class Hits(Protocol):
+    """The hits of an answer, as the extension module has them."""
 
-    id: str
-    score: float
-    text: str | None
-    context: str | None
-    payload: dict[str, Any]
-    vector: list[float] | None
-    vectors: dict[str, list[float]]
-    text_leg: LegParts
-    vector_leg: LegParts
-    named_legs: dict[str, tuple[int, float]]
+    def ids(self) -> list[str]:
+        """The id of each."""
+
+    def scores(self) -> list[float]:
+        """The score of each."""
+
+    def rest(self, at: int) -> RestParts:
+        """Text, context, payload, vector, vectors, places in the legs: of the words, of the vector, of vector fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,35 @@ class Legs:
     vectors: dict[str, Leg] = field(default_factory=dict)
 
 
+class _Answered:
+    """A hit that is still part of an answer: what it carries besides id and score is made when it is first looked at."""
+
+    __slots__ = ("_answered",)
+
+    #: The hits of the answer, and the place among them.
+    _answered: tuple[Hits, int]
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Python asks here only for what the object does not have, or not yet.
+            if name not in _RESTS:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            hits, at = self._answered
+            text, context, payload, vector, vectors, text_leg, vector_leg, named_legs = hits.rest(at)
+            legs = Legs(
+                Leg(*text_leg) if text_leg else None,
+                Leg(*vector_leg) if vector_leg else None,
+                {field: Leg(*leg) for field, leg in named_legs.items()},
+            )
+            rest = {"text": text, "context": context, "payload": payload}
+            for part, value in {**rest, "vector": vector, "vectors": vectors, "legs": legs}.items():
+                object.__setattr__(self, part, value)
+            return object.__getattribute__(self, name)
+
+
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(_Answered):
     """One hit of a search."""
 
     id: str
@@ -86,6 +117,10 @@ class Hit:
         if self.vectors:
             parts["vectors"] = self.vectors
         return parts
+
+
+#: Attributes that come with the first look at one of them.
+_RESTS = frozenset(("text", "payload", "legs", "context", "vector", "vectors"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,27 +273,27 @@ CURSOR = "after:"
 
 def of_parts(parts: AnswerParts, explain: bool) -> Results:
     """An answer from what the extension module gives."""
-    hits, degraded, next_offset, pending, explained, counted = parts
-    cursor = None if next_offset is None else f"{CURSOR}{next_offset}"
-    how_far = None if pending is None else Pending(*pending)
-    shown = explained if explain else None
-    return Results([_hit(hit) for hit in hits], cursor, degraded, shown, facets(counted), how_far)
+    found, degraded, next_offset, pending, explained, counted = parts
+    return Results(
+        _hits_of(found),
+        None if next_offset is None else f"{CURSOR}{next_offset}",
+        degraded,
+        explained if explain else None,
+        facets(counted) if counted else None,
+        None if pending is None else Pending(*pending),
+    )
 
 
-def _hit(parts: HitParts) -> Hit:
-    text_leg, vector_leg = parts["text_leg"], parts["vector_leg"]
-    legs = Legs(
-        Leg(*text_leg) if text_leg else None,
-        Leg(*vector_leg) if vector_leg else None,
-        {name: Leg(*leg) for name, leg in parts["named_legs"].items()},
-    )
-    return Hit(
-        parts["id"],
-        parts["score"],
-        parts["text"],
-        parts["payload"],
-        legs,
-        parts["context"],
-        parts["vector"],
-        parts["vectors"],
-    )
+#: What sets an attribute of a hit, which is frozen for everybody else.
+_set_id, _set_score, _set_answered = (
+    vars(of)[name].__set__ for of, name in ((Hit, "id"), (Hit, "score"), (_Answered, "_answered"))
+)
+
+
+def _hits_of(found: Hits) -> list[Hit]:
+    """Loops without bytecode: this is most of what Python adds to a search."""
+    ids = found.ids()
+    hits: list[Hit] = list(map(object.__new__, repeat(Hit, len(ids))))
+    for set_part, parts in ((_set_id, ids), (_set_score, found.scores()), (_set_answered, zip(repeat(found), count()))):
+        deque(map(set_part, hits, parts), 0)
+    return hits

@@ -115,6 +115,8 @@ def _array_bytes(values: object, ndim: int, what: str) -> bytes:
     found = numpy.asarray(values)
     if found.ndim != ndim:
         raise InvalidError(f"{what} has {found.ndim} dimension(s), shape {found.shape}; it must have {ndim}")
+    if found.dtype.str == "<f4":
+        return found.tobytes()  # in C order, whatever the array's is
     if found.dtype.kind not in "fiub":
         raise InvalidError(
             f"{what} is an array of {found.dtype}; give real numbers (float16, float32, float64, integers) or bools"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..nodes import EdgeParts, NodeParts
     from ..records import RecordParts
-    from ..results import AnswerParts, HitParts, LegParts
+    from ..results import AnswerParts, LegParts, RestParts
 
 _FLOAT = struct.Struct("f")
 
@@ -58,27 +58,39 @@ def record(found: dict[str, Any]) -> RecordParts:
 
 def answer(found: dict[str, Any]) -> AnswerParts:
     """What a search answered."""
-    hits = [_hit(hit) for hit in found["hits"]]
     pending = found.get("pending")
     how_far = None if pending is None else (pending["vectors"], pending["records"])
-    explain, facets = found.get("explain") or {}, found.get("facets", [])
-    return hits, found["degraded"], found["next_offset"], how_far, explain, facets
+    explain, facets = found.get("explain"), found.get("facets")
+    return Hits(found["hits"]), found["degraded"], found["next_offset"], how_far, explain, facets
 
 
-def _hit(found: dict[str, Any]) -> HitParts:
-    legs = found["legs"]
-    return {
-        "id": found["id"],
-        "score": _single(found["score"]),
-        "text": found["text"],
-        "context": found["context"],
-        "payload": _payload(found),
-        "vector": vector(found.get("vector")),
-        "vectors": _vectors(found),
-        "text_leg": _leg(legs["text"]),
-        "vector_leg": _leg(legs["vector"]),
-        "named_legs": {name: (leg["rank"], _single(leg["score"])) for name, leg in legs["vectors"].items()},
-    }
+class Hits:
+    """The hits of an answer."""
+
+    __slots__ = ("_hits",)
+
+    def __init__(self, hits: list[dict[str, Any]]) -> None:
+        self._hits = hits
+
+    def ids(self) -> list[str]:
+        return [hit["id"] for hit in self._hits]
+
+    def scores(self) -> list[float]:
+        return [_single(hit["score"]) for hit in self._hits]
+
+    def rest(self, at: int) -> RestParts:
+        hit = self._hits[at]
+        legs = hit["legs"]
+        return (
+            hit["text"],
+            hit["context"],
+            _payload(hit),
+            vector(hit.get("vector")),
+            _vectors(hit),
+            _leg(legs["text"]),
+            _leg(legs["vector"]),
+            {name: (leg["rank"], _single(leg["score"])) for name, leg in legs["vectors"].items()},
+        )
 
 
 def _leg(found: dict[str, Any] | None) -> LegParts:
@@ -107,7 +119,7 @@ def edge(found: dict[str, Any]) -> EdgeParts:
 
 def _payload(found: dict[str, Any], name: str = "payload") -> dict[str, Any]:
     payload: dict[str, Any] = found[name]
-    for path in found.get("datetimes", ()):
+    for path in found.pop("datetimes", ()):  # once: it may be looked at twice
         *parents, last = path.split(".")
         place: Any = payload
         for step in parents:
