@@ -64,6 +64,7 @@ def test_every_call_answers_as_its_counterpart(tmp_path):
             assert [found.to_dicts() for found in many] == [
                 found.to_dicts() for found in sync.search_many(["fish", "x"], vectors=[[1, 0], [0, 1]], ef=10)
             ]
+            assert await notes.search_ids([[1, 0]], limit=1) == sync.search_ids([[1, 0]], limit=1)
             with pytest.raises(nuthatch.UnavailableError):
                 await notes.search(like="a", timeout=1e-9)
             with pytest.raises(nuthatch.InvalidError, match="ef and exact"):

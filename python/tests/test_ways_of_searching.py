@@ -180,6 +180,31 @@ def test_many_searches_may_be_by_words_or_by_both(points):
     assert shown(some[1]) == shown(points.search(texts[1]))
 
 
+@pytest.mark.parametrize("how", [{}, {"where": "n < 4"}, {"exact": True, "limit": 3}, {"ef": 200, "timeout": 60}])
+def test_ids_and_scores_are_those_of_hits(points, how):
+    matrix = matrix_of(points)[:20]
+    many = points.search_many(vectors=matrix, include=[], **how)
+    ids, scores = points.search_ids(matrix, **how)
+    assert ids.shape == scores.shape == (20, len(many[0]))
+    assert scores.dtype == numpy.float32
+    expected = [[hit.id for hit in found] for found in many], [[hit.score for hit in found] for found in many]
+    assert (ids.tolist(), scores.tolist()) == expected
+    assert points.search_ids(matrix.tolist(), **how) == expected
+    assert points.search_ids(list(matrix), **how) == expected
+
+
+def test_ids_of_nothing(points):
+    assert points.search_ids([]) == ([], [])
+    ids, scores = points.search_ids(numpy.zeros((0, 16)))
+    assert ids.shape == scores.shape == (0, 0)
+    ids, scores = points.search_ids(matrix_of(points)[:3], where="n > 100000")
+    assert ids.shape == scores.shape == (3, 0)
+    with pytest.raises(nuthatch.InvalidError, match="query vector.*5 dimensions.*16"):
+        points.search_ids(numpy.ones((2, 5)))
+    with pytest.raises(nuthatch.InvalidError, match="ef and exact"):
+        points.search_ids([[0.0] * 16], ef=5, exact=True)
+
+
 def test_no_searches_have_no_answers(points):
     assert points.search_many([]) == []
     assert points.search_many(vectors=[]) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from . import _core, arguments
 from .collection_reads import _PAGE as _RECORDS
@@ -11,14 +11,15 @@ from .collection_reads import CollectionReads
 from .kv_entries import Bytes
 from .kv_reads import _PAGE, KeyPage, KeyReads
 from .paging import all_awaited
-from .queries import Further, Fusion, Mode, query
+from .queries import Further, Fusion, Mode, ids_query, query
 from .records import FileInfo, Page, Record
 from .reports import CollectionInfo
 from .results import Facet, Results
 from .threads import cancellable, in_thread
-from .vectors import Vector, Vectors
+from .vectors import SupportsArray, Vector, Vectors
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from typing_extensions import Unpack
 
 T = TypeVar("T")
@@ -258,6 +259,61 @@ class AsyncCollectionReads:
                 **further,
             )
             return self.sync._search_many(asked, texts, vectors, explain)
+
+        return await cancellable(search, of=self.sync._core)
+
+    @overload
+    async def search_ids(
+        self,
+        vectors: SupportsArray,
+        *,
+        using: str | None = ...,
+        limit: int = ...,
+        where: str | None = ...,
+        recall: float | None = ...,
+        ef: int | None = ...,
+        exact: bool = ...,
+        timeout: float | None = ...,
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    @overload
+    async def search_ids(
+        self,
+        vectors: Sequence[Vector],
+        *,
+        using: str | None = ...,
+        limit: int = ...,
+        where: str | None = ...,
+        recall: float | None = ...,
+        ef: int | None = ...,
+        exact: bool = ...,
+        timeout: float | None = ...,
+    ) -> tuple[list[list[str]], list[list[float]]]: ...
+    async def search_ids(
+        self,
+        vectors: SupportsArray | Sequence[Vector],
+        *,
+        using: str | None = None,
+        limit: int = 10,
+        where: str | None = None,
+        recall: float | None = None,
+        ef: int | None = None,
+        exact: bool = False,
+        timeout: float | None = None,
+    ) -> tuple[Any, Any]:
+        """As ``Collection.search_ids``. Cancelling the task ends the searches."""
+
+        def search(cancel: _core.CancelFlag) -> tuple[Any, Any]:
+            asked = ids_query(
+                using=using,
+                limit=limit,
+                where=where,
+                recall=recall,
+                ef=ef,
+                exact=exact,
+                timeout=timeout,
+                cancel=cancel,
+            )
+            return self.sync._search_ids(asked, vectors)
 
         return await cancellable(search, of=self.sync._core)
 

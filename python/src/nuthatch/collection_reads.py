@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, overload
 from . import arguments, records, reports, results
 from .cores import OverHttp
 from .paging import all_of
-from .queries import Further, Fusion, Mode, query, several
+from .queries import Further, Fusion, Mode, ids_query, query, several
 from .records import FileInfo, Page, Record, RecordParts
 from .reports import CollectionInfo
 from .results import AnswerParts, Facet, Results
-from .vectors import Vector, VectorColumn, Vectors
+from .vectors import SupportsArray, Vector, VectorColumn, Vectors
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from typing_extensions import Unpack
 
     from . import _core as extension
@@ -258,6 +259,65 @@ class CollectionReads:
     def _search_many(self, asked: extension.Query, texts: object, vectors: object, explain: bool) -> list[Results]:
         answers = self._core.search_many(asked, *several(texts, vectors))
         return [results.of_parts(parts, explain) for parts in answers]
+
+    @overload
+    def search_ids(
+        self,
+        vectors: SupportsArray,
+        *,
+        using: str | None = ...,
+        limit: int = ...,
+        where: str | None = ...,
+        recall: float | None = ...,
+        ef: int | None = ...,
+        exact: bool = ...,
+        timeout: float | None = ...,
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    @overload
+    def search_ids(
+        self,
+        vectors: Sequence[Vector],
+        *,
+        using: str | None = ...,
+        limit: int = ...,
+        where: str | None = ...,
+        recall: float | None = ...,
+        ef: int | None = ...,
+        exact: bool = ...,
+        timeout: float | None = ...,
+    ) -> tuple[list[list[str]], list[list[float]]]: ...
+    def search_ids(
+        self,
+        vectors: SupportsArray | Sequence[Vector],
+        *,
+        using: str | None = None,
+        limit: int = 10,
+        where: str | None = None,
+        recall: float | None = None,
+        ef: int | None = None,
+        exact: bool = False,
+        timeout: float | None = None,
+    ) -> tuple[Any, Any]:
+        """Runs a search for each of ``vectors`` in parallel, on all CPUs, and returns the ids and the
+        scores of the hits, best first, without making objects of them.
+
+        For a numpy matrix, both are numpy matrices with a row for each vector: ids as str objects,
+        scores as float32; where fewer than ``limit`` records match, both have fewer columns. For a
+        list of vectors, both are lists of lists. The arguments are those of ``search_many``.
+
+        >>> import nuthatch
+        >>> with nuthatch.connect(":memory:") as db:
+        ...     points = db.collection("points", metric="l2", embedder="none")
+        ...     _ = points.upsert(ids=["a", "b", "c"], vectors=[[0, 0], [3, 4], [8, 9]])
+        ...     points.search_ids([[0, 0], [8, 8]], limit=2)
+        ([['a', 'b'], ['c', 'b']], [[0.0, 5.0], [1.0, 6.4031243324279785]])
+        """
+        asked = ids_query(using=using, limit=limit, where=where, recall=recall, ef=ef, exact=exact, timeout=timeout)
+        return self._search_ids(asked, vectors)
+
+    def _search_ids(self, asked: extension.Query, vectors: object) -> tuple[Any, Any]:
+        answers = self._core.search_many(asked, *several(None, vectors))
+        return results.ids_and_scores([parts[0] for parts in answers], as_arrays=hasattr(vectors, "__array__"))
 
     def scan(
         self,

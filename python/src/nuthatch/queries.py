@@ -106,6 +106,35 @@ def _check_finite(name: str, value: object) -> None:
         raise InvalidError(f"{name} is {value}; weights, shares and scores are finite numbers")
 
 
+def ids_query(
+    *,
+    using: str | None,
+    limit: int,
+    where: str | None,
+    recall: float | None,
+    ef: int | None,
+    exact: bool,
+    timeout: float | None,
+    cancel: _core.CancelFlag | None = None,
+) -> _core.Query:
+    """What several searches by vectors have in common whose hits are their ids and scores."""
+    return query(
+        using=using,
+        limit=limit,
+        offset=0,
+        where=where,
+        mode=None,
+        fusion="rrf",
+        weights=None,
+        include=(),
+        recall=recall,
+        ef=ef,
+        exact=exact,
+        timeout=timeout,
+        cancel=cancel,
+    )
+
+
 def _json(fields: dict[str, Any]) -> str:
     import json
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -282,6 +283,22 @@ def of_parts(parts: AnswerParts, explain: bool) -> Results:
         facets(counted) if counted else None,
         None if pending is None else Pending(*pending),
     )
+
+
+def ids_and_scores(answers: Sequence[Hits], *, as_arrays: bool) -> tuple[Any, Any]:
+    """The ids and the scores of the hits of several answers, as matrices or as lists."""
+    ids, scores = [found.ids() for found in answers], [found.scores() for found in answers]
+    if not as_arrays:
+        return ids, scores
+    import numpy
+
+    # A write between two of the searches may have left one of them fewer.
+    width = max(map(len, ids), default=0)
+    for some, of_some in zip(ids, scores, strict=True):
+        some += [""] * (width - len(some))
+        of_some += [math.nan] * (width - len(of_some))
+    shape = (len(ids), width)
+    return numpy.array(ids, dtype=object).reshape(shape), numpy.array(scores, dtype=numpy.float32).reshape(shape)
 
 
 #: What sets an attribute of a hit, which is frozen for everybody else.

@@ -285,6 +285,10 @@ def searching(notes: nuthatch.Collection) -> None:
     notes.search_many(text for text in ("x", "y"))
     notes.search_many(vectors=[1.0, 2.0])  # type: ignore[list-item]
     notes.search_many([1, 2])  # type: ignore[list-item]
+    assert_type(notes.search_ids([[1.0, 2.0]], limit=5), tuple[list[list[str]], list[list[float]]])
+    some_ids, some_scores = notes.search_ids(numpy.zeros((3, 384)), using="title", where="n = 1", ef=30, timeout=5)
+    print(some_ids[0, 0], some_scores.shape)
+    notes.search_ids(["x"])  # type: ignore[list-item]
     del frame, table
 
 
@@ -331,6 +335,7 @@ async def awaiting() -> None:
         assert_type(await notes.search("x"), nuthatch.Results)
         assert_type(await notes.search(like="a", recall=0.9, timeout=1), nuthatch.Results)
         assert_type(await notes.search_many(vectors=numpy.zeros((2, 2)), ef=5), list[nuthatch.Results])
+        assert_type(await notes.search_ids([[1.0, 2.0]]), tuple[list[list[str]], list[list[float]]])
         assert_type(await notes.optimize(timeout=1), bool)
         await db.collection("bits", elements="binary")
         async for record in notes:
