@@ -65,11 +65,13 @@ def query(
         warnings.warn("effort= is now ef=; the old name goes with the next version", DeprecationWarning, stacklevel=3)
         ef = old
     # What is given; the engine knows what the others are by default.
-    fields: dict[str, Any] = {
-        name: arguments.text(name, value)
-        for name, value in (("like", like), ("using", using), ("mode", mode))
-        if value is not None
-    }
+    fields: dict[str, Any] = {}
+    if like is not None:
+        fields["like"] = arguments.text("like", like)
+    if using is not None:
+        fields["using"] = arguments.text("using", using)
+    if mode is not None:
+        fields["mode"] = arguments.text("mode", mode)
     if fusion != "rrf":
         fields["fusion"] = arguments.text("fusion", fusion)
     if weights is not None:
@@ -89,7 +91,7 @@ def query(
         "vectors": None if vectors is None else _vectors.by_field(vectors, "vectors"),
         "timeout_seconds": None if timeout is None else arguments.seconds("timeout", timeout),
         "cancel": cancel,
-        "where": arguments.optional_text("where", where),
+        "where": None if where is None else arguments.text("where", where),
         "limit": arguments.whole("limit", limit),
         "offset": _offset(offset, cursor),
         "recall": recall,
