@@ -63,8 +63,8 @@ class _Answered:
 
     __slots__ = ("_answered",)
 
-    #: The hits of the answer, and the place among them.
-    _answered: tuple[Hits, int]
+    #: The hits of the answer, and the place among them; None once everything is made, so that the answer may go.
+    _answered: tuple[Hits, int] | None
 
     if not TYPE_CHECKING:
 
@@ -72,7 +72,9 @@ class _Answered:
             # Python asks here only for what the object does not have, or not yet.
             if name not in _RESTS:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-            hits, at = self._answered
+            if (answered := self._answered) is None:
+                return object.__getattribute__(self, name)  # another thread was first
+            hits, at = answered
             text, context, payload, vector, vectors, text_leg, vector_leg, named_legs = hits.rest(at)
             legs = Legs(
                 Leg(*text_leg) if text_leg else None,
@@ -82,6 +84,7 @@ class _Answered:
             rest = {"text": text, "context": context, "payload": payload}
             for part, value in {**rest, "vector": vector, "vectors": vectors, "legs": legs}.items():
                 object.__setattr__(self, part, value)
+            object.__setattr__(self, "_answered", None)
             return object.__getattribute__(self, name)
 
 

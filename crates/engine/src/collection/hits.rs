@@ -3,12 +3,9 @@
 //! **Invariant:** an id is that of the row as the search's view shows it. Rows that no segment of the view can name, such as fresh ones
 //! and those of segments from earlier builds, are read from the store.
 
-use nuthatch_store::Reader;
-
-use crate::collection::Core;
+use crate::Result;
 use crate::collection::ranking::Trouble;
 use crate::collection::request::{Hit, Include, Legs};
-use crate::runtime::Reservation;
 use crate::state::SegmentView;
 
 impl Include {
@@ -20,7 +17,7 @@ impl Include {
 
 impl SegmentView {
     /// The id of a row that it shows; `None` where only the store knows.
-    fn id_of(&self, row: u64) -> crate::Result<Option<String>> {
+    fn id_of(&self, row: u64) -> Result<Option<String>> {
         match self.segment.ordinal(row).filter(|ordinal| !self.dead.contains(*ordinal)) {
             Some(ordinal) => self.segment.id_at(ordinal),
             None => Ok(None),
@@ -28,42 +25,40 @@ impl SegmentView {
     }
 }
 
-impl Core {
-    /// Names what was found. False when a row that the store had to be asked for is no longer there.
-    pub(super) fn named_hits(
-        &self,
-        reader: &dyn Reader,
-        segments: &[SegmentView],
-        ranked: Vec<(u64, f32, Legs)>,
-        reservation: &mut Reservation<'_>,
-    ) -> Result<(Vec<Hit>, bool), Trouble> {
-        let mut ids = Vec::with_capacity(ranked.len());
-        let (mut unnamed, mut places) = (Vec::new(), Vec::new());
-        for (at, (row, ..)) in ranked.iter().enumerate() {
-            // Segments are in row order and do not overlap.
-            let of = segments.partition_point(|view| view.segment.rows().max().is_some_and(|last| last < *row));
-            let id = match segments.get(of) {
-                Some(view) => view.id_of(*row).map_err(Trouble::segments)?,
-                None => None,
-            };
-            if id.is_none() {
-                unnamed.push(*row);
-                places.push(at);
-            }
-            ids.push(id);
+/// Reads the ids of rows from the store; `None` for those that are not there.
+type ReadIds<'r> = dyn FnMut(&[u64]) -> Result<Vec<Option<String>>> + 'r;
+
+/// Names what was found. False when a row that the store had to be asked for is no longer there.
+pub(crate) fn named_hits(
+    segments: &[SegmentView],
+    ranked: Vec<(u64, f32, Legs)>,
+    read: &mut ReadIds<'_>,
+) -> std::result::Result<(Vec<Hit>, bool), Trouble> {
+    let mut ids = Vec::with_capacity(ranked.len());
+    let (mut unnamed, mut places) = (Vec::new(), Vec::new());
+    for (at, (row, ..)) in ranked.iter().enumerate() {
+        // Segments are in row order and do not overlap.
+        let of = segments.partition_point(|view| view.segment.rows().max().is_some_and(|last| last < *row));
+        let id = match segments.get(of) {
+            Some(view) => view.id_of(*row).map_err(Trouble::segments)?,
+            None => None,
+        };
+        if id.is_none() {
+            unnamed.push(*row);
+            places.push(at);
         }
-        if !unnamed.is_empty() {
-            self.read_each(reader, &unnamed, false, reservation, &mut |at, found| {
-                ids[places[at]] = found.map(|(stored, _)| stored.id.into());
-                Ok(())
-            })?;
-        }
-        let wanted = ranked.len();
-        let named = ranked.into_iter().zip(ids).filter_map(|((_, score, legs), id)| Some(hit(id?, score, legs)));
-        let hits: Vec<Hit> = named.collect();
-        let all_there = hits.len() == wanted;
-        Ok((hits, all_there))
+        ids.push(id);
     }
+    if !unnamed.is_empty() {
+        for (at, id) in places.into_iter().zip(read(&unnamed)?) {
+            ids[at] = id;
+        }
+    }
+    let wanted = ranked.len();
+    let named = ranked.into_iter().zip(ids).filter_map(|((_, score, legs), id)| Some(hit(id?, score, legs)));
+    let hits: Vec<Hit> = named.collect();
+    let all_there = hits.len() == wanted;
+    Ok((hits, all_there))
 }
 
 fn hit(id: String, score: f32, legs: Legs) -> Hit {

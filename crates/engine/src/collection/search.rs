@@ -11,6 +11,7 @@ use crate::call::{Call, Waits, Watched};
 use crate::collection::explain::Explain;
 use crate::collection::field::{Field, Fields};
 use crate::collection::fusion::{self, LegKind};
+use crate::collection::hits::named_hits;
 use crate::collection::ranking::{Ranking, Trouble};
 use crate::collection::read_source::ReadSource;
 use crate::collection::request::{Answer, Hit, LIMIT_MAX, Legs, Mode, Search};
@@ -215,10 +216,24 @@ impl Core {
         let next_offset = (rows.len() >= search.depth() && search.depth() < LIMIT_MAX).then_some(search.depth());
         let rows: Vec<_> = rows.into_iter().skip(search.offset).take(search.limit).collect();
         let (hits, all_there) = match search.include.is_nothing() {
-            true => self.named_hits(place.reader, &segments, rows, reservation)?,
+            true => named_hits(&segments, rows, &mut |rows| self.read_ids(place.reader, rows, reservation))?,
             false => self.read_hits(place.reader, rows, search, reservation)?,
         };
         Ok((Answer { hits, degraded, facets: Vec::new(), next_offset, pending, explain }, complete && all_there))
+    }
+
+    fn read_ids(
+        &self,
+        reader: &dyn Reader,
+        rows: &[u64],
+        reservation: &mut Reservation<'_>,
+    ) -> Result<Vec<Option<String>>> {
+        let mut ids = vec![None; rows.len()];
+        self.read_each(reader, rows, false, reservation, &mut |at, found| {
+            ids[at] = found.map(|(stored, _)| stored.id.into());
+            Ok(())
+        })?;
+        Ok(ids)
     }
 
     /// Reads what the hits carry. False when one of them is no longer there.
