@@ -6,7 +6,7 @@ from typing import Any, Literal, TypedDict, final
 from .batch import Columns
 from .nodes import EdgeId, EdgeParts, NodeParts
 from .records import RecordParts
-from .results import AnswerParts
+from .results import AnswerParts, RestParts
 from .vectors import VectorColumn
 
 __version__: str
@@ -271,6 +271,12 @@ class Graph:
     def put_edges(self, edges: list[EdgeParts], durability: str | None) -> None: ...
     def delete_nodes(self, ids: list[str], durability: str | None) -> tuple[int, int]: ...
     def delete_edges(self, edges: list[EdgeId], durability: str | None) -> int: ...
+
+@final
+class Hits:
+    def ids(self) -> list[str]: ...
+    def scores(self) -> list[float]: ...
+    def rest(self, at: int) -> RestParts: ...
 
 @final
 class Snapshot:
