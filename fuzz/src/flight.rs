@@ -8,7 +8,7 @@ use arrow_flight::flight_service_client::FlightServiceClient;
 use arrow_flight::{Action, Criteria, FlightData, FlightDescriptor, Ticket};
 use axum::{Extension, Router};
 use futures_util::StreamExt;
-use nuthatch_flight::{Asked, Begun, Caller, Scope, routes};
+use nuthatch_flight::{Begun, Caller, Scope, routes};
 use nuthatch_link::{
     CollectionInfo, CollectionOptions, Database, Durability, EmbedderChoice, Holder, KeptSnapshots, Options, Owner,
     Record, Result as EngineResult, Search, Stats,
@@ -162,9 +162,8 @@ impl Caller for Visitor {
         std::future::pending()
     }
 
-    fn search(&self, question: Value) -> Result<Asked, Status> {
-        let search = Search { text: question["text"].as_str().map(Into::into), ..Search::default() };
-        Ok(Asked { search, cancel: Box::new(()) })
+    fn search(&self, question: Value) -> Result<Search, Status> {
+        Ok(Search { text: question["text"].as_str().map(Into::into), ..Search::default() })
     }
 
     fn options(&self, _: Value) -> Result<CollectionOptions, Status> {
