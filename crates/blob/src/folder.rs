@@ -14,7 +14,7 @@ use crate::{Access, BlobError, BlobStore, Result};
 const WRITING: &str = "writing";
 const LOCK: &str = "LOCK";
 
-/// Values are files: written beside, fsynced, renamed.
+/// Values are files: written under another name, fsynced, renamed.
 pub struct FolderStore {
     root: PathBuf,
     /// Folders with names that are not durable yet.

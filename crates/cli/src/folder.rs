@@ -82,7 +82,7 @@ pub fn nearest_or_new() -> Result<PathBuf> {
     Ok(nearest(&here).unwrap_or_else(|| here.join(NAME)))
 }
 
-/// The folder of a command that puts something beside the data, made when it is missing.
+/// The folder of a command that adds files next to the data, created when it is missing.
 pub fn made(globals: &Globals) -> Result<PathBuf> {
     let folder = named(globals).map_or_else(nearest_or_new, Ok)?;
     std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, &error))?;

@@ -18,12 +18,12 @@ pub struct Answer {
     hits: Vec<Hit>,
     /// Why an index was not used, one sentence each. The hits are correct either way.
     degraded: Vec<String>,
-    /// What `facets` asked for, in its order; absent when it asked for nothing.
+    /// The requested `facets`, in their order; absent when there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     facets: Vec<Facet>,
     /// The offset of the next page, if there may be more hits.
     next_offset: Option<usize>,
-    /// How many vectors there are while others are still to come; absent when none is.
+    /// The progress of pending vectors; absent when none is pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pending: Option<Pending>,
     /// Counts and choices of the search, if the request asked for them.
@@ -32,13 +32,13 @@ pub struct Answer {
     explain: Option<Explain>,
 }
 
-/// How far the vectors of a collection have come. A record without its vector is found by its words.
+/// The progress of a collection's vectors. A record without its vector is found by its words.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[schema(as = PendingVectors)]
 pub struct Pending {
     /// Records that have their vector.
     vectors: u64,
-    /// Records that have one, or are to have one.
+    /// Records that have a vector or wait for one.
     records: u64,
 }
 

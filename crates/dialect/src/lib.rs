@@ -1,10 +1,11 @@
-//! The JSON dialect: how a search, a record and a hit are written, the names of modes, fusions and parts, and the reads that every
-//! face answers by their names ([`operations`]), once for all.
+//! The JSON dialect: the form of a search, a record and a hit, the names of modes, fusions and parts, and the reads
+//! that every face answers by name ([`operations`]), defined once.
 //!
-//! **Useful for** whoever reads or writes this JSON: the server, the client of the Python package, the command line.
-//! **Not for** what one wire has alone: addresses, errors, pages.
+//! **Useful for** programs that read or write this JSON: the server, the client of the Python package, the command
+//! line.
+//! **Not for** parts of a single wire: addresses, errors, pages.
 //!
-//! **Invariant:** what is written here is read here as the same thing, and a field at its default may be left out.
+//! **Invariant:** reading a written value gives the same value, and a field at its default may be left out.
 
 mod accuracy;
 mod answer;

@@ -73,13 +73,13 @@ pub struct Search {
     /// Compare with every vector (exact search).
     #[serde(default)]
     pub exact: bool,
-    /// Tell for each of these fields the ten most frequent values among all records that pass `where`, hits or not.
+    /// Return the ten most frequent values of each of these fields among all records that pass `where`, hits or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facets: Vec<String>,
-    /// Of records that share a value of this field, show the best one alone; those without a value are one group.
+    /// Of records that share a value of this field, return only the best; records without a value are one group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group_by: Option<String>,
-    /// Leave out records with a worse score: a lower one, or a greater distance where the score is one.
+    /// Leave out records with a worse score: a lower one, or a greater distance where the score is a distance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_threshold: Option<f32>,
     /// Timeout in milliseconds; the server's own limit applies as well.

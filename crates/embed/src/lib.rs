@@ -53,7 +53,8 @@ pub trait Embedder: Send + Sync {
     /// The vector of a question. Models that treat questions and passages differently do so here.
     fn embed_query(&self, text: &str) -> Result<Vec<f32>, EmbedError>;
 
-    /// True for a model in files: any process that has them can embed, without whoever opened it. What it embeds may be put off.
+    /// True for a model in files: any process that has the files can embed, without the one that opened it, and can do
+    /// so later.
     fn runs_alone(&self) -> bool {
         false
     }

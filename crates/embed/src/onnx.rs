@@ -21,8 +21,8 @@ const LANES_MAX: usize = 4;
 /// How to run a model.
 #[derive(Debug, Clone, Default)]
 pub struct OnnxOptions {
-    /// Threads that work on one text; none given: half of the machine's, at least one, at most four, so that what runs beside
-    /// us keeps its own.
+    /// Threads that work on one text. Default: half of the machine's, at least one, at most four, so that other
+    /// programs on the machine keep theirs.
     pub threads: Option<NonZeroUsize>,
 }
 

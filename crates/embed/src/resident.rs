@@ -8,7 +8,7 @@ impl Before {
         Self(process_resident_bytes())
     }
 
-    /// The growth since then, at least `files_bytes`: memory that is freed meanwhile hides growth, and what the files hold is
+    /// The growth since then, at least `files_bytes`: memory freed in between hides growth, and the files' contents are
     /// resident in any case.
     pub fn growth(self, files_bytes: u64) -> u64 {
         let growth = self.0.zip(process_resident_bytes()).map_or(0, |(before, after)| after.saturating_sub(before));

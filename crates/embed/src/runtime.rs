@@ -11,11 +11,12 @@ use parking_lot::Mutex;
 /// The library allows one environment a process, ever; so the first library that is loaded stays, and serves every model.
 static ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
 
-/// A session for one model, tuned to leave memory and cores to what runs beside us. The error is the runtime's text.
+/// A session for one model, tuned to leave memory and cores to other programs on the machine. The error is the
+/// runtime's text.
 pub fn session(library: &Path, model: &Path, threads: usize) -> Result<Session, String> {
     let environment = environment(library)?;
-    // Without arena and memory pattern, what a long text needed is given back after it. Spinning threads would burn the
-    // cores of the model that runs beside us.
+    // Without arena and memory pattern, memory for a long text is given back after it. Spinning threads would burn
+    // cores that another model on this machine needs.
     Session::builder(&environment)
         .map_err(text)?
         .with_execution_providers([ep::CPU::default().with_arena_allocator(false).build()])

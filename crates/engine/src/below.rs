@@ -13,7 +13,7 @@ pub(crate) struct Seen {
     modified: Option<SystemTime>,
 }
 
-/// All files below a folder; none when it does not exist. Files that vanish meanwhile are passed over.
+/// All files below a folder; none when it does not exist. Files that vanish during the walk are skipped.
 pub(crate) fn files_below(folder: &Path) -> Result<BTreeMap<PathBuf, Seen>> {
     let mut files = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];

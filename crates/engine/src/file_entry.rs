@@ -36,7 +36,7 @@ pub struct FileInfo {
     pub kind: String,
     /// Passages that the collection has of it.
     pub passages: usize,
-    /// Another one when the file has been added anew: what a batch may depend on.
+    /// Changes each time the file is added; a batch may depend on it.
     pub revision: String,
 }
 

@@ -14,18 +14,18 @@ pub const MEMORY_BUDGET_MIN_BYTES: u64 = 32 << 20;
 /// The default budget.
 pub const MEMORY_BUDGET_DEFAULT_BYTES: u64 = 64 << 20;
 
-/// The default memory for building a graph, where a quarter of what the process may use is not less. With the program and what it takes
-/// beside the budget, some 20 MiB, the process stays within the budget and 256 MB.
+/// The default memory for building a graph, unless a quarter of what the process may use is less. With the program and
+/// some 20 MiB that it takes outside the budget, the process stays within the budget plus 256 MB.
 pub const BUILD_MEMORY_DEFAULT_BYTES: u64 = 224 << 20;
 
-/// The longest that anybody's snapshot may delay an erasure.
+/// The longest that a snapshot may delay an erasure.
 pub const ERASURE_GRACE_MAX: Duration = Duration::from_secs(60);
 
 /// How a database is opened.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Bytes for caches, write buffers, fresh rows, text writers, sealing and merging together. An embedding model that has
-    /// been loaded is reported beside it (`stats().memory.embedder_bytes`), since its size is the model's.
+    /// Bytes for caches, write buffers, fresh rows, text writers, sealing and merging together. A loaded embedding
+    /// model is reported separately (`stats().memory.embedder_bytes`), since its size is the model's.
     pub memory_budget_bytes: u64,
     /// Where to look for the default model besides the standard places.
     pub model_dirs: Vec<PathBuf>,
@@ -33,24 +33,25 @@ pub struct Options {
     pub program: String,
     /// Rows that may wait outside the indexes (searched exactly) before they are sealed into a segment.
     pub fresh_rows_max: usize,
-    /// Bytes of memory that building the graph of a large segment may take, beside the budget: 480 a row at 128 dimensions, 730 at
-    /// 384, 1,370 at 1,024. A collection of more rows has several graphs, and searches take longer.
+    /// Bytes of memory for building the graph of a large segment, outside the budget: 480 a row at 128 dimensions, 730
+    /// at 384, 1,370 at 1,024. A collection of more rows gets several graphs, and searches take longer.
     pub build_memory_bytes: u64,
     /// Threads that build a graph.
     pub build_threads: usize,
-    /// Map the graphs and vectors of segments instead of reading them: quicker by a third, but what is mapped counts as
+    /// Map the graphs and vectors of segments instead of reading them: faster by a third, but mapped pages count as
     /// resident. For machines with memory to spare.
     pub mapped: bool,
     /// How long a write of durability `Interval` may wait for its fsync.
     pub sync_interval_ms: u64,
-    /// How old a snapshot or transaction may become before it is ended: what it sees cannot be cleaned up while it is there.
+    /// How old a snapshot or transaction may become before it is ended: the data that it shows cannot be cleaned up
+    /// until then.
     pub snapshot_age_max: Duration,
     /// How many snapshots and transactions are kept for each tenant at a time, for other processes and over the network together.
     pub snapshots_max: usize,
-    /// How long one that is kept so may go unread before it is ended; `None`: it may until it is too old.
+    /// How long a kept one may go unread before it is ended; `None`: until it is too old.
     pub snapshot_idle_max: Option<Duration>,
-    /// How long deleting for good (erasing, reclaiming, dropping a tenant) waits for snapshots and transactions from before, of whatever
-    /// tenant, until it ends them; a minute at most.
+    /// How long an erasure, a reclaim or the drop of a tenant waits for older snapshots and transactions, of any
+    /// tenant, before it ends them; a minute at most.
     pub erasure_grace: Duration,
     /// What the time is.
     pub clock: Clock,
@@ -58,7 +59,8 @@ pub struct Options {
     pub background: bool,
     /// Fail instead of creating the folder.
     pub must_exist: bool,
-    /// Have the folder alone: other processes are refused instead of served, and so is this one when another holds it.
+    /// Hold the folder exclusively: other processes are refused instead of served, and so is this one when another
+    /// holds it.
     pub exclusive: bool,
 }
 
@@ -86,10 +88,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether a database can be opened so; nothing is opened.
+    /// Checks whether a database can be opened with these options; opens nothing.
     ///
     /// # Errors
-    /// `Invalid` for a bound that is passed.
+    /// `Invalid` for a value out of bounds.
     pub fn check(&self) -> Result<()> {
         nuthatch_vector::Level::from_environment().map_err(|error| Error::invalid(error.to_string()))?;
         if self.erasure_grace > ERASURE_GRACE_MAX {
@@ -123,11 +125,11 @@ pub(crate) struct Budget {
     pub fresh_bytes: u64,
     /// One text commit or merge, or the columns of one segment, at a time.
     pub work_bytes: u64,
-    /// What stays resident of open indexes.
+    /// The resident parts of open indexes.
     pub rest_bytes: u64,
 }
 
-/// The cache of index blocks keeps at least one part in so many of its share, and lends answers that are being made as much.
+/// The cache of index blocks keeps at least this fraction of its share, and lends as much to answers in the making.
 const CACHE_KEPT_ONE_IN: u64 = 4;
 
 impl Budget {
@@ -141,7 +143,7 @@ impl Budget {
         self.block_cache_bytes / CACHE_KEPT_ONE_IN
     }
 
-    /// What the cache does without when others need it.
+    /// The part that the cache gives up when others need it.
     pub fn lendable_bytes(&self) -> u64 {
         self.block_cache_bytes - self.block_cache_bytes / CACHE_KEPT_ONE_IN
     }
@@ -160,7 +162,7 @@ impl Budget {
     }
 }
 
-/// So that a small container is not killed by a default.
+/// Scales with the machine, so that a default does not get a small container killed.
 fn build_memory_default() -> u64 {
     usable_memory_bytes().map_or(BUILD_MEMORY_DEFAULT_BYTES, |bytes| BUILD_MEMORY_DEFAULT_BYTES.min(bytes / 4))
 }

@@ -3,10 +3,10 @@
 //! The libraries that read JSON, addresses and settings name the Rust type that they were to read. Every face says it by these
 //! functions instead, and names the field.
 //!
-//! **Useful for** documents from outside. **Not for** files of our own: whoever looks into a damaged one is better served by the
-//! library's words.
+//! **Useful for** documents from outside. **Not for** files of our own: the library's words serve better there, in
+//! front of a damaged file.
 //!
-//! **Invariant:** whatever is no library's phrase stays as it is, above all what the sender wrote.
+//! **Invariant:** only the libraries' phrases change; above all, the sender's own text does not.
 
 use std::fmt::Display;
 

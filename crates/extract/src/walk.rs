@@ -71,7 +71,7 @@ fn walker(root: &Path, options: &WalkOptions) -> ignore::Walk {
         .build()
 }
 
-/// Nothing, a file, an error, or both (a file beside an ignore file that could not be parsed).
+/// Nothing, a file, an error, or both (a file next to an ignore file that could not be parsed).
 fn file_entry(
     entry: Result<ignore::DirEntry, ignore::Error>,
     root: &Path,

@@ -11,7 +11,7 @@ pub(crate) enum Literal<'a> {
     Bool(bool),
     Int(i64),
     Float(f64),
-    /// Beside a datetime it is read as one, if it says one.
+    /// Compared with a datetime, it is parsed as one if it can be.
     Text(&'a str),
     Datetime(i64),
     /// Null, an array or a map: no value equals it, and the order with any is undefined.

@@ -1,7 +1,7 @@
-//! Where the datetimes of a payload are, beside its JSON form, which has none.
+//! Where the datetimes of a payload are, kept next to its JSON form, which has none.
 //!
-//! **Useful for** JSON without loss: datetimes go out as RFC 3339 strings, a list of dotted paths (`events.0.at`) says which strings
-//! they are, and from both they come back as what they were.
+//! **Useful for** JSON without loss: datetimes are written as RFC 3339 strings, and a list of dotted paths
+//! (`events.0.at`) names those strings; together they restore the original values.
 
 use serde_json::{Map, Value as Json};
 

@@ -59,7 +59,7 @@ impl<'a> Interval<'a> {
     }
 }
 
-/// One kind of stored value, and the smallest and largest of them beside a literal.
+/// One kind of stored value, and its values closest to a literal from above and below.
 pub(crate) trait Scalars {
     type Stored: Copy + PartialOrd;
     const LOWEST: Self::Stored;

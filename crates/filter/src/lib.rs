@@ -1,9 +1,9 @@
 //! Payload values, the `where` language, and the attribute columns that answer it for a whole segment at once.
 //!
-//! **What it is.** [`Value`] and [`Payload`] are what a record carries beside its text and its vector. [`parse`] turns a
-//! SQL-like string into a [`Filter`]; [`Filter::matches`] judges one payload, [`Columns::evaluate`] judges every row of a
-//! segment and answers with a bitmap of ordinals. [`Schema`] remembers which kinds each field has held, so that a misspelt
-//! field is an error and not an empty answer.
+//! **What it is.** [`Value`] and [`Payload`] are what a record carries besides its text and its vector. [`parse`] turns
+//! a SQL-like string into a [`Filter`]; [`Filter::matches`] judges one payload, [`Columns::evaluate`] judges every row
+//! of a segment and answers with a bitmap of ordinals. [`Schema`] remembers which kinds each field has held, so that a
+//! misspelt field is an error and not an empty answer.
 //!
 //! **What it is useful for.** Metadata filters of a search (`year >= 2024 and team in ('core', 'ops')`), payloads in and out
 //! of a store ([`encode`], [`decode`]) and of JSON.

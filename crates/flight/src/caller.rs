@@ -1,4 +1,4 @@
-//! Who asks, and what this crate needs of whoever serves it.
+//! The caller of a request, and what this crate needs from the server around it.
 
 use std::any::Any;
 use std::future::Future;

@@ -1,6 +1,7 @@
 //! `DoGet`: the records of a collection, or the hits of a search.
 //!
-//! **Invariant:** all batches of a scan show one moment, whatever is written meanwhile; no more than two of them wait for the client.
+//! **Invariant:** all batches of a scan show one moment, even under concurrent writes; no more than two of them wait
+//! for the client.
 
 use nuthatch_link::{Include, Result as EngineResult, Scan, SnapshotCollection, Wanted};
 use tokio::sync::mpsc;

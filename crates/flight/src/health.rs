@@ -1,4 +1,4 @@
-//! gRPC's standard health service: whether requests are answered, for whoever balances load or restarts servers.
+//! gRPC's standard health service: whether the server answers requests, for load balancers and supervisors.
 
 use arrow_flight::flight_service_server::FlightServiceServer;
 use tonic::server::NamedService;

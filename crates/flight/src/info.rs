@@ -103,7 +103,7 @@ fn describe(
     let records =
         passing.map_or(UNKNOWN, |rows| i64::try_from(rows.min(ticket.limit.unwrap_or(u64::MAX))).unwrap_or(i64::MAX));
     let ticket = serde_json::to_vec(&ticket).map_err(|error| Error::internal(format!("writing a ticket: {error}")))?;
-    // Without a location: the ticket is for whoever was asked.
+    // Without a location: the client redeems the ticket at the server that issued it.
     let endpoint = FlightEndpoint::new().with_ticket(FlightTicket::new(ticket));
     Ok(FlightInfo {
         schema: ipc(&shape.schema)?,

@@ -1,11 +1,11 @@
 //! gRPC: Arrow Flight over a data folder, and the standard services for health and reflection.
 //!
 //! **What it is.** Record batches in and out of collections (`DoPut`, `DoGet`, `DoExchange`), their listing, and actions on them.
-//! **Useful for** pipelines that speak Arrow already: pandas, Polars, Spark, DuckDB, whatever has a Flight client.
-//! **Not for** listening, keys or limits: whoever serves it says who the [`Caller`] is, and runs what is asked.
+//! **Useful for** pipelines that speak Arrow already: pandas, Polars, Spark, DuckDB and other Flight clients.
+//! **Not for** listening, keys or limits: the server around it identifies the [`Caller`] and runs its calls.
 //!
-//! **Invariant:** a batch that was acknowledged is in the store, whole, as durable as was asked for; one that is refused changed
-//! nothing. Of a stream no more is in memory than the batch at hand and the next one.
+//! **Invariant:** an acknowledged batch is in the store, whole, with the requested durability; a refused one changed
+//! nothing. Of a stream, only the current batch and the next one are in memory.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::disallowed_methods, missing_docs))]
 

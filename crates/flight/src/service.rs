@@ -19,7 +19,7 @@ use crate::health::Health;
 use crate::outgoing::Answer;
 use crate::{action, exchange, get, info, outgoing, put, reflection, ticket};
 
-/// Arrow Flight, for callers that whoever serves it has let in.
+/// Arrow Flight, for callers that the server has admitted.
 struct Service<C> {
     caller: PhantomData<fn() -> C>,
 }
@@ -121,7 +121,7 @@ fn all<T: Send + 'static>(items: Vec<T>) -> Response<Answers<T>> {
     Response::new(Box::pin(tokio_stream::iter(items.into_iter().map(Ok))))
 }
 
-/// A response whose messages do not go through the library, which would copy them.
+/// A response whose messages bypass the library, which would copy them.
 fn beside(answer: Answer) -> Response<Answers<FlightData>> {
     let mut response = all(Vec::new());
     response.extensions_mut().insert(answer);
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(watched.next().await.unwrap().unwrap().status, SERVING);
         health.stopping().await;
         assert_eq!(watched.next().await.unwrap().unwrap().status, NOT_SERVING);
-        assert!(watched.next().await.is_none(), "who watches is let go");
+        assert!(watched.next().await.is_none(), "the watcher is released");
         assert_eq!(client.check(of("")).await.unwrap().into_inner().status, NOT_SERVING);
     }
 

@@ -40,7 +40,7 @@ pub fn get<C: Caller>(caller: &C, name: Option<&str>) -> Result<Option<Snapshot>
     }
 }
 
-/// Lets go of one. False when the key has none of that name.
+/// Releases one. False when the key has none of that name.
 ///
 /// # Errors
 /// `UNAVAILABLE` while the folder is being opened.

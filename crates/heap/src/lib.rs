@@ -139,7 +139,7 @@ mod tests {
         assert!(used() >= before + 20_000_000);
         drop(kept);
         assert!(used() < before + 5_000_000);
-        // In one test: the other would allocate meanwhile.
+        // In one test: a second one would allocate at the same time.
         memory_in_use_survives();
     }
 

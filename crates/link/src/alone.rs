@@ -1,4 +1,4 @@
-//! Where the standard library has no Unix sockets: nobody is served, and the second process is refused by name.
+//! Where the standard library has no Unix sockets: no process is served, and the second one is refused by name.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};

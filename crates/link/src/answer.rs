@@ -18,7 +18,7 @@ use crate::request::{Ask, Encoded, ObjectRef, Of, Request, SnapshotPart};
 use crate::tethered::Tethered;
 use crate::{find, long_work};
 
-/// Asks the process that is served to embed with what it brought: as a question or as passages.
+/// Asks the served process to embed with its own embedder: as a question or as passages.
 pub(crate) type AskCaller = dyn Fn(bool, &[&str]) -> std::result::Result<Vec<Vec<f32>>, String> + Send + Sync;
 
 /// Whose embedder a request means.
@@ -33,7 +33,7 @@ pub(crate) enum Brought<'a> {
 /// Answers the requests of one session.
 pub(crate) struct Answering<'a> {
     pub db: &'a Database,
-    /// Session and number; absent for a request that nobody was asked before.
+    /// Session and number; absent for a request that cannot be a repetition.
     pub request_id: Option<(&'a str, u64)>,
     /// What the session did last, if that may be this very request.
     pub idempotency: Option<IdempotencyRecord>,
@@ -119,7 +119,7 @@ impl Answering<'_> {
         .waiting(self.waits.clone())
     }
 
-    /// What this very request has done already, in the hands of a holder that did not live to say so.
+    /// What this very request has done already, under a holder that died before it answered.
     fn repeated(&self) -> Option<Outcome> {
         let (_, number) = self.request_id?;
         self.idempotency.filter(|idempotency| idempotency.number == number).map(|idempotency| idempotency.outcome)
@@ -138,7 +138,7 @@ impl Answering<'_> {
         Ok(found)
     }
 
-    /// Numbers are never used again, so one that is not known here was taken of a holder that has gone.
+    /// Numbers are never used again, so an unknown one belongs to a holder that has gone.
     fn snapshot(&self, id: u128) -> Result<Snapshot> {
         let found = self.tethered.as_ref().and_then(|tethered| tethered.get(id, self.db));
         found.ok_or_else(|| {
@@ -162,7 +162,7 @@ impl Answering<'_> {
     }
 }
 
-/// An embedder that stayed in the process that asked.
+/// The embedder of the process that asked.
 struct CallersEmbedder {
     meta: EmbedderMeta,
     ask: Arc<AskCaller>,

@@ -1,10 +1,10 @@
-//! Answers that are in memory, for callers whose thread must not wait.
+//! Answers from memory, for callers whose thread must not wait.
 //!
-//! **Useful for** single keys and records on a thread that serves many connections. **Not for** anything else: what is `None` here is asked
-//! for once more, with the call that may wait.
+//! **Useful for** single keys and records on a thread that serves many connections. **Not for** anything else: on
+//! `None` the caller repeats the question with the call that may wait.
 //!
-//! **Invariant:** what is answered is what the call itself would answer; nothing here waits for the disk, for another process, or for a
-//! lock that somebody holds while they wait for either.
+//! **Invariant:** an answer equals that of the ordinary call; nothing here waits for the disk, for another process, or
+//! for a lock whose holder may wait for either.
 
 use nuthatch_engine::Result;
 use nuthatch_engine::database::Database as LocalDatabase;
@@ -15,7 +15,7 @@ use crate::database::Database;
 use crate::link::Role;
 
 impl Database {
-    /// As [`tenant`](Self::tenant), where this process holds the folder and what says so is in memory.
+    /// As [`tenant`](Self::tenant), where this process holds the folder and has the tenant's entry in memory.
     ///
     /// # Errors
     /// `Invalid` for a tenant's handle.
@@ -28,7 +28,7 @@ impl Database {
     /// [`expires_in`](crate::Keyspace::expires_in) tell; `None` where that is not known without waiting.
     ///
     /// # Errors
-    /// Those of the call; not that there is no such keyspace.
+    /// Those of the call, except that a missing keyspace is none.
     pub fn cached_value(&self, keyspace: &str, key: &[u8]) -> Result<Option<Option<LivingValue>>> {
         self.if_held_and_cached(|db| db.cached_value(keyspace, key))
     }
@@ -37,7 +37,7 @@ impl Database {
     /// few of them.
     ///
     /// # Errors
-    /// Those of the call; not that there is no such collection.
+    /// Those of the call, except that a missing collection is none.
     pub fn cached_records<I: AsRef<str>>(
         &self,
         collection: &str,

@@ -13,7 +13,7 @@ use crate::request::ToHolder;
 /// Idle connections that are kept.
 const IDLE_MAX: usize = 64;
 
-/// What one holder is asked through.
+/// The connections to one holder.
 pub(crate) struct Client {
     pub holder: Holder,
     folder: PathBuf,
@@ -45,7 +45,7 @@ impl Client {
         idle.map_or_else(|| self.new_session(), Ok)
     }
 
-    /// A connection that goes on with this session, whose next request has this number.
+    /// A connection that continues this session, whose next request has this number.
     pub fn resume(&self, session: &str, next: u64) -> std::result::Result<Connection, NoAnswer> {
         Connection::open(&self.folder, &self.holder, &self.program, session.to_string(), next)
     }

@@ -21,7 +21,7 @@ use crate::request::ObjectRef;
 use crate::route::Route;
 use crate::side::{Anchor, Side};
 
-/// How long the holder waits at a time for what takes long, so that it can be closed meanwhile.
+/// How long the holder waits at a time in a long call, so that it can be closed in between.
 const SLICE: Duration = Duration::from_millis(250);
 
 /// A handle on a collection. Cheap to clone; safe to share between threads and with forks of the process.
@@ -85,14 +85,16 @@ impl Collection {
     /// Inserts records, replacing those with the same id. All or nothing, durable when it returns, visible to the next search.
     ///
     /// # Errors
-    /// `Invalid` for a wrong dimension, NaN, an empty or repeated id, a bad payload: nothing is changed. `Unavailable` when a
-    /// vector is wanted and the embedder is not there. `Exhausted` when the disk is full or the batch is over 128 MiB.
+    /// `Invalid` for a wrong dimension, NaN, an empty or repeated id, a bad payload: nothing is changed. `Unavailable`
+    /// when a record needs a vector and there is no embedder. `Exhausted` when the disk is full or the batch is over
+    /// 128 MiB.
     pub fn upsert(&self, records: Vec<Record>) -> Result<Upserted> {
         self.ask(records::Upsert(records))
     }
 
-    /// As [`upsert`](Self::upsert), but for waiting until it is durable: searches see it, and [`PendingWrite::wait`] says that it is stored.
-    /// For streams, which lay out the next batch meanwhile. A process that does not hold the folder waits here already.
+    /// As [`upsert`](Self::upsert), but returns before the write is durable: searches see it, and
+    /// [`PendingWrite::wait`] returns once it is stored. For streams, which prepare the next batch in between. A
+    /// process that does not hold the folder waits here already.
     ///
     /// # Errors
     /// As [`upsert`](Self::upsert).
@@ -103,8 +105,8 @@ impl Collection {
         }
     }
 
-    /// Waits until there is room in the memory budget for a batch of about so many bytes, for whoever makes the records only then.
-    /// A process that does not hold the folder has a budget of its own, and does not wait.
+    /// Waits until there is room in the memory budget for a batch of about so many bytes, for callers that build the
+    /// records afterwards. A process that does not hold the folder has a budget of its own and does not wait.
     ///
     /// # Errors
     /// `Closed` when the database is.
@@ -159,29 +161,30 @@ impl Collection {
         self.in_slices(timeout, records::WaitUntilIndexed)
     }
 
-    /// Waits until every record that was written before has its vector, as far as it is to have one. True when it has, false when the
+    /// Waits until every record written before has its vector, if it is to have one. True when all have, false when the
     /// time ran out first: the process that holds the folder goes on.
     ///
     /// # Errors
-    /// `Unavailable` when nobody can make them: the model that the collection was made with is not installed.
+    /// `Unavailable` when no process can make them: the model that the collection was made with is not installed.
     pub fn wait_until_embedded(&self, timeout: Option<Duration>) -> Result<bool> {
         self.in_slices(timeout, records::WaitUntilEmbedded)
     }
 
-    /// Adds files and folders: new and changed files are read, split into passages and stored; unchanged ones are passed over. They
-    /// are found by their words at once. Where the folder's holder can embed alone, vectors come later, unless the options say to wait. Files that cannot be read are reported and do not stop the rest. They are read by this process, whoever
-    /// holds the folder.
+    /// Adds files and folders: reads new and changed files, splits them into passages and stores these; skips unchanged
+    /// files. Searches find them by their words at once. Where the folder's holder can embed alone, vectors come later,
+    /// unless the options say to wait. Unreadable files are reported and do not stop the rest. This process reads the
+    /// files, even if another one holds the folder.
     ///
     /// # Errors
-    /// `NotFound` for a path that does not exist; `Unavailable` without an embedder; errors of the store. What was committed
-    /// before stays, and running it again finishes the rest.
+    /// `NotFound` for a path that does not exist; `Unavailable` without an embedder; errors of the store. Passages
+    /// committed before the error stay; running it again finishes the rest.
     pub fn add(&self, paths: &[PathBuf], options: AddOptions<'_>) -> Result<AddReport> {
         self.with_passage_sink(|sink| Add::new(sink, options).run(paths))
     }
 
-    /// Adds one document whose content the caller has, under a relative path of the caller's choice, whose ending says what it is. Of a
-    /// document that was added under the same path before, passages that have not changed keep their vectors. What cannot be
-    /// read is in the report's `skipped`.
+    /// Adds one document whose content the caller has, under a relative path of the caller's choice; the path's
+    /// extension gives the format. If the same path was added before, unchanged passages keep their vectors. Unreadable
+    /// content is in the report's `skipped`.
     ///
     /// # Errors
     /// `Invalid` for a path that is absolute or has empty parts; else as those of [`add`](Self::add).
@@ -189,8 +192,8 @@ impl Collection {
         self.with_passage_sink(|sink| Add::new(sink, options).document(path, content))
     }
 
-    /// What [`add_document`](Self::add_document) would report, without writing anything, and the revision of what is stored under that path
-    /// ([`crate::FILE_ABSENT`] when nothing is), on which a batch may depend.
+    /// What [`add_document`](Self::add_document) would report, without writing anything, and the revision stored under
+    /// that path ([`crate::FILE_ABSENT`] when there is none), on which a batch may depend.
     ///
     /// # Errors
     /// As those of [`add_document`](Self::add_document).
@@ -203,7 +206,7 @@ impl Collection {
         self.ask(files::RemoveFiles(path.into()))
     }
 
-    /// Everything that one call of an import changes.
+    /// Applies all changes of one call of an import.
     pub(crate) fn apply(&self, set: WriteSet) -> Result<()> {
         self.with_passage_sink(|sink| sink.apply(set))
     }
@@ -216,7 +219,7 @@ impl Collection {
         self.inner.side(self.durability)
     }
 
-    /// Waits for the holder a little at a time; when this process comes to hold the folder meanwhile, it waits here.
+    /// Waits for the holder a little at a time; if this process comes to hold the folder, it continues the wait itself.
     fn in_slices<O: Op<On = on::Records, Answer = bool>>(
         &self,
         timeout: Option<Duration>,

@@ -79,8 +79,8 @@ impl Connection {
         Ok(Self { session, next, reader })
     }
 
-    /// Sends a frame and waits for its answer, embedding meanwhile when the holder asks for it. `cancel` tells the holder, over
-    /// another connection.
+    /// Sends a frame and waits for its answer, embedding when the holder asks for it. `cancel` tells the holder, over
+    /// another connection, to stop.
     pub fn exchange(
         &mut self,
         sent: &[u8],
@@ -116,7 +116,7 @@ impl Connection {
         }
     }
 
-    /// Sends something that is not answered.
+    /// Sends a message that has no answer.
     pub fn tell(&mut self, message: &ToHolder) -> std::result::Result<(), FrameError> {
         frame::write(self.reader.get_mut(), message)
     }

@@ -29,13 +29,14 @@ use crate::route::Route;
 use crate::snapshot::{KeepPolicy, KeptSnapshots, Snapshot};
 use crate::transaction::Transaction;
 
-/// An open data folder, as one of its tenants sees it. Cheap to clone; closed by [`close`](Self::close) or with the last clone of it and of its collections.
+/// An open data folder, as one of its tenants sees it. Cheap to clone; closed by [`close`](Self::close), or with the
+/// last clone of it and of its collections.
 ///
-/// The first process to open a folder **holds** it and serves the others; when it goes, another takes over. No call tells the
-/// difference, but for its latency.
+/// The first process to open a folder **holds** it and serves the others; when it ends, another takes over. Calls
+/// differ only in their latency.
 ///
-/// Opening gives the handle of the **default tenant**, which is also the administrator's: it makes, lists and drops the other
-/// tenants, and gives the handles of their data ([`tenant`](Self::tenant)). Those see and touch nothing else.
+/// Opening returns the handle of the **default tenant**, which is also the administrator's: it creates, lists and drops
+/// the other tenants, and gives the handles of their data ([`tenant`](Self::tenant)), which access nothing else.
 #[derive(Clone)]
 pub struct Database {
     link: Route,
@@ -63,13 +64,13 @@ enum Side {
 }
 
 impl Database {
-    /// Opens a data folder, creating it when it is missing. When another process, or another handle of this one, holds it, this
-    /// handle is served by that one, with that one's memory budget and background work.
+    /// Opens a data folder, creating it when it is missing. When another process, or another handle in this one, holds
+    /// the folder, that one serves this handle, with its own memory budget and background work.
     ///
     /// # Errors
-    /// `Conflict` when whoever holds it does not share it, or runs another version, naming pid, program, since when and the
-    /// remedy; `Corrupt` when the store is damaged, naming the file; `Invalid` for a folder of something else, a newer format, or
-    /// a budget under 32 MiB.
+    /// `Conflict` when the folder's holder does not share it, or runs another version: names its pid, program, since
+    /// when it holds the folder, and the remedy; `Corrupt` when the store is damaged, naming the file; `Invalid` for a
+    /// folder of another program, a newer format, or a budget under 32 MiB.
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Self> {
         options.check()?;
         let kept = keeper(&options);
@@ -84,26 +85,27 @@ impl Database {
         Ok(Self::alone(db, options, true))
     }
 
-    /// A database on a store of the caller's, which outlives it. Its index files are as those of a database in memory, and are built
-    /// again from the store's rows at the next opening. Nobody else may write to the store meanwhile.
+    /// A database on the caller's own store, which outlives it. Its index files are as those of a database in memory,
+    /// and are built again from the store's rows at the next opening. Nothing else may write to the store while the
+    /// database is open.
     pub fn with_store(store: Arc<dyn Store>, options: Options) -> Result<Self> {
         note_store()?;
         let db = LocalDatabase::with_store(store, options.clone())?;
         Ok(Self::alone(db, options, true))
     }
 
-    /// Repairs a folder that nobody has open: writes a damaged identity file anew, lets the store keep what can be read,
-    /// removes what points at lost records, and rebuilds damaged indexes. Damaged files are kept in `quarantine/`.
+    /// Repairs a folder that no process has open: rewrites a damaged identity file, has the store keep what can be
+    /// read, removes references to lost records, and rebuilds damaged indexes. Keeps damaged files in `quarantine/`.
     ///
     /// # Errors
-    /// `Conflict` while anybody has it open.
+    /// `Conflict` while a process has it open.
     pub fn repair(root: &Path, options: Options) -> Result<(Self, RepairOutcome)> {
         note_store()?;
         let (db, outcome) = LocalDatabase::repair(root, options.clone())?;
         Ok((Self::alone(db, options, false), outcome))
     }
 
-    /// What a [`repair`](Self::repair) would have to leave behind; changes nothing.
+    /// What a [`repair`](Self::repair) would lose; changes nothing.
     ///
     /// # Errors
     /// As those of [`repair`](Self::repair).
@@ -192,7 +194,7 @@ impl Database {
         self.ask(collections::Names)
     }
 
-    /// What every collection is and holds.
+    /// The options, counts and state of every collection.
     pub fn collections(&self) -> Result<Vec<CollectionInfo>> {
         self.ask(collections::Infos)
     }
@@ -262,10 +264,10 @@ impl Database {
         self.drop_kind(name, Kind::Graph)
     }
 
-    /// Writes a batch: all of it or nothing, in one place of the order of all writes, durable as the batch says.
+    /// Writes a batch: all of it or nothing, at one place in the order of all writes, durable as the batch says.
     ///
     /// # Errors
-    /// As those of [`Keyspace`] and [`Collection::upsert`]; `NotFound` for a collection that there is not. Nothing is changed
+    /// As those of [`Keyspace`] and [`Collection::upsert`]; `NotFound` for an unknown collection. Nothing is changed
     /// then.
     pub fn write(&self, mut batch: WriteBatch) -> Result<()> {
         match self.side()? {
@@ -277,7 +279,8 @@ impl Database {
         }
     }
 
-    /// Everything as it is now, whatever is written later. Where another process holds the folder, that one keeps it.
+    /// A view of everything as it is now; later writes do not change it. Where another process holds the folder, that
+    /// one keeps it.
     ///
     /// # Errors
     /// `Exhausted` when another process holds the folder and keeps [`Options::snapshots_max`] of this tenant for others already.
@@ -308,8 +311,8 @@ impl Database {
         Ok(Transaction::on(self.snapshot()?))
     }
 
-    /// Runs `body` in a transaction and commits it; up to `retries` times anew when somebody else has changed what it read, and
-    /// as often as the process that holds the folder goes meanwhile.
+    /// Runs `body` in a transaction and commits it; repeats it up to `retries` times when another writer has changed
+    /// what it read, and each time the process that holds the folder changes.
     ///
     /// # Errors
     /// As [`transaction`](Self::transaction), [`Transaction::commit`] and the body.
@@ -331,24 +334,25 @@ impl Database {
         self.ask(maintenance::Stats)
     }
 
-    /// Reads every byte of the folder and checks it against its checksums. Searches and writes go on meanwhile.
+    /// Reads every byte of the folder and checks it against its checksums. Searches and writes go on during the check.
     pub fn doctor(&self) -> Result<Doctor> {
         self.ask(maintenance::Doctor)
     }
 
-    /// Brings everything fresh into the indexes and merges what is worth merging, now, in this call.
+    /// Brings all fresh rows into the indexes and merges what is worth merging, now, in this call.
     pub fn optimize(&self) -> Result<()> {
         self.ask(maintenance::Optimize)
     }
 
-    /// Writes every file anew that may hold bytes of what was deleted or replaced before this call (in one collection, or in
-    /// all), removes the old ones and what is in quarantine, and returns the receipt. Takes as long as reading and writing the
-    /// data; searches and writes go on. Snapshots and transactions from before, of whatever tenant and process, are ended when they
-    /// do not end by themselves within [`crate::Options::erasure_grace`]; their next read says `Conflict`.
+    /// Rewrites every file that may hold bytes of data deleted or replaced before this call (in one collection, or in
+    /// all), removes the old files and the quarantine's, and returns the receipt. Takes as long as reading and writing
+    /// the data; searches and writes go on. Ends older snapshots and transactions, of any tenant and process, that do
+    /// not end by themselves within [`crate::Options::erasure_grace`]; their next read says `Conflict`.
     ///
     /// # Errors
-    /// `NotFound` for a collection that there is not; `Conflict` while an export or a very long read from before goes on;
-    /// `Exhausted` when the disk has no room for the new files beside the old. Calling again goes on where it ended.
+    /// `NotFound` for an unknown collection; `Conflict` while an earlier export or a very long read goes on;
+    /// `Exhausted` when the disk has no room for the new files next to the old ones. A second call continues where it
+    /// ended.
     pub fn reclaim(&self, collection: Option<&str>) -> Result<Receipt> {
         self.ask(maintenance::Reclaim(collection.map(Into::into)))
     }
@@ -358,13 +362,13 @@ impl Database {
         self.ask(maintenance::Receipts)
     }
 
-    /// Deletes and leaves nothing behind: one of the ways of deleting, and [`reclaim`](Self::reclaim) of the collection.
+    /// Deletes and leaves nothing behind: one way of deleting, then [`reclaim`](Self::reclaim) of the collection.
     pub fn erase(&self, collection: &str, what: &Erase) -> Result<Receipt> {
         self.ask(maintenance::EraseIn { collection: collection.into(), what: what.clone() })
     }
 
-    /// Writes a backup of everything as of one moment. See [`BackupOptions`]. The process that holds the folder writes it; when that
-    /// goes, the next one begins it again, which takes over what was stored.
+    /// Writes a backup of everything as of one moment. See [`BackupOptions`]. The process that holds the folder writes
+    /// it; if that process ends, the next holder begins again and takes over what was stored.
     ///
     /// # Errors
     /// `Corrupt` when stored records are damaged, with the file's name; `Conflict` when another backup is under way here or there;
@@ -390,11 +394,11 @@ impl Database {
         ask_long(&link, request, &mut tell, &still_wanted)
     }
 
-    /// Writes everything, or one collection, in open formats. See [`ExportOptions`]. This process writes the files, whoever holds
-    /// the data folder; when that goes, the export begins again.
+    /// Writes everything, or one collection, in open formats. See [`ExportOptions`]. This process writes the files,
+    /// even if another one holds the data folder; if that one ends, the export begins again.
     ///
     /// # Errors
-    /// `Invalid` when `folder` is not empty; `NotFound` for a collection that there is not; `Unavailable` when it was cancelled.
+    /// `Invalid` when `folder` is not empty; `NotFound` for an unknown collection; `Unavailable` when it was cancelled.
     pub fn export(&self, folder: impl AsRef<Path>, options: ExportOptions<'_>) -> Result<ExportReport> {
         let (folder, started) = (folder.as_ref(), Instant::now());
         let (collection, cancel) = (options.collection.clone(), options.cancel);
@@ -427,17 +431,18 @@ impl Database {
         self.ask(maintenance::Migration)
     }
 
-    /// Brings the folder to this program's format, in the process that holds it. Reads and writes go on meanwhile.
+    /// Brings the folder to this program's format, in the process that holds it. Reads and writes go on during the
+    /// migration.
     pub fn migrate(&self) -> Result<Migration> {
         self.ask(maintenance::Migrate)
     }
 
-    /// Stores a collection with exactly the options of an exported one, when there is none of that name.
+    /// Creates a collection with exactly the options of an exported one, when there is none of that name.
     pub(crate) fn make_collection(&self, entry: &CollectionEntry) -> Result<()> {
         self.ask(collections::Make(entry.clone()))
     }
 
-    /// Everything that was written before, with whatever durability, is on the disk when this returns.
+    /// When this returns, all earlier writes of every durability are on the disk.
     pub fn sync(&self) -> Result<()> {
         self.ask(maintenance::Sync)
     }
@@ -446,8 +451,9 @@ impl Database {
         Ok(self.link.here()?.now_ms())
     }
 
-    /// Finishes background work, writes what is buffered and lets the folder go; one of the others takes over. Calling it again
-    /// does nothing. Every other use of this handle, its clones and its collections says `Closed` from here on.
+    /// Finishes background work, writes what is buffered and releases the folder; another process takes over. Calling
+    /// it again does nothing. Every other use of this handle, its clones and its collections says `Closed` from here
+    /// on.
     ///
     /// A tenant's handle has nothing to close: closing it does nothing.
     pub fn close(&self) -> Result<()> {

@@ -17,7 +17,7 @@ pub(crate) fn keyspace(db: &Database, place: &ObjectRef, kind: Kind) -> Result<K
     the_same(kind.what(), place, db.keyspace(&place.name, kind, true), Keyspace::id)
 }
 
-/// What was found under a handle's name, unless what the handle means was dropped since.
+/// The object found under a handle's name, unless the handle's own was dropped since.
 fn the_same<T>(what: What, place: &ObjectRef, found: Result<T>, id: impl FnOnce(&T) -> u32) -> Result<T> {
     let dropped = || Error::dropped(what, &place.name);
     match found {

@@ -1,7 +1,7 @@
 //! Frames: how bytes go over the socket. Length and CRC-32C of the body, four bytes each, little endian, then the body.
 //!
-//! **Invariant:** whatever comes in, reading ends with a body that is whole or with an error; memory grows with the bytes
-//! that have come, not with what the length promises.
+//! **Invariant:** on any input, reading ends with a whole body or with an error; memory grows with the bytes received,
+//! not with the length that the frame promises.
 
 use std::io::{Read, Write};
 

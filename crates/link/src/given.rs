@@ -1,5 +1,5 @@
-//! The embedders that this process has given to collections: what is asked of a collection in a batch, a snapshot or a
-//! transaction, without a handle that knows its embedder, uses them, too, and so does a handle that was made later without one.
+//! The embedders that this process has given to collections. Batches, snapshots and transactions, which have no handle
+//! that knows the embedder, use them, and so does a later handle without one.
 
 use std::collections::HashMap;
 

@@ -15,8 +15,7 @@ use crate::records::strings;
 use crate::route::Route;
 use crate::rows::{From, Inner};
 
-/// The nodes and edges of a graph, to be read. A [`Graph`] is one, and so are a snapshot's and a transaction's: whatever can be
-/// asked of one can be asked of all.
+/// The reads of a graph's nodes and edges. A [`Graph`], a snapshot's graph and a transaction's graph all offer them.
 #[derive(Clone)]
 pub struct Nodes<'t> {
     pub(crate) from: From<'t>,
@@ -39,7 +38,7 @@ impl Nodes<'_> {
         self.from.name()
     }
 
-    /// Nodes by id, in the order of the ids; `None` for one that was never put, edges or not.
+    /// Nodes by id, in the order of the ids; `None` for one that was never put, even if it has edges.
     pub fn nodes<I: AsRef<str>>(&self, ids: &[I]) -> Result<Vec<Option<Node>>> {
         self.ask(graph::GetNodes(strings(ids)))
     }
@@ -58,7 +57,7 @@ impl Nodes<'_> {
         self.ask(graph::NeighborsOf(id.into(), ask.clone()))
     }
 
-    /// One page of nodes by id, as of one moment. Those of one type are found by going through all.
+    /// One page of nodes by id, as of one moment. Finding those of one type reads all nodes.
     ///
     /// # Errors
     /// As [`neighbors`](Self::neighbors).
@@ -71,8 +70,8 @@ impl Nodes<'_> {
         self.ask(graph::Counts)
     }
 
-    /// What is connected to some nodes, breadth first, each node once, as of one moment. It ends at its limit, after 16 MiB of
-    /// edges, or when it has looked at a million edges, and says so.
+    /// The nodes connected to some nodes, breadth first, each node once, as of one moment. It ends at its limit, after
+    /// 16 MiB of edges, or after reading a million edges, and says so.
     ///
     /// # Errors
     /// `Invalid` for a start, depth or limit out of its range.
@@ -123,8 +122,9 @@ impl Graph {
         self.write(graph::PutEdges(edges))
     }
 
-    /// Deletes nodes with all their edges in both directions; says how many of both were there. Up to 100,000 edges are one
-    /// batch; what has more loses its edges in batches of so many, each edge whole, and goes with the last.
+    /// Deletes nodes with all their edges in both directions; returns how many of both it deleted. Up to 100,000 edges
+    /// are one batch; a node with more loses its edges in batches of that size, each edge whole, and goes with the
+    /// last.
     pub fn delete_nodes<I: AsRef<str>>(&self, ids: &[I]) -> Result<NodesDeleted> {
         self.write(graph::DeleteNodes(strings(ids)))
     }

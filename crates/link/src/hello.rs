@@ -12,19 +12,19 @@ pub(crate) const PROTOCOL: u32 = 9;
 /// Longest first frame.
 const HELLO_BYTES_MAX: usize = 64 << 10;
 
-/// What a process says that wants to be served.
+/// The greeting of a process that wants to be served.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub protocol: u32,
     pub build: String,
     pub pid: u32,
     pub program: String,
-    /// The session that this connection goes on with: see `idempotency.rs`.
+    /// The session that this connection continues: see `idempotency.rs`.
     #[serde(default, rename = "lane")]
     pub session: String,
 }
 
-/// What the holder says to it.
+/// The holder's reply to it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Welcome {
     pub protocol: u32,

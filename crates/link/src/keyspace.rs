@@ -13,8 +13,8 @@ use nuthatch_engine::ops::{Op, keys, on};
 use crate::route::Route;
 use crate::rows::{From, Inner};
 
-/// The keys of a keyspace, to be read. A [`Keyspace`] is one, and so are a snapshot's and a transaction's: whatever can be asked of
-/// one can be asked of all. What had not expired when a snapshot was taken is there for as long as the snapshot.
+/// The reads of a keyspace. A [`Keyspace`], a snapshot's keyspace and a transaction's keyspace all offer them. In a
+/// snapshot, keys that had not expired when it was taken stay until it ends.
 #[derive(Clone)]
 pub struct Keys<'t> {
     pub(crate) from: From<'t>,
@@ -126,12 +126,12 @@ impl Keyspace {
         self.multi_put(vec![KvOp::Put { key: key.as_ref().into(), value: value.as_ref().into(), expires_in }])
     }
 
-    /// Sets and deletes several keys, all or nothing. Of several changes of one key the last holds.
+    /// Sets and deletes several keys, all or nothing. Of several changes of one key, the last one counts.
     pub fn multi_put(&self, ops: Vec<KvOp>) -> Result<()> {
         self.write(keys::MultiPut(ops))
     }
 
-    /// Deletes keys; says how many of them were there.
+    /// Deletes keys; returns how many of them existed.
     pub fn delete<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<u64> {
         self.write(keys::Delete(several(keys)))
     }
@@ -158,7 +158,8 @@ impl Keyspace {
         self.write(keys::WriteIf { expected: expected.cloned(), op })
     }
 
-    /// Adds `by` to a whole number in decimal digits, 0 when the key is not there, and says the sum. When it expires stays.
+    /// Adds `by` to a whole number in decimal digits, 0 when the key is not there, and returns the sum. Keeps the key's
+    /// expiry.
     ///
     /// # Errors
     /// `Invalid` when the value is no whole number, or the sum is beyond 64 bits.
@@ -166,7 +167,7 @@ impl Keyspace {
         self.write(keys::Increment { key: key.as_ref().into(), by })
     }
 
-    /// Appends to a value, an empty one when the key is not there, and says its length then. When it expires stays.
+    /// Appends to a value, an empty one when the key is not there, and returns the new length. Keeps the key's expiry.
     pub fn append(&self, key: impl AsRef<[u8]>, more: &[u8]) -> Result<u64> {
         self.write(keys::Append { key: key.as_ref().into(), more: more.into() })
     }

@@ -1,9 +1,9 @@
 //! The handles that every face uses: many processes, one folder.
 //!
 //! **What it is.** [`Database`] and [`Collection`] as callers see them. The first process to open a folder holds its lock and
-//! listens on a socket in it; the handles of the others send their calls there. When the holder goes, one of the others takes
-//! the lock, opens the folder and serves; the rest connect to it and ask again what was not answered.
-//! **Useful for** a notebook beside a service, workers of a pool, the command line beside a program.
+//! listens on a socket in it; the handles of the others send their calls there. When the holder ends, another process
+//! takes the lock, opens the folder and serves; the rest connect to it and repeat the unanswered calls.
+//! **Useful for** a notebook next to a service, workers of a pool, the command line next to a program.
 //! **Not for** other machines: the socket is for processes of one user on one machine.
 //!
 //! **Invariant:** a call is answered once and a write is done once, however often the holder changes in between; no call of a

@@ -30,7 +30,8 @@ use crate::server::Server;
 use crate::socket::SOCKET;
 use crate::tethered::Keeper;
 
-/// How long a call waits for somebody to hold and serve the folder: opening after a crash reads the log again, closing seals.
+/// How long a call waits for a process to hold and serve the folder: opening after a crash reads the log again, closing
+/// seals.
 const HOLDER_WAIT_MAX: Duration = Duration::from_secs(120);
 /// The same for a process that cannot hold the folder itself.
 const ANOTHER_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -54,7 +55,7 @@ pub(crate) struct Link {
     /// One change of role at a time.
     changing: Mutex<()>,
     closing: AtomicBool,
-    /// What this process embeds itself, while it is served.
+    /// The embedders of this process, while another one serves it.
     pub given: Given,
     /// Keeps snapshots for others. Closing forgets them; until then one that another process keeps holds the link.
     keeper: Arc<dyn Keeper>,
@@ -62,7 +63,7 @@ pub(crate) struct Link {
     forked: RwLock<Option<(u32, Arc<Link>)>>,
 }
 
-/// What this process is to the folder.
+/// The role of this process for the folder.
 #[derive(Clone)]
 pub(crate) enum Role {
     Holds(Arc<HeldFolder>),
@@ -77,7 +78,7 @@ pub(crate) struct HeldFolder {
 }
 
 impl HeldFolder {
-    /// A database that nobody is served from by itself: a tenant's, of a folder that is held.
+    /// A database without a server of its own: a tenant's, in a folder that this process holds.
     pub fn of(db: LocalDatabase) -> Self {
         Self { db: Owned::new(db), server: Owned::new(Mutex::new(None)) }
     }
@@ -171,7 +172,7 @@ impl Link {
         self.pid == std::process::id()
     }
 
-    /// True when this is what asks the holder of now.
+    /// True when this client asks the current holder.
     pub fn is_served_by(&self, client: &Weak<Client>) -> bool {
         matches!(&*self.role.read(), Role::IsServed(now) if Weak::ptr_eq(&Arc::downgrade(now), client))
     }
@@ -183,7 +184,7 @@ impl Link {
         }
     }
 
-    /// Asks whoever holds the folder, as often as the holder changes meanwhile; a write is done once.
+    /// Asks the folder's holder, again after each change of holder; a write is done once.
     pub fn ask<T: DeserializeOwned>(&self, request: Request, meanwhile: &mut Meanwhile<'_>) -> Result<T> {
         self.ask_and(request, meanwhile, &mut |client, connection| client.keep(connection))
     }
@@ -284,7 +285,7 @@ impl Link {
         Ok(())
     }
 
-    /// Makes sure that there is a folder and that it is ours, before anything is written into it.
+    /// Makes sure that the folder exists and is ours before writing into it.
     fn prepare(&self) -> Result<()> {
         if !self.root.exists() && !self.options.must_exist {
             std::fs::create_dir_all(&self.root).map_err(|error| Error::io(&self.root, &error))?;
@@ -294,7 +295,7 @@ impl Link {
         Folder::open(&self.root, self.options.must_exist).map(drop)
     }
 
-    /// Holds the folder, or is served by who does; waits while another is opening or closing it.
+    /// Holds the folder, or connects to its holder; waits while another process is opening or closing it.
     fn establish(&self, until: Instant) -> Result<Role> {
         let opened_by = foreign_store();
         let may_hold = opened_by.is_none();
@@ -369,7 +370,7 @@ impl Link {
         )
     }
 
-    /// The holder as others see it, this process included. `None` for a database that is not shared by a lock file.
+    /// The holder as others see it, this process included. `None` for a database without a lock file.
     pub fn holder(&self) -> Option<Holder> {
         match &*self.role.read() {
             Role::IsServed(client) => Some(client.holder.clone()),
@@ -379,7 +380,7 @@ impl Link {
     }
 
     pub fn close(&self) -> Result<()> {
-        // Calls that wait for a holder end, and let go of `changing`.
+        // Calls that wait for a holder end and release `changing`.
         self.closing.store(true, Ordering::SeqCst);
         let _changing = self.changing.lock();
         let role = std::mem::replace(&mut *self.role.write(), Role::Closed);
@@ -405,7 +406,7 @@ fn close(role: Role) -> Result<()> {
     }
 }
 
-/// To be called before a store is opened in this process.
+/// Call it before opening a store in this process.
 ///
 /// # Errors
 /// `Unavailable` in a fork of a process that had one open: the threads that would flush and compact are not here.

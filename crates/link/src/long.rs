@@ -1,8 +1,8 @@
-//! Requests that take long and concern everything: backups and exports, which tell how far they are before their answer.
+//! Requests that take long and concern everything: backups and exports, which report progress before their answer.
 //! A caller that hangs up ends a backup or an export.
 //!
-//! A backup is written by the holder, because it is made of links in the data folder. What an export writes goes over the
-//! connection, and the process that asked writes the files: paths, permissions and file systems are its own.
+//! The holder writes a backup, because it is made of links in the data folder. An export goes over the connection, and
+//! the process that asked writes the files: paths, permissions and file systems are its own.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub(crate) enum Long {
     Export { collection: Option<String> },
 }
 
-/// What was exported, and what makes an export of it.
+/// The report of an export, and the manifest that completes it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Exported {
     pub report: ExportReport,
@@ -28,7 +28,7 @@ pub(crate) struct Exported {
     pub manifest: Manifest,
 }
 
-/// What a long request tells before its answer.
+/// The progress of a long request, before its answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Told {
     Backup(BackupProgress),
@@ -42,11 +42,11 @@ pub(crate) enum Told {
     FileEnds,
 }
 
-/// Who is told, and may go away.
+/// The receiver of the progress, which may go away.
 pub(crate) trait Listener {
     fn tell(&mut self, told: Told) -> Result<()>;
 
-    /// An error when nobody waits for the answer any more.
+    /// An error when the caller no longer waits for the answer.
     fn check_there(&self) -> Result<()>;
 }
 

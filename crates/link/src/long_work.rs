@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use crate::long::{Exported, Listener, Long, Told};
 use crate::request::Encoded;
 
-/// How often a caller is told how far it is, and looked for.
+/// How often the holder reports progress and checks that the caller is there.
 const TELL_EVERY: Duration = Duration::from_millis(100);
 /// Bytes of an export that go at a time.
 const PIECE_BYTES: usize = 256 << 10;
@@ -35,7 +35,7 @@ pub(crate) fn answer(db: &Database, listener: &mut dyn Listener, long: Long) -> 
     }
 }
 
-/// The backup works in a thread of its own, while this one tells how far it is and looks whether somebody still waits for it.
+/// The backup works in a thread of its own, while this one reports progress and checks that the caller still waits.
 fn back_up(
     db: &Database,
     place: &Path,

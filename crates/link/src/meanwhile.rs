@@ -1,11 +1,11 @@
-//! What the thread that asked does while it waits for an answer.
+//! What the calling thread does while it waits for an answer.
 
 use nuthatch_engine::call::Waits;
 use nuthatch_engine::{EmbedderChoice, Result};
 
 use crate::long::{Listener, Told};
 
-/// Takes what a long request tells before its answer. An error hangs up, which ends the request, and is what the call says.
+/// Takes the progress of a long request. An error hangs up, which ends the request, and the call returns it.
 pub(crate) type OnTold<'a> = dyn FnMut(Told) -> Result<()> + 'a;
 
 pub(crate) struct Meanwhile<'a> {
@@ -13,7 +13,7 @@ pub(crate) struct Meanwhile<'a> {
     pub embedder: &'a EmbedderChoice,
     pub waits: &'a Waits,
     pub on_told: Option<&'a mut OnTold<'a>>,
-    /// Looked at from time to time. An error hangs up, as above.
+    /// Called from time to time. An error hangs up, as above.
     pub still_wanted: Option<&'a (dyn Fn() -> Result<()> + 'a)>,
 }
 

@@ -24,11 +24,11 @@ use crate::request;
 use crate::side::{Anchor, Side};
 use crate::work::Working;
 
-/// The records of a collection, to be read. A [`Collection`](crate::Collection) is one, and so are a snapshot's and a transaction's:
-/// whatever can be asked of one can be asked of all.
+/// The reads of a collection. A [`Collection`](crate::Collection), a snapshot's collection and a transaction's
+/// collection all offer them.
 ///
-/// A transaction's own writes are seen by [`get`](Self::get). Searches, counts and listings within it are of the moment when it
-/// began, and conflict with any change of the collection since.
+/// A transaction's own writes are seen by [`get`](Self::get) only. Its searches, counts and listings show the moment
+/// when it began, and conflict with any later change of the collection.
 #[derive(Clone)]
 pub struct Records<'t> {
     pub(crate) from: From<'t>,
@@ -94,11 +94,11 @@ impl Records<'_> {
         self.ask(scan.clone())
     }
 
-    /// Finds the best `limit` records. That many come back whenever that many match.
+    /// Finds the best `limit` records; returns that many whenever that many match.
     ///
     /// # Errors
-    /// `Invalid` for a wrong dimension, a limit of 0 or over 10,000, an unknown field in the filter; `Unavailable` when a text
-    /// must be embedded and the embedder is not there.
+    /// `Invalid` for a wrong dimension, a limit of 0 or over 10,000, an unknown field in the filter; `Unavailable` when
+    /// a text must be embedded and there is no embedder.
     pub fn search(&self, search: &Search) -> Result<Answer> {
         self.ask(search.clone())
     }
@@ -120,8 +120,8 @@ impl Records<'_> {
         self.ask(files::Files(prefix.into()))
     }
 
-    /// Shows one page of a listing to a visitor, part by part, instead of making records of it. Gives where to go on; `None` at the
-    /// end. `scan.vectors` has no meaning: `wanted` says what is shown.
+    /// Shows one page of a listing to a visitor, part by part, without building records. Returns where to go on; `None`
+    /// at the end. `scan.vectors` has no meaning: `wanted` selects what is shown.
     pub fn visit(&self, scan: &Scan, wanted: &Wanted, visitor: &mut dyn Visitor) -> Result<Option<String>> {
         if let From::Then(SnapshotRecords::Here(local)) = &self.from {
             return local.visit(scan, wanted, visitor);
@@ -131,7 +131,7 @@ impl Records<'_> {
         Ok(page.cursor)
     }
 
-    /// Asks any operation on records.
+    /// Runs any operation on records.
     pub fn ask<O: Op<On = on::Records>>(&self, op: O) -> Result<O::Answer> {
         match &self.from {
             From::Now(inner) => inner.ask(op, Durability::default()),
@@ -192,7 +192,7 @@ impl SnapshotRecords {
 }
 
 impl Working {
-    /// As if the collection had been searched, counted or listed.
+    /// Depends on the whole collection, as a search, a count or a listing does.
     // Every write to it moves its counters.
     pub(crate) fn depend_on_collection(&self, kept: &SnapshotRecords) -> Result<()> {
         let key = kept.shard()?.key(COUNTERS);

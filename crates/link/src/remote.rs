@@ -104,7 +104,7 @@ impl Remote {
         self.link.here()?.ask(Of::Snapshot { id: self.taken.id, of }, embedder, op)
     }
 
-    /// Where the rows of a collection or the keys of a keyspace are; `None` for a keyspace that there is not.
+    /// Where the rows of a collection or the keys of a keyspace are; `None` for a keyspace that does not exist.
     fn shard(
         &self,
         known: &Mutex<HashMap<(Kind, String), Shard>>,

@@ -12,16 +12,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::long::{Long, Told};
 
-/// From the process that is served.
+/// From the served process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum ToHolder {
     /// Numbers of one session ascend. The same number again is the same request again.
     Ask { number: u64, request: Request },
-    /// What [`FromHolder::Embed`] asked for, or the embedder's words.
+    /// The answer to [`FromHolder::Embed`], or the embedder's error message.
     Embedded(std::result::Result<Vec<Vec<f32>>, String>),
     /// Stop working on this request of that session. Not answered.
     Cancel { session: String, number: u64 },
-    /// This session is not gone on with. Not answered.
+    /// The session has ended. Not answered.
     Goodbye,
     /// A snapshot that this connection took is not needed any more. Not answered.
     LetGo { snapshot: u128 },
@@ -70,13 +70,13 @@ pub(crate) enum Ask {
         name: String,
         operation: Bytes,
     },
-    /// Takes a snapshot of this number. Answered with true, or false when this process holds the folder by now: then it takes one of
-    /// its own.
+    /// Takes a snapshot of this number. Answered with true, or with false when this process now holds the folder: then
+    /// it takes one of its own.
     Take(u128),
     Long(Long),
 }
 
-/// What an operation is asked of.
+/// The subject of an operation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Of {
     Everything,
@@ -96,7 +96,7 @@ pub(crate) enum Of {
     },
 }
 
-/// What of a snapshot.
+/// The part of a snapshot.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum SnapshotPart {
     Everything,

@@ -1,6 +1,6 @@
 //! How the calls of a handle reach its tenant's data: the link to the folder, and whose data it is about.
 //!
-//! **Invariant:** whatever goes over a tenant's route is answered with a database of that tenant, in this process or in another.
+//! **Invariant:** a call over a tenant's route is answered with that tenant's database, in this process or in another.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock, Weak};
@@ -81,7 +81,7 @@ impl Route {
         self.call.waits()
     }
 
-    /// What this process is to the folder; a database that it holds is the tenant's.
+    /// The role of this process for the folder; a database that it holds is the tenant's.
     pub fn role(&self) -> Result<Role> {
         match (self.link.role()?, &self.tenant) {
             (Role::Holds(held), Some(scope)) => {
@@ -113,7 +113,7 @@ impl Route {
         self.ask_meanwhile(ask, &mut Meanwhile::new(embedder, &waits))
     }
 
-    /// Asks what is no operation, or does more than wait for the answer.
+    /// Asks for something other than an operation, or does more than wait for the answer.
     pub fn ask_meanwhile<T: DeserializeOwned>(&self, ask: Ask, meanwhile: &mut Meanwhile<'_>) -> Result<T> {
         self.link.ask(self.request(ask, meanwhile), meanwhile)
     }
@@ -178,7 +178,7 @@ impl Route {
         self.link.holder()
     }
 
-    /// Lets the folder go, for all tenants.
+    /// Releases the folder, for all tenants.
     pub fn close(&self) -> Result<()> {
         self.link.close()
     }

@@ -1,6 +1,6 @@
 //! The holder's side: it listens in the folder and answers every process that connects, one thread a connection.
 //!
-//! **Invariant:** whatever comes over a connection, at worst that connection ends; and what the holder has begun to answer
+//! **Invariant:** bad input over a connection ends at worst that connection; and a request that the holder has begun
 //! when it is told to stop is either answered or not acknowledged, never half of both.
 
 use std::collections::{HashMap, HashSet};
@@ -34,7 +34,7 @@ use crate::tethered::{Keeper, Tethered};
 const CONNECTIONS_MAX: usize = 1024;
 /// How long a connection may take to say who it is.
 const HELLO_WAIT_MAX: Duration = Duration::from_secs(10);
-/// How long the other side may take nothing of what it is sent: a process that is stopped must not keep an export open.
+/// How long the other side may leave its data unread: a stopped process must not keep an export open.
 const TAKE_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How long a stopping holder lets answers that are under way come to their end.
 const STOP_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -204,7 +204,7 @@ impl Serving {
         let Some(_session) = self.take_session(&hello.session) else { return Ok(()) };
         let idempotency = self.db.last_write_of(&hello.session);
         if idempotency.as_ref().is_err_and(|error| error.kind == ErrorKind::Closed) {
-            return Ok(()); // meanwhile
+            return Ok(()); // closed since
         }
         let stream = Arc::new(Mutex::new((reader, stream)));
         let mut line = Line {
@@ -287,8 +287,8 @@ impl Serving {
         }
     }
 
-    /// Waits until no other connection works on the session: one that broke may still be at its last request. `None` when the
-    /// holder stops.
+    /// Waits until no other connection works on the session: a broken one may still work on its last request. `None`
+    /// when the holder stops.
     fn take_session(&self, session: &str) -> Option<Session<'_>> {
         let mut sessions = self.sessions.lock();
         while sessions.contains(session) {
@@ -328,7 +328,7 @@ impl Listener for Telling<'_> {
         self.stream.lock().1.write_all(&told).map_err(|_| gone())
     }
 
-    /// Nothing is said in the middle of a long request, so whatever can be read is the end of the connection.
+    /// The client sends nothing during a long request, so readable input means that the connection has ended.
     fn check_there(&self) -> Result<()> {
         if self.stopping.load(Ordering::SeqCst) {
             return Err(Error::closed());

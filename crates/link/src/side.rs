@@ -33,7 +33,7 @@ impl<T> Anchor<T> {
         Self { link, place, local: OnceLock::new() }
     }
 
-    /// `hand` makes of the local one what the call is to use; `find` looks for it when this process has come to hold the folder.
+    /// `hand` makes the call's handle from the local one; `find` looks that up once this process holds the folder.
     pub fn side(&self, hand: impl Fn(&T) -> T, find: impl FnOnce(&LocalDatabase) -> Result<T>) -> Result<Side<T>> {
         if self.link.is_ours()
             && let Some(local) = self.local.get()

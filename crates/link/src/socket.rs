@@ -12,7 +12,7 @@ const SOCKET_NEXT: &str = "SOCKET.next";
 /// Longest path that every system takes (108 bytes on Linux, 104 elsewhere, with the closing zero).
 const PATH_BYTES_MAX: usize = 100;
 
-/// Listens in the folder, in place of whoever did before. The caller holds the folder's lock.
+/// Listens in the folder, in place of an earlier listener. The caller holds the folder's lock.
 #[allow(clippy::disallowed_methods, reason = "no socket outlives the machine")]
 pub(crate) fn bind(folder: &Path) -> std::io::Result<UnixListener> {
     let (next, last) = (folder.join(SOCKET_NEXT), folder.join(SOCKET));
@@ -37,8 +37,8 @@ pub(crate) fn connect(folder: &Path, socket: &str) -> std::io::Result<UnixStream
     UnixStream::connect(Short::of(folder)?.path(name))
 }
 
-/// Why the process at the other end is not served, if it is not: it belongs to another user, or the system does not tell whose it is.
-/// (Root may do everything anyway.)
+/// Why the process at the other end is refused, if it is: it belongs to another user, or the system does not tell whose
+/// it is. (Root may do everything anyway.)
 pub(crate) fn refusal(stream: &UnixStream) -> Option<String> {
     #[cfg(target_os = "linux")]
     {

@@ -1,4 +1,4 @@
-//! Tenants as callers see them: making, listing and dropping them, what they may have, and the handles of their data.
+//! Tenants as callers see them: creating, listing and dropping them, their limits, and the handles of their data.
 
 use nuthatch_engine::Result;
 use nuthatch_engine::database::Receipt;
@@ -11,13 +11,13 @@ impl Database {
     /// Makes a tenant without limits, and gives the handle of its data.
     ///
     /// # Errors
-    /// `Invalid` for a name that no tenant can have, or that one has already; and for a tenant's handle.
+    /// `Invalid` for an unusable or existing name, and for a tenant's handle.
     pub fn create_tenant(&self, name: &str) -> Result<Self> {
         let place = self.ask(tenants::Create(name.into()))?;
         Ok(self.along(self.route().to(place)))
     }
 
-    /// The handle of a tenant's data: everything that is asked of it is about that tenant alone. Cheap to make, to clone and to keep;
+    /// The handle of a tenant's data: every call on it is about that tenant alone. Cheap to make, to clone and to keep;
     /// it lives as long as the folder is open.
     ///
     /// # Errors
@@ -27,12 +27,13 @@ impl Database {
         Ok(self.along(self.route().to(place)))
     }
 
-    /// Whose handle this is; `None` for the default tenant's.
+    /// The tenant of this handle; `None` for the default tenant's.
     pub fn tenant_name(&self) -> Option<&str> {
         self.route().tenant().map(|tenant| tenant.name.as_str())
     }
 
-    /// The number of the tenant whose handle this is. One that is dropped and made anew has another: no number is given twice.
+    /// The number of this handle's tenant. A tenant that is dropped and created again has another: no number is given
+    /// twice.
     pub fn tenant_number(&self) -> u32 {
         self.route().tenant().map_or(DEFAULT, |tenant| tenant.number)
     }
@@ -45,7 +46,7 @@ impl Database {
         self.ask(tenants::Names)
     }
 
-    /// What every tenant may have and has.
+    /// The limits and the usage of every tenant.
     ///
     /// # Errors
     /// As [`tenant_names`](Self::tenant_names).
@@ -53,7 +54,7 @@ impl Database {
         self.ask(tenants::Infos)
     }
 
-    /// What a tenant may have, and what it has.
+    /// A tenant's limits and usage.
     ///
     /// # Errors
     /// As [`tenant`](Self::tenant).
@@ -61,7 +62,7 @@ impl Database {
         self.ask(tenants::Info(name.into()))
     }
 
-    /// Sets what a tenant may have, for every write that begins afterwards. What it has already stays, even above the limit.
+    /// Sets a tenant's limits, for every write that begins afterwards. Stored data stays, even above the limit.
     ///
     /// # Errors
     /// As [`tenant`](Self::tenant).
@@ -69,7 +70,7 @@ impl Database {
         self.ask(tenants::SetLimits(name.into(), limits))
     }
 
-    /// What the tenant of this handle may have. The default tenant has no limits.
+    /// The limits of this handle's tenant. The default tenant has none.
     pub fn limits(&self) -> Result<TenantLimits> {
         self.ask(tenants::Limits)
     }
@@ -82,13 +83,15 @@ impl Database {
         self.ask(tenants::Usage)
     }
 
-    /// Deletes a tenant with everything that it has, and leaves none of its bytes behind: every file that may hold some is written
-    /// anew, as [`reclaim`](Self::reclaim) does. Its handles say `NotFound` from the beginning on. The receipt keeps the tenant's name,
-    /// and earlier receipts of it keep names of collections; backups are not touched.
+    /// Deletes a tenant with everything that it has, and leaves none of its bytes behind: it rewrites every file that
+    /// may hold some, as [`reclaim`](Self::reclaim) does. The tenant's handles say `NotFound` from the beginning on.
+    /// The receipt keeps the tenant's name, and earlier receipts keep names of its collections; backups are not
+    /// touched.
     ///
     /// # Errors
-    /// `NotFound` when there is no such tenant; `Invalid` for a tenant's handle; `Conflict` when an export or a very long read
-    /// from before is in the way: the data is gone then, its bytes may not be. Calling again goes on where it ended.
+    /// `NotFound` for an unknown tenant; `Invalid` for a tenant's handle; `Conflict` when an earlier export or a very
+    /// long read is in the way: the data is deleted then, but its bytes may remain. A second call continues where it
+    /// ended.
     pub fn drop_tenant(&self, name: &str) -> Result<Receipt> {
         let receipt = self.ask(tenants::Drop(name.into()))?;
         self.kept_snapshots().forget_tenant(name);

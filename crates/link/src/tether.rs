@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use crate::client::Client;
 use crate::connection::Connection;
 
-/// Keeps the connection that took a snapshot for that snapshot alone. The holder lets the snapshot go when the tether is
-/// dropped, or when the connection ends with the client or its process.
+/// Keeps the connection that took a snapshot for that snapshot alone. The holder releases the snapshot when the tether
+/// is dropped, or when the connection ends with the client or its process.
 pub(crate) struct Tether {
     client: Weak<Client>,
     snapshot: u128,

@@ -27,7 +27,7 @@ pub(crate) trait Keeper: Send + Sync {
     fn anew(&self) -> Arc<dyn Keeper>;
 }
 
-/// Those that hang on one connection; let go with it.
+/// The snapshots of one connection; released with it.
 pub(crate) struct Tethered {
     keeper: Arc<dyn Keeper>,
     snapshots: Vec<(u128, Database)>,

@@ -1,4 +1,4 @@
-//! Files that a condition takes whole: they are removed as files, so that adding them again reads them again.
+//! Files that a condition matches whole: they are removed as files, so that adding them again reads them again.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use nuthatch_filter::Value;
 
 use crate::Collection;
 
-/// Records of one page while a condition is followed.
+/// Records of one page while evaluating a condition.
 const PAGE: usize = 1000;
 
 impl Collection {

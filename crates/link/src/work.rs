@@ -24,7 +24,7 @@ impl Default for Working {
 }
 
 impl Working {
-    /// Looks at or adds to what the transaction has done.
+    /// Reads or extends the transaction's work.
     pub fn with<T>(&self, look: impl FnOnce(&mut Work) -> Result<T>) -> Result<T> {
         look(self.work.lock().as_mut().ok_or_else(over)?)
     }

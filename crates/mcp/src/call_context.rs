@@ -31,7 +31,7 @@ pub struct Step {
 }
 
 impl CallContext {
-    /// Waits for work, and passes on what it tells meanwhile: the last word, where it tells more than the host takes.
+    /// Waits for work and forwards its progress: only the latest step, where the host is slower than the work.
     pub async fn follow<T>(&self, work: impl Future<Output = T>, mut told: watch::Receiver<Option<Step>>) -> T {
         tokio::pin!(work);
         loop {

@@ -10,7 +10,7 @@ const ERROR_META: &str = "nuthatch/error";
 /// An error as it is told to a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The engine's kinds, and those of whoever lets callers in.
+    /// The engine's kinds, and those of the access control.
     pub kind: String,
     /// The thing that it is about, when it has a name: of which sort it is, and its name.
     pub subject: Option<(String, String)>,

@@ -135,7 +135,7 @@ pub fn list_state(database: &Database) -> Result<Hash> {
         note(&name);
         match database.existing_collection(&name).and_then(|collection| collection.files("")) {
             Ok(files) => files.iter().for_each(|file| note(&file.path)),
-            Err(error) if error.kind == ErrorKind::NotFound => {} // dropped meanwhile
+            Err(error) if error.kind == ErrorKind::NotFound => {} // dropped since
             Err(error) => return Err(error),
         }
         note("");

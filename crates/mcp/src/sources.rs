@@ -1,7 +1,7 @@
-//! Which records are passages of files that were added: only these are cited as such.
+//! Which records are passages of added files: only these are cited as such.
 //!
-//! **Invariant:** whoever may only store notes cannot make one that is cited as a file. A passage's id is its file's path with its
-//! number, the collection knows the file, and the file has that passage.
+//! **Invariant:** a caller that may only store notes cannot make one that is cited as a file. A passage's id is its
+//! file's path with its number, the collection knows the file, and the file has that passage.
 
 use std::collections::BTreeMap;
 

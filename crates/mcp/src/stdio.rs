@@ -23,7 +23,7 @@ const LINE_BYTES_MAX: usize = 4 << 20;
 /// How long a host that reads nothing is waited for, once there is a signal to stop.
 const CLOSING_MAX: Duration = Duration::from_secs(5);
 
-/// Whoever started the program: they may do what it may.
+/// The user who started the program, with all rights of the program.
 #[derive(Clone)]
 pub struct Local {
     database: Database,

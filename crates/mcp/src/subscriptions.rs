@@ -1,10 +1,11 @@
 //! Subscriptions: telling a host that a resource has changed, or what there is of them.
 //!
-//! The engine tells nobody of writes, and they come from other processes, too. So what a host watches is looked at again and again: what a file's
-//! entry or a record says, not whole files. A look waits until twenty times the time of the one before has passed, so that a stream takes a
-//! twentieth of a processor at most.
+//! The engine reports no writes, and they come from other processes, too. So a session polls what a host watches: a
+//! file's entry or a record, not whole files. A poll waits until twenty times the time of the last one has passed, so
+//! that a stream takes at most a twentieth of a processor.
 //!
-//! **Invariant:** a change that lasts is told within a look; whoever has no right to read any more is told nothing from the next look on.
+//! **Invariant:** a lasting change is reported within one poll; a caller that has lost the right to read learns nothing
+//! from the next poll on.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,6 +1,7 @@
-//! What must not be let go of in a fork of the process that made it.
+//! Objects that must not be released in a fork of the process that made them.
 
-/// A snapshot or a transaction. Letting go of it takes locks of the store, which threads that the fork has not got may hold.
+/// A snapshot or a transaction. Releasing it takes locks of the store, which may be held by threads that the fork does
+/// not have.
 pub struct Forked<T> {
     value: Option<T>,
     pid: u32,

@@ -1,9 +1,9 @@
 //! `nuthatch._core`: the engine as Python sees it.
 //!
-//! **What it is.** Glue without logic: it turns Python objects into the engine's types, lets go of the interpreter while the
-//! engine works, and turns answers and errors back.
-//! **Useful for** the Python package beside it (`python/src/nuthatch`), which gives these calls their defaults, their types
-//! and their documentation.
+//! **What it is.** Glue without logic: it turns Python objects into the engine's types, releases the interpreter while
+//! the engine works, and turns answers and errors back.
+//! **Useful for** the Python package around it (`python/src/nuthatch`), which gives these calls their defaults, their
+//! types and their documentation.
 //! **Not for** callers: names and signatures here change with the package.
 //!
 //! **Invariant:** no call into the engine is made while this thread holds the interpreter, so other Python threads run on, and

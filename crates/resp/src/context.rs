@@ -173,8 +173,8 @@ impl<'u> CommandContext<'u> {
         self.writes.push(KvOp::Delete { key: key.to_vec() });
     }
 
-    /// A new collection for a vector set of this database. Within a transaction it must have been there when that began: the
-    /// first time round it is made, and the transaction begun anew.
+    /// A new collection for a vector set of this database. A transaction can use it only if it existed when the
+    /// transaction began: the first try creates it, then the transaction restarts.
     pub fn create_collection(&mut self, key: &[u8], dim: usize) -> Outcome<String> {
         if let Execution::Within(_, prepared) = &self.place
             && let Some(name) = prepared.borrow_mut().take(self.space.number, key)

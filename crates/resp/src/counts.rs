@@ -1,4 +1,4 @@
-//! What a server counts while it runs, over all tenants: for whoever runs it.
+//! What a server counts while it runs, over all tenants, for its operator.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -28,7 +28,7 @@ impl Session {
             return false;
         }
         let (Ok(tenant), Ok(space)) = (self.tenant(), self.space()) else { return false };
-        // Whoever overwrites a vector set looks first.
+        // A write over a vector set checks first.
         if space.has_sets() {
             return false;
         }

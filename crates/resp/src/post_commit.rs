@@ -27,7 +27,7 @@ impl PostCommit {
             Self::Drop(name) => return tenant.drop_collection(&name),
             Self::DropIfEmpty(key) | Self::Purge(key) => key,
         };
-        // Nobody adds an element meanwhile.
+        // No one adds an element while this is held.
         let _alone = tenant.sets.write();
         let Some(entry) = space.keyspace.entries(&[&key])?.pop().flatten() else { return Ok(()) };
         if Type::of(&entry.value) != Type::Set {

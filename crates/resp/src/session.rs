@@ -196,7 +196,7 @@ impl Session {
         pass.holds()
     }
 
-    /// Tells whoever keeps account of it.
+    /// Records it in the audit log.
     pub fn account(&self, action: &str, target: &str, failed: Option<&Failure>) {
         if let Some(pass) = self.grant.as_ref().and_then(|grant| grant.pass.as_ref()) {
             pass.note(action, target, failed.map(|failure| failure.code));

@@ -22,7 +22,7 @@ pub struct Tenant {
     pub(crate) cursors: Mutex<Cursors>,
     /// Writers share it; a transaction that others keep getting in the way of has it alone.
     pub(crate) turn: RwLock<()>,
-    /// Whoever changes elements shares it; making, emptying and dropping a vector set has it alone.
+    /// Changes of elements hold it shared; creating, emptying and dropping a vector set hold it exclusively.
     pub(crate) sets: RwLock<()>,
     stripes: [Mutex<()>; STRIPES],
     /// Connections that have become this tenant's, since the server began: each is numbered by it. A number that counted those of
@@ -36,7 +36,7 @@ pub struct Tenant {
 pub(crate) struct Space {
     pub number: usize,
     pub keyspace: Keyspace,
-    /// Some key is a vector set, or was: whoever overwrites a key looks first what it is.
+    /// Some key is a vector set, or was: a write over a key first checks what it is.
     pub has_sets: AtomicBool,
 }
 
@@ -91,7 +91,7 @@ impl Tenant {
         Ok(self.spaces.lock().entry(number).or_insert(space).clone())
     }
 
-    /// Somebody has dropped a keyspace: it is made anew when it is asked for again.
+    /// Forgets a dropped keyspace: the next use creates it again.
     pub(crate) fn forget_space(&self, number: usize) {
         self.spaces.lock().remove(&number);
     }

@@ -15,7 +15,7 @@ use crate::queued::{Queue, Watch};
 use crate::session::Session;
 use crate::tenant::{Space, Tenant};
 
-/// Times that a transaction is tried beside other writers; then it has the tenant's writes to itself.
+/// Times that a transaction is tried next to other writers; then it blocks the tenant's other writes.
 const OPTIMISTIC_TRIES: u32 = 4;
 /// Times in all. Only writers through other faces get in the way after the optimistic ones.
 const TRIES_MAX: u32 = 1000;

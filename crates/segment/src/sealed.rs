@@ -10,7 +10,7 @@ use crate::{Result, SegmentError};
 const HEAD: &str = "nuthatch-sealed 1 ";
 pub(crate) const HEAD_BYTES: usize = HEAD.len() + 9;
 
-/// Replaces `path` atomically and durably: written beside, synced, renamed, folder synced.
+/// Replaces `path` atomically and durably: written under another name, synced, renamed, folder synced.
 pub fn write_sealed(path: &Path, body: &[u8]) -> Result<()> {
     replace_durably(path, &[&head(crc32c::crc32c(body)), body])
 }

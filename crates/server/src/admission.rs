@@ -18,7 +18,8 @@ use crate::config::Config;
 use crate::low_priority::LowPriorityPool;
 use crate::problem::Problem;
 
-/// Calls that may take minutes (checks, backups, reclaiming) and run beside the others, so that these never wait for them.
+/// Calls that may take minutes (checks, backups, reclaiming) and run in slots of their own, so that other calls never
+/// wait for them.
 pub const LONG_CALLS: usize = 2;
 
 /// What has to come of a body in the time that it may stop coming, unless it ends.
@@ -174,7 +175,7 @@ impl Admission {
 /// # Errors
 /// Its own; `Internal` when it panics.
 pub fn at_once<T>(call: impl FnOnce() -> EngineResult<T>) -> EngineResult<T> {
-    // What it was looking at is looked at anew by whoever comes next.
+    // The next call checks again whatever it was checking.
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| Err(panicked(&"on a thread of the connections")))
 }
 

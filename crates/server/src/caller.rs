@@ -259,7 +259,7 @@ impl Caller {
     /// The tenant's data, and its turn where it has limits.
     fn turn(&self) -> EngineResult<Result<(Database, Option<Turn>), Problem>> {
         let database = match (self.is_operator, self.tenant.as_str()) {
-            // Named in a header: whoever may name any tenant may know that there is none.
+            // Named in a header: a caller that may name any tenant may learn that there is none.
             (true, tenant) if tenant != TENANT_DEFAULT => self.database.tenant(tenant)?,
             (_, tenant) => database_of(&self.database, tenant, self.key.as_deref())?,
         };

@@ -51,7 +51,7 @@ fn unknown(request: &Request) -> Option<Problem> {
     // Nearly every request has none.
     request.uri().query().filter(|query| !query.is_empty())?;
     let path = request.extensions().get::<MatchedPath>()?;
-    // Whoever is asked for the head alone is asked as by GET.
+    // A HEAD request is matched as a GET.
     let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
     let (_, taken) = TAKEN.get(path.as_str())?.iter().find(|(taken, _)| taken == method)?;
     let given = match Query::<Vec<(String, String)>>::try_from_uri(request.uri()) {

@@ -81,7 +81,7 @@ impl KeyGate {
         };
         let mut tenants = self.tenants.lock();
         let tenant = match tenants.get(tenant) {
-            // Of one that was dropped and made anew, nothing is left over.
+            // A tenant that was dropped and created again keeps nothing.
             Some(known) if known.is_there() => known.clone(),
             _ => {
                 let made = Tenant::new(database);

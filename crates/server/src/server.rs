@@ -103,7 +103,7 @@ impl Server {
         self.listener.local_addr().map_err(no_address)
     }
 
-    /// What its TLS is made of, where it speaks TLS: whoever runs the server has it renewed.
+    /// Its certificate and key, where it speaks TLS; the code that runs the server has them renewed.
     pub fn tls(&self) -> Option<Arc<Tls>> {
         self.tls.clone()
     }

@@ -34,7 +34,7 @@ pub fn listen() -> Result<Stopping<impl Future<Output = ()>>> {
                     _ = terminate.recv() => return,
                     _ = interrupt.recv() => return,
                     _ = hangup.recv() => match renews {
-                        // One word that waits stands for all that come meanwhile.
+                        // One waiting message stands for all that arrive until it is taken.
                         true => drop(renew.try_send(())),
                         false => return,
                     },

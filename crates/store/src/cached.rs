@@ -1,9 +1,9 @@
-//! Reading what is in memory: write buffers and blocks that are in the cache.
+//! Reading from memory only: write buffers and cached blocks.
 //!
-//! **Useful for** threads that serve many, and must not wait for the disk for one of them. **Not for** anything else: whoever may wait
-//! reads the store itself.
+//! **Useful for** threads that serve many connections and must not wait for the disk for one of them. **Not for**
+//! anything else: a caller that may wait reads the store itself.
 //!
-//! **Invariant:** an answer is what the store itself would answer; whatever would take a read of the disk is
+//! **Invariant:** an answer equals the store's own; a read that would go to the disk is
 //! [`StoreError::NotCached`], and is remembered for [`CachedOnly::unless_missed`].
 
 use std::cell::Cell;

@@ -1,6 +1,7 @@
-//! The store as it is at one moment, in a folder beside it, for a backup to read from while writing goes on.
+//! The store as of one moment, in a folder next to it, for a backup to read while writing goes on.
 //!
-//! Table files are hard links, so the moment costs no copying; what RocksDB writes for it (MANIFEST, log, options) is small.
+//! Table files are hard links, so it costs no copying; the files that RocksDB writes for it (MANIFEST, log, options)
+//! are small.
 
 use std::path::{Path, PathBuf};
 

@@ -95,7 +95,7 @@ impl CommitQueue {
         }
         state.begun += 1;
         let round = state.begun;
-        // Whoever comes while others are waited for is in this round.
+        // A batch that arrives during the wait joins this round.
         state.under_way = Some(u64::MAX);
         let (durable, expected, patience) = (state.synced, state.peak, state.took / PATIENCE);
         // Two halves that take turns would never learn that they could go together.

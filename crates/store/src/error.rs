@@ -49,7 +49,7 @@ pub enum StoreError {
         /// The epoch of the holder that took over.
         epoch: u64,
     },
-    /// It is not in memory, and whoever asked does not wait for the disk.
+    /// The data is not in memory, and the caller does not wait for the disk.
     #[error("the requested data is not in memory")]
     NotCached,
     /// Nobody waits any more for what is read.

@@ -17,7 +17,7 @@ pub enum Table {
     Files,
     /// Key of a keyspace -> value, or where it is.
     Kv,
-    /// Number -> a value too large to lie beside its key.
+    /// Number -> a value too large to lie next to its key.
     Blobs,
     /// When a key expires, and the key.
     Expiry,

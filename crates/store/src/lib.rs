@@ -76,7 +76,7 @@ pub trait Reader {
     /// Visits the keys in `from..to` (empty `to`: to the end of the table), one consistent view.
     fn scan(&self, table: Table, from: &[u8], to: &[u8], direction: Direction, visit: &mut Visit<'_>) -> Result<()>;
 
-    /// The same for whoever goes through everything, forwards: what comes by leaves no trace in the cache.
+    /// The same for reading everything, forwards: the rows leave no trace in the cache.
     fn scan_once(&self, table: Table, from: &[u8], to: &[u8], visit: &mut Visit<'_>) -> Result<()> {
         self.scan(table, from, to, Direction::Forward, visit)
     }

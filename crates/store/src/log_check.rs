@@ -89,7 +89,7 @@ pub(crate) fn check_logs(folder: &Path, published: Option<u64>) -> std::io::Resu
     let mut chain = Chain::default();
     for (number, path) in needed_logs(folder)? {
         match OneLog::read(&path, number) {
-            // Of a store that writes meanwhile, logs go, or their files begin a new life.
+            // While the store writes, logs disappear or are recycled.
             Err(error) if published.is_some() && error.kind() == std::io::ErrorKind::NotFound => {
                 chain = Chain::default()
             }

@@ -20,7 +20,7 @@ use crate::{
     Store, StoreError, StoreMemory, Table, Upkeep, Visit,
 };
 
-/// Batches up to this many changes are applied where readers look; larger ones beside it, which costs more and keeps no reader
+/// Batches up to this many changes are applied in place; larger ones to a copy, which costs more and keeps no reader
 /// waiting.
 const IN_PLACE_OPS_MAX: usize = 64;
 /// What a row takes beyond its key and value: a node and an entry of the map, and four headers of the allocator.
@@ -30,7 +30,7 @@ const ROW_BYTES: u64 = 160;
 #[derive(Default)]
 pub struct MemoryStore {
     state: RwLock<Arc<State>>,
-    /// Held by the one that writes, so that batches beside the state are applied in turn, too.
+    /// Held by the writer, so that batches applied to a copy take their turn, too.
     writing: Mutex<()>,
     open: Arc<Open>,
 }
@@ -63,7 +63,7 @@ impl MemoryStore {
     }
 
     fn read_point(&self) -> ReadPoint {
-        // Counted under the lock: whoever writes next, and then looks for older snapshots, finds this one.
+        // Counted under the lock: the next writer, which then looks for older snapshots, finds this one.
         let state = self.state.read();
         *self.open.lock().entry(state.sequence).or_default() += 1;
         ReadPoint { state: state.clone(), open: self.open.clone() }

@@ -1,8 +1,8 @@
-//! Writing anew whatever still holds bytes that were deleted or replaced: logs, table files, the MANIFEST.
+//! Rewriting the files that still hold deleted or replaced bytes: logs, table files, the MANIFEST.
 //!
-//! **Useful for** proving that deleted means gone, and for a store that has shrunk. **Not for** making deletions visible: they are
-//! at once. **Invariant:** when [`RocksStore::reclaim`] returns, no file of the folder that was there before it is left, but for
-//! table files outside of the extent that was asked for, and none holds what was deleted before the call.
+//! **Useful for** proving that deleted means gone, and for a store that has shrunk. **Not for** making deletions
+//! visible: they are visible at once. **Invariant:** when [`RocksStore::reclaim`] returns, every file from before the
+//! call is gone, except table files outside the requested extent, and no file holds what was deleted before the call.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -20,17 +20,18 @@ const PADDING: Shard = Shard { tenant: u32::MAX, collection: 0 };
 const PADDING_ROUNDS_MAX: usize = 100;
 /// The least that one round adds.
 const PADDING_BYTES_MIN: usize = 2048;
-/// Table files with one deletion in so many entries are worth writing anew.
+/// Table files with one deletion in so many entries are worth rewriting.
 const DELETED_ONE_IN: u64 = 4;
 /// Deletions below this number are not worth a look.
 const DELETIONS_MIN: u64 = 1000;
 /// Unflushed bytes from which an idle store flushes in any case: its log goes with them.
 const IDLE_FLUSH_BYTES: u64 = 1 << 20;
-/// Smaller amounts are not worth writing anything anew.
+/// Smaller amounts are not worth a rewrite.
 const WORTH_BYTES: u64 = 256 << 10;
 
 impl RocksStore {
-    /// Rewrites everything of `extent` that may hold bytes of deleted or replaced values: takes as long as reading and writing all of it. Reads and writes go on; what is deleted meanwhile may stay until the next time.
+    /// Rewrites everything in `extent` that may hold bytes of deleted or replaced values: takes as long as reading and
+    /// writing all of it. Reads and writes go on; bytes deleted during the call may stay until the next one.
     ///
     /// # Errors
     /// [`StoreError::Held`] while a snapshot from before the call is open, or a reader keeps an old file.
@@ -64,8 +65,8 @@ impl RocksStore {
                     && file.start_key.as_ref().is_none_or(|start| to.is_empty() || *start < to)
         };
         let (old, _): (Vec<_>, Vec<_>) = before.into_iter().partition(concerns);
-        // RocksDB leaves out a file that has keys on both sides of the extent and none inside. It cannot be told from here which
-        // those are, so what is left is written anew around a key that it has.
+        // RocksDB leaves out a file that has keys on both sides of the extent and none inside. Such files cannot be
+        // recognised here, so each remaining file is rewritten around a key that it has.
         for file in self.still_there(&old)? {
             let table = Table::ALL.into_iter().find(|table| table.name() == file.column_family_name);
             if let (Some(table), Some(key)) = (table, &file.start_key) {

@@ -22,7 +22,7 @@ pub struct RepairReport {
 }
 
 /// Copies every damaged file of `folder` into `quarantine`, then makes the store open again: the log is cut at its
-/// damage, table files that cannot be read are left out, a lost MANIFEST is written anew from the table files.
+/// damage, table files that cannot be read are left out, a lost MANIFEST is rebuilt from the table files.
 /// Acknowledged writes that were in the damaged part are lost; the report names the files. The store must be closed.
 pub fn repair(folder: &Path, quarantine: &Path, options: StoreOptions) -> Result<RepairReport> {
     // Files first: opening the store replays the log and removes it, damage and all.
@@ -66,7 +66,7 @@ pub fn repair(folder: &Path, quarantine: &Path, options: StoreOptions) -> Result
             true
         } else {
             lost_structure |= name.starts_with("MANIFEST-") || name == "CURRENT";
-            // RocksDB writes these anew; IDENTITY and OPTIONS hold nothing of the user's.
+            // RocksDB recreates these; IDENTITY and OPTIONS hold no user data.
             name == "CHECKSUMS" || name == "IDENTITY" || name.starts_with("OPTIONS-")
         };
         if remove && found.path.is_file() {
@@ -82,7 +82,7 @@ pub fn repair(folder: &Path, quarantine: &Path, options: StoreOptions) -> Result
     let repaired = RocksStore::open(folder, options)?;
     repaired.flush()?;
     drop(repaired);
-    // Noted anew: files that were written again have other checksums now.
+    // Noted again: rewritten files have other checksums now.
     match std::fs::remove_file(folder.join("CHECKSUMS")) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(folder)(error)),
         _ => record_checksums(folder, None)?,

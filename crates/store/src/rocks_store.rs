@@ -35,7 +35,7 @@ pub struct StoreOptions {
 const RECOVERY_WAIT_MAX: Duration = Duration::from_secs(20);
 const FULL_WAIT_MAX: Duration = Duration::from_secs(3);
 
-/// How often a walk over the logs is begun, when files go meanwhile.
+/// How often a walk over the logs is begun again because files disappeared.
 const LISTS_MAX: usize = 5;
 /// By itself the store reads a block, and more at a time with each that follows, from the beginning in each page of a listing.
 const READAHEAD_BYTES: usize = 512 << 10;
@@ -56,11 +56,11 @@ pub struct RocksStore {
     _threads: Threads,
     folder: PathBuf,
     cache: Cache,
-    /// Held shared by whoever may make RocksDB begin a new log.
+    /// Held shared by calls that may make RocksDB begin a new log.
     pub(crate) turning_logs: RwLock<()>,
     /// One at a time compacts on request: the other would wait for `turning_logs`, and writers for that.
     pub(crate) compacting: Mutex<()>,
-    /// Two that note checksums at the same time would write the same file beside the old one.
+    /// Two calls that note checksums at the same time would write the same temporary file.
     noting: Mutex<()>,
     cache_bytes: usize,
     /// How the live state is read; made once, because each one is an allocation.
@@ -167,15 +167,16 @@ impl RocksStore {
         self.flush_tables()
     }
 
-    /// Flushes, and writes zeros over everything that no log needs any more: logs are recycled, and keep what they held until
-    /// new writes happen to cover it. Writers wait meanwhile. For erasing, which must leave no byte behind.
+    /// Flushes, and overwrites everything in the logs that no log needs any more with zeros: logs are recycled and keep
+    /// their old contents until new writes happen to cover them. Writers wait for it. For erasing, which must leave no
+    /// byte behind.
     pub fn scrub_logs(&self) -> Result<()> {
         let _turning = self.turning_logs.write();
         self.flush_tables()?;
         self.while_files_go(scrub)
     }
 
-    /// RocksDB deletes what it needs no more whenever it likes: then the list of files is made anew.
+    /// RocksDB deletes obsolete files at any time: then the walk lists the files again.
     fn while_files_go(&self, walk: impl Fn(&Path) -> std::io::Result<()>) -> Result<()> {
         let again = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
         let mut walked = walk(&self.folder);
@@ -284,7 +285,7 @@ impl Drop for SpareLogs {
     }
 }
 
-/// Zeros in obsolete logs, and behind the end of the others. Nobody may write meanwhile.
+/// Writes zeros over obsolete logs, and behind the end of the others. The caller keeps writers off.
 #[allow(clippy::disallowed_methods, reason = "it writes over files that have their names")]
 fn scrub(folder: &Path) -> std::io::Result<()> {
     let obsolete = obsolete_logs(folder)?;
@@ -623,7 +624,7 @@ fn db_options(options: &StoreOptions, cache: &Cache) -> Options {
     db
 }
 
-/// RocksDB would write a diary (LOG) beside the data that nobody checks; what it has to say comes back as errors.
+/// RocksDB would write an info log (LOG) next to the data that no one reads; its failures come back as errors.
 pub(crate) fn quiet(db: &mut Options) {
     db.set_info_logger(InfoLogger::new_callback_logger(LogLevel::Fatal, |_, _| {}));
 }

@@ -21,7 +21,7 @@ static OPENED_BY: AtomicU32 = AtomicU32::new(0);
 const END_WAIT_MAX: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_micros(200);
 
-/// What every use of RocksDB holds until it is closed, and lets go after that.
+/// Held by every use of RocksDB until it is closed, and released after that.
 pub(crate) struct Threads(());
 
 impl Threads {

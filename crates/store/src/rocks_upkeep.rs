@@ -1,4 +1,4 @@
-//! Upkeep of the store on RocksDB; what each piece does is beside what it does it with.
+//! Upkeep of the store on RocksDB; each task stands next to the code that it uses.
 
 use std::path::Path;
 

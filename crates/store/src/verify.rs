@@ -1,8 +1,8 @@
 //! Checking every byte of the store's folder, and naming what is wrong.
 //!
 //! RocksDB checks the blocks that it reads. Files that it reads rarely (OPTIONS, IDENTITY) or partly (filters, properties)
-//! are covered by whole-file checksums kept in `CHECKSUMS`, a sealed file beside them, brought up to date after flushes and
-//! at close; logs and the MANIFEST carry a checksum per record.
+//! are covered by whole-file checksums kept in `CHECKSUMS`, a sealed file next to them, brought up to date after
+//! flushes and at close; logs and the MANIFEST carry a checksum per record.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -32,7 +32,7 @@ pub(crate) type Sums = BTreeMap<String, (u64, u32)>;
 ///
 /// `live` names the table files of an open store: others may be half written. Of a closed store, every table file counts.
 pub(crate) fn record_checksums(folder: &Path, live: Option<&[String]>) -> Result<()> {
-    let mut known = read_sums(folder).unwrap_or_default(); // damaged: noted at open, written anew here
+    let mut known = read_sums(folder).unwrap_or_default(); // damaged: noted at open, rewritten here
     let is_whole = |name: &String| match live {
         Some(live) if name.ends_with(".sst") => live.contains(name),
         _ => is_immutable(name),
@@ -123,8 +123,8 @@ pub(crate) fn blame(folder: &Path, error: rocksdb::Error) -> StoreError {
     }
 }
 
-/// `published`: the last sequence of a store that is open. RocksDB is writing meanwhile, so logs end in the middle of a record
-/// now and then, and old files vanish.
+/// `published`: the last sequence of a store that is open. RocksDB is still writing, so logs end in the middle of a
+/// record now and then, and old files vanish.
 pub(crate) fn check_files(folder: &Path, published: Option<u64>) -> Result<Vec<Damage>> {
     let live = published.is_some();
     let mut damage = Vec::new();

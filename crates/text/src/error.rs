@@ -21,7 +21,8 @@ pub enum TextError {
         /// Its answer.
         source: Arc<std::io::Error>,
     },
-    /// The index is damaged. It is derived: quarantine the folder, rebuild it from the store, and use [`scan`](crate::scan) meanwhile.
+    /// The index is damaged. It is derived: quarantine the folder, rebuild it from the store, and use
+    /// [`scan`](crate::scan) until then.
     #[error("the text index file {} is damaged: {what}; rebuild the text index from the stored records", path.display())]
     Corrupt {
         /// The damaged file, or the index's folder.

@@ -72,7 +72,7 @@ impl TextIndex {
         })
     }
 
-    /// What the index turns texts into words with; whoever scans or highlights must use the same.
+    /// Turns texts into words for the index; scanning and highlighting must use the same one.
     pub fn analyzer(&self) -> &Analyzer {
         &self.analyzer
     }

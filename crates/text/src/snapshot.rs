@@ -36,7 +36,7 @@ pub(crate) struct FoundTerms {
     pub infos: Vec<Vec<Option<TermInfo>>>,
 }
 
-/// What we keep of a segment beside tantivy's reader.
+/// What we keep of a segment besides tantivy's reader.
 pub(crate) struct Segment {
     id: SegmentId,
     removed_count: u32,
@@ -130,7 +130,7 @@ impl Snapshot {
         Ok(removed)
     }
 
-    /// Bytes beside what tantivy holds of its files.
+    /// Bytes in addition to what tantivy holds of its files.
     pub fn own_bytes(&self) -> u64 {
         let removed: usize = self.segments.iter().map(|segment| segment.removed.serialized_size()).sum();
         let remembered = self.removed_rows_with.lock().len() * 64;

@@ -32,7 +32,7 @@ use crate::{Metric, Result};
 
 /// Version of the layout of `codes1` and `codes4` that is written.
 pub const CODES_FORMAT_VERSION: u32 = 2;
-/// Oldest version that is read. Version 1 had no checksums of single rows; such segments are built anew.
+/// Oldest version that is read. Version 1 had no checksums of single rows; such segments are rebuilt.
 pub const CODES_FORMAT_OLDEST_READABLE: u32 = 2;
 
 const TAIL_BYTES: usize = 64;

@@ -2,8 +2,8 @@
 //!
 //! RaBitQ (Gao and Long, SIGMOD 2024) for 1 bit, its extension (Gao et al., "Practical and Asymptotically Optimal
 //! Quantization of High-Dimensional Vectors", SIGMOD 2025) for 4 bits. With `r` the row's rotated residual to the centroid
-//! and `x` its code, `<r, q> ≈ <x, q> * |r|² / <x, r>` is an unbiased estimate for any `q`, because what is left of `x` beside
-//! `r` points in a random direction. For every metric the similarity of row `o = c + r` to query `q` is then
+//! and `x` its code, `<r, q> ≈ <x, q> * |r|² / <x, r>` is an unbiased estimate for any `q`, because the part of `x` not
+//! along `r` points in a random direction. For every metric the similarity of row `o = c + r` to query `q` is then
 //! `base(q) + add(o) + scale(o) * <x, q - c>`:
 //!
 //! | metric | base | add | scale |
@@ -16,7 +16,7 @@
 use crate::validate::{norm, validate_finite};
 use crate::{Metric, Result, Rotation, validate};
 
-/// What an estimate needs of a row beside its code.
+/// What an estimate needs of a row besides its code.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Factors {
     pub(crate) add: f32,

@@ -1,8 +1,8 @@
 //! The stored vectors of one segment: what candidates are compared with exactly.
 //!
 //! A record file `vectors`, one record a row in the element type of the collection; meta: magic "NUTVECTS", u32 each version,
-//! dim, element, rows. A second copy beside the store's, because one read of a known place costs a microsecond and a lookup
-//! by key some thirty.
+//! dim, element, rows. A second copy besides the store's, because one read of a known place costs a microsecond and a
+//! lookup by key some thirty.
 
 use std::path::Path;
 use std::sync::Arc;

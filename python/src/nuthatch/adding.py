@@ -33,7 +33,7 @@ def as_given(
     cancel: _core.CancelFlag | None,
     durability: Durability | None = None,
 ) -> _core.AddArguments:
-    """What the engine takes."""
+    """The options in the engine's form."""
     tell = options.get("on_progress")
     return {
         "paths": arguments.paths(paths),

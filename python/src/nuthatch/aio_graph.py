@@ -24,7 +24,7 @@ from .threads import in_thread
 
 
 class AsyncGraphReads:
-    """``GraphReads`` whose calls are awaited; listings are for ``async for``. ``sync`` is what is underneath."""
+    """``GraphReads`` whose calls are awaited; listings are for ``async for``. ``sync`` is the object underneath."""
 
     __slots__ = ()
 

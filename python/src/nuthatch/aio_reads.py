@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class AsyncKeyReads:
-    """``KeyReads`` whose calls are awaited; listings are for ``async for``. ``sync`` is what is underneath."""
+    """``KeyReads`` whose calls are awaited; listings are for ``async for``. ``sync`` is the object underneath."""
 
     __slots__ = ()
 
@@ -135,7 +135,7 @@ class AsyncKeyReads:
 
 
 class AsyncCollectionReads:
-    """``CollectionReads`` whose calls are awaited. ``sync`` is what is underneath."""
+    """``CollectionReads`` whose calls are awaited. ``sync`` is the object underneath."""
 
     __slots__ = ()
 

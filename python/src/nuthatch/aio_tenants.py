@@ -1,4 +1,4 @@
-"""What ``AsyncDatabase`` knows of tenants."""
+"""The tenant methods of ``AsyncDatabase``."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def accuracy(recall: object, ef: object, exact: object) -> tuple[float | None, int | None, bool]:
-    """How good the vector leg has to be: one of the three at most."""
+    """The accuracy of the vector leg: at most one of the three."""
     is_exact = flag("exact", exact)
     given = [
         name
@@ -148,7 +148,7 @@ def optional_text(name: str, value: object) -> str | None:
 
 
 def durability(value: object) -> str | None:
-    """A durability, or None for that of the handle; the engine knows which there are."""
+    """A durability, or None for the handle's; the engine checks the name."""
     return optional_text("durability", value)
 
 

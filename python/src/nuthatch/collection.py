@@ -134,8 +134,8 @@ class Collection(CollectionReads):
         return self._core.wait_until_indexed(arguments.optional_real("timeout", timeout))
 
     def wait_until_embedded(self, timeout: float | None = None) -> bool:
-        """Waits until every record written before has the vector that it is to have; returns False
-        after ``timeout`` seconds.
+        """Waits until every record written before has its vector, if it is to have one; returns
+        False after ``timeout`` seconds.
 
         Until then, ``add``'s passages are found by their words, and ``Results.pending`` says how
         many have their vector.

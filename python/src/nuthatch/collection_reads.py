@@ -1,4 +1,4 @@
-"""What may be asked of records: of a collection as it is, in a snapshot, in a transaction."""
+"""Reads of records: of a collection as it is, in a snapshot, in a transaction."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Source(Protocol):
         """Records by id."""
 
     def ask(self, name: str, question: str) -> Any:
-        """A read that every face answers by its name; the question in JSON."""
+        """A read that every face answers by name; its arguments are JSON."""
 
     def count(self, condition: str | None) -> int:
         """Number of records."""

@@ -1,6 +1,6 @@
 """The implementations behind the public classes: the engine in this process, or a server over HTTP.
 
-Both have the same methods, so that there is one ``Database``, one ``Collection``, one ``Keyspace``.
+Both have the same methods, so one ``Database``, one ``Collection`` and one ``Keyspace`` serve both.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 
 class OverHttp:
-    """Marks what asks a server: its files are documents that were sent, named relative to no folder."""
+    """Marks a core that asks a server: its files are documents sent to it, under relative names."""
 
     __slots__ = ()
 
     def cancel(self, flag: extension.CancelFlag) -> None:
-        """Ends the search that was given this flag, where it asks for one."""
+        """Ends the search that was given this flag, if one is running."""

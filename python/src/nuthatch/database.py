@@ -280,7 +280,7 @@ class Database(Tenants):
         return Batch(self._core.batch(), durability)
 
     def snapshot(self) -> Snapshot:
-        """Shows everything as of now, whatever is written later, in a ``with`` block; see
+        """Shows everything as of now, unchanged by later writes, in a ``with`` block; see
         ``Snapshot``.
         """
         return Snapshot(self._core.snapshot())
@@ -641,7 +641,7 @@ def _ask_server(
         if certificate is None
         else (os.fspath(certificate), None if key is None else os.fspath(key)),
     }
-    from . import remote  # what it needs is loaded by those alone who ask a server
+    from . import remote  # its dependencies load only for callers that ask a server
 
     return Database(remote.connect(url, given))
 

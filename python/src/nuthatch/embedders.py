@@ -94,7 +94,7 @@ def function(fn: Callable[[list[str]], Vectors], *, name: str, dim: int) -> Embe
 
 
 def resolve(embedder: EmbedderLike | None) -> Embedder | str | None:
-    """What ``embedder=`` means, as the extension module takes it."""
+    """The value of ``embedder=``, as the extension module takes it."""
     if embedder is None or isinstance(embedder, (Embedder, str)):
         return embedder
     if isinstance(embedder, NamedCallable):

@@ -1,4 +1,4 @@
-"""What can go wrong, one class per thing that a caller can do about it. Every message names the thing and the remedy."""
+"""Errors: one class per remedy that a caller has. Every message names the subject and the remedy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 class NuthatchError(Exception):
     """The base of all errors that this package raises on purpose.
 
-    ``what`` and ``name`` say which thing it is about, when that has a name: ``what`` is its sort (``"collection"``,
+    ``what`` and ``name`` identify the subject, if it has a name: ``what`` is its type (``"collection"``,
     ``"keyspace"``, ``"graph"``, ``"record"``, ``"key"``, ``"file"``, ``"tenant"``, ``"snapshot"``, ``"backup"``,
     ``"receipt"``, ``"path"``, …). Decide by the class and by these two: the words of a message may change.
     """

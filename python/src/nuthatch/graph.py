@@ -1,7 +1,7 @@
 """Graphs: typed nodes and edges, next to collections and keyspaces.
 
-What it is: ``Database.graph`` gives a ``Graph``, for links between documents, calls between functions, whatever is asked by
-"what is connected to this".
+What it is: ``Database.graph`` gives a ``Graph``, for links between documents, calls between functions, any question of
+the form "what is connected to this".
 What it is not: a way to search by content or by properties; collections do that.
 Invariant: every write is one atomic batch; an edge is there in both directions or in neither.
 """
@@ -34,7 +34,7 @@ from .pending import BatchPart
 if TYPE_CHECKING:
     from .cores import GraphCore
 
-#: What an iteration reads at once.
+#: Nodes or edges that an iteration reads at once.
 _PAGE = 1000
 
 
@@ -272,12 +272,12 @@ class SnapshotGraph(GraphReads):
 
 
 class _Puts:
-    """What batches and transactions write, one at a time."""
+    """Single writes of batches and transactions."""
 
     __slots__ = ()
 
     def put_node(self, id: str, type: str, properties: Mapping[str, Any] | None = None) -> None:
-        """Puts a node; one that is there is replaced, and its edges stay."""
+        """Puts a node, and replaces an existing one; its edges stay."""
         self.put_nodes([Node(id, type, dict(properties or {}))])
 
     def put_nodes(self, nodes: Iterable[Node | Mapping[str, Any]]) -> None:
@@ -293,7 +293,7 @@ class _Puts:
         weight: float = 1.0,
         properties: Mapping[str, Any] | None = None,
     ) -> None:
-        """Puts an edge; one of the same ends and type is replaced."""
+        """Puts an edge, and replaces an existing one with the same ends and type."""
         self.put_edges([Edge(source, type, target, weight, dict(properties or {}))])
 
     def put_edges(self, edges: Iterable[Edge | Mapping[str, Any]]) -> None:
@@ -343,8 +343,8 @@ class BatchGraph(_Puts, BatchPart):
         self._core.put_edges(self._name, nodes.edge_parts(edges))
 
     def delete_nodes(self, ids: str | Iterable[str]) -> None:
-        """Deletes nodes with all edges that they have when the batch is written, and all that it
-        has put before this call.
+        """Deletes nodes with all edges that they have when the batch is written, and with those
+        that the batch put before this call.
         """
         self._core.delete_nodes(self._name, arguments.ids(ids))
 

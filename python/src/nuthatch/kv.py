@@ -1,9 +1,9 @@
-"""Keys and values: what is found by its key, or by the order of keys.
+"""Keys and values, found by key or by the order of keys.
 
 What it is: ``Database.kv`` gives a ``Keyspace``, which reads and writes like a dict, with expiry, counters, scans and
-compare-and-set besides. Keys and values are bytes; strings are taken as UTF-8, and come back as bytes.
+compare-and-set. Keys and values are bytes; strings are taken as UTF-8, and come back as bytes.
 What it is not: a way to search by content; collections do that.
-Invariant: every call is one atomic batch; what has expired is invisible from that moment on.
+Invariant: every call is one atomic batch; an expired key is invisible from that moment on.
 """
 
 from __future__ import annotations

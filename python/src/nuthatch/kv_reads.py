@@ -1,4 +1,4 @@
-"""What may be asked of keys and values: in a keyspace as it is, in a snapshot, in a transaction."""
+"""Reads of keys and values: in a keyspace as it is, in a snapshot, in a transaction."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class KeyPage(Sequence["tuple[bytes, bytes]"]):
     __slots__ = ("cursor", "entries")
 
     def __init__(self, entries: list[tuple[bytes, bytes]], cursor: str | None) -> None:
-        #: Values are empty where ``keys_only`` was asked for.
+        #: Values are empty with ``keys_only``.
         self.entries = entries
         self.cursor = cursor
 

@@ -57,9 +57,9 @@ class Visited:
     """A node that a traversal has reached."""
 
     id: str
-    #: Edges on the shortest way from the start; 0 for those of the start.
+    #: Edges on the shortest path from the start; 0 for the start nodes.
     depth: int
-    #: The first edge that led there; None for those of the start.
+    #: The first edge that led there; None for the start nodes.
     via: Edge | None
 
 
@@ -179,7 +179,7 @@ def edge_ids(edges: Iterable[Edge | EdgeId]) -> list[EdgeId]:
 
 
 def types(given: str | Iterable[str] | None) -> list[str]:
-    """One type or several; None for all. None at all is a mistake: nothing would be found."""
+    """One type or several; None for all. An empty list is an error: it would find nothing."""
     if given is None:
         return []
     found = [given] if isinstance(given, str) else [arguments.text("types", one) for one in given]

@@ -1,7 +1,7 @@
-"""Going on from one page of an answer to the next.
+"""Iterating over the pages of an answer.
 
 What it is: the loop behind every iteration over keys, records, nodes and edges, and the same for pages that are awaited.
-What it is not: for listings whose pages say more than what they hold and where to go on.
+What it is not: for listings whose pages have more than their entries and a cursor.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Page(Protocol[T_co]):
-    """Some of what there is; ``cursor`` continues it, and is None at the end."""
+    """Part of a listing; ``cursor`` continues it, and is None at the end."""
 
     cursor: str | None
 
@@ -21,7 +21,7 @@ class Page(Protocol[T_co]):
 
 
 def all_of(page: Page[T_co], further: Callable[[str], Page[T_co]]) -> Iterator[T_co]:
-    """What ``page`` holds, and what the pages after it do; ``further`` asks for the one at a cursor."""
+    """Yields the entries of ``page`` and of the pages after it; ``further`` reads the page at a cursor."""
     yield from page
     while page.cursor is not None:
         page = further(page.cursor)

@@ -1,4 +1,4 @@
-"""Writes that wait for the end of a block: what batches and transactions have in common."""
+"""Writes that wait for the end of a block: the common part of batches and transactions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ P = TypeVar("P", bound="Pending")
 
 
 class Core(Protocol):
-    """What is committed or rolled back."""
+    """The object that is committed or rolled back."""
 
     def commit(self, durability: str | None) -> None: ...
     def rollback(self) -> None: ...
@@ -55,7 +55,7 @@ class Pending:
 
 
 class BatchPart:
-    """What a batch writes to one keyspace, collection or graph."""
+    """The writes of a batch to one keyspace, collection or graph."""
 
     __slots__ = ("_core", "_name")
 

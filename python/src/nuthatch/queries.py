@@ -24,11 +24,11 @@ Fusion: TypeAlias = Literal["rrf", "weighted", "normalised"]
 class Further(TypedDict, total=False):
     """Fields of a search that ``search`` passes on as they are."""
 
-    #: Fields whose ten most frequent values ``Results.facets`` tells, among all records that pass ``where``, hits or not.
+    #: ``Results.facets`` reports their ten most frequent values, among all records that pass ``where``, hits or not.
     facets: Sequence[str]
-    #: Of records that share a value of this field, the best one alone is a hit; those without a value are one group.
+    #: Of records that share a value of this field, only the best is a hit; records without a value are one group.
     group_by: str | None
-    #: Records with a worse score are no hits: with a lower one, or with a greater distance where that is the score.
+    #: Records with a worse score are not hits: a lower score, or a greater distance where the score is a distance.
     score_threshold: float | None
     #: Deprecated: the old name of ``ef``.
     effort: int | None
@@ -57,7 +57,7 @@ def query(
     cursor: str | None = None,
     **further: Unpack[Further],
 ) -> _core.Query:
-    """One search, or what several have in common."""
+    """One search, or the common part of several."""
     if "effort" in further:
         old = further.pop("effort")
         if ef is not None:
@@ -147,7 +147,7 @@ def _json(fields: dict[str, Any]) -> str:
 
 
 def several(texts: object, vectors: object) -> tuple[int, list[Any] | None, _vectors.VectorColumn | None]:
-    """How many searches ``texts`` and ``vectors`` are, and both as the engine takes them."""
+    """The number of searches in ``texts`` and ``vectors``, and both as the engine takes them."""
     if texts is None and vectors is None:
         raise InvalidError("search_many needs texts=, vectors=, or both")
     words = None

@@ -34,7 +34,7 @@ class Record:
     vectors: dict[str, list[float]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``upsert`` takes it, without what is not there.
+        """As ``upsert`` takes it, without absent values.
 
         >>> Record("a1", "hello", {"year": 2025}).to_dict()
         {'id': 'a1', 'text': 'hello', 'payload': {'year': 2025}}
@@ -93,7 +93,7 @@ class Page(Sequence[Record]):
 
 
 def of_parts(parts: RecordParts, text: bool = True, payload: bool = True) -> Record:
-    """A record from what the extension module gives."""
+    """A record from the extension module's form of it."""
     id, found_text, found_payload, context, vector, vectors = parts
     return Record(
         id, found_text if text else None, found_payload if payload else {}, context if text else None, vector, vectors

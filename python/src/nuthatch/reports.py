@@ -1,4 +1,4 @@
-"""What calls report: adding files, statistics, the doctor."""
+"""Reports of calls: adding files, statistics, the doctor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Skipped(NamedTuple):
 
     path: Path
     why: str
-    #: False for what is skipped by design, such as binaries.
+    #: False for files that are skipped by design, such as binaries.
     is_error: bool
 
 
@@ -200,7 +200,7 @@ class Stats:
     collections: list[CollectionInfo]
     disk: DiskStats
     memory: MemoryStats
-    #: Snapshots and transactions that hold on to what has been replaced since.
+    #: Snapshots and transactions that hold on to data replaced since.
     snapshots: int
     #: How old the oldest of them is.
     snapshot_age_seconds: float
@@ -234,14 +234,14 @@ class Receipt:
     started: str
     finished: str
     program: str
-    #: The tenant whose data it was about; None: the default tenant's, or the whole folder.
+    #: The tenant whose data was reclaimed; None: the default tenant's, or the whole folder.
     tenant: str | None
     #: None: all of them.
     collection: str | None
     #: Records that ``erase`` or ``drop_tenant`` deleted first; None for a plain ``reclaim``.
     deleted_records: int | None
-    #: Snapshots and transactions from before, of whatever tenant, that were ended. A server tells a tenant's key nothing of
-    #: others: None here, for the folder's bytes, too, and of the files those of the tenant's own indexes.
+    #: Older snapshots and transactions, of any tenant, that the call ended. A server shows a tenant's key nothing of
+    #: other tenants: this and the folder's bytes are None, and the files are those of the tenant's own indexes.
     ended_snapshots: int | None
     #: By collection, the last change that the new files account for.
     sequences: dict[str, int]
@@ -333,7 +333,7 @@ def receipt(parts: dict[str, Any]) -> Receipt:
     removed = [RemovedFile(**file) for file in parts["removed"]]
     written = [WrittenFile(**file) for file in parts["written"]]
     rest = {name: value for name, value in parts.items() if name != "version"}
-    # What a server does not tell a tenant.
+    # Fields that a server does not show to a tenant.
     untold = {"ended_snapshots": None, "bytes_before": None, "bytes_after": None}
     return Receipt(**{**untold, **rest, "removed": removed, "written": written})
 

@@ -1,4 +1,4 @@
-"""What a search answers."""
+"""The answer of a search."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Facet:
 
     #: Each value with its number of records, the most frequent first; equals ascend.
     values: list[tuple[Any, int]]
-    #: How many values there are, in ``values`` or not.
+    #: The number of distinct values, in ``values`` or not.
     distinct: int
     #: Records without a value of the field.
     missing: int
@@ -159,7 +159,7 @@ class Results(Sequence[Hit]):
     ``cursor`` asks for the next page (None at the end). ``degraded`` says which indexes could not
     be used, one sentence each; the hits are correct either way. ``explain`` says how the search
     worked, and ``facets`` counts values of fields, if requested. ``pending`` says how many vectors
-    there are while others are still to come (None when none is): a record without its vector is
+    are done while others are still to come (None when none is): a record without its vector is
     found by its words.
     """
 
@@ -276,7 +276,7 @@ CURSOR = "after:"
 
 
 def of_parts(parts: AnswerParts, explain: bool) -> Results:
-    """An answer from what the extension module gives."""
+    """An answer from the extension module's form of it."""
     found, degraded, next_offset, pending, explained, counted = parts
     return Results(
         _hits_of(found),

@@ -21,8 +21,8 @@ async def in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 
 
 async def cancellable(call: Callable[[_core.CancelFlag], T], *, of: object = None) -> T:
-    """``call`` in a thread. Cancelling the task sets the flag, and waits for the thread to end, which it soon does; where ``of``
-    asks a server, its request is cut off, and the thread is left to that.
+    """``call`` in a thread. Cancelling the task sets the flag, and waits for the thread, which soon ends; where ``of``
+    asks a server, its request is cut off, and no one waits for the thread.
     """
     import asyncio
 
@@ -32,7 +32,7 @@ async def cancellable(call: Callable[[_core.CancelFlag], T], *, of: object = Non
         return await asyncio.shield(work)
     except asyncio.CancelledError:
         cancel.set()
-        # What the call has come to is no longer asked for.
+        # No one needs the call's outcome any more.
         work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         if isinstance(of, OverHttp):
             of.cancel(cancel)
@@ -42,7 +42,7 @@ async def cancellable(call: Callable[[_core.CancelFlag], T], *, of: object = Non
 
 
 class Entered(Protocol):
-    """What ``async with`` works on."""
+    """The object that ``async with`` enters."""
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exception: BaseException | None, trace: TracebackType | None

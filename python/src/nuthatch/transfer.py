@@ -1,7 +1,7 @@
-"""Everything in open formats: what ``Database.export_to`` and ``Database.import_from`` tell and report, and Parquet.
+"""Everything in open formats: progress and reports of ``Database.export_to`` and ``Database.import_from``, and Parquet.
 
-The engine writes and reads JSON lines. Parquet is made of those and turned back into them, with pyarrow (``nuthatch[arrow]``), a
-row group at a time.
+The engine writes and reads JSON lines. This module converts them to Parquet and back with pyarrow
+(``nuthatch[arrow]``), a row group at a time.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def export_parquet(folder: Path, write_lines: Callable[[str], dict[str, Any]], f
 
 
 def is_parquet(folder: Path) -> bool:
-    """Whether this is an export in Parquet; what else it may be is the engine's to say."""
+    """Whether this is an export in Parquet; the engine recognises the other formats."""
     import json
 
     try:
@@ -215,7 +215,7 @@ def _records(schema: pyarrow.Schema, rows: list[dict[str, Any]]) -> list[pyarrow
             values = [row.get("payload", {}).get(name) for row in rows]
             if pa.types.is_timestamp(field.type):
                 marked = [name in row.get("datetimes", ()) for row in rows]
-                # Years that a datetime cannot say are in the JSON alone.
+                # Only the JSON has years outside a datetime's range.
                 values = [
                     datetime.fromisoformat(value) if is_one and isinstance(value, str) else None
                     for value, is_one in zip(values, marked, strict=True)

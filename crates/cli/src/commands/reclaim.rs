@@ -1,4 +1,4 @@
-//! `nuthatch reclaim`: writes every file anew that may hold bytes of what was deleted, and prints the receipt.
+//! `nuthatch reclaim`: rewrites every file that may hold bytes of deleted data, and prints the receipt.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! `nuthatch restore`: a data folder from a backup, beside the one that it was.
+//! `nuthatch restore`: restores a backup into a new data folder.
 
 use std::io::Write;
 use std::path::PathBuf;

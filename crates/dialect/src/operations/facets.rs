@@ -39,7 +39,7 @@ pub struct Facet {
     field: String,
     /// The most frequent first; equals ascend.
     values: Vec<FacetValue>,
-    /// How many values there are, shown or not.
+    /// The number of distinct values, shown or not.
     distinct: u64,
     /// Records without a value of the field.
     missing: u64,
@@ -50,7 +50,7 @@ pub struct FacetValue {
     /// A boolean, a number or a text. 1 and 1.0 are two values.
     #[schema(value_type = Value)]
     value: Value,
-    /// Records that hold it; one that holds it several times counts once.
+    /// Records that hold the value; each counts once, even if it holds it several times.
     count: u64,
     /// The text is a datetime; absent when it is not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

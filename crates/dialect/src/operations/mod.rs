@@ -1,10 +1,10 @@
-//! Reads of records that every face answers by their names: a file and a line of [`RECORDS`] each.
+//! Reads of records that every face answers by name: each has a file and a line in [`RECORDS`].
 //!
-//! **Useful for** whoever adds a read: HTTP's address, Flight's action, MCP's tool `ask`, Redis' `NH.` command, the command line's
-//! command and Python's `ask` follow from the line.
+//! **Useful for** adding a read: HTTP's address, Flight's action, MCP's tool `ask`, Redis' `NH.` command, the command
+//! line's command and Python's `ask` follow from the line.
 //! **Not for** writes, which need a durability, a record of repetition and the audit log, and not for searches, which have a deadline.
 //!
-//! **Invariant:** what is listed reads and changes nothing; the compiler checks it.
+//! **Invariant:** a listed operation only reads; the compiler checks it.
 
 mod count;
 mod facets;

@@ -1,4 +1,4 @@
-//! What a backup says of itself, beside the list of its files.
+//! What a backup records about itself, besides the list of its files.
 
 use std::path::Path;
 

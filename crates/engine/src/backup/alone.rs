@@ -15,8 +15,8 @@ use crate::{Error, Result};
 /// Bytes of keys and values that are written as one batch.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Copies the rows of the handle's tenant (of the default one: all rows), as they are now, into a new store; `place` becomes its
-/// checkpoint. `beside` is needed meanwhile.
+/// Copies the current rows of the handle's tenant (all rows for the default tenant) into a new store; `place` becomes
+/// its checkpoint. The copy uses the folder `beside` while it runs.
 pub(crate) fn copy_rows(database: &Database, place: &Path, beside: &Path) -> Result<Box<dyn Checkpoint>> {
     let (shared, tenant) = (&database.inner.shared, &database.tenant);
     std::fs::create_dir_all(beside).map_err(|error| Error::io(beside, &error))?;

@@ -200,7 +200,8 @@ fn link_indexes(
     indexes: &mut Vec<CapturedIndex>,
     left_out: &mut Vec<String>,
 ) -> Result<()> {
-    // Held: nothing is sealed, committed or rebuilt meanwhile. Merging goes on; what it swaps, the manifest's lock guards.
+    // Held: nothing is sealed, committed or rebuilt until it is released. Merging goes on; the manifest's lock guards
+    // what it swaps.
     let Some(_work) = core.index_work.work.try_lock_for(WORK_WAIT_MAX) else {
         left_out.push(format!("the indexes of collection {:?} are being rebuilt", core.name));
         return Ok(());

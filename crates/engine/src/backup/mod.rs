@@ -74,10 +74,10 @@ pub struct BackupReport {
 }
 
 impl Database {
-    /// Backs the database up to the folder `place` (made when missing), as it is at one moment: records, vectors, files and indexes of
-    /// all tenants; of a scoped handle, of its tenant, and no byte of another's.
-    /// Only what no earlier backup there has is stored. Reads and writes go on meanwhile. Nothing is listed there before all of it
-    /// is durable.
+    /// Backs the database up to the folder `place` (created when missing), as of one moment: records, vectors, files
+    /// and indexes of all tenants. A scoped handle backs up its own tenant, and no byte of another's.
+    /// Stores only what no earlier backup there has. Reads and writes go on during the backup, which is listed once all
+    /// of it is durable.
     ///
     /// # Errors
     /// `Corrupt` when stored records are damaged, with the file's name; `Conflict` when another backup is under way here or there;

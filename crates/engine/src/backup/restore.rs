@@ -1,4 +1,4 @@
-//! Getting a database back, beside the one that it was.
+//! Restoring a database into a folder next to the original.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

@@ -20,7 +20,7 @@ const VERSION: u8 = 1;
 const PREFIX: &[u8] = b"receipt/";
 /// `0` follows `/`.
 const PREFIX_END: &[u8] = b"receipt0";
-/// A session asks again within seconds, or not at all; what is older than this was left behind by a process that died.
+/// A session asks again within seconds, or not at all; a process that died left older records behind.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The last write of a session.
@@ -54,7 +54,7 @@ impl IdempotencyRecord {
         Ok(())
     }
 
-    /// Removes the idempotency records that nobody will ask for.
+    /// Removes the idempotency records that no session will ask for.
     pub fn forget_old(store: &dyn Store) -> Result<()> {
         let before = now() - KEPT.as_secs() as i64;
         let mut batch = Batch::new();

@@ -1,7 +1,7 @@
 //! On whose behalf the engine works: which request, whose embedder, until when, and what was done for it before.
 //!
-//! **Useful for** handles: each carries a call, and what is made from a handle carries the same one, into whatever thread.
-//! **Not for** who may ask at all: that is decided where a request comes in.
+//! **Useful for** handles: each carries a call, and objects made from a handle carry the same one, on any thread.
+//! **Not for** permissions: the faces check those when a request comes in.
 //!
 //! **Invariant:** a batch that a numbered request writes holds the record of what it did, so that asking again does nothing twice.
 
@@ -35,13 +35,13 @@ pub struct Call {
 /// What another process has asked for.
 #[derive(Default)]
 pub struct Asked {
-    /// `Auto`: the one that the collection has here.
+    /// `Auto`: the collection's embedder in this process.
     pub embedder: EmbedderChoice,
     /// The session that asks, and the number of its request; absent for one that needs no idempotency record.
     pub request: Option<(String, u64)>,
     /// What this request had done before its holder died.
     pub before: Outcome,
-    /// What this request has done since, in how many batches ever.
+    /// What this request has done since, summed over all its batches.
     pub since: Mutex<Outcome>,
 }
 
@@ -63,12 +63,13 @@ impl Call {
         self.waits.as_deref().unwrap_or(&FOREVER)
     }
 
-    /// True for a request of another process: what it brings is its own, and not for the other handles of the collection.
+    /// True for a request of another process: its embedder is its own, and other handles of the collection do not use
+    /// it.
     pub fn is_served(&self) -> bool {
         self.asked.is_some()
     }
 
-    /// The embedder that the caller brought or chose; `None` to use the one that the collection has here.
+    /// The embedder that the caller brought or chose; `None` to use the collection's own.
     pub fn embedder(&self) -> Option<EmbedderChoice> {
         match self.asked.as_ref()?.embedder {
             EmbedderChoice::Auto => None,
@@ -81,8 +82,8 @@ impl Call {
         self.asked.as_ref().map(|asked| asked.before).unwrap_or_default()
     }
 
-    /// Puts the request's idempotency record into a batch that does this. To be called for every batch that a request of another
-    /// process may write and whose repetition would show.
+    /// Puts the request's idempotency record into a batch. Call it for every batch that a request of another process
+    /// may write and whose repetition would show.
     pub fn sign(&self, batch: &mut Batch, outcome: Outcome) {
         if let Some(asked) = &self.asked
             && let Some((session, number)) = &asked.request

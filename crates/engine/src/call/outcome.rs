@@ -1,8 +1,8 @@
-//! What a request did, in numbers that a later answer can be made of.
+//! What a request did, as numbers from which a later answer can be built.
 
 use serde::{Deserialize, Serialize};
 
-/// What a write did, as far as its answer tells. What one request does in several batches adds up.
+/// What a write did, as far as its answer reports it. Several batches of one request add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// How many things were written that were not there.

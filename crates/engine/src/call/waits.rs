@@ -1,4 +1,4 @@
-//! What ends the wait for an answer.
+//! When a caller stops waiting for an answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use nuthatch_store::StoreError;
 
 use crate::Result;
 
-/// How long somebody waits for an answer, and whether they still do. The default waits for as long as it takes.
+/// How long a caller waits for an answer, and whether it still does. The default waits for as long as it takes.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
     /// The moment from which they do not.

@@ -32,7 +32,7 @@ impl Core {
         self.shared.make_durable(position, Durability::Commit)
     }
 
-    /// Replaces what is known; the writer is held so that nobody decides by what was known before.
+    /// Replaces the descriptor; the caller holds the writer, so that no one decides by the old one.
     pub(crate) fn learn(&self, _writer: &mut Writer, descriptor: Descriptor) {
         let mut known = self.descriptor.write();
         assert!(descriptor.fields.continues(&known.fields), "a vector field keeps what is settled of it");

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Counts and choices of one search. Every figure is counted, none estimated.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Explain {
-    /// Which legs were searched: `hybrid`, `text` or `vector`.
+    /// The legs that were searched: `hybrid`, `text` or `vector`.
     pub mode: String,
     /// The last change that the search saw.
     pub sequence: u64,
@@ -21,7 +21,7 @@ pub struct Explain {
     pub text: Option<TextPlan>,
     /// How the legs became one score; absent with one leg.
     pub fusion: Option<String>,
-    /// Times the search was begun anew because a hit vanished between finding and reading it.
+    /// Times the search restarted because a hit vanished between finding and reading it.
     pub retries: u32,
 }
 
@@ -41,7 +41,7 @@ pub struct VectorPlan {
     pub ef: usize,
     /// The deprecated name of `ef`; one version keeps both.
     pub effort: usize,
-    /// Graph records read, times that reading was waited for, and records that came from the disk.
+    /// Graph records read, times that the search waited for a read, and records that came from the disk.
     pub records_read: usize,
     pub rounds: usize,
     pub cold_reads: usize,

@@ -1,4 +1,4 @@
-//! Making vector fields, and holding what is asked for against what is stored.
+//! Creating vector fields, and checking requested options against stored ones.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use crate::{Error, Result};
 /// Named fields of one collection.
 const FIELDS_MAX: usize = 64;
 
-/// What the vectors of a named field are. All of it is fixed when the field is made; for one that there is, what is left out is
-/// as it is.
+/// What the vectors of a named field are. The options are fixed when the field is created; options that are left out
+/// keep an existing field's values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VectorFieldOptions {
     /// Components, 2 to 4096. A new field needs it.
@@ -27,11 +27,11 @@ pub struct VectorFieldOptions {
     pub element: Option<Element>,
 }
 
-/// Named fields that a collection is asked for.
+/// Named fields that a caller asks a collection for.
 pub(crate) type Wanted = BTreeMap<String, VectorFieldOptions>;
 
 impl Core {
-    /// Makes the fields that there are not yet. Rows that are there have no vector of them.
+    /// Creates the missing fields. Existing rows have no vector of them.
     pub(crate) fn add_fields(&self, wanted: &Wanted) -> Result<()> {
         if wanted.is_empty() {
             return Ok(());
@@ -51,7 +51,7 @@ impl Core {
         meta.write_copy(&self.index_folder())
     }
 
-    /// Refuses what contradicts the fields that there are, and fields that cannot be made.
+    /// Refuses options that contradict existing fields, and fields that cannot be created.
     pub(crate) fn check_fields(&self, wanted: &Wanted) -> Result<()> {
         new_fields(&self.name, &self.descriptor().meta.fields, wanted).map(drop)
     }
@@ -96,7 +96,7 @@ fn make(id: FieldId, name: &str, options: &VectorFieldOptions) -> Result<FieldMe
     Ok(FieldMeta { id, name: name.into(), dim, metric: metric.to_string(), element: element.to_string() })
 }
 
-/// What vectors are of which only some is said.
+/// A field's type, with only some of it given.
 pub(crate) fn metric_and_element(metric: Option<Metric>, element: Option<Element>) -> Result<(Metric, Element)> {
     let element = element.unwrap_or_default();
     let metric = metric.unwrap_or(match element {

@@ -10,7 +10,7 @@ use crate::index::{self, Eagerness, Indexed};
 use crate::runtime::Throttle;
 
 impl Core {
-    /// Brings everything fresh into the indexes. Writes and searches go on meanwhile.
+    /// Brings all fresh rows into the indexes. Writes and searches go on during the flush.
     pub(crate) fn flush(&self) -> Result<()> {
         let _work = self.index_work.work.lock();
         if self.is_dropped() {
@@ -53,7 +53,7 @@ impl Core {
         }
     }
 
-    /// Merges once, if there is something worth merging. True when it did. Sealing goes on meanwhile.
+    /// Merges once, if something is worth merging. True when it did. Sealing goes on during the merge.
     pub(crate) fn merge(&self, eagerness: Eagerness) -> Result<bool> {
         index::merge(self, eagerness)
     }

@@ -1,7 +1,8 @@
 //! What a listing says of a collection, open or not.
 //!
-//! **Useful for** listings, statistics and metrics, which are asked for every few seconds: a collection that is not open stays so, and
-//! what is open keeps its memory. **Not for** finding damage in a closed collection's index files: opening it does, or `doctor`.
+//! **Useful for** listings, statistics and metrics, which clients poll every few seconds: a closed collection stays
+//! closed, and an open one keeps its memory. **Not for** finding damage in a closed collection's index files: opening
+//! it does that, or `doctor`.
 //!
 //! **Invariant:** telling of a closed collection reads the store and its manifest, and leaves nothing open.
 
@@ -59,7 +60,7 @@ fn stored(reader: &dyn Reader, shard: Shard) -> Result<(Schema, Counters)> {
 }
 
 impl CollectionInfo {
-    /// Of a collection that nobody has open.
+    /// The listing of a collection that no one has open.
     pub(crate) fn of_closed(reader: &dyn Reader, folder: &Folder, shard: Shard, meta: Meta) -> Result<Self> {
         let (schema, counters) = stored(reader, shard)?;
         let segments = folder.index(shard.tenant, shard.collection).join(SEGMENTS.folder);
@@ -72,7 +73,7 @@ impl CollectionInfo {
     }
 }
 
-/// What is told of the indexes of a collection.
+/// What a listing says of a collection's indexes.
 struct Indexes {
     fresh_rows: u64,
     segments: usize,
@@ -93,7 +94,7 @@ impl Indexes {
         }
     }
 
-    /// By what the manifest names, and what the log says was written since.
+    /// From the manifest, and from the writes that the log has since.
     fn of_closed(
         reader: &dyn Reader,
         segments: &std::path::Path,

@@ -1,4 +1,4 @@
-//! Embedding many texts that nobody waits for, on several threads.
+//! Embedding many texts in the background, on several threads.
 //!
 //! **Useful for** background work, which must be able to end soon. **Not for** a caller's few texts: an embedder takes them at once.
 //!
@@ -14,8 +14,8 @@ use crate::{Error, Result};
 /// Texts that a thread embeds before it looks whether it is to stop.
 const PIECE: usize = 8;
 
-/// Embeds texts on as many threads as the embedder has lanes, short ones with short ones. What was not begun when `stop` is set is left
-/// out.
+/// Embeds texts on as many threads as the embedder has lanes, short ones with short ones. Texts not begun when `stop`
+/// is set are left out.
 pub(crate) fn embed_texts(
     embedder: &dyn Embedder,
     texts: &[String],

@@ -88,7 +88,7 @@ pub struct CollectionOptions {
     pub metric: Option<Metric>,
     /// Type of the vectors' components as they are stored. Default `f32`.
     pub element: Option<Element>,
-    /// Named vector fields besides. Those that there are not are made; those that there are and are left out stay.
+    /// Named vector fields besides. Missing ones are created; existing ones that are left out stay.
     pub vectors: BTreeMap<String, VectorFieldOptions>,
     /// What makes vectors of texts that come without one.
     pub embedder: EmbedderChoice,
@@ -129,10 +129,11 @@ pub(crate) struct Core {
     pub sequence_seen: std::sync::atomic::AtomicU64,
     /// A dropped collection refuses everything.
     pub dropped: std::sync::atomic::AtomicBool,
-    /// Somebody called since it was last looked at whether it may be let go.
+    /// A call came in since the last check whether the collection may be closed.
     pub used: std::sync::atomic::AtomicBool,
     pub row_length: RowLength,
-    /// Held alone while vectors that came later give rows new numbers: who means rows by their numbers shares it until it has written.
+    /// Held exclusively while late vectors give rows new numbers; a writer that refers to rows by number holds it
+    /// shared until it has written.
     pub renumbering: RwLock<()>,
     /// The row after which the next vectors are made, so that a text that fails holds up no other.
     pub embedded_upto: std::sync::atomic::AtomicU64,
@@ -178,7 +179,7 @@ pub struct CollectionInfo {
     pub vector_graphs: usize,
     /// The graph that is being built, if one is.
     pub building: Option<BuildProgress>,
-    /// Why an index is not in use, one sentence each. Of a collection that is not open, what its manifest tells: opening it
+    /// Why an index is not in use, one sentence each. For a closed collection, only what its manifest shows: opening it
     /// finds the rest.
     pub degraded: Vec<String>,
     /// Payload fields seen, with their kinds.
@@ -213,7 +214,7 @@ impl Collection {
         self.core.shard.collection
     }
 
-    /// Whether somebody has dropped it since the handle was made.
+    /// Whether it was dropped since the handle was made.
     pub fn is_dropped(&self) -> bool {
         self.core.is_dropped()
     }
@@ -272,7 +273,7 @@ impl Collection {
         core.optimize_wanted.store(true, Ordering::SeqCst);
         let mut wakes = true;
         loop {
-            // Not at all news: whoever finds nothing to do says so, too, and would be woken by that for ever.
+            // Not on every report: a worker that finds nothing to do reports that, too, and would wake itself for ever.
             if wakes {
                 core.shared.wake_maintenance();
             }

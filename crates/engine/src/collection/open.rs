@@ -44,7 +44,7 @@ impl Core {
         match Meta::read_copy(&copy_folder) {
             Ok(Some(copy)) if meta::encode(&copy) == meta::encode(&meta) => {}
             Ok(_) => meta.write_copy(&copy_folder)?,
-            Err(_) => {} // doctor names it, a repair writes it anew; the catalog is what counts
+            Err(_) => {} // doctor names it, repair rewrites it; the catalog counts
         }
         let core = Self {
             shared: shared.clone(),

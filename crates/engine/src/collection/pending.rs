@@ -3,9 +3,9 @@
 //! **Useful for** adding many passages: their words are searchable while the model is still at work. **Not for** records that are to
 //! stay without a vector: nothing says that they want one.
 //!
-//! **Invariant:** a row has a to-do row in the catalog exactly while it is live, wants a vector and has none. The batch that adds the
-//! row puts it there; the batch that removes the row takes it away. A vector makes a new row of the same record, and is dropped if
-//! the record was written again meanwhile.
+//! **Invariant:** a row has a to-do row in the catalog exactly while it is live, wants a vector and has none. The batch
+//! that adds the row adds the to-do row; the batch that removes the row removes it. A finished vector makes a new row
+//! of the same record; it is dropped if the record was rewritten since.
 //!
 //! [RFC 0030](../../../../docs/rfcs/0030-vectors-that-come-later.md) has the design.
 
@@ -82,7 +82,7 @@ struct Lot {
 pub(crate) type EmbedTexts<'e> = dyn FnMut(&Arc<dyn Embedder>, &[String]) -> Result<Vec<Option<Vec<f32>>>> + 'e;
 
 impl Collection {
-    /// Waits until every record that was written before has its vector, as far as it is to have one. True when it has, false when the
+    /// Waits until every record written before has its vector, if it is to have one. True when all have, false when the
     /// time ran out first: the work goes on.
     pub fn wait_until_embedded(&self, timeout: Option<Duration>) -> Result<bool> {
         let core = &self.core;
@@ -124,7 +124,7 @@ fn nobody_embeds(name: &str) -> Error {
 }
 
 impl Core {
-    /// Whether vectors of new texts may come later: somebody works in the background, and needs no caller for it.
+    /// Whether vectors of new texts may come later: the background thread runs and can embed without the caller.
     pub(crate) fn embeds_later(&self) -> Result<bool> {
         Ok(self.shared.options.background && self.embedder_alone()?.is_some())
     }
@@ -137,7 +137,7 @@ impl Core {
         }
         match self.shared.embedders.stored(known.meta.embedder.as_ref()) {
             Ok(embedder) => Ok(Some(embedder).filter(|embedder| embedder.runs_alone())),
-            // It is the caller's, or not installed: whoever wants it now is told.
+            // It is the caller's, or not installed: a caller that needs it now gets the error.
             Err(error) if matches!(error.kind, ErrorKind::Unavailable | ErrorKind::NotFound) => Ok(None),
             Err(error) => Err(error),
         }
@@ -217,7 +217,7 @@ impl Core {
         Ok(Some(lot))
     }
 
-    /// Takes away what an older program has left behind of rows that it removed.
+    /// Removes the to-do rows that an older program left behind for rows that it removed.
     fn forget_todo(&self, rows: &[u64]) -> Result<()> {
         if rows.is_empty() {
             return Ok(());

@@ -1,8 +1,9 @@
-//! Writes that are made and not yet durable, for whoever has more to do meanwhile.
+//! Writes that are visible and not yet durable, for callers with more to do before they wait.
 //!
-//! **Useful for** streams: the next batch is laid out while the disk takes the one before. **Not for** single calls, which wait at once.
+//! **Useful for** streams: the next batch is prepared while the disk takes the last one. **Not for** single calls,
+//! which wait at once.
 //!
-//! **Invariant:** nobody is told that a write is done before [`PendingWrite::wait`] has returned.
+//! **Invariant:** no caller learns that a write is done before [`PendingWrite::wait`] has returned.
 
 use std::sync::Arc;
 
@@ -15,8 +16,8 @@ use crate::durability::Durability;
 use crate::record::Record;
 use crate::runtime::{Runtime, WriteReservation};
 
-/// An upsert that searches see. Whether it survives is known when [`wait`](Self::wait) returns; without that it is durable with whatever
-/// is synced next.
+/// An upsert that searches see. [`wait`](Self::wait) returns once it is durable; without that call it becomes durable
+/// with the next sync.
 #[must_use = "it is acknowledged by `wait` alone"]
 pub struct PendingWrite {
     upserted: Upserted,
@@ -33,7 +34,7 @@ impl PendingWrite {
     /// Returns when the write has survived what its durability promises.
     ///
     /// # Errors
-    /// `Closed` when the disk refuses: nothing more is written then, and what became of this is known after the next opening.
+    /// `Closed` when the disk refuses: the store stops writing, and the next opening shows whether this write survived.
     pub fn wait(self) -> Result<Upserted> {
         if let Some((shared, position, durability)) = self.sync {
             shared.make_durable(position, durability)?;
@@ -48,10 +49,11 @@ impl Collection {
         self.begin_upsert_within(None, records)
     }
 
-    /// Waits until there is room for a batch of records of so many bytes, for whoever makes the records only then.
+    /// Waits until there is memory for a batch of records of so many bytes, for callers that build the records
+    /// afterwards.
     ///
     /// # Errors
-    /// `Closed` when the database was closed meanwhile.
+    /// `Closed` when the database was closed during the wait.
     pub fn reserve_to_write(&self, bytes: u64) -> Result<WriteReservation> {
         WriteReservation::take(&self.core.shared, bytes * COPIES)
     }
@@ -63,7 +65,7 @@ impl Collection {
         records: Vec<Record>,
     ) -> Result<PendingWrite> {
         let core = &self.core;
-        // Otherwise the folder was opened again meanwhile.
+        // Otherwise the folder was reopened since the reservation.
         let reserved = reserved.filter(|reserved| reserved.is_of(&core.shared));
         let reserve = |bytes| match &reserved {
             Some(reserved) => {

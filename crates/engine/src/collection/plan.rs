@@ -30,13 +30,13 @@ use crate::{Error, Result};
 /// A write set that is laid out in a batch, and what becomes of the collection when that is written.
 pub(crate) struct Planned {
     change: Change,
-    /// With their codes: whoever makes them takes long, and searches would wait.
+    /// With their codes: encoding takes long, and searches would wait for it.
     memtable: Memtable,
     texts: Vec<(u64, RowWords)>,
     /// Rows whose vector is still to come.
     pending: Vec<u64>,
     counters: Counters,
-    /// If it is another by then.
+    /// Set if the write changes it.
     descriptor: Option<Descriptor>,
     outcome: (Upserted, Deleted),
 }
@@ -53,8 +53,8 @@ impl Planned {
 }
 
 impl Core {
-    /// Adds everything that a write set changes to a batch. Once that is written, [`show`](Self::show) must follow, before the
-    /// writer is let go.
+    /// Adds everything that a write set changes to a batch. After writing it, the caller must call [`show`](Self::show)
+    /// before it releases the writer.
     pub(crate) fn plan(&self, writer: &Writer, mut set: WriteSet, batch: &mut Batch, call: &Call) -> Result<Planned> {
         let before = batch.len();
         let descriptor = self.descriptor();
@@ -76,7 +76,7 @@ impl Core {
         Ok(draft.settle(&descriptor, settled))
     }
 
-    /// Makes searches see what has been written.
+    /// Makes the write visible to searches.
     pub(crate) fn show(&self, writer: &mut Writer, planned: Planned) -> Result<(Upserted, Deleted)> {
         let Planned { change, memtable, texts, pending, counters, descriptor, outcome } = planned;
         let (sequence, vectors) = (counters.sequence, Pending::of(&counters));
@@ -117,7 +117,7 @@ impl Core {
     }
 }
 
-/// A plan that is being made: each step adds its part to the batch.
+/// A plan under construction: each step adds its part to the batch.
 struct Draft<'d> {
     core: &'d Core,
     writer: &'d Writer,
@@ -322,7 +322,7 @@ impl<'d> Draft<'d> {
         }
     }
 
-    /// Lets a call that is repeated find what this one did.
+    /// Lets a repeated call find what this one did.
     fn sign(&mut self, call: &Call, files: u64) {
         let (Upserted { inserted, replaced }, Deleted { deleted }) = self.planned.outcome;
         call.sign(self.batch, Outcome { inserted, replaced, deleted, files, ..Outcome::default() });

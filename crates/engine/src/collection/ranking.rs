@@ -1,6 +1,7 @@
 //! Ranking the rows of one pass of a search: the filter, the text leg, the vector legs, and their fusion.
 //!
-//! **Useful for** deciding which rows answer and in what order. **Not for** what hits carry: `search` reads that afterwards.
+//! **Useful for** deciding which rows answer and in what order. **Not for** the contents of hits: `search` reads them
+//! afterwards.
 //!
 //! **Invariant:** all legs look at the rows as they were at one moment, and so do the texts and their statistics.
 
@@ -33,7 +34,7 @@ pub(crate) struct Ranking {
     /// False when a row was gone before it could be compared.
     pub complete: bool,
     pub degraded: Vec<String>,
-    /// How far the vectors are that are still to come.
+    /// How many vectors are done and still to come.
     pub pending: Option<Pending>,
     pub explain: Explain,
 }

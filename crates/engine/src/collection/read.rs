@@ -158,8 +158,8 @@ impl Core {
         Ok(records)
     }
 
-    /// Reads rows, some at a time, so that what is stored is not held beside what is made of it. Shows each with its place, `None` where
-    /// it is not there.
+    /// Reads rows, some at a time, so that stored bytes and the records made of them are not all in memory at once.
+    /// Shows each row with its place, `None` where it is missing.
     pub(crate) fn read_each(
         &self,
         reader: &dyn Reader,

@@ -1,4 +1,4 @@
-//! What a question is asked of: a collection as it is now, or as it was when a snapshot was taken.
+//! The source of a read: a collection as it is now, or as it was when a snapshot was taken.
 
 use nuthatch_filter::Filter;
 use nuthatch_store::Reader;
@@ -23,7 +23,7 @@ impl Core {
         ReadSource { state: &self.state, reader: &*self.shared, waits: &FOREVER }
     }
 
-    /// A collection that was dropped can still be asked as of before.
+    /// A dropped collection can still be read as of before.
     pub(crate) fn check_open_for(&self, place: ReadSource<'_>) -> crate::Result<()> {
         match std::ptr::eq(place.state, &self.state) {
             true => self.check_open(),

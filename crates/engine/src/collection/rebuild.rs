@@ -1,10 +1,11 @@
-//! Building an index anew from the store, after it was damaged, deleted, or fell behind the change log.
+//! Rebuilding an index from the store after it was damaged, deleted, or fell behind the change log.
 
 use crate::Result;
 use crate::collection::Core;
 
 impl Core {
-    /// Rebuilds what is broken. Searches go on exactly meanwhile; what was damaged moves to the quarantine folder.
+    /// Rebuilds broken indexes. Searches compare exactly during the rebuild; damaged files move to the quarantine
+    /// folder.
     pub(crate) fn rebuild_broken(&self) -> Result<()> {
         for index in &self.indexes {
             let why = self.state.read().why_broken(index.id()).map(str::to_owned);

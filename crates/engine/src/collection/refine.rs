@@ -1,6 +1,6 @@
-//! What a search wants besides the best rows: what is told with them, and which of them are hits.
+//! Options of a search beyond the best rows: facets to report, and which rows count as hits.
 //!
-//! **Useful for** whoever adds such a wish: its field and what it does stand here, and [`Search`] carries it.
+//! **Useful for** adding such an option: its field and its effect stand here, and [`Search`] carries it.
 //! **Not for** finding and ranking.
 //!
 //! [`Search`]: crate::collection::Search
@@ -25,9 +25,10 @@ const FACET_VALUES: usize = 10;
 pub struct Refine {
     /// Fields whose values are counted among all records that pass the filter, hits or not.
     pub facets: Vec<String>,
-    /// A field: of records that share a value of it, the best one alone is a hit. Those without a value are one group.
+    /// A field to group by: of records that share a value, only the best is a hit. Records without a value are one
+    /// group.
     pub group_by: Option<String>,
-    /// Records with a worse score are no hits: with a lower one, or with a greater distance where that is the score.
+    /// Records with a worse score are not hits: a lower score, or a greater distance where the score is a distance.
     pub score_threshold: Option<f32>,
 }
 
@@ -52,7 +53,7 @@ impl Refine {
 }
 
 impl Core {
-    /// What is told with the hits.
+    /// What a search reports with the hits.
     pub(crate) fn facets_of(&self, place: ReadSource<'_>, search: &Search) -> Result<Vec<FieldValues>> {
         match &search.refine.facets[..] {
             [] => Ok(Vec::new()),
@@ -152,7 +153,7 @@ impl Core {
     }
 }
 
-/// Filters take 1 and 1.0 for the same.
+/// Filters treat 1 and 1.0 as equal.
 fn as_compared(value: Scalar) -> Scalar {
     match value.into_value() {
         // Whole, and exact in 64 bits.

@@ -1,4 +1,4 @@
-//! What a search asks for, and what it answers.
+//! The request of a search, and its answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,8 +81,8 @@ pub struct Search {
     pub using: Option<String>,
     /// Further legs: vectors by the named field that they are of.
     pub vectors: NamedVectors,
-    /// Left out: every leg that the query and the collection allow. While fewer than half of the vectors are there, a text is searched
-    /// by its words.
+    /// Default: every leg that the query and the collection allow. While fewer than half of the vectors are there, a
+    /// text is searched by its words only.
     pub mode: Option<Mode>,
     /// Only records that pass it; they fill the limit.
     #[serde(with = "crate::codec::condition")]
@@ -93,16 +93,16 @@ pub struct Search {
     pub offset: usize,
     /// What hits carry.
     pub include: Include,
-    /// What is told with the hits, and which of the best rows are hits.
+    /// What the search reports with the hits, and which of the best rows are hits.
     pub refine: Refine,
     /// How several legs become one score.
     pub fusion: Fusion,
-    /// How good the vector leg has to be. Fresh rows and small segments are searched exactly, or nearly, whatever it says.
+    /// The accuracy of the vector leg. Fresh rows and small segments are searched exactly, or nearly so, in any case.
     #[serde(with = "Accurate")]
     pub accuracy: Accuracy,
     /// After this time the search ends with `Unavailable`.
     pub time_limit: Option<Duration>,
-    /// When this becomes true, the search ends with `Unavailable`. In another process a message of its own says so.
+    /// Set it to end the search with `Unavailable`. A served process sends a cancel message instead.
     #[serde(skip)]
     pub cancel: Option<Arc<AtomicBool>>,
 }
@@ -196,7 +196,7 @@ impl Search {
         Ok(self)
     }
 
-    /// Whether it can be asked at all, of whatever collection.
+    /// Checks the search as far as that needs no collection.
     ///
     /// # Errors
     /// `Invalid`, with what is wrong.
@@ -286,13 +286,13 @@ pub struct Hit {
 pub struct Answer {
     /// Best first.
     pub hits: Vec<Hit>,
-    /// Why an index was not used, one sentence each. Empty when all is well. The hits are right either way.
+    /// Why an index was not used, one sentence each; empty when all is well. The hits are correct either way.
     pub degraded: Vec<String>,
     /// What [`Refine::facets`] asked for, in its order.
     pub facets: Vec<FieldValues>,
     /// The offset of the next page, if there may be one.
     pub next_offset: Option<usize>,
-    /// How many vectors there are while others are still to come; absent when none is.
+    /// How many vectors are done while others are still to come; absent when none is pending.
     pub pending: Option<Pending>,
     /// How the search went.
     pub explain: Explain,

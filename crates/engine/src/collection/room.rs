@@ -16,7 +16,7 @@ pub(crate) fn reserve_for_batch<'s>(shared: &'s Runtime, cores: &[&Core], bytes:
     loop {
         cores.iter().try_for_each(|core| core.wait_for_room())?;
         let reservation = shared.reserve_to_write(bytes)?;
-        // Others were written meanwhile.
+        // Other rows were written during the wait.
         if !shared.options.background || !cores.iter().any(|core| core.fresh_is_over()) {
             return Ok(reservation);
         }

@@ -23,10 +23,10 @@ use crate::{Error, Result, What};
 
 /// What a candidate of one leg takes on its way through comparing and ranking.
 const CANDIDATE_BYTES: usize = 128;
-/// Times a search is begun anew when a row vanished under it, before it answers with what is left.
+/// Times a search restarts because a row vanished under it, before it answers with the remaining rows.
 const RETRIES_MAX: u32 = 5;
-/// Share of the records that have their vector, of those that are to have one, from which a question that does not say how searches
-/// by meaning, too.
+/// Share of the records, of those that are to have a vector, that must have it before a query without a mode uses its
+/// vector leg, too.
 const HYBRID_PERCENT_MIN: u64 = 50;
 
 impl Collection {
@@ -93,7 +93,7 @@ impl Core {
                     return Ok(Answer { facets, explain: Explain { retries, ..answer.explain }, ..answer });
                 }
                 Ok(_) => retries += 1,
-                // Damage is noted and the search begun anew: the second time it goes past the damaged index.
+                // The damage is noted and the search restarts; the second time it bypasses the damaged index.
                 Err(Trouble::Index(index, error)) if error.is_corrupt() && retries < RETRIES_MAX => {
                     self.note_damage_in(place, &error, index);
                     retries += 1;
@@ -153,7 +153,7 @@ impl Core {
         let (vector, embedded) = match (mode, &search.vector, &search.text) {
             (Mode::Text, ..) => (None, false),
             (_, Some(vector), _) => (Some(vector.clone()), false),
-            // Whoever brings vectors of other fields has said where to look.
+            // A query with vectors of other fields has named its legs.
             (_, None, Some(text)) if named.is_empty() => (self.embed_query(text, call)?, true),
             (_, None, _) => (None, false),
         };
@@ -190,7 +190,7 @@ impl Core {
         Ok(self.embedder(call)?.map(|embedder| embedder.embed_query(text)).transpose()?)
     }
 
-    /// What a search may come to hold: candidates, and hits with what they carry.
+    /// The memory that a search may come to hold: candidates, and hits with their contents.
     fn estimate(&self, place: ReadSource<'_>, search: &Search, query: &Query<'_>) -> u64 {
         let of = |rows: usize| {
             let depth = fusion::window(search.depth()).min(rows);
@@ -204,7 +204,7 @@ impl Core {
         }
     }
 
-    /// One pass. False when a row that was found could not be read any more.
+    /// One pass. False when a row that it found could no longer be read.
     fn search_once(
         &self,
         place: ReadSource<'_>,

@@ -1,5 +1,5 @@
-//! Reading all of a collection that is larger than the store's cache: nothing of it would still be there the next time, and what others
-//! read often would be gone.
+//! Reading all of a collection that is larger than the store's cache: by the next pass the cache would hold none of it,
+//! and the blocks that others read often would be gone.
 
 use nuthatch_store::{Direction, Reader, Result, Table, Visit};
 

@@ -1,8 +1,10 @@
 //! Counting the values of fields among the records that match.
 //!
-//! **Useful for** facets. **Not for** numbers and times of which each record has its own: those are as many values as records.
+//! **Useful for** facets. **Not for** numbers and times that differ in every record: there are as many values as
+//! records.
 //!
-//! **Invariant:** counts are exact, of one moment, whichever way they are found. Memory is bounded: what would take more is refused.
+//! **Invariant:** counts are exact, as of one moment, by either method. Memory is bounded: a count that would take more
+//! is refused.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +20,7 @@ use crate::index::SEGMENTS;
 use crate::record::Row;
 use crate::{Error, ErrorKind, Result};
 
-/// Values of one field that are counted at most, and what those of all fields may hold.
+/// The most values of one field, and the most bytes of all fields' values.
 const VALUES_MAX: usize = 200_000;
 const VALUES_BYTES_MAX: usize = 32 << 20;
 /// What a value takes besides its text.
@@ -35,13 +37,13 @@ pub struct FieldValues {
     pub field: String,
     /// Up to the limit that was asked for, each with the number of records that hold it.
     pub values: Vec<(Scalar, u64)>,
-    /// How many values there are, shown or not.
+    /// How many distinct values there are, shown or not.
     pub distinct: u64,
     /// Records without a value of the field.
     pub missing: u64,
 }
 
-/// Whether these can be counted.
+/// Checks that these fields can be counted.
 ///
 /// # Errors
 /// `Invalid` for none, too many, or one that the collection never had.
@@ -135,7 +137,7 @@ fn rows_of(view: &SegmentView, filter: Option<&Filter>) -> Result<RoaringBitmap>
     Ok(rows - &*view.dead)
 }
 
-/// What was counted so far, of all fields.
+/// The counts so far, of all fields.
 struct Counting<'f> {
     tallies: Vec<Tally<'f>>,
     bytes: usize,

@@ -1,9 +1,10 @@
-//! Reading records without making any: each part goes from the store straight to where it is wanted.
+//! Reading records without building them: each part goes from the store straight to its visitor.
 //!
-//! **Useful for** whoever writes many records into another form, column by column. **Not for** reading a few, or for keeping them.
+//! **Useful for** converting many records into another form, column by column. **Not for** reading a few, or for
+//! keeping them.
 //!
-//! **Invariant:** what a visitor is shown is what [`scan`](crate::SnapshotCollection::scan) gives, in the same order, and nothing that
-//! it did not ask for is decoded.
+//! **Invariant:** a visitor sees exactly what [`scan`](crate::SnapshotCollection::scan) gives, in the same order, and
+//! nothing that it did not ask for is decoded.
 
 use std::ops::ControlFlow;
 
@@ -17,9 +18,9 @@ use crate::record::{RowParts, StoredRecord, row_of};
 use crate::runtime::{in_memory, in_the_end};
 use crate::{Error, Result};
 
-/// What the records of one page may come to, as they are stored; the one that reaches it is the last.
+/// The stored bytes of one page; the record that reaches the limit is the last.
 const PAGE_BYTES_MAX: usize = 16 << 20;
-/// Rows of a page from which whoever asks is taken to go through all of them.
+/// Rows of a page from which a caller is assumed to read the whole collection.
 const LARGE_PAGE_ROWS: usize = 256;
 /// Rows whose vectors are read together: whether that is one pass is decided for each lot.
 const VECTORS_AT_ONCE: usize = 1024;
@@ -53,7 +54,7 @@ pub struct Passing<'a> {
 pub enum PassingVector<'a> {
     /// As it is stored, in the components of its field: [`crate::Element::decode`] reads it.
     Stored(&'a [u8]),
-    /// As another process has read it.
+    /// As another process has decoded it.
     Components(&'a [f32]),
 }
 

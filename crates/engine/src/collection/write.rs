@@ -54,11 +54,11 @@ pub struct WriteSet {
     pub upserts_if: Option<Vec<u64>>,
     /// Texts without vectors stay so, whether or not the collection embeds.
     pub as_given: bool,
-    /// Ids of upserts whose vector may come later, if the collection embeds and whoever holds the folder can do it alone.
+    /// Ids of upserts whose vector may come later, if the collection embeds and the folder's holder can do so alone.
     pub later: HashSet<String>,
     /// Rows of the files table: path, and what is stored for it.
     pub files: Vec<(String, Option<Vec<u8>>)>,
-    /// What `files` were when they were read, one each: what is another by now is a conflict.
+    /// The rows of `files` as they were read, one each: a row that has changed since is a conflict.
     pub files_if: Option<Vec<Option<FileEntry>>>,
 }
 
@@ -72,7 +72,7 @@ impl WriteSet {
         }
     }
 
-    /// What is estimated to be in memory while it is written: the records, what is stored of them, and the log's copy of that.
+    /// The estimated memory while it is written: the records, their stored form, and the log's copy of that.
     pub(crate) fn bytes(&self) -> u64 {
         let files = self.files.iter().map(|(path, value)| path.len() + value.as_ref().map_or(0, Vec::len));
         let bytes = self.upserts.iter().map(record_bytes).sum::<usize>() + files.sum::<usize>();
@@ -85,8 +85,9 @@ impl Collection {
     /// Inserts records, replacing those with the same id. All or nothing, durable when it returns, visible to the next search.
     ///
     /// # Errors
-    /// `Invalid` for a wrong dimension, NaN, an unknown vector field, an empty or repeated id, a bad payload: nothing is changed. `Unavailable` when a
-    /// vector is wanted and the embedder is not there. `Exhausted` when the disk is full or the batch is over 128 MiB.
+    /// `Invalid` for a wrong dimension, NaN, an unknown vector field, an empty or repeated id, a bad payload: nothing
+    /// is changed. `Unavailable` when a record needs a vector and there is no embedder. `Exhausted` when the disk is
+    /// full or the batch is over 128 MiB.
     pub fn upsert(&self, records: Vec<Record>) -> Result<Upserted> {
         self.begin_upsert(records)?.wait()
     }
@@ -157,7 +158,7 @@ impl Core {
         Ok(done)
     }
 
-    /// What takes long and needs no lock: checks, embedding.
+    /// The slow steps that need no lock: checks, embedding.
     pub(crate) fn prepare(&self, set: &mut WriteSet, call: &Call) -> Result<()> {
         self.check_open()?;
         check_records(&set.upserts)?;

@@ -1,5 +1,5 @@
-//! Collections that are held for a while: those that were closed before are closed again, so that looking at everything does not
-//! leave everything open.
+//! Collections that are held for a while: those that were closed before are closed again, so that reading all of them
+//! does not leave all of them open.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use crate::database::registry::CLOSE_FLUSH_ROWS;
 use crate::database::{Database, Registry};
 use crate::embedder::EmbedderChoice;
 
-/// From here on opening another collection closes those that nobody holds. Each has some files open, and processes may have few.
+/// From this many on, opening another collection closes those that no caller holds. Each has files open, and a process
+/// may have few.
 const OPEN_MAX: usize = 256;
 
 /// A collection, for as long as this lives.
@@ -50,7 +51,8 @@ impl Database {
 }
 
 impl Registry {
-    /// Closes a collection that nobody else holds and nothing waits for, and says whether it did. The next call opens it again.
+    /// Closes a collection that no one else holds and nothing waits for; true when it did. The next call opens it
+    /// again.
     pub(crate) fn let_go(&self, core: Arc<Core>) -> bool {
         let mut open = self.collections.lock();
         let (tenant, name) = (core.tenant.number, &core.name);
@@ -66,7 +68,8 @@ impl Registry {
         did
     }
 
-    /// Closes collections that nobody holds when many are open, those first that nobody has called lately: each one has files open.
+    /// Closes collections that no caller holds when many are open, the least recently called first: each one has files
+    /// open.
     pub(crate) fn make_room(&self) {
         if self.collections.lock().len() < OPEN_MAX {
             return;
@@ -80,7 +83,7 @@ impl Registry {
         }
     }
 
-    /// Closes the collections that nobody holds, and nobody has called since this was asked last.
+    /// Closes the collections that no caller holds and that had no call since the last check.
     pub(crate) fn let_unused_go(&self) {
         for core in self.open_collections() {
             if !core.used.swap(false, Ordering::Relaxed) {

@@ -1,7 +1,7 @@
-//! Answers that are in memory, for callers whose thread must not wait.
+//! Answers from memory, for callers whose thread must not wait.
 //!
-//! **Invariant:** what is answered is what the call itself would answer; nothing here waits for the disk, or for a lock that somebody
-//! holds while they wait for it.
+//! **Invariant:** an answer equals that of the ordinary call; nothing here waits for the disk, or for a lock whose
+//! holder may wait for the disk.
 
 use crate::Result;
 use crate::database::Database;

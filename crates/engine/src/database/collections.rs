@@ -71,13 +71,13 @@ impl Database {
         self.inner.registry.collection_names(self.tenant.number)
     }
 
-    /// What every collection is and holds. Those that are closed stay closed: whoever asks for figures every few seconds must not
-    /// take the memory of those who search.
+    /// What every collection is and holds. Closed ones stay closed: clients that poll figures every few seconds must
+    /// not take memory from searches.
     pub fn collections(&self) -> Result<Vec<CollectionInfo>> {
         let (shared, registry) = (&self.inner.shared, &self.inner.registry);
         let mut infos = Vec::new();
         for name in self.collection_names()? {
-            // Nobody opens or drops it meanwhile.
+            // No one opens or drops it while this is held.
             let _catalog = registry.catalog.lock();
             let open = registry.collections.lock().get(self.tenant.number, &name).cloned();
             if let Some(core) = open {

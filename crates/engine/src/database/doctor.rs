@@ -1,4 +1,4 @@
-//! Checking every checksum of an open folder, and saying what is wrong and what to do.
+//! Checking every checksum of an open folder, and reporting what is wrong and what to do.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ pub struct Finding {
 pub struct Doctor {
     /// Damage, in the order in which it was found; empty when all is well.
     pub findings: Vec<Finding>,
-    /// What an opening has put right, and is no damage: the torn end of a log after a crash.
+    /// What opening the folder has repaired and is not damage: the torn end of a log after a crash.
     pub notes: Vec<String>,
     /// Indexes that are not in use now, one sentence each; they are rebuilt in the background.
     pub degraded: Vec<String>,
@@ -50,7 +50,7 @@ const RESTORE: &str = "the stored records in this file cannot be rebuilt: restor
 const REWRITE: &str = "`nuthatch doctor --repair` rewrites it; it contains no stored records";
 
 impl Database {
-    /// Reads every byte of the folder and checks it against its checksums. Searches and writes go on meanwhile.
+    /// Reads every byte of the folder and checks it against its checksums. Searches and writes go on during the check.
     pub fn doctor(&self) -> Result<Doctor> {
         let shared = &self.administrator("a check of the folder")?.shared;
         let root = shared.folder.root();
@@ -95,7 +95,7 @@ impl Database {
             doctor.collections += 1;
             let core = match scope.borrow(name) {
                 Ok(core) => core,
-                Err(error) if error.kind == ErrorKind::NotFound => continue, // dropped meanwhile
+                Err(error) if error.kind == ErrorKind::NotFound => continue, // dropped since
                 Err(Error { kind: ErrorKind::Corrupt { path }, message, .. }) => {
                     doctor.findings.push(finding(root, &path, &message, RESTORE));
                     continue;
@@ -103,7 +103,7 @@ impl Database {
                 Err(error) => return Err(error),
             };
             doctor.records += core.writer.lock().counters.rows;
-            let _work = core.index_work.work.lock(); // files do not come and go meanwhile
+            let _work = core.index_work.work.lock(); // files do not come and go while it is held
             for (_, error) in index_damage(&core)? {
                 let path = match &error.kind {
                     ErrorKind::Corrupt { path } => path.clone(),
@@ -120,7 +120,7 @@ impl Database {
     }
 }
 
-/// Every damaged file of a collection's indexes, and whose it is; that of no index is the copy of the catalog's entry.
+/// Every damaged file of a collection's indexes, and its index; the copy of the catalog's entry belongs to none.
 fn index_damage(core: &Core) -> Result<Vec<(Option<IndexId>, Error)>> {
     let copy = Meta::read_copy(&core.index_folder()).err();
     let mut errors: Vec<_> = copy.into_iter().map(|error| (None, error)).collect();

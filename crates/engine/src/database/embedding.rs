@@ -1,7 +1,7 @@
-//! Making the vectors that are still to come, behind everybody's back.
+//! Making pending vectors in the background.
 //!
-//! **Invariant:** whatever is to have a vector is looked for after each opening of the folder, in every collection of every tenant; and
-//! what is being made when the folder is closed is written, or made again after the next opening.
+//! **Invariant:** after each opening of the folder, every collection of every tenant is searched for pending vectors; a
+//! vector in the making when the folder closes is written, or made again after the next opening.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
@@ -55,7 +55,7 @@ fn run(registry: &Registry) {
     }
 }
 
-/// Until nothing is left to do. Every open collection gets its turn, then those that nobody has opened.
+/// Runs until nothing is left to do. Every open collection gets its turn, then the closed ones.
 fn round(registry: &Registry, asleep: &mut Option<VecDeque<Shard>>, recent: &mut Recent) -> Result<()> {
     let shared = &registry.shared;
     let asleep = match asleep {

@@ -1,4 +1,4 @@
-//! What is done when nobody wants anything: the store is tidied, caches are let go.
+//! Idle work: tidying the store, releasing caches.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,9 +10,9 @@ use crate::database::Registry;
 
 /// Quiet after the last write before the store is tidied.
 const TIDY_AFTER: Duration = Duration::from_secs(2);
-/// Time without any call before the caches are let go, and a collection that nobody holds is closed.
+/// Time without any call before the caches are released, and collections that no caller holds are closed.
 const RELEASE_AFTER: Duration = Duration::from_secs(60);
-/// Time between two looks at who uses the cache.
+/// Time between two checks of which tenants use the cache.
 const AGED_EVERY: Duration = Duration::from_secs(10);
 /// Time between two releases while the system is short of memory.
 const PRESSED_EVERY: Duration = Duration::from_secs(10);
@@ -25,7 +25,7 @@ pub(crate) struct Idle {
     tidied: Option<u64>,
     used: Instant,
     released: Option<Instant>,
-    /// When it was last looked for collections that nobody uses.
+    /// When it last looked for unused collections.
     unused: Instant,
     /// The same for tenants that do not use the cache.
     aged: Instant,

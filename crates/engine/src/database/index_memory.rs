@@ -1,9 +1,10 @@
 //! What stays in memory of open indexes, kept inside the budget: norms, dictionaries, row ids, readers; and the cache of index
 //! blocks, which gives way to that and to [answers](crate::runtime::MemoryPool).
 //!
-//! It has a share, `rest`. When open collections hold more, those that nobody called lately are closed; what the others hold beyond
-//! it is taken from the block cache, down to a quarter of that; and what is more still is closed as soon as nobody holds it, the
-//! largest first. So many small collections cost files and a moment to open them again, and a large one costs cache, never memory.
+//! It has a share, `rest`. When open collections hold more, those without recent calls are closed; the excess of the
+//! others is taken from the block cache, down to a quarter of the cache's share; whatever exceeds that is closed as
+//! soon as no caller holds it, the largest first. So many small collections cost files and a moment to open them again,
+//! and a large one costs cache, never memory.
 //!
 //! **Invariant:** after [`Runtime::fit`](crate::runtime::Runtime::fit), caches and residents together hold no more than their shares, unless callers hold collections
 //! that take more than the share and three quarters of the cache.

@@ -17,7 +17,7 @@ use crate::{Error, Result};
 
 /// How often they look round without being woken.
 pub(crate) const ROUND: Duration = Duration::from_millis(500);
-/// How long they leave a disk or an index alone that has just failed them, however often they are woken.
+/// How long they leave a disk or an index alone after a failure, however often they are woken.
 pub(crate) const AFTER_FAILURE: Duration = Duration::from_secs(2);
 
 pub(crate) fn start(registry: &Arc<Registry>, threads: &mut Vec<JoinHandle<()>>) -> Result<()> {
@@ -36,7 +36,7 @@ pub(crate) fn start(registry: &Arc<Registry>, threads: &mut Vec<JoinHandle<()>>)
 struct Job {
     name: &'static str,
     work: fn(&Runtime, &Core) -> Result<()>,
-    /// It seals, and also removes what has expired; the other one tidies up when nobody wants anything.
+    /// It seals, and also removes expired keys; the other one tidies up when the database is idle.
     sweeps: bool,
     /// Where its last error is kept.
     error: fn(&mut Signal) -> &mut Option<Error>,
@@ -87,7 +87,7 @@ fn run(registry: &Registry, job: &Job) {
     }
 }
 
-/// Every collection gets its turn, whatever became of the others; the first error is told, with the collection's name.
+/// Every collection gets its turn, even after errors in others; returns the first error, with the collection's name.
 fn round(registry: &Registry, work: fn(&Runtime, &Core) -> Result<()>) -> Result<()> {
     let mut outcome = Ok(());
     for core in registry.open_collections() {

@@ -1,4 +1,4 @@
-//! What the operating system says that this process holds.
+//! The memory of this process as the operating system reports it.
 
 use nuthatch_heap::HeapUsage;
 
@@ -72,7 +72,7 @@ impl Mappings {
     }
 }
 
-/// The whole process by part, measured in three ways that must agree: by the system, by the allocator, and by the engine.
+/// The whole process by part, measured in three ways that must agree: the system's, the allocator's and the engine's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accounted {
     /// In use, and in none of the engine's parts: buffers of calls under way, everything of the program that is not the engine.

@@ -1,4 +1,4 @@
-//! Making what is left of the keyspaces agree again, after the store has lost a part.
+//! Making the remaining keyspaces consistent again after the store has lost a part.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -44,8 +44,8 @@ impl Registry {
         self.shared.make_durable(position, Durability::Commit)
     }
 
-    /// Removes keys whose large value was lost and large values whose key was, and makes expiring keys expire again. Says how many
-    /// keys had to go; those that a lost file took with it nobody can count.
+    /// Removes keys whose large value was lost and large values whose key was, and makes expiring keys expire again.
+    /// Returns how many keys it removed; keys that a lost file held cannot be counted.
     pub(crate) fn mend_keyspace(&self, shard: Shard) -> Result<u64> {
         let mut batch = Batch::new();
         let (mut referenced, mut lost, mut failed) = (HashSet::new(), 0, None);

@@ -1,7 +1,7 @@
 //! Bringing a folder to the layout that this program writes.
 //!
-//! Opening never changes what it can read, so an older layout may stay for years. A migration rewrites it; what it would do can be
-//! asked first. Stored records are never touched by what there is to do today: everything older is in the indexes.
+//! Opening never changes what it can read, so an older layout may stay for years. A migration rewrites it; a caller can
+//! ask first what it would do. No migration so far touches stored records: everything older is in the indexes.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,30 +18,30 @@ pub struct Migration {
     pub format: u32,
     /// See `format`.
     pub format_written: u32,
-    /// What is of an earlier layout; empty when nothing is.
+    /// The parts in an earlier layout; empty when there are none.
     pub steps: Vec<MigrationStep>,
 }
 
-/// One thing that is of an earlier layout.
+/// One part in an earlier layout.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MigrationStep {
     /// Its name; of a tenant other than the default one `tenant/name`.
     pub collection: String,
-    /// The thing, and its layout.
+    /// The part, and its layout.
     pub what: String,
     /// What happens to it.
     pub action: String,
 }
 
 impl Database {
-    /// What [`migrate`](Self::migrate) would do. Changes nothing. Best asked of a database opened without background work, which
-    /// would rebuild an index that cannot be used before it is asked.
+    /// What [`migrate`](Self::migrate) would do. Changes nothing. Best asked of a database opened without background
+    /// work, which might rebuild an unusable index first.
     pub fn migration(&self) -> Result<Migration> {
         self.each_of_an_earlier_layout(&mut |_, _| Ok(()))
     }
 
-    /// Rewrites what is of an earlier layout, in this thread. Reads and writes go on meanwhile. Old index files move to `quarantine/`.
-    /// Returns what was done.
+    /// Rewrites the parts in an earlier layout, in this thread. Reads and writes go on during the migration. Old index
+    /// files move to `quarantine/`. Returns what it did.
     pub fn migrate(&self) -> Result<Migration> {
         self.each_of_an_earlier_layout(&mut |core, steps| {
             for step in steps {

@@ -52,9 +52,9 @@ use crate::{Error, Result};
 #[derive(Clone)]
 pub struct Database {
     pub(crate) inner: Arc<Inner>,
-    /// Whose data it is about. The default tenant's handle is also the administrator's.
+    /// The tenant whose data it accesses. The default tenant's handle is also the administrator's.
     pub(crate) tenant: Arc<Tenant>,
-    /// On whose behalf. Handles that it gives work for the same.
+    /// The call that it works for. Handles made from it work for the same one.
     pub(crate) call: Call,
 }
 
@@ -87,8 +87,9 @@ impl Database {
         Self::with_store(stores::in_memory(), options)
     }
 
-    /// A database on a store of the caller's, which outlives it. Its index files are as those of a database in memory, and are built
-    /// again from the store's rows at the next opening. Nobody else may write to the store meanwhile.
+    /// A database on the caller's own store, which outlives it. Its index files are as those of a database in memory,
+    /// and are built again from the store's rows at the next opening. Nothing else may write to the store while the
+    /// database is open.
     pub fn with_store(store: Arc<dyn Store>, options: Options) -> Result<Self> {
         let shm = Path::new("/dev/shm");
         let mut builder = tempfile::Builder::new();
@@ -136,7 +137,7 @@ impl Database {
         self.inner.shared.folder.root()
     }
 
-    /// Brings everything fresh into the indexes and merges what is worth merging, now, in this thread.
+    /// Brings all fresh rows into the indexes and merges what is worth merging, now, in this thread.
     pub fn optimize(&self) -> Result<()> {
         self.check_open()?;
         for core in self.inner.registry.open_collections_of(self.tenant.number) {
@@ -153,7 +154,7 @@ impl Database {
         Ok(Snapshot { view, call: self.call.clone() })
     }
 
-    /// Everything that was written before, with whatever durability, is on the disk when this returns.
+    /// When this returns, all earlier writes of every durability are on the disk.
     pub fn sync(&self) -> Result<()> {
         Ok(self.inner.shared.store()?.sync_all()?)
     }
@@ -168,8 +169,8 @@ impl Database {
         self.inner.shared.embedders.remember(embedder);
     }
 
-    /// Finishes background work, writes what is buffered and lets the folder go. Calling it again does nothing. Every other
-    /// use of this database and its collections says `Closed` from here on.
+    /// Finishes background work, writes what is buffered and releases the folder. Calling it again does nothing. Every
+    /// other use of this database and its collections says `Closed` from here on.
     pub fn close(&self) -> Result<()> {
         self.inner.close()
     }
@@ -182,7 +183,7 @@ impl Inner {
         let joined = threads
             .into_iter()
             .try_for_each(|thread| thread.join().map_err(|_| Error::internal("a thread of background work panicked")));
-        // Whatever became of the threads, the folder is let go.
+        // The folder is released even if a thread failed.
         self.registry.close().and(joined)
     }
 }

@@ -1,4 +1,4 @@
-//! Giving back the bytes of what was deleted, and the receipt that says which files went and which came.
+//! Giving back the bytes of deleted data, and the receipt of which files were removed and which written.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
@@ -49,19 +49,20 @@ pub struct Receipt {
     pub finished: String,
     /// The program that did it, with its version.
     pub program: String,
-    /// The tenant whose data it was about; absent for the default tenant's and for the whole folder.
+    /// The tenant whose data was reclaimed; absent for the default tenant and for the whole folder.
     #[serde(default)]
     pub tenant: Option<String>,
-    /// The one collection that it was asked for; absent for all of them.
+    /// The one collection that was reclaimed; absent for all of them.
     pub collection: Option<String>,
     /// Records that the same call deleted first; absent when it deleted none itself.
     pub deleted_records: Option<u64>,
-    /// Snapshots and transactions, of whatever tenant, that were open from before and were ended because they showed what was to go.
+    /// Older snapshots and transactions, of any tenant, that the call ended because they showed deleted data.
     #[serde(default)]
     pub ended_snapshots: u64,
-    /// For each collection (of a tenant, where it was about the whole folder: `tenant/name`), the last change that the rewritten files account for.
+    /// For each collection, the last change that the rewritten files account for. In a receipt for the whole folder,
+    /// names are `tenant/name`.
     pub sequences: BTreeMap<String, u64>,
-    /// Files that are gone: they may have held what was deleted.
+    /// Files that were removed: they may have held deleted data.
     pub removed: Vec<RemovedFile>,
     /// Files that took their place.
     pub written: Vec<WrittenFile>,
@@ -114,14 +115,15 @@ impl Receipt {
 }
 
 impl Database {
-    /// Writes every file anew that may hold bytes of what was deleted or replaced before this call (in one collection, or in
-    /// all), removes the old ones and what is in quarantine, and returns the receipt. Takes as long as reading and writing the
-    /// data; searches and writes go on. Snapshots and transactions from before, of whatever tenant, are ended when they do not
-    /// end by themselves within [`crate::Options::erasure_grace`]; their next read says `Conflict`.
+    /// Rewrites every file that may hold bytes of data deleted or replaced before this call (in one collection, or in
+    /// all), removes the old files and the quarantine's, and returns the receipt. Takes as long as reading and writing
+    /// the data; searches and writes go on. Ends older snapshots and transactions, of any tenant, that do not end by
+    /// themselves within [`crate::Options::erasure_grace`]; their next read says `Conflict`.
     ///
     /// # Errors
-    /// `NotFound` for a collection that there is not; `Conflict` while a read that began before goes on for more than a minute: an export,
-    /// the backup of one tenant, a very long search; `Exhausted` when the disk has no room for the new files beside the old. Calling again goes on where it ended.
+    /// `NotFound` for an unknown collection; `Conflict` while an earlier read goes on for more than a minute: an
+    /// export, the backup of one tenant, a very long search; `Exhausted` when the disk has no room for the new files
+    /// next to the old ones. A second call continues where it ended.
     pub fn reclaim(&self, collection: Option<&str>) -> Result<Receipt> {
         self.reclaim_after(collection, None)
     }
@@ -171,7 +173,7 @@ impl Database {
     }
 }
 
-/// Giving bytes back, under way: what there was before, and what has been rewritten since.
+/// A reclaim under way: the files before it, and what it has rewritten since.
 pub(crate) struct Reclaiming<'s> {
     shared: &'s Runtime,
     tenant: Option<&'s Tenant>,
@@ -182,7 +184,7 @@ pub(crate) struct Reclaiming<'s> {
 }
 
 impl<'s> Reclaiming<'s> {
-    /// `tenant`: whose data it is about.
+    /// `tenant`: whose data is reclaimed.
     pub fn begin(registry: &'s Registry, tenant: Option<&'s Tenant>) -> Result<Self> {
         let shared = &registry.shared;
         let tenant = tenant.filter(|tenant| !tenant.is_default());
@@ -191,15 +193,15 @@ impl<'s> Reclaiming<'s> {
         Ok(Self { shared, tenant, started, before, sequences, ending: Ending::begin(shared, &registry.snapshots) })
     }
 
-    /// Every collection that a handle sees. `is_own`: they are called by their names alone.
+    /// Every collection that a handle sees. `is_own`: named without their tenant.
     fn collections_of(&mut self, scope: &Database, is_own: bool) -> Result<()> {
         let names = match scope.collection_names() {
-            Err(error) if error.kind == ErrorKind::NotFound => return Ok(()), // the tenant was dropped meanwhile
+            Err(error) if error.kind == ErrorKind::NotFound => return Ok(()), // the tenant has been dropped
             names => names?,
         };
         for name in names {
             let core = match scope.borrow(&name) {
-                Err(error) if error.kind == ErrorKind::NotFound => continue, // dropped meanwhile
+                Err(error) if error.kind == ErrorKind::NotFound => continue, // dropped since
                 core => core?,
             };
             let label = if is_own { name } else { core.tenant.label(&name) };
@@ -214,7 +216,7 @@ impl<'s> Reclaiming<'s> {
         Ok(())
     }
 
-    /// Rewrites the store, and says in a receipt what has become of the files.
+    /// Rewrites the store, and records in a receipt what became of the files.
     pub fn finish(self, extent: Extent, collection: Option<String>, deleted_records: Option<u64>) -> Result<Receipt> {
         let Self { shared, tenant, started, before, sequences, mut ending } = self;
         empty_quarantine(shared, tenant)?;
@@ -266,7 +268,7 @@ impl<'s> Reclaiming<'s> {
     }
 }
 
-/// What a receipt is about: every file of the folder, or of a tenant those that may hold something of its.
+/// The files of a receipt: every file of the folder, or those that may hold data of one tenant.
 fn files_of(shared: &Runtime, tenant: Option<&Tenant>) -> Result<BTreeMap<PathBuf, Seen>> {
     let folder = &shared.folder;
     let mut files = files_below(folder.root())?;
@@ -289,7 +291,7 @@ fn may_be_of(tenant: &Tenant, path: &Path, quarantine: &Path) -> bool {
     name.starts_with("truth-") || name.starts_with(&format!("{}-", tenant.number))
 }
 
-/// Removes what lies in quarantine, or of it what may be of one tenant.
+/// Empties the quarantine, or removes only what may belong to one tenant.
 fn empty_quarantine(shared: &Runtime, tenant: Option<&Tenant>) -> Result<()> {
     let quarantine = shared.folder.quarantine();
     let remove = |path: &Path| match std::fs::remove_dir_all(path) {
@@ -315,7 +317,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 impl Database {
-    /// Deletes and leaves nothing behind: one of the ways of deleting, and [`reclaim`](Self::reclaim) of the collection.
+    /// Deletes and leaves nothing behind: one way of deleting, then [`reclaim`](Self::reclaim) of the collection.
     pub fn erase(&self, collection: &str, what: &Erase) -> Result<Receipt> {
         let records = self.existing_collection(collection)?;
         let before = records.row_count()?;
@@ -328,7 +330,8 @@ impl Database {
         self.reclaim_after(Some(collection), Some(before.saturating_sub(records.row_count()?)))
     }
 
-    /// Removes index folders of collections that the catalog does not know: left when a process ended while it dropped one.
+    /// Removes index folders of collections that the catalog does not know: left by a process that ended while dropping
+    /// one.
     pub(crate) fn remove_orphans(&self) -> Result<()> {
         let (shared, registry) = (&self.inner.shared, &self.inner.registry);
         let _catalog = registry.catalog.lock();
@@ -360,7 +363,7 @@ impl Database {
     }
 }
 
-/// Written to while it is looked at: logs, and who holds the folder.
+/// True for files that change while they are read: logs, and the lock file.
 fn is_in_use(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "log") || path.file_name().is_some_and(|name| name == "LOCK")
 }

@@ -26,7 +26,8 @@ pub(crate) struct Registry {
     pub shared: Arc<Runtime>,
     pub collections: Mutex<Opened<Arc<Core>>>,
     pub spaces: Mutex<Opened<Arc<Space>>>,
-    /// By number: the default tenant, and those that were asked for since opening. Dropped ones stay, so that nobody makes them anew.
+    /// By number: the default tenant, and those that were used since opening. Dropped ones stay, so that no call
+    /// recreates them.
     pub tenants: Mutex<HashMap<u32, Arc<Tenant>>>,
     /// One tenant is dropped at a time.
     pub dropping: Mutex<()>,

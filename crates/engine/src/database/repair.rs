@@ -32,7 +32,8 @@ use crate::{Error, Result};
 pub struct RepairOutcome {
     /// Damaged files of the store. Copies of them are in the quarantine folder.
     pub store: Vec<Damage>,
-    /// Intact batches of the store's log that lay behind the damage and went with it; copies are in the quarantine folder.
+    /// Intact batches of the store's log that came after the damage and were cut with it; copies are in the quarantine
+    /// folder.
     pub batches_cut: u64,
     /// Collections whose indexes were rebuilt.
     pub rebuilt: Vec<String>,
@@ -45,8 +46,8 @@ pub struct RepairOutcome {
 }
 
 impl Database {
-    /// What [`repair`](Self::repair) would find damaged in the store, and what would go with it; changes nothing. Damaged indexes
-    /// are not looked at: they lose nothing.
+    /// What [`repair`](Self::repair) would find damaged in the store, and what it would lose; changes nothing. It does
+    /// not check indexes: damage there loses nothing.
     pub fn repair_plan(root: &Path, options: &Options) -> Result<Vec<Damage>> {
         let folder = Folder::at(root);
         if !folder.store().is_dir() {
@@ -56,8 +57,8 @@ impl Database {
         Ok(verify(&folder.store())?)
     }
 
-    /// Repairs a folder that nobody has open: writes a damaged identity file anew, lets the store keep what can be read,
-    /// removes what points at lost records, and rebuilds damaged indexes. Damaged files are kept in `quarantine/`.
+    /// Repairs a folder that no process has open: rewrites a damaged identity file, has the store keep what can be
+    /// read, removes references to lost records, and rebuilds damaged indexes. Keeps damaged files in `quarantine/`.
     pub fn repair(root: &Path, options: Options) -> Result<(Self, RepairOutcome)> {
         let mut outcome = RepairOutcome::default();
         // Seen before the lock is taken: a folder that is not ours stays untouched.
@@ -186,7 +187,7 @@ struct Census {
     counted: Counters,
 }
 
-/// Makes ids, records, vectors and counters of a collection agree again. Returns how many records are missing.
+/// Makes the ids, records, vectors and counters of a collection consistent again. Returns how many records are missing.
 fn mend_collection(core: &Core) -> Result<u64> {
     let shard = core.shard;
     let store = core.shared.store()?;
@@ -288,7 +289,7 @@ fn mend_files(core: &Core, census: &Census, batch: &mut Batch) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Makes the ids those of the rows that there are.
+/// Makes the ids match the remaining rows.
 fn mend_ids(store: &dyn Store, shard: Shard, newest: &HashMap<String, (u64, u64)>, batch: &mut Batch) -> Result<()> {
     for (id, (row, _)) in newest {
         batch.put(Table::Ids, shard.key(id.as_bytes()), row.to_be_bytes().to_vec());
@@ -312,7 +313,7 @@ fn last_change(store: &dyn Store, shard: Shard) -> Result<u64> {
     Ok(last)
 }
 
-/// A damaged or missing identity file says nothing that the rest does not; it is written anew.
+/// A damaged or missing identity file holds nothing that the rest does not; it is rewritten.
 fn rewrite_identity(root: &Path) -> Result<()> {
     match Folder::open(root, true) {
         Ok(_) => Ok(()),

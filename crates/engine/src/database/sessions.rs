@@ -10,12 +10,12 @@ impl Database {
         IdempotencyRecord::read(&*self.inner.shared.store()?, session)
     }
 
-    /// A session is not gone on with.
+    /// Forgets a session that has ended.
     pub fn forget_session(&self, session: &str) -> Result<()> {
         IdempotencyRecord::forget(&*self.inner.shared.store()?, session)
     }
 
-    /// Forgets the sessions that nobody will go on with.
+    /// Forgets the sessions that no process will continue.
     pub fn forget_old_sessions(&self) -> Result<()> {
         IdempotencyRecord::forget_old(&*self.inner.shared.store()?)
     }

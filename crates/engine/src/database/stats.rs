@@ -59,21 +59,21 @@ pub struct MemoryStats {
     pub block_cache_bytes: u64,
     /// Rows that wait outside the indexes.
     pub fresh_bytes: u64,
-    /// Searches, listings and reads under way: what they are estimated to hold.
+    /// The estimated memory of searches, listings and reads under way.
     pub answer_bytes: u64,
     /// The parts of text indexes that lie in memory.
     pub text_index_bytes: u64,
-    /// Row ids and dead rows of open segments; what other open indexes hold, but for that of texts.
+    /// Row ids and dead rows of open segments, and other open indexes except the text index.
     pub segment_bytes: u64,
-    /// The graph that is being built: beside the budget, bounded by `build_memory`.
+    /// The graph under construction: outside the budget, bounded by `build_memory`.
     pub build_bytes: u64,
-    /// Embedding models, beside the budget.
+    /// Embedding models, outside the budget.
     pub embedder_bytes: u64,
     /// Sum of the parts that the budget covers.
     pub engine_bytes: u64,
     /// In use, but by none of the parts above: writes under way, text writers, and the program that the engine is in.
     pub heap_other_bytes: u64,
-    /// Freed, and kept by the allocator for the next that asks.
+    /// Freed, and kept by the allocator for the next allocation.
     pub heap_free_bytes: u64,
     /// What other allocators of the process have, Python's for one.
     pub foreign_bytes: u64,
@@ -103,7 +103,7 @@ impl MemoryStats {
     }
 }
 
-/// Each `store_*` also as `truth_*`, its name before: one version keeps both, so that a reader has time to follow.
+/// Adds each `store_*` as `truth_*`, its former name: one version keeps both, so that readers have time to follow.
 fn with_deprecated_names(stats: &impl Serialize) -> Value {
     let mut json = serde_json::to_value(stats).expect("plain numbers are JSON");
     let fields = json.as_object_mut().expect("a struct is an object");
@@ -116,8 +116,8 @@ fn with_deprecated_names(stats: &impl Serialize) -> Value {
 }
 
 impl Database {
-    /// Rows, bytes on disk and bytes resident, by part. A scoped handle tells of its tenant alone: of its stored bytes as its limits
-    /// count them, of its indexes, and of the memory that its open collections take.
+    /// Rows, bytes on disk and bytes resident, by part. A scoped handle reports only its tenant: its stored bytes as
+    /// its limits count them, its indexes, and the memory of its open collections.
     pub fn stats(&self) -> Result<Stats> {
         let (shared, registry) = (&self.inner.shared, &self.inner.registry);
         self.check_open()?;
@@ -199,7 +199,7 @@ impl MemoryStats {
         memory
     }
 
-    /// Adds what is not the engine's own to say. Nothing where the system does not tell.
+    /// Adds what only the system can report. Adds nothing where it does not.
     fn account_for_the_rest(&mut self) {
         let parts = self.engine_bytes + self.build_bytes + self.embedder_bytes;
         self.accounted_bytes = parts;

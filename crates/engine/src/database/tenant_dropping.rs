@@ -21,13 +21,14 @@ struct Rows {
 }
 
 impl Database {
-    /// Deletes a tenant with everything that it has, and leaves none of its bytes behind: every file that may hold some is
-    /// written anew, as [`reclaim`](Self::reclaim) does. Its handles say `NotFound` from the beginning on. The receipt keeps the
-    /// tenant's name, and earlier receipts of it keep names of collections.
+    /// Deletes a tenant with everything that it has, and leaves none of its bytes behind: it rewrites every file that
+    /// may hold some, as [`reclaim`](Self::reclaim) does. The tenant's handles say `NotFound` from the beginning on.
+    /// The receipt keeps the tenant's name, and earlier receipts keep names of its collections.
     ///
     /// # Errors
-    /// `NotFound` when there is no such tenant; `Invalid` for a scoped handle; `Conflict` when an export or a
-    /// very long read from before is in the way. The data is gone then, its bytes may not be: calling again goes on where it ended.
+    /// `NotFound` for an unknown tenant; `Invalid` for a scoped handle; `Conflict` when an earlier export or a very
+    /// long read is in the way. The data is deleted then, but its bytes may remain: a second call continues where it
+    /// ended.
     pub fn drop_tenant(&self, name: &str) -> Result<Receipt> {
         let registry = self.administrator("dropping a tenant")?;
         let shared = &registry.shared;

@@ -65,7 +65,7 @@ impl Database {
         Ok(self.scoped(registry.tenant(name)?))
     }
 
-    /// The same, where nothing has to be waited for. Whoever is told nothing asks [`tenant`](Self::tenant), which says what is wrong, too.
+    /// The same, without waiting. On `None` the caller asks [`tenant`](Self::tenant), which also says what is wrong.
     pub fn cached_tenant(&self, name: &str) -> Result<Option<Self>> {
         let registry = self.administrator("going to a tenant")?;
         let shared = &registry.shared;

@@ -1,6 +1,6 @@
-//! Vector fields: what the vectors of each are, and where they lie in the store.
+//! Vector fields: the type of each field's vectors, and where they lie in the store.
 //!
-//! **Useful for** whoever reads, compares or indexes vectors: each does it for one field at a time.
+//! **Useful for** reading, comparing and indexing vectors, which is done for one field at a time.
 //! **Not for** payload fields, which `filter` knows.
 //!
 //! **Invariant:** a field's number, metric and element type never change; its dimension once it is settled.
@@ -31,7 +31,7 @@ pub(crate) const UNNAMED: FieldId = 0;
 /// What the keys of named fields have before the field's number: more than any row id begins with.
 const NAMED: u8 = 0xFF;
 
-/// Rows that are passed over for one that is wanted, before it is cheaper to read each by itself.
+/// Rows that a scan may skip for each wanted one, before reading each by itself is cheaper.
 const BETWEEN_MAX: u64 = 4;
 
 /// One field.
@@ -99,7 +99,8 @@ impl Field {
         checked.map_err(|error| self.refusal(&error))
     }
 
-    /// Refuses a vector that cannot be searched with. Its components need not be of the field's type: they are compared in 32 bits.
+    /// Refuses a vector that cannot be used as a query. Its components need not be of the field's type: they are
+    /// compared in 32 bits.
     pub fn check_query(&self, vector: &[f32]) -> Result<()> {
         let Some(dim) = self.dim else { return Ok(()) };
         let checked = validate(vector, dim, self.metric).and_then(|()| match self.metric {

@@ -1,9 +1,9 @@
-//! What is settled about a collection: its options, vector fields, and the payload fields seen.
+//! The settled facts about a collection: its options, vector fields, and the payload fields seen.
 //!
-//! **Useful for** whoever checks a request or decides how to answer it: reading it waits for no writer, who may be reading the disk
-//! while it decides what it is going to write. **Not for** counters, which change with every batch.
+//! **Useful for** checking a request or deciding how to answer it: a reader waits for no writer, which may be reading
+//! the disk while it decides what to write. **Not for** counters, which change with every batch.
 //!
-//! **Invariant:** it is replaced as a whole, by whoever holds the writer.
+//! **Invariant:** only the holder of the writer replaces it, as a whole.
 
 pub(crate) mod field;
 pub mod meta;

@@ -146,7 +146,7 @@ pub trait PassageSink {
 pub struct Embedding {
     /// Of the embedder.
     pub fingerprint: String,
-    /// They may come after the passages: whoever holds the folder makes them.
+    /// They may come after the passages: the process that holds the folder makes them.
     pub later: bool,
 }
 

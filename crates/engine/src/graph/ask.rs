@@ -1,4 +1,4 @@
-//! What is asked of a graph, and what it answers.
+//! Questions to a graph, and their answers.
 
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +74,7 @@ pub struct NodePage {
 /// How many there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GraphCounts {
-    /// That were put; what edges alone name does not count.
+    /// Nodes that were put. A node that only edges name does not count.
     pub nodes: u64,
     /// Edges.
     pub edges: u64,
@@ -82,7 +82,7 @@ pub struct GraphCounts {
     pub exact: bool,
 }
 
-/// What deleting nodes has deleted.
+/// What a deletion of nodes removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodesDeleted {
     /// That were put; what edges alone name does not count.

@@ -1,4 +1,4 @@
-//! Changes of a graph in a batch: rows, and nodes whose edges are looked for when it is written.
+//! Changes of a graph in a batch: rows, and nodes whose edges the write looks up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +14,12 @@ use crate::{Error, ErrorKind, Result};
 pub(crate) struct GraphChanges {
     /// Key -> its last change.
     pub rows: BTreeMap<Vec<u8>, KvOp>,
-    /// Nodes that go with all edges that they have then, but for those that `rows` puts.
+    /// Nodes to delete with all edges that they have at the write, except those that `rows` puts.
     gone: BTreeSet<String>,
 }
 
-/// A graph's part of a [`WriteBatch`](crate::WriteBatch). What is not right is refused at once, and leaves the batch as it was.
+/// A graph's part of a [`WriteBatch`](crate::WriteBatch). An invalid change is refused at once and leaves the batch
+/// unchanged.
 pub struct GraphWrites<'b> {
     pub(crate) changes: &'b mut GraphChanges,
 }
@@ -51,8 +52,8 @@ impl GraphWrites<'_> {
         Ok(self)
     }
 
-    /// Deletes nodes with all edges that they have when the batch is written, and that it puts before this. Writing it is
-    /// `Exhausted` when these are more than 100,000.
+    /// Deletes nodes with all edges that they have when the batch is written, and with edges that the batch put before
+    /// this call. With more than 100,000 of them, the write is `Exhausted`.
     ///
     /// # Errors
     /// `Invalid` for an id that no node can have.
@@ -89,19 +90,19 @@ impl GraphChanges {
     }
 }
 
-/// Changes whose nodes to delete are to be found among the rows.
+/// Changes whose deleted nodes still have to be looked up in the rows.
 pub(crate) struct Resolved {
     changes: GraphChanges,
 }
 
 impl Resolved {
-    /// Checks what may have come from another process.
+    /// Checks changes that may have come from another process.
     pub fn new(changes: GraphChanges) -> Result<Self> {
         changes.rows.values().try_for_each(KvOp::check)?;
         Ok(Self { changes })
     }
 
-    /// What they are estimated to hold while they are written, but for edges that go with their nodes.
+    /// The estimated memory of writing them, without the edges of deleted nodes.
     pub fn bytes(&self) -> u64 {
         batch_bytes(self.changes.rows.values())
     }
@@ -136,7 +137,7 @@ fn are_whole(changed: &BTreeMap<Vec<u8>, KvOp>) -> bool {
 }
 
 impl Removal {
-    /// Refuses one that is not one batch.
+    /// Refuses a removal that does not fit into one batch.
     pub fn check_whole(&self) -> Result<()> {
         match self.is_whole {
             true => Ok(()),

@@ -11,21 +11,21 @@ use crate::graph::read::{READ_AT_ONCE, edge_ids};
 use crate::graph::{Graph, NodesDeleted, key};
 use crate::kv::{KvOp, Live, Rows};
 
-/// Edges that are removed by one batch.
+/// Edges that one batch removes at most.
 pub const REMOVED_AT_ONCE: usize = 100_000;
 
-/// Rows that go with some nodes.
+/// The rows to delete with some nodes.
 pub struct Removal {
     /// Keys of the rows, in the graph's keyspace.
     pub keys: BTreeSet<Vec<u8>>,
-    /// What the rows are of.
+    /// The nodes and edges that the rows belong to.
     pub gone: NodesDeleted,
     /// False: there are more edges, and the nodes themselves are not among the rows.
     pub is_whole: bool,
 }
 
 impl Removal {
-    /// Looks for what goes with these nodes, up to `edges_max` edges.
+    /// Finds the rows of these nodes and of up to `edges_max` of their edges.
     pub fn of<'i>(rows: &dyn Rows, ids: impl IntoIterator<Item = &'i str>, edges_max: usize) -> Result<Self> {
         let mut removal = Self { keys: BTreeSet::new(), gone: NodesDeleted::default(), is_whole: true };
         let ids: BTreeSet<&str> = ids.into_iter().collect();

@@ -1,4 +1,4 @@
-//! An edge, and what tells it from the others.
+//! An edge, and what identifies it.
 
 use nuthatch_filter::Payload;
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ impl Edge {
         self
     }
 
-    /// What tells it from other edges.
+    /// What identifies it.
     pub fn id(&self) -> EdgeId {
         EdgeId::new(&self.source, &self.kind, &self.target)
     }

@@ -1,12 +1,14 @@
-//! Graphs: typed nodes and edges, with properties and weights, beside the collections and keyspaces.
+//! Graphs: typed nodes and edges, with properties and weights, next to the collections and keyspaces.
 //!
-//! **Useful for** links between documents, calls between functions, whatever is asked by "what is connected to this".
+//! **Useful for** links between documents, calls between functions, any question of the form "what is connected to
+//! this".
 //! **Not for** searching by content or by properties (collections do that).
 //!
-//! A graph is a keyspace of another kind: its rows are laid out here, and stored, batched, kept by snapshots, and counted
-//! by `kv/`. [RFC 0025](../../../../docs/rfcs/0025-graph.md) has the rows, and what was weighed.
+//! A graph is a keyspace of another kind: this module lays out its rows, and `kv/` stores, batches and counts them and
+//! keeps them for snapshots. [RFC 0025](../../../../docs/rfcs/0025-graph.md) has the rows, and the alternatives
+//! weighed.
 //!
-//! **Invariant:** an edge is there in both directions or in neither, whoever writes at the same moment.
+//! **Invariant:** an edge is there in both directions or in neither, even under concurrent writes.
 
 mod ask;
 mod changes;

@@ -74,7 +74,7 @@ pub(crate) fn ranges(id: &str, direction: EdgeDirection, kinds: &[String]) -> Re
     Ok(direction.ways().iter().flat_map(|way| kinds.iter().map(move |kind| range(*way, *kind))).collect())
 }
 
-/// What the rows of the edges begin with that a page of them is of.
+/// The prefixes of the edge rows that a page reads.
 pub fn prefixes(id: &str, ask: &Neighbors) -> Result<Vec<Vec<u8>>> {
     Ok(ranges(id, ask.direction, &ask.kinds)?.into_iter().map(|range| range.prefix).collect())
 }

@@ -1,4 +1,4 @@
-//! A node, and what holds of the ids, types and properties of nodes and edges alike.
+//! A node, and the rules for ids, types and properties of nodes and edges.
 
 use nuthatch_filter::Payload;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ pub const TYPE_BYTES_MAX: usize = 255;
 /// Most bytes of the properties of a node or an edge, as they are stored.
 pub const PROPERTIES_BYTES_MAX: usize = 32 << 10;
 
-/// What edges lead to and from.
+/// A node, which edges lead to and from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     /// 1 to 1,024 bytes.
@@ -69,7 +69,7 @@ pub(crate) fn check_properties(properties: &Payload) -> Result<()> {
     }
 }
 
-/// The error, with what it is about.
+/// The error, with the name of its subject.
 pub(crate) fn of(name: &str, error: Error) -> Error {
     Error::new(error.kind, format!("{name}: {}", error.message))
 }

@@ -1,4 +1,4 @@
-//! Reading nodes and edges by what they are called, and listing them.
+//! Reading nodes and edges by id, and listing them.
 
 use crate::graph::key::{self, GraphRow};
 use crate::graph::node::{check_id, check_kind};
@@ -8,7 +8,7 @@ use crate::{Error, Result};
 
 /// Values that are read together.
 pub(crate) const READ_AT_ONCE: usize = 256;
-/// Stored bytes after which an answer ends early, so that one of many properties stays in memory.
+/// Stored bytes after which an answer ends early, so that one with many properties fits into memory.
 pub(crate) const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// Nodes that one page looks at, of whatever type.
 const LOOKED_AT_MAX: usize = 100_000;

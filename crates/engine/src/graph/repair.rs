@@ -1,4 +1,4 @@
-//! Making what is left of a graph agree again, after the store has lost a part.
+//! Making the rest of a graph consistent again after the store has lost a part.
 
 use std::ops::ControlFlow;
 
@@ -11,7 +11,7 @@ use crate::graph::value;
 use crate::kv::{inline_value, stored_inline};
 use crate::runtime::Runtime;
 
-/// Rows by which a graph is known whose catalog entry was lost.
+/// Rows by which a graph is recognised after its catalog entry was lost.
 const ROWS_LOOKED_AT: usize = 64;
 /// Changes of one batch.
 const MENDED_AT_ONCE: usize = 10_000;

@@ -1,4 +1,4 @@
-//! What is connected to some nodes: breadth first, each node once.
+//! The nodes connected to some nodes: breadth first, each node once.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::{Error, Result};
 const START_MAX: usize = 1000;
 const LIMIT_MAX: usize = 10_000;
 const DEPTH_MAX: u32 = 64;
-/// Edges that are looked at before it ends, wherever it is.
+/// Edges that a traversal reads before it ends, wherever it is.
 const LOOKED_AT_MAX: usize = 1_000_000;
 
 /// Where to begin, and how far to go.
@@ -38,9 +38,9 @@ pub struct Traverse {
 pub struct Visited {
     /// The node's id.
     pub id: String,
-    /// Edges on the shortest way from the start; 0 for those of the start.
+    /// Edges on the shortest path from the start; 0 for the start nodes.
     pub depth: u32,
-    /// The first edge that led there; `None` for those of the start.
+    /// The first edge that led there; `None` for the start nodes.
     pub via: Option<Edge>,
 }
 
@@ -49,7 +49,7 @@ pub struct Visited {
 pub struct Traversal {
     /// Nearest first.
     pub nodes: Vec<Visited>,
-    /// There are, or may be, more within that depth.
+    /// There are, or may be, more nodes within that depth.
     pub truncated: bool,
 }
 

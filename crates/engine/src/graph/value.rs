@@ -1,4 +1,4 @@
-//! What lies under the key of a node or an edge.
+//! The stored value of a node or an edge.
 //!
 //! | bytes | of a node |
 //! |---|---|

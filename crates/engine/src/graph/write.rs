@@ -1,4 +1,4 @@
-//! Putting nodes and edges, deleting edges: rows that are written without reading what they replace.
+//! Putting nodes and edges, deleting edges: writes of rows that read nothing first.
 
 use crate::Result;
 use crate::graph::{Edge, EdgeId, Graph, Node, key, value};

@@ -50,7 +50,7 @@ pub(crate) trait Indexed: Sync {
     /// It was dropped: work on it ends.
     fn is_dropped(&self) -> bool;
 
-    /// Somebody waits for background work, or soon will, because the fresh rows are many.
+    /// A caller waits for background work, or soon will, because there are many fresh rows.
     fn is_waited_for(&self) -> bool;
 
     /// False: the index waits for a rebuild.
@@ -58,7 +58,7 @@ pub(crate) trait Indexed: Sync {
         self.state().read().is_sound(index)
     }
 
-    /// From now on searches pass the damaged index by; maintenance rebuilds it.
+    /// From now on searches bypass the damaged index; maintenance rebuilds it.
     fn note_damage(&self, error: &Error, index: IndexId) {
         self.state().write().pass_by(index, error.to_string());
         self.runtime().wake_maintenance();

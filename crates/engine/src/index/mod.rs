@@ -1,12 +1,14 @@
 //! Derived indexes: what a collection keeps on disk to answer sooner, and can build again from its stored records.
 //!
-//! **Useful for** whatever concerns every index alike: opening, replaying the log, sealing, rebuilding after damage, checking, backing up,
-//! reclaiming, counting memory. Each of them walks a collection's list of indexes and names none. **Not for** searching: a text and a
-//! vector are different questions, and whoever asks one knows the index that answers it.
+//! **Useful for** everything that concerns every index alike: opening, replaying the log, sealing, rebuilding after
+//! damage, checking, backing up, reclaiming, counting memory. Each of them walks a collection's list of indexes and
+//! names none. **Not for** searching: text and vector queries differ, and each caller knows the index that answers its
+//! own.
 //!
-//! **Invariant:** an index shows the stored records as of the last change that it has [`applied`](DerivedIndex::applied), which is in one
-//! file with what it shows; later changes stay in the collection's log until every index has applied them. A broken index is passed by
-//! until it is rebuilt, and nothing is lost with it.
+//! **Invariant:** an index shows the stored records as of the last change that it has
+//! [`applied`](DerivedIndex::applied), which is in one file with what it shows; later changes stay in the collection's
+//! log until every index has applied them. Searches bypass a broken index until it is rebuilt, and nothing is lost with
+//! it.
 //!
 //! `docs/rfcs/0028-derived-indexes.md` says why, and what an index has to promise.
 

@@ -129,7 +129,8 @@ impl DerivedIndex for Text {
             std::fs::remove_dir_all(&folder).ok();
             return Err(error.into());
         }
-        // Texts written meanwhile are in the store and in the log, but in no text memtable: there was no index to analyse them for.
+        // Texts written during the rebuild are in the store and in the log, but in no text memtable: there was no index
+        // to analyse them for.
         let _writes = collection.pause_writes();
         let later = collection.rows_added_after(upto)?;
         let mut state = collection.state().write();

@@ -1,4 +1,4 @@
-//! What a keyspace holds, written along with every batch where the tenant has limits.
+//! The size of a keyspace, written with every batch where the tenant has limits.
 
 use nuthatch_store::{Batch, Position, Table};
 use parking_lot::MutexGuard;
@@ -8,7 +8,7 @@ use crate::catalog::{self, COUNTERS};
 use crate::kv::{Counters, Space, Staged};
 use crate::tenant::Delta;
 
-/// Counters that are in a batch, and hold once that is written. Other writers of the keyspace wait meanwhile.
+/// Counters in a batch, valid once that is written. Other writers of the keyspace wait until then.
 pub(crate) struct Counted<'s> {
     counters: MutexGuard<'s, Counters>,
     after: Counters,
@@ -28,10 +28,10 @@ impl Staged {
 }
 
 impl Space {
-    /// Writes a batch of staged changes, if the tenant may store that much.
+    /// Writes a batch of staged changes if the tenant's limits allow it.
     ///
     /// # Errors
-    /// `Exhausted` when it may not; nothing is written then.
+    /// `Exhausted` when they do not; nothing is written then.
     pub(crate) fn write_staged(&self, mut batch: Batch, staged: Staged) -> Result<Position> {
         debug_assert!(self.tenant.owns(&batch), "each key begins with the number of its tenant");
         if self.tenant.is_default() {

@@ -1,4 +1,4 @@
-//! Removing what has expired: readers pass it by from the moment on, this gives its bytes back.
+//! Removing expired keys: readers skip them from that moment on, the sweep gives their bytes back.
 //!
 //! The table `expiry` has an entry for each key that expires, in the order of time: a sweep reads what is due and nothing else.
 

@@ -1,4 +1,4 @@
-//! What a keyspace's rows are: whatever its callers put there, or a graph.
+//! The kind of a keyspace's rows: its callers' keys and values, or a graph.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ impl Kind {
         *self == Self::Plain
     }
 
-    /// What callers call it.
+    /// The word for it in messages.
     pub fn what(self) -> What {
         match self {
             Self::Plain => What::Keyspace,

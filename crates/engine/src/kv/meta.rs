@@ -8,7 +8,7 @@ use crate::catalog::{self, catalog_of};
 use crate::clock::Clock;
 use crate::kv::Kind;
 
-/// What the catalog knows of a keyspace.
+/// The catalog's entry of a keyspace.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct KeyspaceMeta {
     /// From the same numbers as the collections': it is the second half of the keys' prefix.

@@ -1,10 +1,10 @@
-//! Keyspaces: keys and values beside the collections, in the same store, under the same batches.
+//! Keyspaces: keys and values next to the collections, in the same store and the same batches.
 //!
-//! **Useful for** sessions, settings, counters, queues, checkpoints: whatever is found by its key or by the order of keys.
+//! **Useful for** sessions, settings, counters, queues, checkpoints: any data found by its key or by the order of keys.
 //! **Not for** searching by content (collections do that).
 //!
-//! **Invariant:** a key has one value or none; what has expired is invisible from that moment on, whether or not its bytes are
-//! still there; every operation on one key happens as if it were alone.
+//! **Invariant:** a key has one value or none; an expired key is invisible from that moment on, whether or not its
+//! bytes are still there; every operation on one key happens as if it were alone.
 
 mod counting;
 mod expiry;

@@ -25,7 +25,7 @@ pub struct KeyScan {
     /// Keys of one page, 1 to 10,000.
     pub limit: usize,
     /// Continue after the page that gave this cursor: it names a place among the keys, so it outlives processes, and keys that
-    /// came or went meanwhile do no harm.
+    /// were added or deleted since do no harm.
     pub cursor: Option<String>,
     /// Leave the values out: they come back empty.
     pub keys_only: bool,
@@ -51,7 +51,7 @@ impl KeyScan {
         Self { prefix: prefix.into(), ..Self::default() }
     }
 
-    /// Those of the keys that it lists, on whatever page, in its order.
+    /// Those of the keys that it lists, on any page, in its order.
     ///
     /// # Errors
     /// `Invalid` for a cursor that is none.
@@ -100,10 +100,10 @@ impl KeyScan {
     }
 }
 
-/// Keys with their values, in the order that was asked for.
+/// Keys with their values, in the requested order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct KeyPage {
-    /// Keys and values; these are empty when keys alone were asked for.
+    /// Keys and values; the values are empty with `keys_only`.
     pub entries: Vec<(Vec<u8>, Vec<u8>)>,
     /// Where to go on; `None` at the end.
     pub cursor: Option<String>,

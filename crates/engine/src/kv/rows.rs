@@ -1,8 +1,8 @@
 //! Keys and values as of one moment: of now, of a snapshot, or of a transaction with its own writes.
 //!
-//! **Useful for** whatever is read of a keyspace or a graph: it is written once, over this. **Not for** writing.
+//! **Useful for** every read of a keyspace or a graph: each is written once, over this. **Not for** writing.
 //!
-//! **Invariant:** what one call gives is of one moment.
+//! **Invariant:** the answer of one call is of one moment.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::Result;
 use crate::call::Watched;
 use crate::kv::{COUNTED_KEYS, Entry, KeyPage, KeyScan, Keyspace, Space};
 
-/// Keys as they are at one moment, wherever that is kept.
+/// Keys as of one moment: of now, of a snapshot or of a transaction.
 pub trait Rows {
     /// The values of several keys with when they expire, in their order.
     fn entries(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Entry>>>;
@@ -55,7 +55,7 @@ pub trait Rows {
     }
 }
 
-/// Those of a keyspace, as `reader` has them. No page waits for room: who deletes nodes holds the commit lock.
+/// Those of a keyspace, as `reader` has them. No page waits for room: a deletion of nodes holds the commit lock.
 pub(crate) struct Live<'r> {
     /// The keyspace.
     pub space: &'r Space,

@@ -47,7 +47,7 @@ pub enum KvOp {
         #[serde(with = "crate::codec::bytes")]
         key: Vec<u8>,
     },
-    /// As `Put`, with the moment itself: for callers whose protocol names moments, which spans would move.
+    /// As `Put`, with the moment itself: for callers whose protocol names moments, which a duration would shift.
     PutUntil {
         /// The key, up to [`KEY_BYTES_MAX`].
         #[serde(with = "crate::codec::bytes")]
@@ -70,7 +70,7 @@ pub struct Entry {
     pub expires_at_ms: Option<u64>,
 }
 
-/// What staged changes do to the counters of their keyspace.
+/// How staged changes move the counters of their keyspace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Staged {
     pub keys: i64,
@@ -253,7 +253,7 @@ impl Keyspace {
         })
     }
 
-    /// Reads a key and writes it, with nobody between. The change is given how long the old value had to live, and the value.
+    /// Reads a key and writes it atomically. The change gets the old value and how long it had to live.
     fn update<T: OutcomeValue>(
         &self,
         key: &[u8],
@@ -265,7 +265,7 @@ impl Keyspace {
         })
     }
 
-    /// The same, given the time and what was there.
+    /// The same, given the time and the old entry.
     fn update_entry<T: OutcomeValue>(
         &self,
         key: &[u8],
@@ -292,7 +292,7 @@ impl Keyspace {
     }
 }
 
-/// What such changes are estimated to hold while they are written: themselves, the batch, and the log's copy of it.
+/// The estimated memory of writing such changes: themselves, the batch, and the log's copy of it.
 pub(crate) fn batch_bytes<'o>(ops: impl ExactSizeIterator<Item = &'o KvOp>) -> u64 {
     ops.len() as u64 * OP_OVERHEAD_BYTES + ops.map(KvOp::bytes).sum::<u64>() * COPIES
 }
@@ -327,8 +327,8 @@ impl Space {
         stripes.into_iter().map(|at| self.stripes[at].lock()).collect()
     }
 
-    /// Adds changes to a batch, each of another key, with the traces that the old values leave. The caller keeps other writers off
-    /// the keys until the batch is written.
+    /// Adds changes to a batch, each of another key, and clears what the old values left. The caller keeps other
+    /// writers off the keys until the batch is written.
     pub(crate) fn stage(&self, batch: &mut Batch, ops: Vec<KvOp>) -> Result<Staged> {
         let now = self.now_ms();
         let mut staged = Staged::default();
@@ -372,7 +372,7 @@ impl Space {
         Ok(staged)
     }
 
-    /// What the stored value of a key has left in other tables goes with it. Says what was counted for it, if it was there.
+    /// Removes a key, with what its value has in other tables. Returns the bytes counted for it, if it was there.
     fn stage_removal(&self, batch: &mut Batch, key: &[u8]) -> Result<Option<u64>> {
         let Some(old) = self.shared.store()?.get(Table::Kv, &self.shard.key(key))? else { return Ok(None) };
         let old = Stored::decode(old)?;
@@ -393,7 +393,7 @@ impl Space {
     }
 }
 
-/// The changes that hold, in their order: of several of one key the last.
+/// The effective changes, in their order: of several of one key the last.
 fn latest_of_each_key(mut ops: Vec<KvOp>) -> Vec<KvOp> {
     if ops.len() < 2 {
         return ops;

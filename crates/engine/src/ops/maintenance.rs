@@ -51,7 +51,7 @@ impl Op for Optimize {
     }
 }
 
-/// Writes every file anew that may hold bytes of what was deleted, in one collection or in all.
+/// Rewrites every file that may hold bytes of deleted data, in one collection or in all.
 #[derive(Serialize, Deserialize)]
 pub struct Reclaim(pub Option<String>);
 

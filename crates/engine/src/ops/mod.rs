@@ -48,7 +48,7 @@ pub trait Op: Serialize + DeserializeOwned {
     /// Whether it reads and changes nothing: then it ends when nobody waits for its answer any more.
     const READS: bool = matches!((Self::SCOPE, Self::REPEAT), (Scope::Read, Repeat::Read));
 
-    /// Does it. Whoever asked, and with which embedder, is in the handles of the view.
+    /// Runs the operation. The view's handles carry the caller and its embedder.
     fn run(self, view: &View<'_>) -> Result<Self::Answer>;
 
     /// The answer of one that was found done, as its idempotency record tells. For [`Repeat::Once`].

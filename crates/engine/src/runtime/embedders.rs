@@ -68,7 +68,7 @@ impl Embedders {
         self.known.write().insert(embedder.fingerprint().to_string(), embedder.clone());
     }
 
-    /// Bytes that loaded embedding models take, beside the budget.
+    /// Bytes of loaded embedding models, outside the budget.
     pub fn bytes(&self) -> u64 {
         let known = self.known.read();
         let mut seen: Vec<&str> = Vec::new();

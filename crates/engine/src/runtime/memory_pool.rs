@@ -1,14 +1,15 @@
-//! Room for answers while they are made, and for batches while they are written: what searches, listings and reads hold until they hand
-//! it out, and what writers hold until searches see it.
+//! Memory for answers while they are built, and for batches while they are written: what searches, listings and reads
+//! hold until they return it, and what writers hold until searches see it.
 //!
-//! **Useful for** many large answers at once, or many writers: each waits until there is room for it, so that together they hold no more
-//! than a share of the budget. **Not for** what callers do with answers, or what they make batches of: that is theirs.
+//! **Useful for** many large answers at once, or many writers: each waits until there is room for it, so that together
+//! they hold no more than a share of the budget. **Not for** memory that callers hold: their answers, and the data of
+//! their batches.
 //!
 //! Answers and batches have a share each, so that neither waits for the other. A share is a quarter of the cache of index blocks, which
 //! lends it while it is used ([`Runtime::fit`]). Up to [`SMALL_BYTES_MAX`], answers and batches are counted, and never wait.
 //!
-//! **Invariant:** those of one share that are large together are estimated to no more than it, or there is one alone. Whoever waits has
-//! nothing of the share and holds no lock, so nobody waits for somebody who waits.
+//! **Invariant:** the large ones of one share are together estimated to no more than it, or there is one alone. A call
+//! that waits holds nothing of the share and no lock, so no call waits for a waiting one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,13 +24,14 @@ use crate::runtime::Runtime;
 
 /// An answer of so many bytes is not worth waiting for.
 pub(crate) const SMALL_BYTES_MAX: u64 = 64 << 10;
-/// How often somebody who waits looks whether the call was given up.
+/// How often a waiting call checks whether its caller gave up.
 const LOOK: Duration = Duration::from_millis(50);
-/// What is lent and not used goes back by halves; what is less than this at once.
+/// Unused lent memory goes back in halves; less than this goes back at once.
 const LENT_BYTES_MIN: u64 = 1 << 20;
-/// After answers that come to so many times the share, freed memory goes back to the system: making them took longer than that does.
+/// After answers of so many times the share, freed memory goes back to the system: building them took longer than that
+/// does.
 const GIVE_BACK_AFTER_SHARES: u64 = 4;
-/// A record, hit or entry in memory, beside its bytes.
+/// A record, hit or entry in memory, on top of its bytes.
 const ROW_OVERHEAD_BYTES: u64 = 320;
 /// A row as it is estimated when none was read yet.
 const ROW_BYTES_FIRST: u32 = 512;
@@ -75,7 +77,7 @@ impl MemoryPool {
         self.lent_bytes.load(Ordering::Relaxed)
     }
 
-    /// The allocator keeps what was freed for the thread that had it, so that as many answers would stay as there are threads.
+    /// The allocator keeps freed memory for the thread that had it, so one answer per thread would stay resident.
     fn give_back_before(&self, bytes: u64) {
         let made = self.made_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if made >= GIVE_BACK_AFTER_SHARES * self.share_bytes {
@@ -98,7 +100,7 @@ pub(crate) struct Reservation<'s> {
 }
 
 impl Runtime {
-    /// Takes room for an answer that is estimated to so many bytes, and waits for it where that is a large one.
+    /// Takes room for an answer that is estimated to so many bytes; a large one waits until there is room.
     ///
     /// # Errors
     /// `Unavailable` when nobody waits for the answer any more, `Closed` when the database was closed meanwhile.
@@ -108,7 +110,8 @@ impl Runtime {
         Ok(reservation)
     }
 
-    /// Room for a batch that is estimated to so many bytes: to be taken before any lock. Writing is not called off.
+    /// Takes room for a batch that is estimated to so many bytes. Call it before taking any lock. A write is never
+    /// cancelled.
     ///
     /// # Errors
     /// `Closed` when the database was closed meanwhile.
@@ -127,7 +130,7 @@ impl Runtime {
         Reservation { shared: self, share, wanted: &FOREVER, bytes: 0, is_large: false, waits: true }
     }
 
-    /// The same for who must not wait: it may hold what others wait for.
+    /// The same for a caller that must not wait: it may hold locks that others wait for.
     pub fn reservation_at_once(&self) -> Reservation<'_> {
         Reservation { waits: false, ..self.reservation(&FOREVER) }
     }
@@ -157,7 +160,7 @@ impl Runtime {
         outcome
     }
 
-    /// What large answers and batches hold is taken from the cache.
+    /// Takes the memory of large answers and batches from the cache.
     fn lend_to_pool(&self, share: &MemoryPool) {
         let held = share.large.lock().bytes;
         if held > share.lent_bytes.fetch_max(held, Ordering::Relaxed) {
@@ -165,7 +168,7 @@ impl Runtime {
         }
     }
 
-    /// Gives the cache back everything that no answer or batch holds now.
+    /// Returns everything to the cache that no answer or batch holds now.
     fn return_at_once(&self, share: &MemoryPool) {
         let large = share.large.lock();
         share.lent_bytes.store(large.bytes, Ordering::Relaxed);
@@ -173,7 +176,7 @@ impl Runtime {
         self.fit_cache();
     }
 
-    /// Gives the cache back what answers and batches have not used lately.
+    /// Returns to the cache what answers and batches have not used lately.
     pub fn return_what_was_lent(&self) {
         for share in [&self.answer_memory, &self.write_memory] {
             let lent = share.lent_bytes();
@@ -188,8 +191,8 @@ impl Runtime {
 }
 
 impl Reservation<'_> {
-    /// What the answer holds now, and what it is estimated to hold in the end. One that turns out to be large waits, once; more than was
-    /// estimated then is taken without waiting.
+    /// Reports what the answer holds now, and what it is estimated to hold in the end. One that turns out to be large
+    /// waits, once; more than that estimate is then taken without waiting.
     ///
     /// # Errors
     /// As those of [`Runtime::reserve_for`].
@@ -238,7 +241,7 @@ impl Drop for Reservation<'_> {
     }
 }
 
-/// Room for a batch that its caller keeps meanwhile, to be taken before the records are made from whatever the caller has.
+/// Room for a batch. The caller takes it before building the records, and keeps it until they are written.
 pub struct WriteReservation {
     shared: Arc<Runtime>,
     /// Of the room, which is made again of them.
@@ -254,8 +257,8 @@ impl WriteReservation {
         Ok(kept)
     }
 
-    /// The room for a batch of so many bytes, which is larger than was known before; without waiting, because it has room that others
-    /// wait for.
+    /// The room for a batch that turned out larger, of so many bytes; without waiting, because it already has room that
+    /// others wait for.
     pub(crate) fn for_batch(&self, bytes: u64) -> Result<Reservation<'_>> {
         let missing = bytes.saturating_sub(self.bytes);
         let mut reservation = Reservation { waits: false, ..self.shared.reservation_in(&self.shared.write_memory) };
@@ -278,7 +281,7 @@ impl Drop for WriteReservation {
     }
 }
 
-/// How long the rows of one collection or keyspace are, as it has learned from those that were read.
+/// The length of rows in one collection or keyspace, learned from the rows read.
 pub(crate) struct RowLength(AtomicU32);
 
 impl Default for RowLength {
@@ -293,7 +296,7 @@ impl RowLength {
         in_memory(rows, u64::from(self.0.load(Ordering::Relaxed)) * rows as u64)
     }
 
-    /// So many rows had so many bytes, as they are stored.
+    /// Records that so many rows had so many stored bytes.
     pub fn learn(&self, rows: usize, bytes: u64) {
         if rows > 0 {
             let now = u32::try_from(bytes / rows as u64).unwrap_or(u32::MAX);
@@ -304,7 +307,7 @@ impl RowLength {
     }
 }
 
-/// What rows of so many stored bytes hold: themselves, and what is made of them.
+/// The memory of rows of so many stored bytes: themselves, and the answer built from them.
 pub(crate) fn in_memory(rows: usize, stored_bytes: u64) -> u64 {
     rows as u64 * ROW_OVERHEAD_BYTES + stored_bytes * 2
 }

@@ -58,8 +58,8 @@ pub(crate) struct Runtime {
     pub budget: Budget,
     /// `None` once closed. Readers share it; closing waits for them.
     store: RwLock<Option<Arc<dyn Store>>>,
-    /// Shared by a write to one collection or keyspace, from reading what it replaces until searches see it; held alone by what
-    /// concerns several: batches over them, snapshots, transactions.
+    /// Held shared by a write to one collection or keyspace, from reading what it replaces until searches see it; held
+    /// exclusively by operations on several: batches over them, snapshots, transactions.
     pub commit: RwLock<()>,
     /// Damage seen before opening that the store has put right itself since; for the doctor to tell.
     pub noticed: Vec<Damage>,
@@ -71,7 +71,7 @@ pub(crate) struct Runtime {
     closed: AtomicBool,
     /// The same as [`Signal::stop`], for those who look often.
     pub stopping: AtomicBool,
-    /// Somebody called since background work last looked.
+    /// A call came in since background work last looked.
     pub used: AtomicBool,
     /// Much was deleted at once: the store is worth tidying.
     pub shrunk: AtomicBool,
@@ -83,8 +83,8 @@ pub(crate) struct Runtime {
     pub relieved: Condvar,
     pub syncer: Syncer,
     lock: Mutex<Option<FolderLock>>,
-    /// Held by whoever uses the share of the budget for work: a text commit or merge, the columns of a segment. Nothing is asked for while
-    /// it is held.
+    /// Held by the one user of the budget's share for work: a text commit or merge, the columns of a segment. Its
+    /// holder waits for nothing else.
     pub working: Mutex<()>,
     pub answer_memory: MemoryPool,
     /// What batches hold that are being written.
@@ -250,21 +250,21 @@ impl Runtime {
         self.open_collections().map_or(Ok(()), |open| open.flush())
     }
 
-    /// Brings what open collections hold back into the budget. To be called when it may have grown.
+    /// Brings the memory of open collections back into the budget. Call it when that may have grown.
     pub fn fit(&self) {
         if let Some(open) = self.open_collections() {
             open.fit();
         }
     }
 
-    /// Gives the cache what others do not have of it.
+    /// Gives the cache the part of its share that no one else has.
     pub fn fit_cache(&self) {
         let lent = self.answer_memory.lent_bytes().saturating_add(self.write_memory.lent_bytes());
         let over = self.index_memory_over_bytes.load(Ordering::Relaxed).saturating_add(lent);
         self.cache.set_capacity(self.budget.block_cache_bytes - over.min(self.budget.lendable_bytes()));
     }
 
-    /// Lets go of what can be read again.
+    /// Releases memory whose contents can be read again.
     pub fn release_caches(&self) -> Result<()> {
         self.cache.clear();
         if let Some(upkeep) = self.store()?.upkeep() {
@@ -350,7 +350,8 @@ impl Runtime {
         self.relieved.notify_all();
     }
 
-    /// A place where tests that kill the process want to be hit: widened by the environment, free otherwise.
+    /// A place at which tests kill the process: an environment variable makes it wait there; otherwise it costs
+    /// nothing.
     pub fn crash_point(&self, place: &str) {
         if let Some(millis) = std::env::var("NUTHATCH_TEST_PAUSE").ok().as_deref().and_then(|text| pause(text, place)) {
             std::thread::sleep(Duration::from_millis(millis));

@@ -1,4 +1,4 @@
-//! Whether others want the machine, and background work that gives way then.
+//! Whether other programs need the machine, and background work that gives way to them.
 //!
 //! Linux tells by pressure stall information how long tasks wait for a processor, for memory or for the disk; where that is
 //! missing, by the load. Elsewhere background work rests after each piece, whatever else there is.
@@ -61,7 +61,7 @@ impl Pressure {
         Self { cpu: load.is_some_and(|load| load > 2.0 * processors), unknown: load.is_none(), ..Self::default() }
     }
 
-    /// How long to rest after so much work: half of the time under pressure, a fifth where nobody knows.
+    /// How long to rest after so much work: half of the time under pressure, a fifth where the pressure is unknown.
     fn rest_after(self, worked: Duration) -> Duration {
         match self {
             Self { cpu: true, .. } | Self { memory: true, .. } | Self { io: true, .. } => worked,
@@ -116,7 +116,7 @@ impl Default for Throttle {
 }
 
 impl Throttle {
-    /// To be called often; rests when the machine is pressed, unless somebody waits for the work.
+    /// Call it often; it rests when the machine is under pressure, unless a caller waits for the work.
     pub fn rest(&mut self, shared: &Runtime, is_waited_for: &dyn Fn() -> bool) {
         let worked = self.since.elapsed();
         if worked < PIECE {

@@ -1,9 +1,11 @@
-//! Priority inheritance: sealing that writers wait for runs at their priority. A writer that waits would wait for everything else that the machine has to do.
+//! Priority inheritance: sealing that writers wait for runs at their priority. Otherwise such a writer would wait for
+//! everything else on the machine.
 //!
-//! The thread that seals has the niceness of background work. While a writer waits for it, it has the writer's, where the process may
-//! give it back (as root, with `CAP_SYS_NICE` or `LimitNICE`); elsewhere it only takes no rests.
+//! The thread that seals has the niceness of background work. While a writer waits for it, it has the writer's
+//! niceness, where the system lets the process raise its priority (as root, with `CAP_SYS_NICE` or `LimitNICE`);
+//! elsewhere it only skips its rests.
 //!
-//! **Invariant:** when nobody waits, the thread has the niceness of background work.
+//! **Invariant:** when no writer waits, the thread has the niceness of background work.
 
 use std::sync::OnceLock;
 
@@ -11,7 +13,8 @@ use parking_lot::Mutex;
 #[cfg(target_os = "linux")]
 use rustix::process::{Pid, getpriority_process, setpriority_process};
 
-/// How much sooner than background work the system runs whatever else there is to run: searches, and the model beside us.
+/// The niceness of background work: the system runs everything else first, such as searches and a model on the same
+/// machine.
 const NICENESS: i32 = 10;
 
 #[derive(Default)]
@@ -21,7 +24,7 @@ pub(crate) struct PriorityInheritance {
     sealer: OnceLock<i32>,
 }
 
-/// Somebody waits, until this is dropped.
+/// A writer waits, until this is dropped.
 pub(crate) struct Waiting<'h>(&'h PriorityInheritance);
 
 impl PriorityInheritance {
@@ -37,7 +40,7 @@ impl PriorityInheritance {
         *self.waiting.lock() > 0
     }
 
-    /// The calling thread is going to wait.
+    /// Call it before waiting for the sealer.
     pub fn wait(&self) -> Waiting<'_> {
         let mut waiting = self.waiting.lock();
         *waiting += 1;
@@ -70,7 +73,7 @@ pub(crate) fn yield_to_others() {
     rustix::process::setpriority_process(None, background_niceness()).ok();
 }
 
-/// Of background work: [`NICENESS`], or that of the calling thread where it yields even more.
+/// The niceness of background work: [`NICENESS`], or the calling thread's where that is higher.
 #[cfg(target_os = "linux")]
 fn background_niceness() -> i32 {
     rustix::process::getpriority_process(None).map_or(NICENESS, |own| own.max(NICENESS))

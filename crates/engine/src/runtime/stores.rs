@@ -1,4 +1,4 @@
-//! Which store a database stands on. No other module of the engine names an implementation.
+//! The store under a database. No other module of the engine names an implementation.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) fn in_memory() -> Arc<dyn Store> {
     Arc::new(MemoryStore::new())
 }
 
-/// Damage that opening the folder's store would put right without a word.
+/// Damage that opening the folder's store would repair silently.
 pub(crate) fn damage_before_opening(folder: &Folder) -> Result<Vec<Damage>> {
     Ok(verify_small(&folder.store())?)
 }

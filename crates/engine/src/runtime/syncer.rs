@@ -20,7 +20,7 @@ pub(crate) struct Syncer {
 
 #[derive(Default)]
 struct Wanted {
-    /// Something was written that is to be on the disk soon.
+    /// A write waits to be synced soon.
     sync: bool,
     stop: bool,
 }

@@ -1,10 +1,11 @@
-//! Ending the snapshots that would keep what is deleted for good.
+//! Ending the snapshots that would keep erased data.
 //!
-//! **Useful for** promising a time to whoever erases: the store keeps for all what any snapshot still shows.
-//! **Not for** reads of the store without a snapshot of their own (an export, the backup of one tenant): these are waited for.
+//! **Useful for** erasing within a promised time: the store keeps whatever any snapshot still shows.
+//! **Not for** reads of the store without a snapshot of their own (an export, the backup of one tenant): an erasure
+//! waits for these.
 //!
-//! **Invariant:** a snapshot is given its grace, from its beginning or from the erasure's, whichever is later; a read under way is
-//! never cut off in the middle.
+//! **Invariant:** a snapshot gets its grace, from its beginning or from the erasure's, whichever is later; a read under
+//! way is never cut off.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use crate::runtime::Runtime;
 use crate::snapshot::{Snapshots, View};
 use crate::{Error, ErrorKind, Result};
 
-/// How long the last reads of snapshots that were ended are waited for.
+/// How long to wait for the last reads of ended snapshots.
 const READS_WAIT_MAX: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(10);
 
@@ -31,13 +32,13 @@ impl<'s> Ending<'s> {
         Self { shared, snapshots, begun: Instant::now(), ended: 0 }
     }
 
-    /// How many have not ended by themselves.
+    /// How many did not end by themselves.
     pub fn ended(&self) -> u64 {
         self.ended
     }
 
-    /// Waits for all snapshots that do not show the last write, whoever's they are, and ends those that stay. Gives the sequence of
-    /// that write: no snapshot sees what had been deleted by then.
+    /// Waits for all snapshots that do not show the last write, of any tenant, and ends those that remain. Returns the
+    /// sequence of that write: no snapshot shows what was deleted before it.
     pub fn before_now(&mut self) -> Result<u64> {
         let (sequence, all) = {
             // Nobody is between taking one and being in the list.
@@ -71,7 +72,7 @@ impl<'s> Ending<'s> {
         }
     }
 
-    /// True when it holds on to nothing any more; ends it when its grace is over.
+    /// True when it no longer holds on to anything; ends it when its grace is over.
     fn is_done_with(&mut self, view: &View, grace: Duration) -> bool {
         if !view.has_ended() && view.taken.max(self.begun).elapsed() >= grace {
             let why = format!(

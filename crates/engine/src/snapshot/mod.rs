@@ -29,13 +29,13 @@ use crate::runtime::Runtime;
 use crate::tenant::Tenant;
 use crate::{Error, ErrorKind, Result, What};
 
-/// A consistent view of everything that its tenant has. Cheap to take and to clone; ends with its last clone, with the database, when it
-/// is older than [`crate::Options::snapshot_age_max`], or when something is deleted for good and it is in the way
+/// A consistent view of all data of its tenant. Cheap to take and to clone; ends with its last clone, with the
+/// database, when it is older than [`crate::Options::snapshot_age_max`], or when it delays an erasure for too long
 /// ([`crate::Options::erasure_grace`]).
 #[derive(Clone)]
 pub struct Snapshot {
     pub(crate) view: Arc<View>,
-    /// On whose behalf it is read.
+    /// The call that reads it.
     pub(crate) call: Call,
 }
 
@@ -45,22 +45,22 @@ pub(crate) struct View {
     pub tenant: Arc<Tenant>,
     pub taken_at_ms: u64,
     taken: Instant,
-    /// How long it may go unread; unset for one that nobody keeps for others.
+    /// How long it may go unread; unset for one that is not kept for another process or a client.
     idle_max: OnceLock<Duration>,
     /// When it was last read; counted where `idle_max` is set.
     read_at_ms: AtomicU64,
     /// Of the last write that it shows.
     sequence: u64,
-    /// Why nothing more is read of it. Said before what it holds goes, so that no read begins while the last ones end.
+    /// Why it refuses reads. Set before it releases what it holds, so that no read begins while the last ones end.
     ended: OnceLock<Error>,
     held: RwLock<Option<OpenSnapshot>>,
 }
 
 pub(crate) struct OpenSnapshot {
     pub store: OwnedSnapshot,
-    /// By name. Those that were not open then join when they are asked for.
+    /// By name. Collections that were not open then join when a call asks for them.
     collections: Mutex<HashMap<String, Arc<Pinned>>>,
-    /// By name, as they were when they were first asked for: one of the same name that is made later is another.
+    /// By name, as of the first call for each: a later one of the same name is another.
     keyspaces: Mutex<HashMap<String, Arc<Space>>>,
 }
 
@@ -99,7 +99,7 @@ impl Snapshot {
         self.view.age()
     }
 
-    /// What the time is, for whoever reads it.
+    /// The time as its readers see it.
     pub fn now_ms(&self) -> u64 {
         self.view.shared.options.clock.now_ms()
     }
@@ -109,13 +109,13 @@ impl Snapshot {
         self.view.has_ended()
     }
 
-    /// From here on it ends when nobody has read it for that long: whoever has it may have gone without a word.
+    /// From now on it ends when it goes unread for that long: its owner may have gone without closing it.
     pub fn end_when_idle(&self, after: Duration) {
         self.view.read_at_ms.store(self.now_ms(), Ordering::Relaxed);
         self.view.idle_max.set(after).ok(); // the first time stays
     }
 
-    /// Lets go of what it holds; every later call gets this error.
+    /// Releases what it holds; every later call gets this error.
     pub fn end(&self, why: Error) {
         self.view.end(why);
     }
@@ -135,7 +135,7 @@ impl Snapshot {
         Ok(SnapshotKeyspace { view: self.view.clone(), name: name.to_string(), space, call: self.call.clone() })
     }
 
-    /// The same, made for later when there was none, and where its keys are.
+    /// The same, with the shard of its keys; creates it when there was none.
     pub fn made_keyspace(&self, name: &str, kind: Kind) -> Result<(SnapshotKeyspace, Shard)> {
         let made = self.view.lookup.keyspace(&self.view.tenant, name, kind, true)?;
         let kept = self.keyspace(name, kind)?;
@@ -182,7 +182,7 @@ impl View {
         Duration::from_millis(self.shared.options.clock.now_ms().saturating_sub(self.taken_at_ms))
     }
 
-    /// Reads from it, unless it has ended. A read under way ends as it began, unless it reads inside of itself.
+    /// Reads from it, unless it has ended. A read that has begun runs to its end, unless it reads inside itself.
     pub fn with<T>(&self, read: impl FnOnce(&OpenSnapshot) -> Result<T>) -> Result<T> {
         self.end_if_due();
         if self.idle_max.get().is_some() {
@@ -217,12 +217,12 @@ impl View {
         }
     }
 
-    /// No read begins any more. True when this is its end, false when it had one.
+    /// Refuses new reads. True when this ended it, false when it had ended before.
     fn refuse(&self, why: Error) -> bool {
         self.ended.set(why).is_ok()
     }
 
-    /// Lets go of what one that has ended holds, unless somebody is reading: whoever comes next does. True when it holds nothing.
+    /// Releases what an ended one holds, unless a read is under way: the next call does. True when it holds nothing.
     fn let_go(&self) -> bool {
         let Some(mut held) = self.held.try_write() else { return false };
         let gone = self.ended.get().and_then(|_| held.take());
@@ -238,14 +238,14 @@ impl View {
         self.ended.get().is_some()
     }
 
-    /// Lets go of what it holds once nobody reads it any more; every later call gets this error.
+    /// Releases what it holds once no read is under way; every later call gets this error.
     pub fn end(&self, why: Error) {
         self.refuse(why);
         let gone = self.held.write().take();
         drop(gone); // without the lock
     }
 
-    /// A keyspace, if there is one or was one when it was first asked for.
+    /// A keyspace, if there is one or was one at the first call for it.
     fn space(&self, held: &OpenSnapshot, name: &str, kind: Kind) -> Result<Option<Arc<Space>>> {
         if let Some(space) = held.keyspaces.lock().get(name) {
             kind.check(name, space.kind)?;
@@ -298,7 +298,7 @@ impl Snapshots {
         self.views.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Ends those that are too old, or that nobody reads any more.
+    /// Ends those that are too old, or that went unread for too long.
     pub fn end_due(&self) {
         for view in self.all().iter().filter(|view| view.has_ended()) {
             view.let_go();
@@ -316,7 +316,7 @@ impl Snapshots {
         self.all().iter().for_each(|view| view.end(Error::closed()));
     }
 
-    /// How many hold on to something, and the age of the oldest of them. `of`: only those of this tenant.
+    /// How many still hold data, and the age of the oldest. `of`: only those of this tenant.
     pub fn open(&self, of: Option<u32>) -> (u64, Duration) {
         let is_meant = |view: &Arc<View>| of.is_none_or(|of| view.tenant.number == of);
         let open = self.all().into_iter().filter(is_meant);

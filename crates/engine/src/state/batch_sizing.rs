@@ -1,4 +1,5 @@
-//! How many rows to read from the store at a time, so that what is held meanwhile is bounded in bytes, however long they are.
+//! How many rows to read from the store at a time, so that the rows in memory are bounded in bytes, however long they
+//! are.
 
 /// Rows read at a time where they are short.
 const ROWS_MAX: usize = 256;

@@ -1,7 +1,8 @@
 //! The memtable, rows that no segment holds yet: their vectors' codes and their payloads, in memory.
 //!
-//! They lie in parts of some tens of kilobytes, each shared with the searches that look at it: a write copies the part that it changes,
-//! if somebody looks at it just then, so that neither waits for the other. A row that is removed leaves its part's codes as they are.
+//! They lie in parts of some tens of kilobytes, each shared with the searches that read it: a write copies the part
+//! that it changes if a search is reading it, so that neither waits for the other. Removing a row leaves its part's
+//! codes unchanged.
 //!
 //! **Useful for** taking writes while searches go on; a clone is as cheap as a list of its parts. **Not for** ids: rows are numbers.
 //!
@@ -18,7 +19,7 @@ use roaring::RoaringTreemap;
 use crate::Result;
 use crate::descriptor::field::{FieldId, FieldVectors, Fields};
 
-/// A part takes no more rows when it has so many, or its codes so many bytes: what a write copies at most.
+/// The rows and code bytes at which a part is full. They bound what a write copies.
 const PART_ROWS_MAX: usize = 256;
 const PART_BYTES_MAX: u64 = 32 << 10;
 /// What a row costs besides its payload and codes.
@@ -63,7 +64,7 @@ impl Memtable {
         Ok(())
     }
 
-    /// Adds rows that all lie behind those that are here: what took long was making them.
+    /// Adds rows that all come after the present ones. Encoding them was the slow part.
     pub fn append(&mut self, later: Memtable) {
         later.parts.into_iter().for_each(|part| self.add(part));
     }

@@ -1,4 +1,4 @@
-//! What a search looks at: segments, fresh rows, the text index and its text memtable, and which rows are gone.
+//! The state that a search reads: segments, fresh rows, the text index and its memtable, and which rows are gone.
 
 pub(crate) mod batch_sizing;
 pub(crate) mod building;
@@ -82,7 +82,7 @@ pub(crate) struct ImmutableMemtable {
     pub upto: u64,
 }
 
-/// What a search looks at of the rows, as it was at one moment: taken under the lock, looked at without it.
+/// The rows as of one moment: a search takes them under the lock and reads them without it.
 #[derive(Clone)]
 pub(crate) struct View {
     pub sequence: u64,
@@ -135,7 +135,7 @@ impl View {
     }
 }
 
-/// What may be large is shared with searches and snapshots, and copied by the first change after one has taken it.
+/// Large parts are shared with searches and snapshots; the first change after one has taken them copies them.
 #[derive(Clone, Default)]
 pub(crate) struct State {
     /// The last change that everything below shows.
@@ -143,7 +143,8 @@ pub(crate) struct State {
     /// Vectors that there are, and that are still to come.
     pub vectors: Pending,
     pub segments: Vec<SegmentView>,
-    /// Indexes that do not answer, and why: damaged, missing or behind. Searches go on exactly from the store until they are rebuilt.
+    /// Indexes that do not answer, and why: damaged, missing or behind. Until a rebuild, searches compare exactly from
+    /// the store.
     broken: BTreeMap<IndexId, String>,
     /// The last change in the manifest on disk.
     pub segments_applied: u64,
@@ -154,7 +155,7 @@ pub(crate) struct State {
     pub immutable: Option<Arc<ImmutableMemtable>>,
     /// Rows removed while the immutable ones are being sealed, or everything is rebuilt: dead in the new segments from the start.
     pub tombstones_while_sealing: Option<Arc<RoaringTreemap>>,
-    /// The same for a merge, which takes long and is no reason not to seal meanwhile.
+    /// The same for a merge, which takes long and must not keep rows from being sealed.
     pub tombstones_while_merging: Option<RoaringTreemap>,
     pub text: Option<Arc<TextIndex>>,
     /// Of a snapshot: the text index as it was.
@@ -223,7 +224,7 @@ impl State {
         self.gone -= gone;
     }
 
-    /// One that knows nothing but the reason: what is asked of it is answered from the store.
+    /// A broken index that knows only the reason: the store answers instead.
     pub fn unindexed(why: &str) -> Self {
         let broken = [SEGMENTS, TEXT].map(|index| (index, why.to_string())).into();
         Self { broken, ..Self::default() }
@@ -237,7 +238,7 @@ impl State {
         self.broken.get(&index).map(String::as_str)
     }
 
-    /// From now on searches pass the index by.
+    /// From now on searches bypass the index.
     pub fn pass_by(&mut self, index: IndexId, why: String) {
         self.broken.insert(index, why);
         if index == TEXT {
@@ -291,12 +292,12 @@ impl State {
         (self.mutable.len() + self.immutable.as_ref().map_or(0, |f| f.rows.len())).max(self.text_memtable.len())
     }
 
-    /// Rows that the indexes and what waits outside of them show at most.
+    /// The most rows that the indexes and the fresh rows can show.
     pub fn rows_shown(&self) -> u64 {
         self.segments.iter().map(SegmentView::live).sum::<u64>() + self.fresh_rows() as u64
     }
 
-    /// Rows that there are at most; nobody knows while an index is damaged.
+    /// An upper bound on the rows; `u64::MAX` while an index is damaged.
     pub fn rows_max(&self) -> u64 {
         match self.is_sound(SEGMENTS) {
             true => self.rows_shown(),

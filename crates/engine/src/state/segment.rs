@@ -27,14 +27,14 @@ use crate::state::batch_sizing::BatchSizing;
 use crate::state::ids::{Ids, IdsWriter};
 use crate::{Error, Result};
 
-/// Rows from which on a segment has a graph, whatever else there is to do; sealed segments are smaller.
+/// Rows from which a segment always gets a graph; sealed segments are smaller.
 pub(crate) const FLAT_ROWS_MAX: u64 = 65_536;
 /// Bytes of memory that building a graph takes per row besides its codes: lists with their slack, and for a while the lists of
 /// the graph that it begins with.
 const BUILD_OVERHEAD_BYTES: u64 = 350;
 /// Rows that the centroid is the mean of.
 const CENTROID_ROWS: u64 = 2048;
-/// Codes are rotated by a seed; one for all, so that equal rows give equal files.
+/// The seed of the codes' rotation: one for all, so that equal rows give equal files.
 const ROTATION_SEED: u64 = 0x6e75_7468;
 
 /// Where the graph of a merge is kept while it is unfinished.
@@ -55,7 +55,7 @@ pub(crate) struct Segment {
     columns_file: Arc<BlockFile>,
     /// `None`: it is of an earlier build, and the store knows the ids.
     ids: Option<Ids>,
-    /// It has the graphs that it is worth, since it was built by this process with time to spare.
+    /// It has every graph that it deserves: this process built it with time to spare.
     built_at_leisure: bool,
     /// Its graphs were on the disk before this process was there, and have not been read ahead yet.
     may_be_cold: AtomicBool,
@@ -74,16 +74,16 @@ pub(crate) struct Build<'a> {
     pub shard: Shard,
     pub fields: &'a Fields,
     pub cache: &'a Arc<BlockCache>,
-    /// Held by whoever uses the share of the budget for work.
+    /// Held by the one user of the budget's share for work.
     pub working: &'a Mutex<()>,
     pub access: Access,
     /// Of the graph, if there is one.
     pub threads: usize,
-    /// There is nothing else to do, so that smaller segments get a graph, too.
+    /// There is nothing else to do, so smaller segments get a graph, too.
     pub at_leisure: bool,
     /// The segment that most of the rows come from.
     pub previous: Option<&'a Segment>,
-    /// The folder where unfinished graphs are kept, in case that the process ends.
+    /// The folder for unfinished graphs, in case the process ends.
     pub checkpoints: Option<PathBuf>,
     pub progress: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
 }
@@ -134,7 +134,8 @@ impl Segment {
         columns_file.finish()?;
         ids.finish().map_err(|error| Error::io(&ids_path, &error))?.finish()?;
         drop(working);
-        // Of the rows that have a record, so that one which is deleted meanwhile is in no index without being in `rows`.
+        // Only rows that have a record, so that one that is deleted during the build is in no index without being in
+        // `rows`.
         let mut with_vector = BTreeMap::new();
         let fields = build.fields;
         for field in fields.iter() {
@@ -211,8 +212,8 @@ impl Segment {
         Index::has_graph_in(folder) || of_named().any(|path| path.is_dir() && Index::has_graph_in(&path))
     }
 
-    /// It would answer sooner with a graph that it does not have, which can be built in `memory_bytes`. By a quarter more rows than that
-    /// takes, because how many have a vector is only estimated before a build.
+    /// True when a graph that it lacks would make it answer sooner and can be built in `memory_bytes`. It must have a
+    /// quarter more rows than a build asks for, because the rows with a vector are only estimated before a build.
     pub fn wants_graph(&self, live: u64, memory_bytes: u64) -> bool {
         let wants = |index: &Index| {
             let rows = live.min(index.rows().into());
@@ -222,7 +223,8 @@ impl Segment {
         !self.built_at_leisure && self.indexes.values().any(|of_field| wants(&of_field.index))
     }
 
-    /// Reads its graphs into the page cache, once, if there is free memory for them; goes on the next time where `go_on` said no.
+    /// Reads its graphs into the page cache, once, if there is free memory for them; the next call continues where
+    /// `go_on` said no.
     pub fn read_ahead(&self, go_on: &mut dyn FnMut() -> bool) -> Result<()> {
         if !self.may_be_cold.load(Ordering::Relaxed) {
             return Ok(());
@@ -379,7 +381,7 @@ fn sample(rows: &RoaringTreemap, field: &Field, dim: usize, build: &Build<'_>) -
     Ok((centroid.mean(), rows.len() * found / (sample.len() as u64).max(1)))
 }
 
-/// Where the files of a field's index are: those of the unnamed one beside the columns.
+/// The folder of a field's index files; those of the unnamed field lie next to the columns.
 fn field_folder(segment: &Path, field: FieldId) -> PathBuf {
     match field {
         UNNAMED => segment.to_path_buf(),
@@ -418,7 +420,8 @@ fn new_slots(old: &RoaringTreemap, new: &RoaringTreemap) -> Vec<u32> {
     old.iter().map(slot_of).collect()
 }
 
-/// What an unfinished graph must have been built of to be gone on with: a row id never has another vector.
+/// Identifies the rows of an unfinished graph, so that a build continues only its own: a row id never gets another
+/// vector.
 fn fingerprint(rows: &RoaringTreemap) -> Vec<u8> {
     let mut bytes = Vec::new();
     rows.serialize_into(&mut bytes).expect("writing to memory does not fail");

@@ -1,4 +1,4 @@
-//! Writes to several keyspaces and collections that stand or fall together.
+//! Atomic writes to several keyspaces and collections.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use crate::snapshot::{Lookup, Snapshot};
 use crate::tenant::{Delta, Tenant};
 use crate::transaction::Reads;
 
-/// What one call writes: all of it is there afterwards, or nothing. Of several changes of one key or record the last holds.
+/// An atomic write: all of it or nothing. Of several changes of one key or record, the last one counts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct WriteBatch {
     /// Keyspace -> key -> its last change.
@@ -39,13 +39,13 @@ pub(crate) struct RecordChanges {
     changes: Vec<(String, Option<Record>)>,
     /// Id -> its place among the changes.
     places: HashMap<String, usize>,
-    /// Rows of the files table, and what they were when they were read, one each.
+    /// Rows of the files table, each with its value when it was read.
     files: Vec<(String, Option<Vec<u8>>)>,
     files_if: Vec<Option<FileEntry>>,
 }
 
 impl WriteBatch {
-    /// Without any change.
+    /// An empty batch.
     pub fn new() -> Self {
         Self::default()
     }
@@ -96,7 +96,7 @@ impl WriteBatch {
         }
     }
 
-    /// What is to be written for a record, if something is; `None` within: it is deleted.
+    /// The batch's change of a record, if there is one; an inner `None` deletes it.
     pub fn changed_record(&self, collection: &str, id: &str) -> Option<&Option<Record>> {
         self.records.get(collection)?.get(id)
     }
@@ -128,12 +128,13 @@ impl WriteBatch {
         self.records.iter_mut().map(|(name, changes)| (name.as_str(), changes.upserts_mut()))
     }
 
-    /// Adds files and folders to a collection, as `Collection::add` does, but written with the batch: they are read and split now, by
-    /// this process, and kept in memory. When adding is cancelled, nothing of it is in the batch.
+    /// Adds files and folders to a collection, as `Collection::add` does, but written with the batch: this process
+    /// reads and splits them now, and keeps them in memory. When adding is cancelled, the batch stays unchanged.
     ///
     /// # Errors
-    /// As those of `Collection::add`; `Invalid` for a file that is in the batch already; `Exhausted` beyond 128 MiB. The batch is as
-    /// it was then. Writing it is a `Conflict` when somebody else has added or removed one of the files meanwhile.
+    /// As those of `Collection::add`; `Invalid` for a file that is in the batch already; `Exhausted` beyond 128 MiB.
+    /// The batch stays unchanged then. Writing it is a `Conflict` when another caller has added or removed one of the
+    /// files since.
     pub fn add_files(
         &mut self,
         collection: &impl Shelved,
@@ -145,8 +146,9 @@ impl WriteBatch {
         Ok(report)
     }
 
-    /// Adds one document whose content the caller has, as `Collection::add_document` does, but written with the batch. `revision` is
-    /// that of `Collection::preview_document` or [`crate::FileInfo`], where the caller depends on what was stored of it then.
+    /// Adds one document whose content the caller has, as `Collection::add_document` does, but written with the batch.
+    /// A caller that depends on what was stored passes that `revision`, from `Collection::preview_document` or
+    /// [`crate::FileInfo`].
     ///
     /// # Errors
     /// As those of `Collection::add_document` and [`add_files`](Self::add_files); `Conflict` for another revision.
@@ -173,7 +175,7 @@ impl WriteBatch {
         self.records.entry(collection.name().into()).or_default().join(set)
     }
 
-    /// Removes the file at `path`, or all files below it, with their passages. Returns how many files that will be.
+    /// Removes the file at `path`, or all files below it, with their passages. Returns the number of files.
     ///
     /// # Errors
     /// `Invalid` for a file that is in the batch already.
@@ -203,7 +205,7 @@ impl RecordChanges {
         }
     }
 
-    /// What was last set for an id, if it was.
+    /// The last change of an id, if there is one.
     pub fn get(&self, id: &str) -> Option<&Option<Record>> {
         self.places.get(id).map(|at| &self.changes[*at].1)
     }
@@ -216,7 +218,7 @@ impl RecordChanges {
         self.changes.is_empty() && self.files.is_empty()
     }
 
-    /// Takes over what staging files has made.
+    /// Takes over the result of staging files.
     fn join(&mut self, set: WriteSet) -> Result<()> {
         staged::check_new(&self.files, &set.files)?;
         set.deletes.into_iter().for_each(|id| self.set(id, None));
@@ -239,10 +241,10 @@ impl RecordChanges {
 }
 
 impl Database {
-    /// Writes a batch: all of it or nothing, in one place of the order of all writes, durable as the batch says.
+    /// Writes a batch: all of it or nothing, at one place in the order of all writes, durable as the batch says.
     ///
     /// # Errors
-    /// As those of a keyspace and of an upsert; `NotFound` for a collection that there is not. Nothing
+    /// As those of a keyspace and of an upsert; `NotFound` for an unknown collection. Nothing
     /// is changed then.
     pub fn write(&self, batch: WriteBatch) -> Result<()> {
         let shared = &self.inner.shared;
@@ -252,7 +254,7 @@ impl Database {
 }
 
 impl Snapshot {
-    /// Writes a batch, if what was read of this snapshot, or is written, is as it has it.
+    /// Writes a batch if everything read, or to be written, is still as in this snapshot.
     ///
     /// # Errors
     /// `Conflict` when it is not: nothing was written. Otherwise as [`Database::write`].
@@ -298,7 +300,7 @@ impl Prepared {
         Ok(Self { tenant: tenant.clone(), call: call.clone(), keys, graphs, records })
     }
 
-    /// Writes everything as one batch, if `check` says so once nobody else can write.
+    /// Writes everything as one batch if `check` allows it once no one else can write.
     pub fn commit(
         self,
         shared: &Arc<Runtime>,

@@ -1,4 +1,4 @@
-//! What a transaction depends on, and whether that is still so.
+//! A transaction's dependencies, and whether they still hold.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ const COMPARED_AT_ONCE: usize = 1024;
 #[derive(Default)]
 pub struct Reads {
     keys: BTreeSet<(Table, Vec<u8>)>,
-    /// From and to, exclusive. Also what is not in them was read.
+    /// From and to, exclusive. Absent keys in a range count as read, too.
     ranges: Vec<(Table, Vec<u8>, Vec<u8>)>,
 }
 
@@ -40,7 +40,8 @@ impl Reads {
         self.ranges.iter()
     }
 
-    /// Says `Conflict` when something is no longer as the snapshot has it. Nobody may write meanwhile.
+    /// Says `Conflict` when a dependency is no longer as the snapshot has it. The caller keeps writers off during the
+    /// check.
     pub(crate) fn check(&self, shared: &Runtime, then: &OwnedSnapshot) -> Result<()> {
         let now = shared.store()?;
         if now.latest() == then.latest() {

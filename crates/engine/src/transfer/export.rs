@@ -82,8 +82,8 @@ pub trait Outlet {
 }
 
 impl Database {
-    /// Gives everything of this handle's tenant, as it is at one moment, to `outlet`, as JSON lines, and says what it was. Reads and writes go on meanwhile.
-    /// Memory: a few MiB, whatever there is to export.
+    /// Gives all data of this handle's tenant, as of one moment, to `outlet` as JSON lines, and reports what it
+    /// exported. Reads and writes go on during the export. Memory: a few MiB, however much there is to export.
     pub fn export_to(&self, collection: Option<&str>, outlet: &mut dyn Outlet) -> Result<(ExportReport, Manifest)> {
         let (shared, registry) = (&self.inner.shared, &self.inner.registry);
         self.check_open()?;

@@ -18,7 +18,7 @@ impl Key for i64 {
     }
 }
 
-/// -0.0 comes before 0.0: whoever compares asks for both ([`crate::interval`]).
+/// -0.0 comes before 0.0: a comparison must look up both ([`crate::interval`]).
 impl Key for f64 {
     fn key(self) -> u64 {
         let bits = self.to_bits();

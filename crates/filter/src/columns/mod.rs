@@ -15,7 +15,7 @@
 //! What a column chunk holds is drawn in [`chunk`], a dictionary of texts in [`dictionary`]. Files of version 1 are read by
 //! [`version_1`].
 //!
-//! The file carries no checksum of its own: whoever stores it verifies the bytes before they arrive here.
+//! The file carries no checksum of its own: its container verifies the bytes before they arrive here.
 
 mod block;
 mod bytes;

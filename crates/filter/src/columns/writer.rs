@@ -12,7 +12,7 @@ use crate::{FilterError, Payload, Value};
 
 /// A chunk that takes this much memory is written before its container is full.
 const CHUNK_BYTES_MAX: usize = 12 << 20;
-/// What a column takes beside its name and its values: its places in the maps.
+/// What a column takes on top of its name and its values: its places in the maps.
 const COLUMN_BYTES: usize = 128;
 
 /// Collects the payloads of a segment in the order of their ordinals. Holds one chunk as values, and finished chunks as bytes

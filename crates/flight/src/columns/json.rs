@@ -1,4 +1,4 @@
-//! Cells of JSON: whole payloads and values of fields, and beside them which of their strings are datetimes.
+//! Cells of JSON: whole payloads and values of fields, with a list of which of their strings are datetimes.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};

@@ -97,7 +97,7 @@ impl SnapshotRows {
 }
 
 impl SnapshotRows {
-    /// What the time is, where it is kept.
+    /// The time in the process that keeps it.
     pub fn clock_ms(&self) -> u64 {
         match self {
             Self::Here(local) => local.clock_ms(),

@@ -9,7 +9,7 @@ use nuthatch_store::{Shard, Table};
 use super::SnapshotRows;
 use crate::work::{Work, Working};
 
-/// The rows of a keyspace or a graph, with a transaction's own writes. What is read is noted, and what is not there, too.
+/// The rows of a keyspace or a graph, with a transaction's own writes. Reads are noted, also those of absent rows.
 pub(crate) struct Within<'t> {
     pub work: &'t Working,
     pub kept: SnapshotRows,
@@ -34,7 +34,7 @@ impl Within<'_> {
         })
     }
 
-    /// Changes several rows; none when one of them cannot be.
+    /// Changes several rows; none of them if one is invalid.
     pub fn write(&self, ops: Vec<KvOp>) -> Result<()> {
         ops.iter().try_for_each(KvOp::check)?;
         self.work.with(|work| {

@@ -2,10 +2,10 @@
 //! the folder.
 //!
 //! **Useful for** every face whose callers have no handle of their own: HTTP, Flight, the socket of the folder.
-//! **Not for** ending what is too old or idle: the engine does, and here only the ids are left.
+//! **Not for** ending old or idle snapshots: the engine does that, and only their ids stay here.
 //!
-//! **Invariant:** a snapshot is found by its owner alone, about the tenant that it was taken of; a tenant has no more of them
-//! than the policy says, whatever face they were taken over, and takes no place of another's.
+//! **Invariant:** only its owner finds a snapshot, and only for the tenant that it was taken of; a tenant has no more
+//! of them than the policy allows, over all faces together, and takes no place of another tenant's.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::{At, Snapshot};
 use crate::tethered::Keeper;
 
-/// What holds for each tenant.
+/// The limits for each tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepPolicy {
     /// How many at a time.
@@ -127,7 +127,7 @@ impl KeptSnapshots {
             kept.snapshot.end_when_idle(idle_max);
         }
         let listed = self.listed(id, &kept);
-        let mut all = self.room(&owner.tenant, &place)?; // others may have come meanwhile
+        let mut all = self.room(&owner.tenant, &place)?; // others may have been added since
         let before = all.entry(owner.tenant.clone()).or_default().insert(place, kept);
         MutexGuard::unlocked(&mut all, || drop(before));
         Ok(listed)
@@ -140,7 +140,7 @@ impl KeptSnapshots {
         of_tenant.get(&(owner.holder.clone(), id.to_string())).map(|kept| kept.snapshot.clone())
     }
 
-    /// Takes it away from its owner. The one who gets it is the only one to have it, so a transaction is committed once.
+    /// Takes it away from its owner. Only one caller gets it, so a transaction is committed once.
     pub fn remove(&self, owner: &Owner, id: &str) -> Option<Snapshot> {
         self.remove_if(&owner.tenant, |holder, one| (holder, one) == (&owner.holder, id))
     }
@@ -186,8 +186,8 @@ impl KeptSnapshots {
         kept.map(|kept| kept.snapshot)
     }
 
-    /// All of them, with room for one more of the tenant's in that place. Those that have ended make room; keys'
-    /// are kept until they would be too old, because they know why they have ended, and a process's until it lets go.
+    /// All of them, with room for one more of the tenant's in that place. Ended ones make room; those of keys stay
+    /// until they would be too old, because they know why they ended, and those of a process until it releases them.
     fn room(
         &self,
         tenant: &Option<String>,

@@ -1,9 +1,9 @@
 //! The snapshot that callers see: the local one where this process holds the folder, one that the holder keeps where another
 //! does.
 //!
-//! **Invariant:** a snapshot that another process keeps is there for as long as that process holds the folder, it is young
-//! enough, and the handle or the process that took it lives. Whatever ends it is told by every later call; no call ever answers
-//! as of another moment.
+//! **Invariant:** a snapshot in another process lasts as long as that process holds the folder, the snapshot is young
+//! enough, and the handle or the process that took it lives. Once it has ended, every later call says why; no call ever
+//! answers as of another moment.
 
 mod kept;
 
@@ -28,8 +28,9 @@ use crate::request;
 use crate::route::Route;
 use crate::rows;
 
-/// A consistent view of the whole database. Cheap to take and to clone; ends with its last clone, with the database, when it
-/// is older than [`crate::Options::snapshot_age_max`], or when the process that held the folder as it was taken has gone.
+/// A consistent view of the whole database. Cheap to take and to clone; ends with its last clone, with the database,
+/// when it is older than [`crate::Options::snapshot_age_max`], or when the process that held the folder as it was taken
+/// ends.
 #[derive(Clone)]
 pub struct Snapshot {
     at: At,
@@ -46,7 +47,7 @@ impl Snapshot {
         Self { at: At::Here(local) }
     }
 
-    /// One that the holder keeps. `None` when this process has come to hold the folder meanwhile.
+    /// One that the holder keeps. `None` when this process has come to hold the folder.
     pub(crate) fn there(link: Route) -> Result<Option<Self>> {
         Ok(Remote::take(link)?.map(|remote| Self { at: At::There(remote) }))
     }
@@ -69,7 +70,7 @@ impl Snapshot {
         }
     }
 
-    /// From here on it ends when nobody has read it for that long. One that another process keeps ends when that process says so.
+    /// From now on it ends when it goes unread for that long. A remote one ends by its holder's limits.
     pub(crate) fn end_when_idle(&self, after: Duration) {
         if let At::Here(local) = &self.at {
             local.end_when_idle(after);
@@ -142,7 +143,7 @@ impl Snapshot {
         }
     }
 
-    /// Writes a batch, if everything in `reads` is as the snapshot has it.
+    /// Writes a batch if everything in `reads` is still as in the snapshot.
     ///
     /// # Errors
     /// `Conflict` when it is not, or when the snapshot has gone with its holder: nothing was written.
@@ -157,7 +158,7 @@ impl Snapshot {
         }
     }
 
-    /// Lets go of what it holds; every later call gets this error.
+    /// Releases what it holds; every later call gets this error.
     pub(crate) fn end(&self, why: Error) {
         match &self.at {
             At::Here(local) => local.end(why),
@@ -165,7 +166,7 @@ impl Snapshot {
         }
     }
 
-    /// True when nothing can be read of it any more. One that another process keeps may have ended there without a word.
+    /// True when nothing can be read of it any more. A remote one may have ended there unnoticed.
     pub fn has_ended(&self) -> bool {
         match &self.at {
             At::Here(local) => local.has_ended(),

@@ -53,7 +53,7 @@ impl<'t> TransactionCollection<'t> {
         })
     }
 
-    /// As if these records had been read: the commit conflicts when one of them has changed.
+    /// Depends on these records as reading them does: the commit conflicts when one of them has changed.
     pub fn depend_on_records<I: AsRef<str>>(&self, ids: &[I]) -> Result<()> {
         let shard = self.kept.shard()?;
         self.work.with(|work| {
@@ -62,7 +62,7 @@ impl<'t> TransactionCollection<'t> {
         })
     }
 
-    /// As if the collection had been searched, counted or listed: the commit conflicts when anything in it has changed.
+    /// Depends on the whole collection, as a search, a count or a listing does: the commit conflicts after any change.
     pub fn depend_on_everything(&self) -> Result<()> {
         self.work.depend_on_collection(&self.kept)
     }

@@ -13,8 +13,8 @@ use nuthatch_engine::kv::{KeyScan, KvOp};
 use crate::Nodes;
 use crate::rows::{self, Within};
 
-/// A graph as the transaction sees it: as it was when that began, and what it has written itself. Reads are those of [`Nodes`].
-/// What it lists is noted with what is not in it: a node's neighbours have changed when an edge was put there.
+/// A graph as the transaction sees it: as it was at the beginning, with the transaction's own writes. Reads are those
+/// of [`Nodes`]. A listing also depends on what it does not contain: a new edge changes a node's neighbours.
 pub struct TransactionGraph<'t> {
     nodes: Nodes<'t>,
     rows: Arc<Within<'t>>,
@@ -34,12 +34,12 @@ impl<'t> TransactionGraph<'t> {
         Self { nodes: Nodes { from: rows::From::Within(rows.clone()) }, rows }
     }
 
-    /// Puts nodes; none when one of them cannot be.
+    /// Puts nodes; none of them if one is invalid.
     pub fn put_nodes(&self, nodes: &[Node]) -> Result<()> {
         self.rows.write(node_ops(nodes)?)
     }
 
-    /// Puts edges; none when one of them cannot be.
+    /// Puts edges; none of them if one is invalid.
     pub fn put_edges(&self, edges: &[Edge]) -> Result<()> {
         self.rows.write(edge_ops(edges)?)
     }
@@ -49,8 +49,8 @@ impl<'t> TransactionGraph<'t> {
         self.rows.write(edge_keys(edges)?.into_iter().map(|key| KvOp::Delete { key }).collect())
     }
 
-    /// Deletes nodes with all their edges in both directions; says how many of both were there. The commit conflicts when
-    /// somebody else has given them another edge.
+    /// Deletes nodes with all their edges in both directions; returns how many of both it deletes. The commit conflicts
+    /// when another writer has given them another edge.
     ///
     /// # Errors
     /// `Exhausted` when there are over 100,000 edges.
@@ -62,18 +62,18 @@ impl<'t> TransactionGraph<'t> {
         Ok(gone)
     }
 
-    /// As if these nodes had been read: the commit conflicts when one of them was put or deleted.
+    /// Depends on these nodes as reading them does: the commit conflicts when one of them was put or deleted.
     pub fn depend_on_nodes<I: AsRef<str>>(&self, ids: &[I]) -> Result<()> {
         let keys: Vec<Vec<u8>> = ids.iter().map(|id| graph::key_of_node(id.as_ref())).collect();
         self.rows.depend_on_keys(&keys)
     }
 
-    /// As if these edges had been read.
+    /// Depends on these edges as reading them does.
     pub fn depend_on_edges(&self, edges: &[EdgeId]) -> Result<()> {
         self.rows.depend_on_keys(&edges.iter().map(graph::key_of_edge).collect::<Vec<_>>())
     }
 
-    /// As if all of a node's edges that are meant had been listed.
+    /// Depends on a node's edges as listing all of the selected ones does.
     pub fn depend_on_neighbors(&self, id: &str, ask: &Neighbors) -> Result<()> {
         for prefix in graph::prefixes(id, ask)? {
             self.rows.depend_on_scan(&KeyScan::prefix(prefix))?;
@@ -81,7 +81,7 @@ impl<'t> TransactionGraph<'t> {
         Ok(())
     }
 
-    /// As if all nodes that are meant had been listed.
+    /// Depends on nodes as listing all of the selected ones does.
     pub fn depend_on_list(&self, ask: &ListNodes) -> Result<()> {
         self.rows.depend_on_scan(&KeyScan::prefix(graph::keys_of_nodes(&ask.prefix)))
     }

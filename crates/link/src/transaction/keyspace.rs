@@ -10,7 +10,8 @@ use nuthatch_engine::kv::{KeyScan, KvOp};
 use crate::Keys;
 use crate::rows::{self, Within};
 
-/// A keyspace as the transaction sees it: as it was when that began, and what it has written itself. Reads are those of [`Keys`].
+/// A keyspace as the transaction sees it: as it was at the beginning, with the transaction's own writes. Reads are
+/// those of [`Keys`].
 pub struct TransactionKeyspace<'t> {
     keys: Keys<'t>,
     rows: Arc<Within<'t>>,
@@ -30,12 +31,12 @@ impl<'t> TransactionKeyspace<'t> {
         Self { keys: Keys { from: rows::From::Within(rows.clone()) }, rows }
     }
 
-    /// As if these keys had been read: the commit conflicts when one of them has changed.
+    /// Depends on these keys as reading them does: the commit conflicts when one of them has changed.
     pub fn depend_on_keys<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<()> {
         self.rows.depend_on_keys(keys)
     }
 
-    /// As if these keys had been listed, up to the end of their range.
+    /// Depends on these keys as listing them does, up to the end of their range.
     ///
     /// # Errors
     /// `Invalid` for a cursor that is none.
@@ -58,7 +59,7 @@ impl<'t> TransactionKeyspace<'t> {
         self.multi_put(vec![KvOp::Delete { key: key.into() }])
     }
 
-    /// Sets and deletes several keys; none when one of them cannot be.
+    /// Sets and deletes several keys; none of them if one is invalid.
     pub fn multi_put(&self, ops: Vec<KvOp>) -> Result<()> {
         self.rows.write(ops)
     }

@@ -1,14 +1,15 @@
-//! Transactions: reads and writes that happen as if nobody else had been there.
+//! Transactions: reads and writes that happen as if they ran alone.
 //!
-//! **Useful for** moving things between keys, keyspaces and collections by what was read before.
+//! **Useful for** changes of keys, keyspaces and collections that depend on earlier reads.
 //! **Not for** single writes: each of those is atomic by itself, and a [`WriteBatch`](crate::WriteBatch) is when nothing was read.
 //!
 //! **Invariant:** a transaction that commits is serialisable: everything that it read, or wrote, is unchanged at the moment of its
 //! commit, so it might as well have run whole at that moment.
 //!
 //! Optimistic: nothing is locked while it runs. It reads a snapshot; the commit compares what was read with what is there now
-//! (H. T. Kung and J. T. Robinson, "On Optimistic Methods for Concurrency Control", 1981, backward validation, by value). Values
-//! are compared in the store itself, so it makes no difference whether what others committed has been flushed, or how long ago.
+//! (H. T. Kung and J. T. Robinson, "On Optimistic Methods for Concurrency Control", 1981, backward validation, by
+//! value). The store itself compares the values, so a commit does not depend on whether, or how long ago, other commits
+//! were flushed.
 
 mod collection;
 mod graph;
@@ -26,9 +27,10 @@ use crate::Snapshot;
 use crate::rows::Within;
 use crate::work::{Work, Working, over};
 
-/// Reads and writes that are to happen as one. Dropping it without [`commit`](Self::commit) undoes everything.
+/// Reads and writes that happen as one. Dropping it without [`commit`](Self::commit) undoes everything.
 ///
-/// What it has read and is to write stays with it. Only its snapshot may be in another process, and its commit happens there.
+/// Its reads and pending writes stay with it. Only its snapshot may be in another process, and the commit happens
+/// there.
 pub struct Transaction {
     snapshot: Snapshot,
     /// The snapshot is somebody else's, and goes on.
@@ -37,25 +39,28 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// Begins one on everything as it is in the snapshot, which is the transaction's alone and ends with it.
+    /// Begins a transaction on the snapshot, which belongs to it alone and ends with it.
     ///
-    /// What was read of the snapshot itself is unknown to the transaction until it is told: by
-    /// [`depend_on_keys`](TransactionKeyspace::depend_on_keys) and its like.
+    /// The transaction does not know of direct reads of the snapshot until it is told: by
+    /// [`depend_on_keys`](TransactionKeyspace::depend_on_keys) and the like.
     pub fn on(snapshot: Snapshot) -> Self {
         Self { snapshot, is_draft: false, work: Working::default() }
     }
 
-    /// One that is never committed: what somebody would read who had written this much of theirs. The snapshot does not end with it.
+    /// A transaction that is never committed: it reads the snapshot with the writes given to it. The snapshot does not
+    /// end with it.
     pub fn draft_on(snapshot: Snapshot) -> Self {
         Self { snapshot, is_draft: true, work: Working::default() }
     }
 
-    /// A keyspace, with this transaction's own writes; made when there is none, whatever becomes of the transaction.
+    /// A keyspace, with this transaction's own writes; created when there is none, even if the transaction does not
+    /// commit.
     pub fn kv(&self, name: &str) -> Result<TransactionKeyspace<'_>> {
         Ok(TransactionKeyspace::of(self.rows(name, Kind::Plain)?))
     }
 
-    /// A graph, with this transaction's own writes; made when there is none, whatever becomes of the transaction.
+    /// A graph, with this transaction's own writes; created when there is none, even if the transaction does not
+    /// commit.
     pub fn graph(&self, name: &str) -> Result<TransactionGraph<'_>> {
         Ok(TransactionGraph::of(self.rows(name, Kind::Graph)?))
     }
@@ -65,7 +70,7 @@ impl Transaction {
         Ok(Within { work: &self.work, kept, name: name.into(), kind, shard })
     }
 
-    /// A collection, with this transaction's own writes where they are asked for by id.
+    /// A collection, with this transaction's own writes in reads by id.
     ///
     /// # Errors
     /// `NotFound` when there was none.
@@ -73,11 +78,11 @@ impl Transaction {
         Ok(TransactionCollection::of(self, self.snapshot.kept_collection(name)?))
     }
 
-    /// Writes everything, if what was read or is written is as it was when the transaction began. The transaction is over then,
-    /// whatever the outcome.
+    /// Writes everything if all that was read or is written is unchanged since the transaction began. The transaction
+    /// ends in any case.
     ///
     /// # Errors
-    /// `Conflict` when it is not, or when the process that held the folder has gone: nothing was written, begin anew
+    /// `Conflict` when it is not, or when the process that held the folder has gone: nothing was written, begin again
     /// ([`Database::transact`](crate::Database::transact) does). Otherwise as [`Database::write`](crate::Database::write).
     pub fn commit(&self, durability: Durability) -> Result<()> {
         if self.is_draft {

@@ -28,9 +28,10 @@ const BATCH_BYTES: usize = 8 << 20;
 pub struct ImportOptions<'a> {
     /// Only this collection, and no keyspace or graph.
     pub collection: Option<String>,
-    /// Import into collections, keyspaces and graphs that there are: what has the same id or key is replaced. Without it they are refused.
+    /// Import into existing collections, keyspaces and graphs: an equal id or key is replaced. Without it they are
+    /// refused.
     pub merge: bool,
-    /// Told how far it is.
+    /// Gets the progress.
     pub on_progress: OnProgress<'a>,
     /// Set to end it after a batch; what was imported stays.
     pub cancel: Option<&'a AtomicBool>,
@@ -60,11 +61,12 @@ pub struct ImportReport {
 }
 
 impl Database {
-    /// Reads what an export wrote. See [`ImportOptions`]. This process reads the files, whoever holds the data folder.
+    /// Reads what an export wrote. See [`ImportOptions`]. This process reads the files, even if another one holds the
+    /// data folder.
     ///
     /// # Errors
-    /// `Invalid` when a collection, keyspace or graph is there already (unless `merge`), or a line is not what an export writes: its file and
-    /// number are named, and what came before stays; `Unavailable` when it was cancelled.
+    /// `Invalid` when a collection, keyspace or graph exists already (unless `merge`), or a line is not in the export's
+    /// format: the error names its file and number, and earlier lines stay; `Unavailable` when it was cancelled.
     pub fn import(&self, folder: impl AsRef<Path>, options: ImportOptions<'_>) -> Result<ImportReport> {
         import(self, folder.as_ref(), options)
     }

@@ -67,7 +67,7 @@ pub(crate) fn hello(session: &mut Session, arguments: &[Vec<u8>]) -> Outcome<Rep
             other => return Err(Failure::error(format!("Syntax error in HELLO option '{}'", other.to_lowercase()))),
         }
     }
-    // Whoever asks for something else that is wrong has not come in.
+    // A request with another error does not log in.
     if let Some((user, password)) = login {
         enter(session, user, password)?;
     }

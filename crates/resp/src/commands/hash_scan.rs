@@ -1,5 +1,5 @@
-//! HSCAN: pages of fields. A small hash comes whole, in its order; a larger one in the order of its fields' hashes, so that a cursor is
-//! a place whatever comes and goes meanwhile.
+//! HSCAN: pages of fields. A small hash comes whole, in its own order; a larger one in the order of its fields' hashes,
+//! so that a cursor stays a valid place while fields come and go.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 

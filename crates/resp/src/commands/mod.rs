@@ -124,7 +124,7 @@ impl Spec {
         }
     }
 
-    /// It is FLUSHDB, which whoever keeps account of it wants to know.
+    /// True for FLUSHDB, which the audit log records.
     pub fn empties_database(&self) -> bool {
         self.name == "FLUSHDB"
     }

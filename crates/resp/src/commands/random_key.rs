@@ -67,7 +67,8 @@ fn drawn(
     Ok(drawn.key)
 }
 
-/// Both halves of a range of keys, of which `first` are the first ones; the range itself where the others have gone meanwhile.
+/// Both halves of a range of keys, of which `first` are the first ones; the range itself where the others have gone
+/// since.
 fn halved(
     range: KeyScan,
     first: &[Key],

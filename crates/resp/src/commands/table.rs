@@ -668,7 +668,7 @@ impl Spec {
         self
     }
 
-    /// Refused by MULTI: what is queued is run by whoever has queued it.
+    /// Refused inside MULTI: queued commands run as the user who queued them.
     const fn outside_multi(mut self) -> Self {
         self.is_outside_multi = true;
         self

@@ -9,7 +9,7 @@ pub type Command = Vec<Vec<u8>>;
 
 /// The longest line: a length, or a command written as words.
 const LINE_BYTES_MAX: usize = 64 << 10;
-/// What an argument costs beside its bytes.
+/// What an argument costs on top of its bytes.
 const ARGUMENT_COST_BYTES: usize = 32;
 
 /// How large a command may be.

@@ -76,7 +76,7 @@ fn create(context: &mut CommandContext<'_>, key: &[u8], asked: &Asked) -> Outcom
     let set = Set { collection: context.create_collection(key, stored_dim(dim))?, ..set };
     match context.claim(key, &set)? {
         true => Ok((set, vector)),
-        // Somebody else has made it meanwhile.
+        // Another client has created it since.
         false => Err(Failure::conflict()),
     }
 }

@@ -3,10 +3,9 @@
 //! **Useful for** the V commands of Redis 8 on an index that lies on disk. **Not for** collections that other faces made: those
 //! are searched with `NH.SEARCH`.
 //!
-//! **Invariant:** vectors are stored as they were given (or as they were projected; one of a single component has a 0 behind it, since
-//! no collection holds fewer than two), in 32-bit floats: every score is the exact
-//! cosine of the two, the same each time. Attributes are the record's payload, as far as filters can read them, and the text that
-//! was given is kept beside it.
+//! **Invariant:** vectors are stored in 32-bit floats as they were given (or as they were projected; a single component
+//! gets a 0 appended, since no collection holds fewer than two): every score is the exact cosine of the two, the same
+//! each time. Attributes are the record's payload, as far as filters can read them; the given text is kept with it.
 
 mod add;
 mod attributes;

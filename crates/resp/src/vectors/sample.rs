@@ -30,7 +30,7 @@ pub(crate) fn vrandmember(call: &mut Call<'_, '_>) -> Outcome<Reply> {
     while found.len() < wanted && end > 0 {
         match after(call.context, &collection, fastrand::u64(..end))? {
             Some((_, element)) => found.push(Reply::Bulk(element)),
-            // The last ones were removed meanwhile.
+            // The last ones were removed since.
             None => break,
         }
     }

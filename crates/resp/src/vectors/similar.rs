@@ -174,7 +174,7 @@ impl Asked {
         limit: usize,
         condition: Option<&str>,
     ) -> Outcome<Vec<SimilarElement>> {
-        // Attributes are kept beside the texts.
+        // Attributes are kept with the texts.
         let attributes = self.with_attributes || (self.filter.is_some() && condition.is_none());
         let include = Include { text: attributes, payload: false, vector: false };
         let mut search = Search { include, accuracy: self.accuracy, ..Search::vector(vector.to_vec()).limit(limit) };

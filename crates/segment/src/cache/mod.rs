@@ -1,7 +1,7 @@
 //! One bounded cache of verified blocks for all open index files, shared fairly by their owners.
 //!
-//! Each tenant has a handle of its own ([`BlockCache::for_another`]); whoever reads everything through one takes room from itself
-//! before it takes any from those who hold less: see [`shares`].
+//! Each tenant has a handle of its own ([`BlockCache::for_another`]); a tenant that reads everything evicts its own
+//! blocks before those of tenants that hold less: see [`shares`].
 
 mod in_use;
 mod shares;

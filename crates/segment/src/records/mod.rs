@@ -26,10 +26,11 @@
 //! | io_uring with `O_DIRECT` | 55-68 | 153-179 | 562-680 | 5.2 |
 //! | 8 threads (`Route::Threads`) | 72-78 | 225-292 | 831-959 | 20-28 |
 //!
-//! io_uring buys nothing beside advice, and costs memory shared with the kernel, a second way for systems that forbid it, and
-//! care after `fork`. `O_DIRECT` saves a copy but leaves nothing cached, and asking what is cached has already begun a read
-//! through the page cache. Inside a memory limit of 32 MiB, for the 2 GiB file, it stays so (µs a batch of 8: advice 178, io_uring
-//! 186), and of records in frequent use 99 in 100 are found cached. `examples/records.rs` measures what is here.
+//! io_uring gains nothing over advice, and costs memory shared with the kernel, a second way for systems that forbid
+//! it, and care after `fork`. `O_DIRECT` saves a copy but leaves nothing cached, and asking what is cached has already
+//! begun a read through the page cache. Inside a memory limit of 32 MiB, for the 2 GiB file, it stays so (µs a batch of
+//! 8: advice 178, io_uring 186), and of records in frequent use 99 in 100 are found cached. `examples/records.rs`
+//! measures what is here.
 
 mod ahead;
 mod batch;

@@ -43,7 +43,7 @@ mod system {
         let _ = fadvise(file, offset, NonZeroU64::new(bytes as u64), Advice::WillNeed);
     }
 
-    /// Lets go of these bytes.
+    /// Drops these bytes from the page cache.
     pub fn forget(file: &File, offset: u64, bytes: usize) {
         let _ = fadvise(file, offset, NonZeroU64::new(bytes as u64), Advice::DontNeed);
     }

@@ -67,7 +67,7 @@ fn start() -> Option<Sender<Job>> {
 
 fn work(jobs: &Mutex<Receiver<Job>>) {
     loop {
-        // The lock is held while waiting for a job and let go before reading.
+        // The lock is held while waiting for a job and released before reading.
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Job { file, offset, place, done }) = job else { return };
         let mut bytes = vec![0; file.record_bytes()];

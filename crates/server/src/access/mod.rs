@@ -2,11 +2,11 @@
 //!
 //! **What it is.** The file of keys in the data folder, the ring that a running server keeps of it, passwords of Redis' users, and
 //! how much of the server each tenant may have.
-//! **Not for** accounts of people: who has forgotten a password asks whoever runs the server.
+//! **Not for** accounts of people: a user who forgot a password asks the operator.
 //!
-//! **Invariant:** no key and no password is stored: of a key, which is 256 random bits, there is its SHA-256, of a password its
-//! argon2id hash, which is slow to try; the file is readable by its owner alone; what a command changes holds for
-//! the next request of a running server.
+//! **Invariant:** no key and no password is stored: a key, which is 256 random bits, is stored as its SHA-256, a
+//! password as its argon2id hash, which is slow to try; the file is readable by its owner alone; what a command changes
+//! holds for the next request of a running server.
 
 mod file;
 mod key;

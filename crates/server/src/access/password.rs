@@ -1,7 +1,8 @@
-//! Passwords of Redis' users: hashed by argon2id, and checked so that nobody who tries them can take the server's memory or time.
+//! Passwords of Redis' users: hashed by argon2id, and checked so that guessing them cannot exhaust the server's memory
+//! or time.
 //!
-//! **Invariant:** one check at a time, with 19 MiB; an address that keeps being wrong waits; whoever was right once is let in again without a check, so
-//! that those who are wrong cannot keep them out.
+//! **Invariant:** one check at a time, with 19 MiB; an address with repeated failures waits; a password that was right
+//! once is accepted again without a check, so that failed attempts cannot keep its user out.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -166,7 +167,7 @@ fn seen(hash: &str, password: &[u8]) -> [u8; 32] {
     Sha256::new().chain_update(secret).chain_update(hash).chain_update([0]).chain_update(password).finalize().into()
 }
 
-/// Whoever has one address of IPv6 has its whole network.
+/// The owner of one IPv6 address has its whole network.
 fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

@@ -60,8 +60,8 @@ impl Ring {
         Ok(found.filter(|key| key.holds(now)))
     }
 
-    /// Whether a key that was found before still holds, with the secret that it had and for what it was: whoever has edited the file to
-    /// narrow its scopes need not wait until connections end by themselves.
+    /// Whether a key that was found before is still valid, with its secret and scopes of then: an operator who narrows
+    /// its scopes in the file need not wait until connections end by themselves.
     ///
     /// # Errors
     /// As [`find`](Self::find).

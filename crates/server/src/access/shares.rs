@@ -1,9 +1,10 @@
 //! Fair shares: how many calls of one tenant run at a time while others want to run theirs.
 //!
-//! Alone, a tenant may have nearly everything that the server works with; an eighth stays free for whoever comes next. As soon as another has asked within the last
-//! second, each may compute on its share of the processors and write on its share of the workers; what is over that waits, in its own
-//! queue, in order. Writers have the larger share because they mostly wait for the disk, together. What had to wait for its turn while
-//! others are active [gives way](Slot::gives_way) when it runs: to the calls of those who ask for less than their share.
+//! Alone, a tenant may have nearly everything that the server works with; an eighth stays free for the next tenant. As
+//! soon as another one has sent a call within the last second, each may compute on its share of the processors and
+//! write on its share of the workers; calls beyond that wait, in the tenant's own queue, in order. Writers have the
+//! larger share because they mostly wait for the disk, together. A call that had to wait while others are active
+//! [gives way](Slot::gives_way) when it runs: to the calls of tenants that ask for less than their share.
 //!
 //! **Invariant:** no tenant has more than its share running while others are active, and none with something to run waits for
 //! another's queue.
@@ -188,7 +189,7 @@ impl Entered {
     pub async fn wait(self) -> Slot {
         match self {
             Self::Now(place) => place,
-            Self::Later(receive) => receive.await.expect("whoever waits is not forgotten"),
+            Self::Later(receive) => receive.await.expect("a waiting call is not forgotten"),
         }
     }
 
@@ -196,7 +197,7 @@ impl Entered {
     pub fn wait_blocking(self) -> Slot {
         match self {
             Self::Now(place) => place,
-            Self::Later(receive) => receive.blocking_recv().expect("whoever waits is not forgotten"),
+            Self::Later(receive) => receive.blocking_recv().expect("a waiting call is not forgotten"),
         }
     }
 }
@@ -221,7 +222,7 @@ mod tests {
         let (shares, now) = (Shares::with_cpus(4, 64, 2, 100), Instant::now());
         let (mine, _waiting) = fill(&shares, "a", Work::Read, now);
         assert_eq!(mine.len(), 56);
-        assert!(matches!(shares.enter("b", Work::Read, now), Ok(Entered::Now(_))), "whoever comes does not wait");
+        assert!(matches!(shares.enter("b", Work::Read, now), Ok(Entered::Now(_))), "the next tenant does not wait");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a server is to whoever asks: whose data they see, what their key allows, how much they may send.
+//! The server as a caller sees it: whose data it serves, what the key allows, how much a request may hold.
 
 use std::sync::Arc;
 

@@ -81,7 +81,7 @@ struct Added {
     passages_added: u64,
     /// Of these, passages with unchanged text, which kept their vectors.
     passages_reused: u64,
-    /// Of those added, passages whose vector is still to come. They are found by their words.
+    /// Added passages whose vector is still to come. Searches find them by their words.
     passages_pending: u64,
     passages_removed: u64,
     /// Parts of the file that could not be read.

@@ -276,7 +276,7 @@ impl From<Around> for Neighbors {
     }
 }
 
-/// Whoever says what they are going to write may write: a graph is made for it when there is none.
+/// A caller that names pending writes must be allowed to write: a missing graph is created for them.
 fn may_draft(caller: Caller, with: &[GraphWrites]) -> Result<Caller, Problem> {
     if with.is_empty() { Ok(caller) } else { caller.allowed(Scope::Write) }
 }

@@ -220,8 +220,8 @@ async fn erase(
     })
 }
 
-/// What a tenant is told. What others have has a part in the files of the store, in the folder's bytes, and in the snapshots that
-/// were ended. Whoever runs the server has the whole receipt, whose checksum this is.
+/// The receipt as a tenant gets it. It leaves out the store's files, the folder's bytes and the ended snapshots, in
+/// which other tenants have a part. The operator has the whole receipt, whose checksum this is.
 fn own_part(mut receipt: Receipt) -> Value {
     let is_own = |path: &str| path.starts_with("indexes/");
     receipt.removed.retain(|file| is_own(&file.path));

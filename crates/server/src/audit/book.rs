@@ -59,7 +59,8 @@ impl Book {
         blocking(move || book.check()).await?
     }
 
-    /// [Notes](Self::note) an entry without blocking. Whoever no longer waits for the answer is noted all the same.
+    /// [Notes](Self::note) an entry without blocking. A caller that no longer waits for the answer is noted all the
+    /// same.
     ///
     /// # Errors
     /// `Internal` for a defect.

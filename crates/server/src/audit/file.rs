@@ -96,7 +96,7 @@ impl AuditFile {
         if !self.folder.exists() {
             return Ok(page);
         }
-        // Nobody renames meanwhile.
+        // No one renames while it is held.
         let lock = private(&self.at(LOCK), false)?;
         lock.lock_shared().map_err(|error| Error::io(&self.at(LOCK), &error))?;
         for name in std::iter::once(CURRENT.to_string()).chain((1..=FULL_FILES).map(full_name)) {

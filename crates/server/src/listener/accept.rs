@@ -188,7 +188,7 @@ mod tests {
         async fn say(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
             let length = (payload.len() as u32).to_be_bytes();
             let frame = [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat();
-            // One that the server has let go is read to its end.
+            // After a failed write, the test reads a closed connection to its end.
             self.stream.write_all(&frame).await.ok();
         }
 

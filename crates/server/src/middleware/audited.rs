@@ -40,7 +40,7 @@ pub async fn watch(State(shared): State<Arc<Shared>>, mut request: Request, next
         (None, None) if is_refused && administers => (format!("{method} {route}"), target),
         (None, None) => return response,
     };
-    // Without keys, whoever can connect runs the server.
+    // Without keys, every client counts as an operator.
     let is_operator = !is_refused && who.tenant.as_deref() == Some(TENANT_DEFAULT) && administers;
     let mut entry = Entry { request: id, details, ..Entry::new(face, who, &action, &target) };
     if let Some((outcome, kind)) = failure {

@@ -1,4 +1,4 @@
-//! The engine's statistics as gauges, taken anew whenever somebody asks.
+//! The engine's statistics as gauges, taken at each scrape.
 
 use std::sync::atomic::AtomicU64;
 

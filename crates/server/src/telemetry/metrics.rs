@@ -31,7 +31,8 @@ struct Route {
 
 /// What a server counts while it runs.
 ///
-/// **Invariant:** no label is text that a client wrote: a series is kept for good, and whoever can connect could make any number of them.
+/// **Invariant:** no label is text that a client wrote: a series is kept for good, and any client could create any
+/// number of them.
 pub struct Metrics {
     registry: Registry,
     requests: Family<Answered, Counter>,

@@ -1,4 +1,4 @@
-//! What the Redis listener has counted, as metrics, taken anew whenever somebody asks.
+//! The Redis listener's counts as metrics, taken at each scrape.
 
 use std::sync::atomic::AtomicU64;
 

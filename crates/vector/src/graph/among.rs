@@ -5,7 +5,7 @@
 //! so much lies between them and the query that the nearest of them are scattered over a whole face of the cloud. Both can be told, the
 //! first afterwards, the second before.
 //!
-//! **Not for** matching rows beside the query, or anywhere: the walk that comes before this one finds them.
+//! **Not for** matching rows near the query, or spread everywhere: the walk before this one finds those.
 
 /// A sample's best row may have so large a part of all rows nearer than itself: 1 in this many.
 const NEARER_PART: usize = 100;

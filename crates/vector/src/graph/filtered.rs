@@ -1,11 +1,13 @@
-//! What a filtered walk expands next.
+//! Which nodes a filtered walk expands next.
 //!
-//! **Useful for** filters that a good part of the rows pass, wherever these lie: beside the query, anywhere, or elsewhere.
+//! **Useful for** filters that a good part of the rows pass, wherever these lie: near the query, spread everywhere, or
+//! away from it.
 //! **Not for** few matching rows: `plan` has their codes read.
 //!
-//! **Invariant:** until it is lost, a filtered front hands out what a pool of its `ef` would without a filter. Beyond that it
-//! hands out the nearest matching nodes that were seen, and nodes that lie nearer than enough of these. What matches lies elsewhere when it is
-//! lost: then it goes on among the matching nodes alone, from a sample of them (see [`among`]), or gives up.
+//! **Invariant:** until it is lost, a filtered front hands out what a pool of its `ef` would without a filter. Beyond
+//! that it hands out the nearest matching nodes seen, and nodes that lie nearer than enough of these. When it is lost,
+//! the matching rows lie elsewhere: then it continues among the matching nodes alone, from a sample of them (see
+//! [`among`]), or gives up.
 
 use std::collections::BinaryHeap;
 
@@ -98,7 +100,7 @@ enum Stage {
     GivenUp,
 }
 
-/// Best first among everything, as `Everything` does; and beside it among the rows that match.
+/// Best first among all rows, as `Everything`, and also among the matching rows.
 pub(super) struct Filtered<'a> {
     pool: &'a mut Pool,
     own: &'a mut Pool,

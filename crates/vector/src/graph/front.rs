@@ -27,7 +27,7 @@ pub(super) trait Front {
     fn bar(&self) -> f32;
     /// Takes neighbours of a node that was expanded, with their estimates: those nearer than the [`bar`](Self::bar).
     fn offer(&mut self, neighbours: impl Iterator<Item = (u32, f32)>, seen: &Seen);
-    /// Whether so much is left to be expanded that the next few hardly depend on what is seen meanwhile.
+    /// Whether so many nodes are left to expand that the next few hardly depend on the nodes seen until then.
     fn is_wide(&mut self) -> bool {
         false
     }

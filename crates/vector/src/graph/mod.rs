@@ -56,7 +56,7 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// Opens `graph` in `dir`, which must belong to `codes` beside it.
+    /// Opens `graph` in `dir`, which must belong to the `codes` in the same folder.
     pub(crate) fn open(dir: &Path, codes: &Codes, element: Element, access: Access) -> Result<Self> {
         let file = RecordFile::open(&dir.join(GRAPH_FILE), access)?;
         let (header, layout) = GraphHeader::read(&file)?;

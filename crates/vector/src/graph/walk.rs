@@ -101,7 +101,8 @@ impl Scratch {
 }
 
 impl Graph {
-    /// Walks towards `query` (prepared; raw beside it) and gathers the candidates that can be among the `limit` best of `rows`.
+    /// Walks towards `query` (prepared; `raw` is the same vector) and gathers the candidates that can be among the
+    /// `limit` best of `rows`.
     pub(crate) fn walk(&self, raw: &[f32], query: &Prepared, bounds: &Bounds<'_>) -> Result<Walked> {
         let mut scratch = self.scratch();
         let Scratch { pool, beside, seen, reader } = &mut scratch;

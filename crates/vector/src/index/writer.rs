@@ -13,8 +13,8 @@ use crate::rotation::padded_dim;
 use crate::vectors::{Vectors, VectorsWriter};
 use crate::{Codes, CodesWriter, Element, Metric, Result, VectorError};
 
-/// Rows from which a graph is worth building although more rows come, after which it is built anew: where a scan of the codes takes
-/// some 0.2 to 0.3 ms.
+/// Rows from which a graph is worth building although more rows, and then a new graph, follow: where a scan of the
+/// codes takes some 0.2 to 0.3 ms.
 pub fn graph_rows_min(dim: usize) -> u64 {
     if dim > 512 { 32_768 } else { 65_536 }
 }

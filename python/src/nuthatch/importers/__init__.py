@@ -1,4 +1,4 @@
-"""What other engines keep in a folder, read with their own packages and stored here.
+"""Imports the folders of other engines: their own packages read them, Nuthatch stores the records.
 
 Each function opens the folder with the other engine's package (an extra: ``pip install "nuthatch[chroma]"``), makes a collection of
 the same name and metric for each of theirs, and stores ids, vectors, texts and payloads in batches. Nothing is embedded: vectors

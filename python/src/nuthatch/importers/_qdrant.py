@@ -1,4 +1,4 @@
-"""Folders of Qdrant: those of its Python client's local mode, and shards of Qdrant Edge."""
+"""Folders of Qdrant: of its Python client's local mode, and of Qdrant Edge shards."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def payload(values: Mapping[str, Any], where: str) -> dict[str, Any]:
                 )
         if last in inside:
             raise InvalidError(
-                f"{where}: its field {name!r} cannot be stored beside another of that name; rename one of them there"
+                f"{where}: its field {name!r} cannot be stored next to another of that name; rename one of them there"
             )
         inside[last] = _value(value, where)
     return made

@@ -74,7 +74,7 @@ class Described(Protocol):
 
 
 def filtered(collection: Described, condition: Condition | str | None, ask: Callable[[str | None], T]) -> T:
-    """``ask`` with the condition's text. When that is refused, once more with what the collection's fields make of it.
+    """``ask`` with the condition's text. If refused, asks again with it adapted to the collection's fields.
 
     A text is passed on unchanged, and errors in it are raised: its author can correct them.
     """

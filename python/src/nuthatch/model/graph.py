@@ -7,7 +7,7 @@
 Only standard operators (opset 20), one text at a time, so without masks. Weights are int8 per output channel with a
 range of +-64, not +-127: a pair of products then fits 16 bits, so that processors without VNNI (AVX2) compute the same
 sums instead of saturating. Activations are quantised at run time. The graph's pattern (MatMulInteger, Cast, Mul, Add)
-is the one that ONNX Runtime fuses into its int8 kernels. Large constants go into a file of their own beside the graph:
+is the one that ONNX Runtime fuses into its int8 kernels. Large constants go into a file of their own next to the graph:
 the runtime maps it, so that of the vocabulary's 11 MiB only the rows in use are in memory.
 """
 

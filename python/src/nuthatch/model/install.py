@@ -28,7 +28,7 @@ def install(target: Path | None = None, say: Callable[[str], None] = print, mode
     start = time.monotonic()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Beside its place, so that the last step is a rename on one file system.
+        # Next to its place, so that the last step is a rename on one file system.
         with tempfile.TemporaryDirectory(
             prefix=".installing-", dir=target.parent, ignore_cleanup_errors=True
         ) as scratch:
@@ -131,7 +131,7 @@ def _put_in_place(model: Model, built: Path, target: Path, scratch: Path) -> Non
     try:
         built.rename(target)
     except OSError:
-        # Somebody else installed at the same time. If theirs is whole, it is the same.
+        # Another process installed it at the same time. If its folder is whole, it is the same.
         if wrong := folder.verify(target, model):
             raise ModelError(
                 f"{target} was changed while it was being installed ({wrong[0]}); run the command again"

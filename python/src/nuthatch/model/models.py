@@ -10,7 +10,7 @@ from . import recipe, static_recipe
 
 @dataclass(frozen=True)
 class Model:
-    """What a model's folder must hold, and what its manifest says."""
+    """The required contents of a model's folder, and its manifest."""
 
     #: As in ``install static``.
     key: str
@@ -18,7 +18,7 @@ class Model:
     name: str
     #: The manifest's entries for files.
     parts: tuple[str, ...]
-    #: What files must be, by part. The others differ by platform.
+    #: Required hashes of files, by part. The others differ by platform.
     sha256: dict[str, str]
     #: The manifest's other values.
     values: dict[str, Any]

@@ -1,8 +1,8 @@
 """A server as the engine: the methods of the extension module's classes, asked over HTTP.
 
-What it is: what ``connect("http://…")`` puts behind ``Database``, ``Collection`` and ``Keyspace``. Checks that need no server are
-made by the extension module, so that they are the same checks with the same words.
-What it is not: for callers, who have the classes of the package.
+What it is: the cores that ``connect("http://…")`` puts behind ``Database``, ``Collection`` and ``Keyspace``. The
+extension module makes the checks that need no server, so that they are the same, with the same messages.
+What it is not: for callers, which use the classes of the package.
 Invariant: a request that may have been carried out is sent again only when doing it twice is as good as doing it once.
 """
 

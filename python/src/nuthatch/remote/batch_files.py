@@ -1,7 +1,7 @@
-"""Files of a batch on a server: looked at there at once, kept here, written with the rest of the batch.
+"""Files of a batch on a server: previewed there at once, kept here, written with the rest of the batch.
 
-Each file travels twice: once to be looked at, so that ``add_files`` says what the batch will change, and once with the commit. What
-the server has of a file at the first time is named at the second, so that a change between the two is a conflict.
+Each file travels twice: first for a preview, so that ``add_files`` reports what the batch will change, then with the
+commit. That names the revision that the preview saw, so that a change between the two is a conflict.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Files:
         return report, Staged() if report["cancelled"] else staging.staged
 
     def remove(self, collection: str, path: str) -> tuple[int, Staged]:
-        """How many files the batch will remove, and what to keep for it."""
+        """The number of files that the batch will remove, and the state to keep for it."""
         staged = Staged()
         for file in stored(self._caller, collection, path):
             staged.names.append((collection, file["path"]))
@@ -70,7 +70,7 @@ class Files:
             )
 
     def keep(self, staged: Staged) -> list[bytes]:
-        """Takes it into the batch: what to send with it."""
+        """Adds it to the batch: the data to send with it."""
         self.check(staged)
         self._names.update(staged.names)
         self._bytes += staged.size

@@ -34,19 +34,19 @@ class Caller:
         self.wire = wire
         self.tenant = tenant
         self.body_bytes_max = body_bytes_max
-        #: Whether the key allows reading. Without it, what is opened is not looked at before it is written to.
+        #: Whether the key allows reading. Without that, an opened object is not checked before the first write.
         self.may_read = may_read
         self.moments = Moments() if moments is None else moments
         self.headers = {} if tenant is None else {"x-nuthatch-tenant": quote(tenant, safe="")}
 
     def introduced(self) -> Caller:
-        """With what the server says of this caller."""
+        """This caller, completed by the server's answer about it."""
         me = self.me()
         may_read = not {"read", "admin"}.isdisjoint(me.get("scopes", ("read",)))
         return Caller(self.wire, me["tenant"], me["body_bytes_max"], self.moments, may_read=may_read)
 
     def me(self) -> dict[str, Any]:
-        """Whose data is seen, what the key allows, what the tenant may have and has."""
+        """The caller's tenant, its key's rights, and the tenant's limits and usage."""
         found: dict[str, Any] = self.read("GET", "/v1/caller")
         return found
 
@@ -71,7 +71,7 @@ class Caller:
         return self.ask(method, path, body).json()
 
     def write_long(self, method: str, path: str, body: object = None) -> Any:
-        """The same for what may take minutes: there is no time limit."""
+        """The same for calls that may take minutes: there is no time limit."""
         return self.ask(method, path, body, is_long=True).json()
 
     def ask(
@@ -86,8 +86,8 @@ class Caller:
         timeout_seconds: float | None = None,
         cancel: _core.CancelFlag | None = None,
     ) -> Answer:
-        """One request. ``body``: bytes as they are, anything else as JSON. ``timeout_seconds`` is what the server was told: the
-        answer has that much time at least."""
+        """One request. ``body``: bytes as they are, anything else as JSON. ``timeout_seconds`` is sent to the server:
+        the answer has at least that time."""
         sent = body if body is None or isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
         if sent is not None and self.body_bytes_max is not None and len(sent) > self.body_bytes_max:
             raise ExhaustedError(
@@ -112,7 +112,7 @@ class Caller:
         try:
             self.wire.ask("DELETE", place, body=None, headers=self.headers, is_read=True, timeout_seconds=timeout)
         except NotFoundError:
-            return  # too old, or of a server that was started anew
+            return  # too old, or of a server that has restarted
 
 
 def address(*parts: str | bytes, **parameters: object) -> str:

@@ -1,4 +1,4 @@
-"""Ending a request while its answer is waited for: its connection is cut, so that the server ends its work, too.
+"""Cancelling a request that waits for its answer: its connection is cut, so that the server ends its work, too.
 
 Invariant: a connection is cut only while it waits for the head of the answer to the request that is cancelled, never later, when
 another request may have it.

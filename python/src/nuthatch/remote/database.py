@@ -58,7 +58,7 @@ class Database(OverHttp):
         return Collection(self._caller, name)
 
     def _check_there(self, place: str) -> None:
-        """Asks for what must be there. With a key that may only write, the first write finds out."""
+        """Checks that the object exists. With a key that may only write, the first write finds out."""
         if self._caller.may_read:
             self._caller.read("GET", place)
 
@@ -228,7 +228,7 @@ class Database(OverHttp):
 
 
 def _given(**asked: object) -> dict[str, Any]:
-    """Without what was not asked for."""
+    """Without absent options."""
     return {name: value for name, value in asked.items() if value is not None}
 
 

@@ -1,7 +1,7 @@
 """Adding files over HTTP: they are read here and sent one by one, and the server splits, embeds and stores them.
 
-The server does not see this machine's folders, so a file is stored under a name: what it is called below the path that was given,
-with the last part of that path in front (``notes/plan.md`` for ``add("/home/ann/notes")``). The server compares what it gets
+The server does not see this machine's folders, so a file is stored under a name: its path below the given one, with the
+last part of that one in front (``notes/plan.md`` for ``add("/home/ann/notes")``). The server compares what it gets
 with what it has, so an unchanged file costs its sending and nothing else.
 """
 
@@ -43,7 +43,7 @@ class Sending:
         self.is_cancelled = False
 
     def take(self, name: str, content: bytes) -> dict[str, Any]:
-        """Has a file added under a name; what the server says of it."""
+        """Has a file added under a name; returns the server's report."""
         raise NotImplementedError
 
     def drop(self, name: str, revision: str) -> None:
@@ -51,7 +51,7 @@ class Sending:
         raise NotImplementedError
 
     def run(self) -> dict[str, Any]:
-        """Does it, and reports as the extension module does."""
+        """Runs it, and reports as the extension module does."""
         arguments = self._arguments
         roots = [Path(path).resolve() for path in arguments["paths"]]
         for given, root in zip(arguments["paths"], roots, strict=True):
@@ -111,7 +111,7 @@ class Sending:
         self._warnings += done["warnings"]
 
     def _prune(self, root: Path) -> None:
-        """Removes what was stored below it and is no longer there."""
+        """Removes stored files below it that no longer exist."""
         for file in stored(self._caller, self._collection, root.name):
             name = file["path"]
             path = root.parent / name

@@ -31,7 +31,7 @@ class Keyspace(KeyReads):
         return self._delete({"keys": [bytes_json(key) for key in keys]}, durability)
 
     def delete_prefix(self, prefix: bytes, durability: str | None) -> int:
-        # Every key begins with an empty one: that all are meant is said.
+        # Every key begins with an empty prefix, so the request says explicitly that all are meant.
         return self._delete({"prefix": bytes_json(prefix)} if prefix else {"all": True}, durability)
 
     def _delete(self, what: dict[str, Any], durability: str | None) -> int:

@@ -1,4 +1,4 @@
-"""A snapshot that the server keeps, and who asks as of it."""
+"""A snapshot that the server keeps, and the caller that reads it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Moment:
             raise ClosedError(self._over)
 
     def end(self) -> None:
-        """Ends it, for all that was got from it."""
+        """Ends it, for all objects made from it."""
         if not self._is_over:
             self._is_over = True
             self._abandoning.detach()
@@ -49,14 +49,14 @@ class Moment:
         """Sends a transaction's work, with which it ends. Never twice, unless it was refused before it began."""
         self.check_open()
         self._is_over = True
-        # What fails may have been refused before it began: then the server keeps it until it is ended.
+        # A failed commit may have been refused before it began: then the server keeps the snapshot until it is ended.
         self.caller.ask("POST", address("snapshots", self.id, "commit", durability=durability), body)
         self._abandoning.detach()
         self._moments.forget(self.id)
 
 
 class CallerThen(Caller):
-    """Who asks as of a moment."""
+    """A caller that asks as of a moment."""
 
     def __init__(self, moment: Moment) -> None:
         of = moment.caller

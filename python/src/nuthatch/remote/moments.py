@@ -1,7 +1,7 @@
-"""The snapshots that a server keeps for this process, and how those end that nobody ends.
+"""The snapshots that a server keeps for this process, and how abandoned ones end.
 
-Invariant: this process ends what it has taken, and nothing of the process that it was forked from. What nobody ended is ended with
-the next snapshot that is taken, or when the connections are closed; what is left then, by the server when it is too old.
+Invariant: this process ends its own snapshots, and none of the process that it was forked from. An abandoned one ends
+with the next snapshot taken, or when the connections are closed; the server ends the rest when they are too old.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Moments:
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._open: dict[str, Caller] = {}
-        #: Ids of those that nobody has any more. Added to while garbage is collected, when no lock may be waited for.
+        #: Ids of abandoned ones. The garbage collector adds to it, so adding must not wait for a lock.
         self._abandoned: deque[str] = deque()
 
     def take(self, caller: Caller) -> str:
@@ -36,8 +36,8 @@ class Moments:
         return taken
 
     def end(self, taken: str) -> bool:
-        """Ends one, unless it is another process's. False when that failed: it is ended later, so that the end of a block tells of
-        what happened in it and not of this."""
+        """Ends one, unless it is another process's. False when that failed: a later call ends it, so that the end
+        of a block reports the block's own errors and not this one."""
         with self._lock:
             caller = self._own().get(taken)
         if caller is None:
@@ -56,14 +56,14 @@ class Moments:
             self._own().pop(taken, None)
 
     def abandon(self, taken: str) -> None:
-        """It is to be ended some time."""
+        """Marks it to be ended later."""
         self._abandoned.append(taken)
 
     def end_all(self) -> None:
-        """Ends those that are left, if the server is there; else it does so itself when they are too old."""
+        """Ends the remaining ones, if the server is there; otherwise the server ends them when they are too old."""
         with self._lock:
             left = list(self._own())
-        # What fails once would fail for the others, too.
+        # An error for one would repeat for the others.
         all(self.end(taken) for taken in left)
 
     def _end_abandoned(self) -> None:

@@ -1,4 +1,4 @@
-"""Answers that are no success, as the exceptions that the engine in this process raises."""
+"""Error answers, as the exceptions that the engine in this process raises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be asked of records and keys of a server, as they are, or as of the snapshot that the caller names."""
+"""Reads of records and keys of a server, as they are, or as of the snapshot that the caller names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Named(OverHttp):
-    """What has a name on the server."""
+    """An object with a name on the server."""
 
     def __init__(self, caller: Caller, name: str) -> None:
         self._caller = caller
@@ -37,7 +37,7 @@ class Named(OverHttp):
         return self._name
 
     def is_asked_by(self, caller: Caller) -> bool:
-        """Whether it is of the same server and tenant as what this caller asks about."""
+        """Whether it belongs to the same server and tenant as this caller."""
         return (self._caller.wire, self._caller.tenant) == (caller.wire, caller.tenant)
 
 
@@ -75,7 +75,7 @@ class RecordReads(Named):
             some = b",".join(searches[start : start + _SEARCHES_MAX])
             body = b'{"searches":[' + some + b"]"
             if limit is not None:
-                # One time for all of them; when it is up, the server is the one to say so.
+                # One time limit for all of them; the server reports when it is up.
                 left = max(limit - (time.monotonic() - started), 0.0) if start else limit
                 body += b',"timeout_ms":%r' % (left * 1000)
             said = self._caller.read("POST", place, body + b"}", timeout_seconds=limit, cancel=query["cancel"])

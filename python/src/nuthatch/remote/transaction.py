@@ -1,6 +1,6 @@
-"""A transaction on a server: a snapshot there, and here what was read of it and what is to be written.
+"""A transaction on a server: the snapshot stays there, its reads and writes are recorded here.
 
-Invariant: everything that was read, or is written, is named when it commits.
+Invariant: the commit names everything that was read or is written.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Transaction(OverHttp):
         if writes:
             self._moment.commit(b'{"reads":[' + b",".join(reads) + b'],"writes":[' + b",".join(writes) + b"]}", durable)
         else:
-            # What was read is of one moment; there is nothing to check it against.
+            # All reads show one moment, and without writes there is nothing to check.
             self._moment.end()
 
     def rollback(self) -> None:

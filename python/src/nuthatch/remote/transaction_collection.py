@@ -1,4 +1,4 @@
-"""A collection in a transaction on a server: as it was, and by id with what the transaction has written."""
+"""A collection in a transaction on a server: as it was; reads by id also see the transaction's own writes."""
 
 from __future__ import annotations
 

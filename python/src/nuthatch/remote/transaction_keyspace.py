@@ -1,4 +1,4 @@
-"""A keyspace in a transaction on a server: as it was, with what the transaction has written."""
+"""A keyspace in a transaction on a server: as it was, with the transaction's own writes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class KeyWork:
     def __init__(self, lock: threading.Lock) -> None:
         self.lock = lock
         self.read: set[bytes] = set()
-        #: Ranges, as JSON: where they begin, and what was asked for.
+        #: Ranges, as JSON: where they begin, and the request.
         self.scanned: dict[bytes, None] = {}
         #: Value and time to live; None for a key that is deleted.
         self.written: dict[bytes, tuple[bytes, int | None] | None] = {}
@@ -138,7 +138,7 @@ class TransactionKeyspace(KeyReads):
     def _depend_on(self, arguments: _core.ScanArguments) -> None:
         asked = {**scan_json(arguments), "limit": 1, "keys_only": True}
         whole = _json({**asked, "cursor": None})
-        # Later pages lie in what the first depends on.
+        # Later pages lie in the range that the first depends on.
         if whole not in self._work.scanned:
             self._work.scanned[_json(asked)] = None
 

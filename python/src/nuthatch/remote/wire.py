@@ -1,7 +1,7 @@
-"""Requests and answers: kept connections, time limits, and what is tried again.
+"""Requests and answers: kept connections, time limits and retries.
 
-Tried again, with growing pauses, within the request's time: what the server refused before it began (429 or 503 with
-``Retry-After``); what was never sent because no connection was made; and of reads, also what broke off on the way.
+Retried, with growing pauses, within the request's time: requests that the server refused before it began (429 or 503
+with ``Retry-After``); requests that were never sent because no connection was made; and reads whose connection broke.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PAUSE_SECONDS_MAX = 5.0
 
 
 class ServerArguments(TypedDict):
-    """What ``connect`` of the package hands over."""
+    """The arguments from the package's ``connect``."""
 
     api_key: str | None
     tenant: str | None
@@ -65,7 +65,7 @@ class Answer(NamedTuple):
 
 
 class _Question(NamedTuple):
-    """What is asked of the server, as often as that takes."""
+    """A request to the server, with its retries."""
 
     method: str
     target: str
@@ -105,7 +105,7 @@ class Wire:
         self._cancellable: dict[_core.CancelFlag, Cancellable] = {}
 
     def close(self) -> None:
-        """Ends the connections; nothing can be asked any more."""
+        """Ends the connections and refuses later requests."""
         self._is_closed = True
         if self._pool is not None and self._pid == os.getpid():
             self._pool.close()
@@ -126,7 +126,7 @@ class Wire:
         timeout_seconds: float | None,
         cancel: _core.CancelFlag | None = None,
     ) -> Answer:
-        """One request, tried again where that is safe. ``timeout_seconds``: None for as long as it takes."""
+        """One request, retried where that is safe. ``timeout_seconds``: None for as long as it takes."""
         question = _Question(method, target, body, headers, is_read)
         if cancel is None:
             return self._ask(question, timeout_seconds, None)
@@ -173,7 +173,7 @@ class Wire:
         raise AssertionError("the last try returns or raises")
 
     def _once(self, question: _Question, deadline: float | None) -> Answer | tuple[NuthatchError, bool, float]:
-        """The answer; or what went wrong, whether trying again is safe, and after which time."""
+        """The answer; or the error, whether a retry is safe, and after which time."""
         left = None if deadline is None else max(deadline - time.monotonic(), 0.001)
         connect = _CONNECT_SECONDS_MAX if left is None else min(left, _CONNECT_SECONDS_MAX)
         try:
@@ -196,12 +196,12 @@ class Wire:
         media_type = answer.headers.get("content-type")
         made = problem(self.url, answer.status, media_type, answer.data)
         retry_after = answer.headers.get("retry-after", "")
-        # Our server says so only before it has begun; what somebody between says is not taken for that.
+        # Our server says so only before it has begun; the same answer from a proxy does not count.
         is_refused = answer.status in (429, 503) and retry_after.isdigit() and (media_type or "").startswith(PROBLEM)
         return made, is_refused, min(float(retry_after), _PAUSE_SECONDS_MAX) if is_refused else 0.0
 
     def _broken(self, error: HTTPError, left: float | None, is_read: bool) -> tuple[NuthatchError, bool]:
-        """What to say of a request without an answer, and whether it may have been sent."""
+        """The error for a request without an answer, and whether it may have been sent."""
         if isinstance(error, SSLError):
             return UnavailableError(
                 f"{self.url}: {error}; if the server's certificate is signed by an authority of your own, name it with ca="

@@ -87,7 +87,7 @@ pub(super) fn build(
         threads: collection.runtime().options.build_threads,
         at_leisure,
         previous,
-        // Of merges alone: whatever else is built is begun anew when it is interrupted.
+        // Only merges have checkpoints: an interrupted build of another kind starts over.
         checkpoints: previous.map(|_| collection.segments_folder()),
         progress,
     };

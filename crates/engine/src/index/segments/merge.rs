@@ -58,7 +58,7 @@ pub(crate) fn merge(collection: &dyn Indexed, eagerness: Eagerness) -> Result<bo
     collection.runtime().crash_point("merge");
     let swapped = swap_segments(collection, |state| {
         let removed = state.tombstones_while_merging.take().unwrap_or_default();
-        // Sealing adds segments behind the chosen ones; damage noticed meanwhile is for a rebuild to mend.
+        // Sealing adds segments behind the chosen ones; a rebuild repairs damage that is noticed during the merge.
         let first = chosen.first().map_or(0, |view| view.segment.id);
         let at = state.segments.iter().position(|view| view.segment.id == first);
         let at = at.filter(|_| state.is_sound(SEGMENTS))?;
@@ -84,16 +84,16 @@ pub(crate) fn merge(collection: &dyn Indexed, eagerness: Eagerness) -> Result<bo
     Ok(true)
 }
 
-/// How much there has to be gained.
+/// How much a merge has to gain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Eagerness {
-    /// While rows keep coming: a large segment is rewritten when it grows by half.
+    /// While rows keep coming: a large segment is rewritten when it would grow by 50%.
     Busy,
-    /// When nothing else is to do: by an eighth.
+    /// When there is nothing else to do: by 12.5%.
     Idle,
     /// On request: whatever fits together.
     All,
-    /// To be rid of deleted bytes: each segment up to this one that has a dead row, by itself.
+    /// To reclaim deleted bytes: rewrites each segment up to this one that has a dead row, by itself.
     Dead { upto: u64 },
 }
 
@@ -103,7 +103,7 @@ impl Eagerness {
         matches!(self, Self::Idle | Self::All)
     }
 
-    /// What the others must be of the largest, in percent, to be merged into it.
+    /// The size that the other segments need, in percent of the largest, to be merged into it.
     fn growth_percent_min(self) -> u64 {
         match self {
             Self::Busy => 50,
@@ -113,7 +113,7 @@ impl Eagerness {
     }
 }
 
-/// A segment that is to be written anew, with a graph.
+/// A segment to rewrite with a graph.
 fn choose_graphless(segments: &[SegmentView], memory_bytes: u64) -> Option<std::ops::Range<usize>> {
     let at = segments.iter().position(|view| view.segment.wants_graph(view.live(), memory_bytes))?;
     Some(at..at + 1)
@@ -141,7 +141,8 @@ fn choose_merge(segments: &[SegmentView], rows_max: u64, eagerness: Eagerness) -
             }
             let count = end + 1 - start;
             let worth = match rows > FLAT_ROWS_MAX || eagerness == Eagerness::All {
-                // A graph keeps its largest part's, but everything is written anew: that part has to grow by enough.
+                // A merge keeps the graph of its largest segment but rewrites everything, so that segment has to grow
+                // by enough.
                 true => count >= 2 && (rows - largest) * 100 >= largest * eagerness.growth_percent_min(),
                 // Rewriting a large segment to add a small one costs more than it saves: the largest is half of the whole at most.
                 false => count >= MERGE_FAN_IN && largest * 2 <= rows,

@@ -1,10 +1,11 @@
-//! Changing which segments there are: in memory at once, on disk afterwards.
+//! Changing the list of segments: in memory at once, on disk afterwards.
 //!
 //! **Useful for** sealing, merging and rebuilding. Searches wait for the swap of a few pointers; the manifest is written, synced and
 //! renamed while they go on. **Not for** rows that die, which are in the log until the next manifest.
 //!
-//! **Invariant:** manifests are written one at a time, in the order of the swaps that they tell of; what the state calls applied is in
-//! one. Between a swap and its manifest the disk is merely behind, as it is between two swaps: opening replays the log.
+//! **Invariant:** manifests are written one at a time, in the order of the swaps that they record; the state's applied
+//! change is in one. Between a swap and its manifest the disk is merely behind, as between two swaps: opening replays
+//! the log.
 
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ pub(super) fn retire(collection: &dyn Indexed, segments: impl IntoIterator<Item 
     close_retired(collection);
 }
 
-/// Closes those that no search and no snapshot reads any more.
+/// Closes the segments that no search and no snapshot reads any more.
 pub(crate) fn close_retired(collection: &dyn Indexed) {
     // Nobody finds one in the state, so a count of one is final.
     let unread: Vec<_> =

@@ -77,7 +77,7 @@ fn comparison(field: &str, operator: Operator, value: &Node, known: &Known) -> O
     Some(format!("{} {symbol} {}", quoted(field)?, literal(field, value, known)?))
 }
 
-/// A value that can stand beside a field and means the same there.
+/// A value that can be compared with a field and means the same there.
 fn literal(field: &str, value: &Node, known: &Known) -> Option<String> {
     match value {
         Node::Number(number) if is_numeric(field, known) => {

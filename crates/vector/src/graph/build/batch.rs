@@ -126,7 +126,7 @@ fn link_back(codes: &BuildCodes, pruner: &mut Pruner, lists: &mut Lists<'_>, edg
     }
 }
 
-/// Chooses anew among a node's neighbours and the sources of `edges`.
+/// Chooses again among a node's neighbours and the sources of `edges`.
 fn prune_again(codes: &BuildCodes, pruner: &mut Pruner, lists: &mut Lists<'_>, node: u32, edges: &[u64], alpha: f32) {
     let row = codes.row(node);
     let (old, chosen) = (lists.neighbours(node), lists.chosen(node));

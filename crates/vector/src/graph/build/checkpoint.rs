@@ -53,9 +53,9 @@ impl<'a> GraphBuilder<'a> {
         Ok(rename_durably(&beside, path)?)
     }
 
-    /// Goes on where [`checkpoint`](Self::checkpoint) was called, with a graph that is the same in the end as if nothing had
-    /// been interrupted. `None` when there is no checkpoint, when it is damaged, or when it is one of other rows or parameters:
-    /// then the build begins anew.
+    /// Continues a build where [`checkpoint`](Self::checkpoint) was called; the graph is the same in the end as without
+    /// the interruption. `None` when there is no checkpoint, when it is damaged, or when it is one of other rows or
+    /// parameters: then the build starts over.
     pub fn resume(codes: &'a BuildCodes, parameters: BuildParameters, path: &Path, fingerprint: &[u8]) -> Option<Self> {
         let file = BlockFile::open(path, &BlockCache::new(CACHE_BYTES)).ok()?;
         let mut reader = Reader { file: &file, at: 0 };

@@ -1,7 +1,7 @@
 //! A graph that begins as another one: kept nodes under new numbers, dropped ones bridged.
 //!
 //! As FreshDiskANN deletes (Singh et al., 2021, "consolidation"): a node that loses a neighbour is offered that neighbour's own
-//! neighbours instead, and chooses anew.
+//! neighbours instead, and chooses again.
 
 use super::adjacency::{Adjacency, Lists};
 use super::batch::{Worker, node_ranges};

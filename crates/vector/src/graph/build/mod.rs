@@ -10,7 +10,7 @@
 //!
 //! Vamana: Subramanya et al., "DiskANN", NeurIPS 2019. Deterministic parallel batches: Manohar et al., "ParlayANN", PPoPP 2024.
 //!
-//! Memory beside the codes: `4 * (DEGREE + SLACK) + 6` bytes a row, `4 * DEGREE + 1` when finished.
+//! Memory in addition to the codes: `4 * (DEGREE + SLACK) + 6` bytes a row, `4 * DEGREE + 1` when finished.
 
 mod adjacency;
 mod batch;
