@@ -1079,7 +1079,7 @@ export interface components {
             passages_added: number;
             /**
              * Format: int64
-             * @description Of those added, passages whose vector is still to come. They are found by their words.
+             * @description Added passages whose vector is still to come. Searches find them by their words.
              */
             passages_pending: number;
             /** Format: int64 */
@@ -1471,7 +1471,7 @@ export interface components {
         Facet: {
             /**
              * Format: int64
-             * @description How many values there are, shown or not.
+             * @description The number of distinct values, shown or not.
              */
             distinct: number;
             field: string;
@@ -1499,7 +1499,7 @@ export interface components {
         FacetValue: {
             /**
              * Format: int64
-             * @description Records that hold it; one that holds it several times counts once.
+             * @description Records that hold the value; each counts once, even if it holds it several times.
              */
             count: number;
             /** @description The text is a datetime; absent when it is not. */
@@ -1817,11 +1817,11 @@ export interface components {
             /** @description False if the time limit passed first. */
             done: boolean;
         };
-        /** @description How far the vectors of a collection have come. A record without its vector is found by its words. */
+        /** @description The progress of a collection's vectors. A record without its vector is found by its words. */
         PendingVectors: {
             /**
              * Format: int64
-             * @description Records that have one, or are to have one.
+             * @description Records that have a vector or wait for one.
              */
             records: number;
             /**
@@ -1924,11 +1924,11 @@ export interface components {
             exact?: boolean;
             /** @description Return how the search ran. */
             explain?: boolean;
-            /** @description Tell for each of these fields the ten most frequent values among all records that pass `where`, hits or not. */
+            /** @description Return the ten most frequent values of each of these fields among all records that pass `where`, hits or not. */
             facets?: string[];
             /** @description How to fuse two legs into one ranking. */
             fusion?: components["schemas"]["FusionName"];
-            /** @description Of records that share a value of this field, show the best one alone; those without a value are one group. */
+            /** @description Of records that share a value of this field, return only the best; records without a value are one group. */
             group_by?: string | null;
             /** @description What hits contain in addition to id, score and legs; default `text` and `payload`. */
             include?: components["schemas"]["IncludedPart"][] | null;
@@ -1946,7 +1946,7 @@ export interface components {
             recall?: number | null;
             /**
              * Format: float
-             * @description Leave out records with a worse score: a lower one, or a greater distance where the score is one.
+             * @description Leave out records with a worse score: a lower one, or a greater distance where the score is a distance.
              */
             score_threshold?: number | null;
             /** @description Words to find; also embedded for the vector leg if no vector is given. */
@@ -1978,7 +1978,7 @@ export interface components {
             degraded: string[];
             /** @description Counts and choices of the search, if the request asked for them. */
             explain?: Record<string, unknown> | null;
-            /** @description What `facets` asked for, in its order; absent when it asked for nothing. */
+            /** @description The requested `facets`, in their order; absent when there are none. */
             facets?: components["schemas"]["Facet"][];
             hits: components["schemas"]["Hit"][];
             /** @description The offset of the next page, if there may be more hits. */

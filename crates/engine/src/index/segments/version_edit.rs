@@ -65,6 +65,7 @@ mod tests {
     use crate::collection::{Collection, CollectionOptions, Search};
     use crate::database::Database;
     use crate::embedder::EmbedderChoice;
+    use crate::index::Indexed as _;
     use crate::state::manifest::{Manifest, SegmentEntry};
     use crate::{Options, Record};
 
@@ -128,7 +129,8 @@ mod tests {
             let db = open();
             notes(&db).core.segments_folder()
         };
-        let changes: [(&str, fn(&mut Manifest)); 4] = [
+        type Change = fn(&mut Manifest);
+        let changes: [(&str, Change); 4] = [
             ("other rows", |manifest| manifest.segments[0].rows += 1),
             ("not given to it", |manifest| manifest.next_segment = 0),
             ("share rows", |manifest| {
