@@ -12,7 +12,7 @@ use crate::serving::WAIT_MAX;
 
 const HELLO: &[u8] = br#"{"protocol": 9, "build": "fuzz", "pid": 1, "program": "fuzz", "lane": "fuzz"}"#;
 /// Requests, as the protocol spells them: the names of the collections; the lane is not gone on with.
-const NAMES: &[u8] = b"\0\x01\0\0\0\x01\x11collections.names\0";
+const NAMES: &[u8] = b"\0\x01\0\0\0\0\x01\x11collections.names\0";
 const GOODBYE: &[u8] = &[3];
 /// What was stored meanwhile goes with the folder.
 const FOLDER_INPUTS: u32 = 3000;
