@@ -7,7 +7,7 @@ use nuthatch_store::{Reader, Shard};
 use serde::{Deserialize, Serialize};
 
 use crate::backup::capture::Capture;
-use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
+use crate::descriptor::meta::{self, COUNTERS, Counters, Meta, meta_key};
 use crate::folder::Identity;
 use crate::kv::{Kind, keyspaces};
 use crate::tenant::{DEFAULT, Tenant, records};

@@ -6,10 +6,10 @@ use nuthatch_store::{Batch, Table};
 use parking_lot::MutexGuard;
 
 use crate::Result;
-use crate::collection::field::Fields;
-use crate::collection::meta::{self, meta_key};
 use crate::collection::{Core, Writer};
 pub(crate) use crate::descriptor::Descriptor;
+use crate::descriptor::field::Fields;
+use crate::descriptor::meta::{self, meta_key};
 use crate::durability::Durability;
 
 impl Core {

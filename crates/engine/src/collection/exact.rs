@@ -9,9 +9,9 @@ use roaring::RoaringTreemap;
 
 use crate::Result;
 use crate::collection::Core;
-use crate::collection::field::Field;
 use crate::collection::fusion::ScoredRow;
 use crate::collection::ranking::best;
+use crate::descriptor::field::Field;
 use crate::record::{Row, row_of};
 use crate::state::each_row_in;
 

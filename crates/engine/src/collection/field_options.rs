@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use nuthatch_vector::{DIM_MAX, DIM_MIN, Element, Metric};
 
 use crate::collection::Core;
-use crate::collection::field::FieldId;
-use crate::collection::meta::FieldMeta;
+use crate::descriptor::field::FieldId;
+use crate::descriptor::meta::FieldMeta;
 use crate::folder::FORMAT_OF_FIELDS;
 use crate::index::Indexed;
 use crate::name::check_name;

@@ -12,14 +12,14 @@ use nuthatch_filter::Schema;
 use nuthatch_store::{Reader, Shard, Table};
 use parking_lot::RwLock;
 
-use crate::collection::change::{each_change, oldest_change};
 use crate::collection::descriptor::Descriptor;
-use crate::collection::field::Field;
-use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
-use crate::collection::state::State;
 use crate::collection::{BuildProgress, Building, Collection, CollectionInfo, Core, ReadSource, VectorFieldInfo};
+use crate::descriptor::field::Field;
+use crate::descriptor::meta::{self, COUNTERS, Counters, Meta, meta_key};
 use crate::folder::Folder;
 use crate::index::{Reach, SEGMENTS, is_damage};
+use crate::state::State;
+use crate::state::change::{each_change, oldest_change};
 use crate::state::manifest::Manifest;
 use crate::state::segment::Segment;
 use crate::{Error, Result};

@@ -63,19 +63,19 @@ pub use write::{Deleted, Upserted, WriteSet};
 
 use crate::call::Call;
 use crate::collection::descriptor::Descriptor;
-use crate::collection::meta::{Counters, Meta};
-use crate::collection::state::State;
-pub(crate) use crate::descriptor::field;
+use crate::descriptor::field::Fields;
 pub use crate::descriptor::meta;
+use crate::descriptor::meta::{Counters, Meta};
 use crate::durability::Durability;
 use crate::embedder::EmbedderChoice;
 pub(crate) use crate::index::Eagerness;
 use crate::index::{DerivedIndex, IndexWork, Indexed};
 pub(crate) use crate::record::row_of;
 use crate::runtime::{RowLength, Runtime};
+use crate::state::State;
 pub use crate::state::building::BuildProgress;
 pub(crate) use crate::state::building::Building;
-pub(crate) use crate::state::{self, batch_sizing, change};
+use crate::state::segment::build_bytes;
 use crate::tenant::Tenant;
 use crate::{Error, Result, What};
 
@@ -354,7 +354,7 @@ impl Core {
     /// Bytes of memory that the graph takes that is being built.
     pub(crate) fn build_bytes(&self) -> u64 {
         let rows = self.index_work.building.lock().as_ref().map_or(0, |building| building.progress().total);
-        state::segment::build_bytes(self.fields().dim_max(), rows)
+        build_bytes(self.fields().dim_max(), rows)
     }
 
     /// The last change that all indexes have applied; `None` while one of them is broken.
@@ -403,7 +403,7 @@ impl Indexed for Core {
         &self.language
     }
 
-    fn fields(&self) -> Arc<field::Fields> {
+    fn fields(&self) -> Arc<Fields> {
         self.descriptor.read().fields.clone()
     }
 

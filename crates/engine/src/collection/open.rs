@@ -8,17 +8,17 @@ use nuthatch_store::Table;
 use parking_lot::{Mutex, RwLock};
 
 use crate::Result;
-use crate::collection::batch_sizing::BatchSizing;
-use crate::collection::change::oldest_change;
 use crate::collection::descriptor::Descriptor;
-use crate::collection::meta::{self, COUNTERS, Counters, Meta, SCHEMA};
 use crate::collection::pending::{self, Pending};
-use crate::collection::state::State;
 use crate::collection::{Core, Writer};
+use crate::descriptor::meta::{self, COUNTERS, Counters, Meta, SCHEMA};
 use crate::embedder::EmbedderChoice;
 use crate::index::{DerivedIndex, IndexWork, Indexed, Reach, Replayed, is_damage};
 use crate::record::Row;
 use crate::runtime::{RowLength, Runtime};
+use crate::state::State;
+use crate::state::batch_sizing::BatchSizing;
+use crate::state::change::oldest_change;
 use crate::tenant::Tenant;
 
 impl Core {

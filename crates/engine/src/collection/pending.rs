@@ -20,9 +20,9 @@ use roaring::RoaringTreemap;
 
 use crate::call::Call;
 use crate::collection::lanes::embed_texts;
-use crate::collection::meta::{self, COUNTERS, Counters};
 use crate::collection::write::WriteSet;
 use crate::collection::{Collection, Core, row_of};
+use crate::descriptor::meta::{self, COUNTERS, Counters};
 use crate::durability::Durability;
 use crate::record::{Record, Row};
 pub use crate::state::Pending;

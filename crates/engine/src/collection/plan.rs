@@ -13,15 +13,15 @@ use nuthatch_store::{Batch, Table, append_change};
 use nuthatch_text::{RowWords, TextIndex};
 
 use crate::call::{Call, Outcome};
-use crate::collection::change::Change;
 use crate::collection::descriptor::Descriptor;
-use crate::collection::field::{Field, FieldVectors, Fields};
-use crate::collection::meta::{self, COUNTERS, Counters, Meta, SCHEMA, meta_key};
 use crate::collection::pending::{Pending, todo_key};
 use crate::collection::write::{Deleted, Upserted, WriteSet, row_from};
 use crate::collection::{Core, Writer};
+use crate::descriptor::field::{Field, FieldVectors, Fields};
+use crate::descriptor::meta::{self, COUNTERS, Counters, Meta, SCHEMA, meta_key};
 use crate::record::NamedVectors;
 use crate::record::{Record, Row, shortened};
+use crate::state::change::Change;
 use crate::state::memtable::Memtable;
 use crate::state::words_of;
 use crate::tenant::Delta;

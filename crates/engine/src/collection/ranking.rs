@@ -20,9 +20,9 @@ use crate::collection::pending::Pending;
 use crate::collection::read_source::ReadSource;
 use crate::collection::request::{Leg, Legs, Mode, Search};
 use crate::collection::search::{Query, QueryLeg};
-use crate::collection::state::{Matching, SegmentView, State, View};
 use crate::collection::vector_leg::Ask;
 use crate::index::{IndexId, SEGMENTS, TEXT};
+use crate::state::{Matching, SegmentView, State, View};
 
 type Result<T> = std::result::Result<T, Trouble>;
 

@@ -4,15 +4,15 @@ use nuthatch_filter::Filter;
 use nuthatch_store::{CachedOnly, Reader, Table};
 
 use crate::Result;
-use crate::collection::batch_sizing::BatchSizing;
-use crate::collection::field::{Field, FieldVectors, Fields};
-use crate::collection::meta::{self, COUNTERS, Counters};
 use crate::collection::visit::{Passing, PassingVector, Visitor, Wanted};
 use crate::collection::write::row_from;
 use crate::collection::{Collection, Core, ReadSource};
+use crate::descriptor::field::{Field, FieldVectors, Fields};
+use crate::descriptor::meta::{self, COUNTERS, Counters};
 use crate::record::NamedVectors;
 use crate::record::{Row, RowParts, StoredRecord};
 use crate::runtime::{Reservation, in_memory, in_the_end};
+use crate::state::batch_sizing::BatchSizing;
 
 /// A listing.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]

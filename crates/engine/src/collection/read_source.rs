@@ -7,8 +7,8 @@ use parking_lot::RwLock;
 use crate::Error;
 use crate::call::{FOREVER, Waits};
 use crate::collection::Core;
-use crate::collection::state::State;
 use crate::index::{IndexId, Indexed};
+use crate::state::State;
 
 #[derive(Clone, Copy)]
 pub(crate) struct ReadSource<'p> {

@@ -9,13 +9,13 @@ use roaring::RoaringTreemap;
 
 use crate::call::{Call, Waits, Watched};
 use crate::collection::explain::Explain;
-use crate::collection::field::{Field, Fields};
 use crate::collection::fusion::{self, LegKind};
 use crate::collection::hits::named_hits;
 use crate::collection::ranking::{Ranking, Trouble};
 use crate::collection::read_source::ReadSource;
 use crate::collection::request::{Answer, Hit, LIMIT_MAX, Legs, Mode, Search};
 use crate::collection::{Collection, Core};
+use crate::descriptor::field::{Field, Fields};
 use crate::embedder::EmbedderChoice;
 use crate::index::SEGMENTS;
 use crate::runtime::{Reservation, SMALL_BYTES_MAX};

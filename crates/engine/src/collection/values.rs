@@ -14,10 +14,10 @@ use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Waits;
-use crate::collection::state::{SegmentView, View};
 use crate::collection::{Core, ReadSource};
 use crate::index::SEGMENTS;
 use crate::record::Row;
+use crate::state::{SegmentView, View};
 use crate::{Error, ErrorKind, Result};
 
 /// The most values of one field, and the most bytes of all fields' values.

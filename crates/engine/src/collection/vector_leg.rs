@@ -6,10 +6,10 @@ use nuthatch_vector::{Accuracy, MemtableCandidate, MemtableSearch, Plan, Rows, r
 use crate::Result;
 use crate::collection::Core;
 use crate::collection::explain::VectorPlan;
-use crate::collection::field::Field;
 use crate::collection::fusion::ScoredRow;
 use crate::collection::ranking::{Filtered, Trouble, best};
-use crate::collection::state::{SegmentView, View};
+use crate::descriptor::field::Field;
+use crate::state::{SegmentView, View};
 
 /// Exact vectors read from the store at a time.
 const COMPARE_ROWS: usize = 256;

@@ -11,9 +11,9 @@ use std::ops::ControlFlow;
 use nuthatch_filter::Payload;
 use nuthatch_store::{Direction, Reader, Table};
 
-use crate::collection::field::{Field, Fields};
 use crate::collection::uncached_reader::UncachedReader;
 use crate::collection::{Core, ReadSource, Scan};
+use crate::descriptor::field::{Field, Fields};
 use crate::record::{RowParts, StoredRecord, row_of};
 use crate::runtime::{in_memory, in_the_end};
 use crate::{Error, Result};

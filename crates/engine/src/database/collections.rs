@@ -11,7 +11,7 @@ use nuthatch_vector::{DIM_MAX, DIM_MIN};
 use crate::call::{Call, Outcome};
 use crate::catalog::catalog_of;
 use crate::collection::field_options::{metric_and_element, new_fields};
-use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
+use crate::descriptor::meta::{self, COUNTERS, Counters, Meta, meta_key};
 
 use crate::collection::{Collection, CollectionInfo, CollectionOptions, Core};
 use crate::database::{Database, Registry};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use nuthatch_store::Upkeep;
 
 use crate::collection::Core;
-use crate::collection::meta::Meta;
 use crate::database::Database;
+use crate::descriptor::meta::Meta;
 use crate::index::{IndexId, Indexed};
 use crate::{Error, ErrorKind, Result};
 

@@ -15,10 +15,10 @@ use nuthatch_store::{Direction, Reader, Shard, Table};
 
 use crate::collection::Core;
 use crate::collection::lanes::embed_texts;
-use crate::collection::meta::{Meta, listed, meta_key};
 use crate::collection::pending::has_todo_rows;
 use crate::database::Registry;
 use crate::database::maintenance::{AFTER_FAILURE, ROUND};
+use crate::descriptor::meta::{Meta, listed, meta_key};
 use crate::runtime::{Runtime, yield_to_others};
 use crate::tenant::{DEFAULT, records};
 use crate::{Error, Result};

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::below::{Seen, files_below};
 use crate::collection::Core;
-use crate::collection::meta::{self, Meta, meta_key};
 use crate::database::{Database, Registry};
+use crate::descriptor::meta::{self, Meta, meta_key};
 use crate::runtime::Runtime;
 use crate::snapshot::Ending;
 use crate::tenant::{Tenant, records};

@@ -10,13 +10,12 @@ use nuthatch_vector::{Element, Metric};
 use roaring::RoaringTreemap;
 
 use crate::clock::Clock;
-use crate::collection::change::Change;
 use crate::collection::descriptor::Descriptor;
-use crate::collection::field::{Field, UNNAMED};
-use crate::collection::meta::{self, COUNTERS, Counters, FieldMeta, Meta, SCHEMA, meta_key};
 use crate::collection::pending::{self, Pending};
 use crate::collection::{Core, row_of};
 use crate::database::Database;
+use crate::descriptor::field::{Field, UNNAMED};
+use crate::descriptor::meta::{self, COUNTERS, Counters, FieldMeta, Meta, SCHEMA, meta_key};
 use crate::folder::Folder;
 use crate::graph::mend_graph;
 use crate::index::Indexed;
@@ -24,6 +23,7 @@ use crate::kv::Kind;
 use crate::lock::FolderLock;
 use crate::options::{Budget, Options};
 use crate::record::Row;
+use crate::state::change::Change;
 use crate::tenant::{DEFAULT, Record, last_number, put_last_number, records};
 use crate::{Error, Result};
 

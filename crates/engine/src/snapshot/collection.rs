@@ -6,8 +6,8 @@ use nuthatch_store::{Reader, Shard};
 
 use crate::Result;
 use crate::call::{Call, Watched};
-use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
 use crate::collection::{Answer, CollectionInfo, Core, ReadSource, Scan, Search, Visitor, Wanted};
+use crate::descriptor::meta::{self, COUNTERS, Counters, Meta, meta_key};
 use crate::snapshot::View;
 
 /// A collection of a [`crate::Snapshot`].

@@ -23,9 +23,9 @@ pub use keyspace::SnapshotKeyspace;
 
 use crate::call::Call;
 use crate::collection::Core;
-use crate::collection::state::State;
 use crate::kv::{Kind, Space};
 use crate::runtime::Runtime;
+use crate::state::State;
 use crate::tenant::Tenant;
 use crate::{Error, ErrorKind, Result, What};
 

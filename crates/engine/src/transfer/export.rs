@@ -9,11 +9,11 @@ use nuthatch_store::{Reader, Shard, Table};
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 
-use crate::collection::field::Fields;
-use crate::collection::meta::{self, COUNTERS, Counters, Meta, meta_key};
 use crate::collection::pending::todo_rows;
 use crate::collection::{Core, row_of};
 use crate::database::Database;
+use crate::descriptor::field::Fields;
+use crate::descriptor::meta::{self, COUNTERS, Counters, Meta, meta_key};
 use crate::files::FileEntry;
 use crate::kv::{Kind, Listed};
 use crate::record::Row;

@@ -4,8 +4,8 @@ use nuthatch_store::{Batch, Table};
 
 use crate::Result;
 use crate::collection::field_options::{Wanted, new_fields};
-use crate::collection::meta::{self, Meta, meta_key};
 use crate::database::Database;
+use crate::descriptor::meta::{self, Meta, meta_key};
 use crate::durability::Durability;
 use crate::folder::FORMAT_OF_FIELDS;
 use crate::name::check_name;

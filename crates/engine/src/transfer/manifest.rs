@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
 use crate::collection::VectorFieldOptions;
-use crate::collection::field::Field;
-use crate::collection::meta::Counters;
+use crate::descriptor::field::Field;
+use crate::descriptor::meta::Counters;
 use crate::embedder::EmbedderMeta;
 use crate::transfer::{
     EXPORT_FORMAT_OF_FIELDS, EXPORT_FORMAT_OF_GRAPHS, EXPORT_FORMAT_OLDEST_READABLE, EXPORT_FORMAT_VERSION,
