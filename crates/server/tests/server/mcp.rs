@@ -114,8 +114,11 @@ fn a_call_that_takes_several_steps_tells_whoever_wants_to_know() {
         let arguments = json!({"name": "search", "arguments": {"query": "osprey"}, "_meta": meta});
         post(&client, &[], "tools/call", arguments)
     };
-    let told = search(json!({"progressToken": "mine"}));
-    assert_eq!((told.status, told.header("content-type")), (200, Some("text/event-stream")));
+    // On a busy machine an answer may overtake its first step, and is then plain JSON.
+    let is_told = |answer: &Answer| answer.header("content-type") == Some("text/event-stream");
+    let told =
+        (0..50).map(|_| search(json!({"progressToken": "mine"}))).find(is_told).expect("some search tells a step");
+    assert_eq!(told.status, 200);
     let told = told.text();
     let messages: Vec<Value> = told
         .lines()
