@@ -11,6 +11,7 @@ use nuthatch_store::{Batch, Direction, Reader, Shard, Table, after_prefix};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::scan::until_error;
 use crate::{Error, Result};
 
 /// Under this key of its shard, a collection or keyspace keeps its counters in the catalog: each write changes them.
@@ -56,23 +57,15 @@ fn each<T: DeserializeOwned>(
     is_wanted: impl Fn(&[u8]) -> bool,
     mut visit: impl FnMut(&[u8], T),
 ) -> Result<()> {
-    let mut failed = None;
-    reader.scan(Table::Catalog, from, to, Direction::Forward, &mut |key, value| {
-        if !is_wanted(key) {
-            return ControlFlow::Continue(());
-        }
-        match decode(value) {
-            Ok(entry) => {
-                visit(key, entry);
-                ControlFlow::Continue(())
+    until_error(
+        |visit| reader.scan(Table::Catalog, from, to, Direction::Forward, visit),
+        |key, value| {
+            if is_wanted(key) {
+                visit(key, decode(value)?);
             }
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        }
-    })?;
-    failed.map_or(Ok(()), Err)
+            Ok(ControlFlow::Continue(()))
+        },
+    )
 }
 
 /// The entries whose keys begin with `prefix`, by what follows it.

@@ -33,6 +33,7 @@ pub mod ops;
 pub mod options;
 pub mod record;
 mod runtime;
+mod scan;
 pub mod snapshot;
 mod state;
 mod subject;

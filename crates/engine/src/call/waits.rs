@@ -17,7 +17,7 @@ pub struct Waits {
     cancels: Vec<Arc<AtomicBool>>,
 }
 
-/// For whoever has nothing else to wait by.
+/// The wait of a caller that names no end.
 pub(crate) static FOREVER: Waits = Waits { deadline: None, cancels: Vec::new() };
 
 impl Waits {

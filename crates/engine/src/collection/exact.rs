@@ -13,6 +13,7 @@ use crate::collection::fusion::ScoredRow;
 use crate::collection::ranking::best;
 use crate::descriptor::field::Field;
 use crate::record::{Row, row_of};
+use crate::scan::until_error;
 use crate::state::each_row_in;
 
 impl Core {
@@ -86,29 +87,23 @@ impl Core {
     fn texts_from(&self, reader: &dyn Reader, from: u64) -> Result<(Vec<(u64, String, bool)>, Option<u64>)> {
         let (mut texts, mut held) = (Vec::new(), 0);
         let mut after = None;
-        let mut failed = None;
         let start = self.shard.number_key(from);
-        reader.scan_once(Table::Records, &start, &self.shard.end(), &mut |key, bytes| {
-            let row = row_of(key);
-            held += bytes.len();
-            match Row::decode(bytes) {
-                Ok(stored) => texts.extend(stored.searchable().map(|text| (row, text, stored.code))),
-                Err(error) => failed = Some(error),
-            }
-            after = row.checked_add(1);
-            match failed.is_some() || texts.len() >= 512 || held >= 1 << 20 {
-                true => ControlFlow::Break(()),
-                false => {
-                    // Only a full page has something after it.
-                    after = None;
-                    ControlFlow::Continue(())
+        until_error(
+            |visit| reader.scan_once(Table::Records, &start, &self.shard.end(), visit),
+            |key, bytes| {
+                let row = row_of(key);
+                held += bytes.len();
+                let stored = Row::decode(bytes)?;
+                texts.extend(stored.searchable().map(|text| (row, text, stored.code)));
+                if texts.len() < 512 && held < 1 << 20 {
+                    return Ok(ControlFlow::Continue(()));
                 }
-            }
-        })?;
-        match failed {
-            Some(error) => Err(error),
-            None => Ok((texts, after)),
-        }
+                // Only a full page has something after it.
+                after = row.checked_add(1);
+                Ok(ControlFlow::Break(()))
+            },
+        )?;
+        Ok((texts, after))
     }
 
     /// Visits every row of a table of this collection, in one consistent view.

@@ -7,6 +7,7 @@ use nuthatch_store::{Direction, Reader, Shard, Table};
 use crate::Result;
 use crate::collection::{Collection, Core, WriteSet};
 use crate::file_entry::{FileEntry, FileInfo};
+use crate::scan::until_error;
 
 impl Collection {
     /// Removes the file at `path`, or all files below it, with their passages. Returns how many files.
@@ -51,24 +52,20 @@ impl Core {
             path => format!("{}/", path.trim_end_matches('/')),
         };
         let mut found = Vec::new();
-        let mut failed = None;
         let start = self.shard.key(path.as_bytes());
-        reader.scan(Table::Files, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
-            let name = String::from_utf8_lossy(Shard::suffix(key)).into_owned();
-            if !name.starts_with(path) {
-                return ControlFlow::Break(());
-            }
-            if name == path || name.starts_with(&below) {
-                match FileEntry::decode(bytes) {
-                    Ok(entry) => found.push((name, entry)),
-                    Err(error) => failed = Some(error),
+        until_error(
+            |visit| reader.scan(Table::Files, &start, &self.shard.end(), Direction::Forward, visit),
+            |key, bytes| {
+                let name = String::from_utf8_lossy(Shard::suffix(key)).into_owned();
+                if !name.starts_with(path) {
+                    return Ok(ControlFlow::Break(()));
                 }
-            }
-            match failed.is_some() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        })?;
-        failed.map_or(Ok(found), Err)
+                if name == path || name.starts_with(&below) {
+                    found.push((name, FileEntry::decode(bytes)?));
+                }
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
+        Ok(found)
     }
 }

@@ -6,7 +6,7 @@
 use crate::Result;
 use crate::collection::ranking::Trouble;
 use crate::collection::request::{Hit, Include, Legs};
-use crate::state::SegmentView;
+use crate::state::{SegmentView, place_of};
 
 impl Include {
     /// Hits are their ids, scores and legs.
@@ -37,9 +37,7 @@ pub(crate) fn named_hits(
     let mut ids = Vec::with_capacity(ranked.len());
     let (mut unnamed, mut places) = (Vec::new(), Vec::new());
     for (at, (row, ..)) in ranked.iter().enumerate() {
-        // Segments are in row order and do not overlap.
-        let of = segments.partition_point(|view| view.segment.rows().max().is_some_and(|last| last < *row));
-        let id = match segments.get(of) {
+        let id = match segments.get(place_of(segments, *row)) {
             Some(view) => view.id_of(*row).map_err(Trouble::segments)?,
             None => None,
         };

@@ -16,6 +16,7 @@ use crate::collection::{Core, ReadSource, Scan};
 use crate::descriptor::field::{Field, Fields};
 use crate::record::{RowParts, StoredRecord, row_of};
 use crate::runtime::{in_memory, in_the_end};
+use crate::scan::until_error;
 use crate::{Error, Result};
 
 /// The stored bytes of one page; the record that reaches the limit is the last.
@@ -103,10 +104,10 @@ impl Core {
         let through = UncachedReader(place.reader);
         let is_large = scan.limit >= LARGE_PAGE_ROWS && self.is_larger_than_the_cache(vector_bytes);
         let snapshot: &dyn Reader = if is_large { &through } else { place.reader };
-        let (mut rows, mut page_bytes, mut failed) = (Vec::new(), 0, None);
+        let (mut rows, mut page_bytes) = (Vec::new(), 0);
         let mut reservation = self.shared.reservation(place.waits);
         let start = self.shard.number_key(from);
-        snapshot.scan(Table::Records, &start, &self.shard.end(), Direction::Forward, &mut |key, bytes| {
+        let take = |key: &[u8], bytes: &[u8]| {
             let mut one = || -> Result<bool> {
                 if !wanted.strings && !reads_payload {
                     return visitor.record(Passing::default()).map(|()| true);
@@ -118,25 +119,20 @@ impl Core {
                 }
                 visitor.record(Passing { id, text, context, payload }).map(|()| true)
             };
-            match one() {
-                Ok(true) => {
-                    rows.push(row_of(key));
-                    page_bytes += bytes.len() + vector_bytes;
-                    let held = in_memory(rows.len(), page_bytes as u64);
-                    let most = in_memory(scan.limit, PAGE_BYTES_MAX as u64);
-                    failed = reservation.holds(held, in_the_end(scan.limit, rows.len(), held).min(most)).err();
-                }
-                Ok(false) => {}
-                Err(error) => failed = Some(error),
+            if one()? {
+                rows.push(row_of(key));
+                page_bytes += bytes.len() + vector_bytes;
+                let held = in_memory(rows.len(), page_bytes as u64);
+                let most = in_memory(scan.limit, PAGE_BYTES_MAX as u64);
+                reservation.holds(held, in_the_end(scan.limit, rows.len(), held).min(most))?;
             }
-            match failed.is_some() || rows.len() == scan.limit || page_bytes >= PAGE_BYTES_MAX {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
+            match rows.len() == scan.limit || page_bytes >= PAGE_BYTES_MAX {
+                true => Ok(ControlFlow::Break(())),
+                false => Ok(ControlFlow::Continue(())),
             }
-        })?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
+        };
+        let end = self.shard.end();
+        until_error(|visit| snapshot.scan(Table::Records, &start, &end, Direction::Forward, visit), take)?;
         for field in vector_fields {
             for (lot, rows) in rows.chunks(VECTORS_AT_ONCE).enumerate() {
                 field.visit_ascending(snapshot, self.shard, rows, &mut |at, bytes| {

@@ -20,6 +20,7 @@ use crate::database::Registry;
 use crate::database::maintenance::{AFTER_FAILURE, ROUND};
 use crate::descriptor::meta::{Meta, listed, meta_key};
 use crate::runtime::{Runtime, yield_to_others};
+use crate::scan::first_shard;
 use crate::tenant::{DEFAULT, records};
 use crate::{Error, Result};
 
@@ -107,18 +108,13 @@ impl Registry {
     fn shards_with_todo(&self) -> Result<VecDeque<Shard>> {
         let mut found = VecDeque::new();
         let mut from = Vec::new();
-        loop {
-            let mut next = None;
-            self.shared.scan(Table::Catalog, &from, &[], Direction::Forward, &mut |key, _| {
-                next = Shard::of(key);
-                ControlFlow::Break(())
-            })?;
-            let Some(shard) = next else { return Ok(found) };
+        while let Some(shard) = first_shard(&*self.shared, Table::Catalog, &from, &[])? {
             if has_todo_rows(&*self.shared, shard)? {
                 found.push_back(shard);
             }
             from = shard.end();
         }
+        Ok(found)
     }
 
     /// The collection with that number; `None` when it was dropped.

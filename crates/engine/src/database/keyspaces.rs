@@ -14,6 +14,7 @@ use crate::durability::Durability;
 use crate::folder::FORMAT_OF_GRAPHS;
 use crate::kv::{Counters, Keyspace, KeyspaceMeta, Kind, Listed, Space, keyspace_key, keyspaces};
 use crate::name::check_name;
+use crate::scan::first_shard;
 use crate::tenant::{Delta, Tenant, records};
 use crate::{Error, ErrorKind, Result};
 
@@ -154,13 +155,7 @@ impl Registry {
         let (mut from, to) = extent.bounds();
         let names: HashMap<u32, String> =
             records(&*self.shared.store()?)?.into_iter().map(|(name, record)| (record.id, name)).collect();
-        loop {
-            let mut found = None;
-            self.shared.store()?.scan(Table::Expiry, &from, &to, Direction::Forward, &mut |key, _| {
-                found = Shard::of(key);
-                ControlFlow::Break(())
-            })?;
-            let Some(shard) = found else { break };
+        while let Some(shard) = first_shard(&*self.shared, Table::Expiry, &from, &to)? {
             from = shard.end();
             let Some(tenant) = self.tenant_numbered(shard.tenant, &names)? else { continue };
             if let Some(found) = self.keyspaces(shard.tenant)?.into_iter().find(|listed| listed.shard == shard) {

@@ -11,6 +11,7 @@ use crate::database::Registry;
 use crate::durability::Durability;
 use crate::graph;
 use crate::kv::{Body, Counters, KeyspaceMeta, Kind, Stored, keyspace_key};
+use crate::scan::{first_shard, until_error};
 use crate::tenant::DEFAULT;
 
 /// Changes of one batch.
@@ -22,13 +23,7 @@ impl Registry {
         let mut batch = Batch::new();
         let mut lasts: BTreeMap<u32, u32> = BTreeMap::new();
         let mut from = Vec::new();
-        loop {
-            let mut found = None;
-            self.shared.scan(Table::Kv, &from, &[], Direction::Forward, &mut |key, _| {
-                found = Shard::of(key);
-                ControlFlow::Break(())
-            })?;
-            let Some(shard) = found else { break };
+        while let Some(shard) = first_shard(&*self.shared, Table::Kv, &from, &[])? {
             from = shard.end();
             if !self.keyspaces(shard.tenant)?.iter().any(|known| known.shard == shard) {
                 let name = format!("recovered-{}", shard.collection);
@@ -48,41 +43,33 @@ impl Registry {
     /// Returns how many keys it removed; keys that a lost file held cannot be counted.
     pub(crate) fn mend_keyspace(&self, shard: Shard) -> Result<u64> {
         let mut batch = Batch::new();
-        let (mut referenced, mut lost, mut failed) = (HashSet::new(), 0, None);
+        let (mut referenced, mut lost) = (HashSet::new(), 0);
         let mut counters = Counters::default();
         let (from, to) = (shard.prefix(), shard.end());
-        self.shared.scan(Table::Kv, &from, &to, Direction::Forward, &mut |key, value| {
-            let mut mend = || -> Result<()> {
-                let stored = Stored::decode(value.to_vec())?;
-                if let Body::Large { number, .. } = stored.body {
-                    if self.shared.get(Table::Blobs, &shard.number_key(number))?.is_none() {
-                        batch.delete(Table::Kv, key.to_vec());
-                        lost += 1;
-                        return Ok(());
-                    }
-                    referenced.insert(number);
+        let mut mend = |key: &[u8], value: &[u8]| -> Result<()> {
+            let stored = Stored::decode(value.to_vec())?;
+            if let Body::Large { number, .. } = stored.body {
+                if self.shared.get(Table::Blobs, &shard.number_key(number))?.is_none() {
+                    batch.delete(Table::Kv, key.to_vec());
+                    lost += 1;
+                    return self.write_when_long(&mut batch);
                 }
-                counters.keys += 1;
-                counters.bytes += stored.counted_bytes(Shard::suffix(key).len());
-                if let Some(at) = stored.expires_at_ms {
-                    let entry = [&shard.number_key(at), Shard::suffix(key)].concat();
-                    if self.shared.get(Table::Expiry, &entry)?.is_none() {
-                        batch.put(Table::Expiry, entry, Vec::new());
-                    }
-                }
-                Ok(())
-            };
-            match mend().and_then(|()| self.write_when_long(&mut batch)) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
+                referenced.insert(number);
+            }
+            counters.keys += 1;
+            counters.bytes += stored.counted_bytes(Shard::suffix(key).len());
+            if let Some(at) = stored.expires_at_ms {
+                let entry = [&shard.number_key(at), Shard::suffix(key)].concat();
+                if self.shared.get(Table::Expiry, &entry)?.is_none() {
+                    batch.put(Table::Expiry, entry, Vec::new());
                 }
             }
-        })?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
+            self.write_when_long(&mut batch)
+        };
+        until_error(
+            |visit| self.shared.scan(Table::Kv, &from, &to, Direction::Forward, visit),
+            |key, value| mend(key, value).map(ControlFlow::Continue),
+        )?;
         self.shared.scan(Table::Blobs, &from, &to, Direction::Forward, &mut |key, _| {
             let number = Shard::suffix(key).try_into().map(u64::from_be_bytes);
             if !number.is_ok_and(|number| referenced.contains(&number)) {

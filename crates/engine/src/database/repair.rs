@@ -23,6 +23,7 @@ use crate::kv::Kind;
 use crate::lock::FolderLock;
 use crate::options::{Budget, Options};
 use crate::record::Row;
+use crate::scan::first_shard;
 use crate::state::change::Change;
 use crate::tenant::{DEFAULT, Record, last_number, put_last_number, records};
 use crate::{Error, Result};
@@ -118,7 +119,7 @@ impl Database {
         let mut batch = Batch::new();
         for table in [Table::Records, Table::Kv, Table::Catalog] {
             let mut from = Extent::Tenant(DEFAULT).bounds().1;
-            while let Some(shard) = first_shard(&*store, table, &from)?.filter(|shard| shard.tenant < u32::MAX) {
+            while let Some(shard) = first_shard(&*store, table, &from, &[])?.filter(|shard| shard.tenant < u32::MAX) {
                 if !known.contains(&shard.tenant) {
                     Record::recovered(shard.tenant).put(&mut batch, &format!("recovered-{}", shard.tenant));
                 }
@@ -324,19 +325,9 @@ fn rewrite_identity(root: &Path) -> Result<()> {
     }
 }
 
-/// The shard of the first key of a table at or after `from`.
-fn first_shard(store: &dyn Reader, table: Table, from: &[u8]) -> Result<Option<Shard>> {
-    let mut found = None;
-    store.scan(table, from, &[], Direction::Forward, &mut |key, _| {
-        found = Shard::of(key);
-        ControlFlow::Break(())
-    })?;
-    Ok(found)
-}
-
 /// The first shard at or after `from` that has records, and the dimension of its first vector.
 fn next_shard(store: &dyn Reader, from: &[u8]) -> Result<Option<(Shard, Option<usize>)>> {
-    let Some(shard) = first_shard(store, Table::Records, from)? else { return Ok(None) };
+    let Some(shard) = first_shard(store, Table::Records, from, &[])? else { return Ok(None) };
     let mut dim = None;
     store.scan(Table::Vectors, &shard.prefix(), &shard.end(), Direction::Forward, &mut |key, vector| {
         dim = Field::number_of(key).is_none().then_some(vector.len() / 4);

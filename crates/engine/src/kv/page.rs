@@ -9,6 +9,7 @@ use nuthatch_store::{Direction, Reader, Shard, Table, after_prefix};
 use crate::kv::Space;
 use crate::kv::value::{Body, Layout};
 use crate::runtime::{Reservation, in_memory, in_the_end};
+use crate::scan::until_error;
 use crate::{Error, Result};
 
 /// Which keys to list. The default: all, ascending, with their values.
@@ -128,22 +129,16 @@ impl Space {
         let Some((from, to)) = scan.bounds(self.shard)? else { return Ok(KeyPage::default()) };
         let direction = if scan.reverse { Direction::Reverse } else { Direction::Forward };
         let mut entries: Vec<(Vec<u8>, Vec<u8>)> = Vec::with_capacity(scan.limit.min(ENTRIES_EXPECTED_MAX));
-        let (mut large, mut failed, mut more, mut bytes) = (Vec::new(), None, false, 0);
+        let (mut large, mut more, mut bytes) = (Vec::new(), false, 0);
         let mut key_bytes = 0;
-        reader.scan(Table::Kv, &from, &to, direction, &mut |key, value| {
-            let layout = match Layout::of(value) {
-                Ok(layout) => layout,
-                Err(error) => {
-                    failed = Some(error);
-                    return ControlFlow::Break(());
-                }
-            };
+        let take = |key: &[u8], value: &[u8]| {
+            let layout = Layout::of(value)?;
             if layout.is_expired(now_ms) {
-                return ControlFlow::Continue(());
+                return Ok(ControlFlow::Continue(()));
             }
             if entries.len() == scan.limit || bytes > PAGE_BYTES_MAX {
                 more = true;
-                return ControlFlow::Break(());
+                return Ok(ControlFlow::Break(()));
             }
             let shown = if scan.keys_only { 0 } else { layout.inline };
             bytes += shown as u64;
@@ -155,17 +150,10 @@ impl Space {
             key_bytes += key.len() as u64;
             let held = in_memory(entries.len(), key_bytes) + bytes;
             let most = in_memory(scan.limit, 0) + PAGE_BYTES_MAX;
-            match reservation.holds(held, in_the_end(scan.limit, entries.len(), held).min(most)) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
-        })?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
+            reservation.holds(held, in_the_end(scan.limit, entries.len(), held).min(most))?;
+            Ok(ControlFlow::Continue(()))
+        };
+        until_error(|visit| reader.scan(Table::Kv, &from, &to, direction, visit), take)?;
         for (at, body) in large {
             entries[at].1 = self.whole(reader, body)?;
         }

@@ -169,6 +169,11 @@ pub(crate) struct State {
     pub gone: RoaringTreemap,
 }
 
+/// Where the segment stands that may have a row: segments are in row order and do not overlap.
+pub(crate) fn place_of(views: &[SegmentView], row: u64) -> usize {
+    views.partition_point(|view| view.segment.rows().max().is_some_and(|last| last < row))
+}
+
 impl State {
     /// One that is going to show a change when its indexes are loaded and the log is replayed.
     pub fn before_replay(sequence: u64) -> Self {
@@ -184,8 +189,7 @@ impl State {
             removed.insert(row);
         }
         if !(self.mutable.contains(row) && Arc::make_mut(&mut self.mutable).remove(row)) {
-            // Segments are in row order and do not overlap.
-            let at = self.segments.partition_point(|view| view.segment.rows().max().is_some_and(|last| last < row));
+            let at = place_of(&self.segments, row);
             if let Some(view) = self.segments.get_mut(at)
                 && let Some(ordinal) = view.segment.ordinal(row)
             {

@@ -7,6 +7,7 @@ use nuthatch_text::{RowWords, TextIndex};
 
 use crate::Result;
 use crate::record::{Row, row_of};
+use crate::scan::until_error;
 
 /// The words of a row's text, if it has one and there is an index to analyse them for.
 pub(crate) fn words_of(stored: &Row, index: Option<&TextIndex>) -> Option<RowWords> {
@@ -21,13 +22,8 @@ pub(crate) fn each_row_in(
     (from, to): (Vec<u8>, Vec<u8>),
     visit: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
 ) -> Result<()> {
-    let mut failed = None;
-    reader.scan_once(table, &from, &to, &mut |key, bytes| match visit(row_of(key), bytes) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => {
-            failed = Some(error);
-            ControlFlow::Break(())
-        }
-    })?;
-    failed.map_or(Ok(()), Err)
+    until_error(
+        |visit| reader.scan_once(table, &from, &to, visit),
+        |key, bytes| visit(row_of(key), bytes).map(ControlFlow::Continue),
+    )
 }
