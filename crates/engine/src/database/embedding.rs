@@ -4,14 +4,13 @@
 //! vector in the making when the folder closes is written, or made again after the next opening.
 
 use std::collections::{HashMap, VecDeque};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use nuthatch_embed::Embedder;
-use nuthatch_store::{Direction, Reader, Shard, Table};
+use nuthatch_store::{Shard, Table};
 
 use crate::collection::Core;
 use crate::collection::lanes::embed_texts;

@@ -1,11 +1,10 @@
 //! Getting, listing and dropping keyspaces, of whatever kind.
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use nuthatch_store::{Batch, Direction, Extent, Shard, Table};
+use nuthatch_store::{Batch, Extent, Table};
 
 use crate::call::Outcome;
 use crate::catalog::{self, COUNTERS};
