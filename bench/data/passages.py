@@ -101,8 +101,9 @@ def read(file: Path) -> Iterator[tuple[str, str, str]]:
 
 def of_package(package: Path, shifts: tuple[int, ...]) -> Iterator[tuple[str, str]]:
     for name, content in packages.pages(package):
-        sections = KINDS[Path(name).suffix](content)
-        for heading, blocks in sections:
+        # Not `Path.suffix`: a page may be named `.html` and nothing else.
+        kind = KINDS[name[name.rindex(".") :]]
+        for heading, blocks in kind(content):
             for text in pack(blocks, shifts):
                 if is_prose(text):
                     yield heading, text
