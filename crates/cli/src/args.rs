@@ -74,8 +74,8 @@ pub struct Globals {
         help_heading = "Everywhere"
     )]
     pub memory_budget: Option<u64>,
-    /// Map the indexes of large segments instead of reading them: faster, but mapped pages count as
-    /// resident memory
+    /// Map the indexes of large segments (true) or read them (false): mapped ones are faster, but
+    /// count as resident memory. By default each is mapped while twice its size is free
     #[arg(
         long,
         global = true,
@@ -86,13 +86,11 @@ pub struct Globals {
         action = ArgAction::Set,
         num_args = 0..=1,
         require_equals = true,
-        default_value = "false",
         default_missing_value = "true",
-        hide_default_value = true,
         value_parser = units::parse_switch,
         help_heading = "Everywhere"
     )]
-    pub mapped: bool,
+    pub mapped: Option<bool>,
     /// Memory for building the vector graph of a large segment, outside the budget
     #[arg(
         long,

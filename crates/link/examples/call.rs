@@ -33,7 +33,7 @@ fn main() -> Outcome {
     let [folder, collection, queries, truth, repetitions] = asked else { unreachable!("five arguments") };
     let (queries, truth) = (matrix(queries)?, matrix(truth)?);
     let mapped = std::env::var_os("NUTHATCH_MAPPED").is_some();
-    let db = Database::open(Path::new(folder), Options { mapped, ..Options::default() })?;
+    let db = Database::open(Path::new(folder), Options { mapped: Some(mapped), ..Options::default() })?;
     let rows = db.existing_collection(collection)?;
     let access = if mapped { Access::Mapped } else { Access::Read };
     let cache = BlockCache::new(CACHE_BYTES);

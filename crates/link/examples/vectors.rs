@@ -59,7 +59,7 @@ fn options() -> Options {
     Options {
         memory_budget_bytes: bytes("NUTHATCH_MEMORY_BUDGET_MIB").unwrap_or(default.memory_budget_bytes),
         build_memory_bytes: bytes("NUTHATCH_BUILD_MEMORY_MIB").unwrap_or(default.build_memory_bytes),
-        mapped: std::env::var_os("NUTHATCH_MAPPED").is_some(),
+        mapped: std::env::var_os("NUTHATCH_MAPPED").map(|_| true),
         ..default
     }
 }

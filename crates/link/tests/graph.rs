@@ -31,7 +31,7 @@ fn options(metric: Metric) -> CollectionOptions {
 
 /// Where reading a record costs least, a graph is worth its while soonest.
 fn mapped() -> Options {
-    Options { mapped: true, ..quiet() }
+    Options { mapped: Some(true), ..quiet() }
 }
 
 fn large(db: Database, metric: Metric) -> Large {

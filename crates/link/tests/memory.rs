@@ -147,8 +147,12 @@ fn several_graphs_are_built_within_a_low_build_memory() {
     alone("several_graphs_are_built_within_a_low_build_memory", || {
         let folder = tempfile::tempdir().unwrap();
         // Mapped: smaller collections get graphs. What is mapped is no anonymous memory.
-        let options =
-            Options { memory_budget_bytes: BUDGET, build_memory_bytes: BUILD, mapped: true, ..Options::default() };
+        let options = Options {
+            memory_budget_bytes: BUDGET,
+            build_memory_bytes: BUILD,
+            mapped: Some(true),
+            ..Options::default()
+        };
         let db = Database::open(folder.path(), options).unwrap();
         let open = |name: &str| {
             let options = CollectionOptions {

@@ -10,7 +10,7 @@ const DIM: usize = 4;
 const ROWS: usize = 42_000;
 
 fn open(folder: &std::path::Path, mapped: bool) -> (Database, Collection) {
-    let db = Database::open(folder, Options { mapped, ..quiet() }).unwrap();
+    let db = Database::open(folder, Options { mapped: Some(mapped), ..quiet() }).unwrap();
     let settings = CollectionOptions {
         dim: Some(DIM),
         metric: Some(Metric::L2),

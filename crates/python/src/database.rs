@@ -31,7 +31,7 @@ pub struct Database {
 #[pyo3(from_item_all)]
 pub struct OpenArguments {
     memory_budget_bytes: Option<u64>,
-    mapped: bool,
+    mapped: Option<bool>,
     build_memory_bytes: Option<u64>,
     build_threads: Option<usize>,
     sync_interval_ms: Option<u64>,

@@ -3,7 +3,7 @@
 //! Data: any two-dimensional `.npy` file of rows, one of queries, one of the true neighbours' row numbers. Lines of JSON come out.
 //! Commands:
 //!   `graph build ROWS.npy cosine|dot|l2 FOLDER [--rows N] [--threads T] [--element f32|f16|uint8…] [--flat]`
-//!   `graph search FOLDER QUERIES.npy TRUE_IDS.npy [--access read|mapped] [--ef 16,32,…] [--recalls .9,.99,…] [--exact]
+//!   `graph search FOLDER QUERIES.npy TRUE_IDS.npy [--access read|mapped|auto] [--ef 16,32,…] [--recalls .9,.99,…] [--exact]
 //!     [--limit K] [--queries N] [--filter P] [--cache MIB] [--rounds R]` one thread, a block cache of 1,024 MiB; `--filter` searches only every P-th row (true ids are then computed).
 //!     `least_us` is the mean over the queries of the least of R times (1 when left out): what a busy machine adds is in the other times.
 //! Run as `cargo run --release -p nuthatch-vector --example graph -- …`. A row counts as found when its exact similarity reaches that
@@ -45,7 +45,11 @@ fn main() -> Outcome<()> {
             !flag("--flat"),
         ),
         ["search", folder, queries, store] => {
-            let access = if option("--access") == Some("mapped") { Access::Mapped } else { Access::Read };
+            let access = match option("--access") {
+                Some("mapped") => Access::Mapped,
+                Some("auto") => Access::Auto,
+                _ => Access::Read,
+            };
             let cache_mib = option("--cache").map_or(Ok(1024), str::parse::<u64>)?;
             let index = Index::open(Path::new(folder), &BlockCache::new(cache_mib << 20), access)?;
             let queries_max = option("--queries").map_or(Ok(usize::MAX), str::parse)?;

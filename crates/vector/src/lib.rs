@@ -50,8 +50,8 @@ pub use error::{Result, VectorError};
 pub use graph::build::{BuildCodes, BuildParameters, Edges, GraphBuilder, Progress};
 pub use graph::{GRAPH_FORMAT_OLDEST_READABLE, GRAPH_FORMAT_VERSION, WalkStats};
 pub use index::{
-    Accuracy, BuildOptions, EF_MAX, EF_MIN, Index, IndexOptions, IndexWriter, Plan, RECALL_DEFAULT, RECALL_MAX,
-    RECALL_MIN, SegmentHits, graph_rows_at_leisure, graph_rows_min,
+    Accuracy, BuildOptions, EF_MAX, EF_MIN, GRAPH_ROWS_AT_LEISURE, Index, IndexOptions, IndexWriter, Plan,
+    RECALL_DEFAULT, RECALL_MAX, RECALL_MIN, SegmentHits, graph_rows_min,
 };
 pub use layout::{CODES_FORMAT_OLDEST_READABLE, CODES_FORMAT_VERSION};
 pub use memtable::{MemtableCandidate, MemtableSearch, VectorMemtable};

@@ -90,6 +90,10 @@ impl Vectors {
         self.element
     }
 
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.file.is_mapped()
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }
@@ -101,9 +105,11 @@ impl Vectors {
     /// Calls `visit` with the stored bytes of each of `slots`.
     pub(crate) fn read(&self, slots: &[u32], mut visit: impl FnMut(u32, &[u8]) -> Result<()>) -> Result<()> {
         let mut reader = self.file.reader();
+        let watch = self.file.watch();
         for chunk in slots.chunks(RecordReader::BATCH_MAX) {
             reader.read(chunk, &mut |at, bytes| visit(chunk[at], bytes))?;
         }
+        self.file.settle(watch, slots.len());
         Ok(())
     }
 

@@ -13,7 +13,7 @@ __version__: str
 
 class OpenArguments(TypedDict):
     memory_budget_bytes: int | None
-    mapped: bool
+    mapped: bool | None
     build_memory_bytes: int | None
     build_threads: int | None
     sync_interval_ms: int | None

@@ -40,7 +40,7 @@ def connect_async(
     path: StrPath,
     *,
     memory_budget: int | str | None = None,
-    mapped: bool = False,
+    mapped: bool | None = None,
     build_memory: int | str | None = None,
     build_threads: int | None = None,
     sync_interval_ms: int | None = None,

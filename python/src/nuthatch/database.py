@@ -43,7 +43,7 @@ def connect(
     path: StrPath,
     *,
     memory_budget: int | str | None = None,
-    mapped: bool = False,
+    mapped: bool | None = None,
     build_memory: int | str | None = None,
     build_threads: int | None = None,
     sync_interval_ms: int | None = None,
@@ -63,8 +63,9 @@ def connect(
 
     ``memory_budget`` (bytes, or text such as "256MiB"; default 64 MiB) limits what the engine
     holds: caches, write buffers, sealing and merging. An embedding model comes on top.
-    ``mapped=True`` maps the indexes of large segments instead of reading them: faster by a third,
-    but mapped pages count as resident memory. ``build_memory`` (default 224 MiB, or a quarter of
+    ``mapped`` says whether the engine maps the indexes of large segments (True) or reads them
+    (False). Mapped ones answer in about half the time, but mapped pages count as resident memory.
+    By default the engine maps each index while twice its size is free. ``build_memory`` (default 224 MiB, or a quarter of
     the process's limit if that is less) limits the memory for building the vector graph of a large
     segment, outside the budget. A collection with more rows gets several graphs, and searches take
     longer. ``build_threads`` build it, by default half of the CPUs. ``sync_interval_ms`` (default
@@ -97,7 +98,7 @@ def connect(
     if (url := server_address(path)) is not None:
         of_the_folder = (
             memory_budget,
-            mapped,
+            mapped is not None,
             build_memory,
             build_threads,
             sync_interval_ms,
@@ -115,7 +116,7 @@ def connect(
         raise InvalidError("build_threads=0; give 1 or more, or None")
     asked: _core.OpenArguments = {
         "memory_budget_bytes": arguments.optional_size_bytes("memory_budget", memory_budget),
-        "mapped": arguments.flag("mapped", mapped),
+        "mapped": None if mapped is None else arguments.flag("mapped", mapped),
         "build_memory_bytes": arguments.optional_size_bytes("build_memory", build_memory),
         "build_threads": threads,
         "sync_interval_ms": arguments.optional_whole("sync_interval_ms", sync_interval_ms),

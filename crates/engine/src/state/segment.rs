@@ -16,7 +16,7 @@ use nuthatch_segment::{
 };
 use nuthatch_store::{Reader, Shard, Table};
 use nuthatch_vector::{
-    BuildOptions, Centroid, Index, IndexOptions, IndexWriter, Progress, graph_rows_at_leisure, graph_rows_min,
+    BuildOptions, Centroid, GRAPH_ROWS_AT_LEISURE, Index, IndexOptions, IndexWriter, Progress, graph_rows_min,
 };
 use parking_lot::{Mutex, MutexGuard};
 use roaring::{RoaringBitmap, RoaringTreemap};
@@ -217,7 +217,7 @@ impl Segment {
     pub fn wants_graph(&self, live: u64, memory_bytes: u64) -> bool {
         let wants = |index: &Index| {
             let rows = live.min(index.rows().into());
-            let is_worth = rows * 4 > graph_rows_at_leisure(index.dim()) * 5;
+            let is_worth = rows * 4 > GRAPH_ROWS_AT_LEISURE * 5;
             !index.has_graph() && is_worth && build_bytes(index.dim(), rows) <= memory_bytes
         };
         !self.built_at_leisure && self.indexes.values().any(|of_field| wants(&of_field.index))
@@ -333,7 +333,7 @@ fn build_index(folder: &Path, field: &Field, rows: &RoaringTreemap, build: &mut 
         element: field.element,
         seed: ROTATION_SEED,
         centroid,
-        graph: expected > if build.at_leisure { graph_rows_at_leisure(dim) } else { graph_rows_min(dim) },
+        graph: expected > if build.at_leisure { GRAPH_ROWS_AT_LEISURE } else { graph_rows_min(dim) },
     };
     let mut index = None;
     let stored = |rows: &[u64]| field.stored(build.store, build.shard, rows);

@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use super::auto::Auto;
 use super::mapping::Mapping;
 use super::miss_rate::MissRate;
 use super::page_cache;
@@ -17,7 +18,11 @@ use crate::{Result, SegmentError, usable_memory_bytes};
 pub struct RecordFile {
     path: PathBuf,
     file: File,
-    mapping: Option<Mapping>,
+    /// Once made, kept: what reads records by it may still do so after the file went back to reads.
+    pub(super) mapping: OnceLock<Mapping>,
+    pub(super) is_mapped: AtomicBool,
+    /// With [`Access::Auto`] alone.
+    pub(super) auto: Option<Auto>,
     record_bytes: usize,
     records: u64,
     meta: Box<[u8]>,
@@ -44,13 +49,15 @@ impl RecordFile {
         let Trailer { record_bytes, records, .. } = trailer;
         page_cache::expect_random(&file);
         let mapping = match access {
-            Access::Read => None,
-            Access::Mapped => Some(Mapping::new(&file, records).map_err(io)?),
+            Access::Read | Access::Auto => OnceLock::new(),
+            Access::Mapped => Mapping::new(&file, records).map_err(io)?.into(),
         };
         Ok(Arc::new(Self {
             path: path.to_path_buf(),
             file,
+            is_mapped: AtomicBool::new(access == Access::Mapped),
             mapping,
+            auto: (access == Access::Auto).then(Auto::default),
             record_bytes,
             records,
             meta: meta.into_boxed_slice(),
@@ -100,12 +107,9 @@ impl RecordFile {
         usable_memory_bytes().is_none_or(|usable| self.len() <= usable)
     }
 
-    /// How its records are read: through a mapping, or by reads.
-    pub fn access(&self) -> Access {
-        match self.mapping {
-            Some(_) => Access::Mapped,
-            None => Access::Read,
-        }
+    /// Whether its records are handed out in place now, and not read.
+    pub fn is_mapped(&self) -> bool {
+        self.is_mapped.load(Ordering::Relaxed)
     }
 
     /// A reader for one thread.
@@ -159,8 +163,12 @@ impl RecordFile {
         self.untold.store(true, Ordering::Relaxed);
     }
 
+    #[inline]
     pub(super) fn mapping(&self) -> Option<&Mapping> {
-        self.mapping.as_ref()
+        match self.is_mapped() {
+            true => self.mapping.get(),
+            false => None,
+        }
     }
 
     /// A read of record `index` failed: an end of file where the trailer promised records is damage.

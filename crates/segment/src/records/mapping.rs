@@ -43,6 +43,11 @@ impl Mapping {
         self.verified[index as usize / 64].fetch_or(1 << (index % 64), Ordering::Relaxed);
     }
 
+    /// Forgets what was verified: the pages may come from the disk again.
+    pub fn forget_verified(&self) {
+        self.verified.iter().for_each(|bits| bits.store(0, Ordering::Relaxed));
+    }
+
     #[inline]
     pub fn prefetch(&self, offset: u64, record_bytes: usize, (part, parts): (usize, usize)) {
         let Some(record) = self.record(offset, record_bytes) else { return };

@@ -33,6 +33,7 @@
 //! measures what is here.
 
 mod ahead;
+mod auto;
 mod batch;
 mod buffer;
 mod file;
@@ -45,6 +46,7 @@ mod trailer;
 mod writer;
 
 pub use ahead::ReadAhead;
+pub use auto::Watch;
 pub use file::RecordFile;
 pub use reader::{ReadStats, RecordReader, Visit};
 pub(crate) use trailer::Trailer as RecordTrailer;
@@ -58,6 +60,9 @@ pub enum Access {
     /// Mapped into memory and handed out in place: the fastest, for those who have the memory to give. What the operating system
     /// cannot read from the disk later ends the process (`SIGBUS`), where a read would report it.
     Mapped,
+    /// By reads until the records come from the page cache and memory is free for twice the file, mapped from then on; by reads
+    /// again once mapped records have to come from the disk. [`RecordFile::watch`] says who decides.
+    Auto,
 }
 
 /// How records that are not in the page cache are read; a reader chooses by itself.

@@ -121,8 +121,8 @@ pub struct Config {
     pub erasure_grace: Duration,
     /// Memory for caches, buffers and indexing; `None`: the engine's default.
     pub memory_budget_bytes: Option<u64>,
-    /// Map the indexes of large segments instead of reading them.
-    pub mapped: bool,
+    /// Map the indexes of large segments instead of reading them; `None`: while memory is free.
+    pub mapped: Option<bool>,
     /// Memory for building the vector graph of a large segment; `None`: the engine's default.
     pub build_memory_bytes: Option<u64>,
     /// Threads for building it; `None`: the engine's default.
@@ -173,7 +173,7 @@ impl Config {
             snapshot_idle_max: read("snapshot_idle").parse_optional(parse_duration)?,
             erasure_grace: read("erasure_grace").parse(erasure_grace)?,
             memory_budget_bytes: read("memory_budget").parse_optional(parse_bytes)?,
-            mapped: read("mapped").parse_optional(parse_boolean)?.unwrap_or(false),
+            mapped: read("mapped").parse_optional(parse_boolean)?,
             build_memory_bytes: read("build_memory").parse_optional(parse_bytes)?,
             build_threads: read("build_threads").parse_optional(up_to(WORKERS_MAX))?,
         })

@@ -187,7 +187,12 @@ pub const SETTINGS: &[Setting] = &[
         "How long erasing, reclaiming and dropping a tenant wait for earlier snapshots before they end them; at most 1m",
     ),
     everywhere("memory_budget", "NUTHATCH_MEMORY_BUDGET", "SIZE", "Memory for caches, buffers and indexing"),
-    everywhere("mapped", "NUTHATCH_MAPPED", "BOOL", "Map the indexes of large segments instead of reading them"),
+    everywhere(
+        "mapped",
+        "NUTHATCH_MAPPED",
+        "BOOL",
+        "Map the indexes of large segments (true) or read them (false); by default, map while memory is free",
+    ),
     everywhere(
         "build_memory",
         "NUTHATCH_BUILD_MEMORY",

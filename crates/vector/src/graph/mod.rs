@@ -71,6 +71,11 @@ impl Graph {
         Ok(Self { header, layout, file, scratch, looked_at: AtomicU32::new(0), look_again })
     }
 
+    /// Whether its records are handed out in place now.
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.file.is_mapped()
+    }
+
     /// Reads the whole file and checks every checksum.
     pub(crate) fn verify(&self) -> Result<()> {
         Ok(self.file.verify()?)

@@ -137,6 +137,7 @@ impl Graph {
         let mut gather = Gather::new(bounds.limit);
         let mut estimates = [0.0; BLOCK_ROWS];
         let before = reader.stats();
+        let watch = self.file.watch();
 
         self.enter(front, &table, query, &mut estimates);
         front.begin();
@@ -187,6 +188,7 @@ impl Graph {
             })?;
             prefetch_likely(ahead, front, reader);
         }
+        self.file.settle(watch, stats.hops);
         let after = reader.stats();
         stats.rounds = (after.rounds - before.rounds) as usize;
         stats.cold = (after.cold - before.cold) as usize;

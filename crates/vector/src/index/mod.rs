@@ -25,7 +25,7 @@ use crate::vectors::Vectors;
 use crate::{Candidate, Codes, Element, Metric, Result, Rows, VectorError, WalkStats, validate};
 
 pub use plan::Plan;
-pub use writer::{BuildOptions, IndexOptions, IndexWriter, graph_rows_at_leisure, graph_rows_min};
+pub use writer::{BuildOptions, GRAPH_ROWS_AT_LEISURE, IndexOptions, IndexWriter, graph_rows_min};
 
 /// Smallest and greatest size of a walk's pool that can be asked for.
 pub const EF_MIN: usize = 1;
@@ -89,7 +89,6 @@ pub struct Index {
     vectors: Vectors,
     graph: Option<Graph>,
     ef_table: EfTable,
-    mapped: bool,
     uncached_one: u64,
 }
 
@@ -115,7 +114,7 @@ impl Index {
             false => None,
         };
         let uncached_one = uncached_blocks(codes.one.len(), cache);
-        Ok(Self { codes, vectors, graph, ef_table: EfTable::default(), mapped: access == Access::Mapped, uncached_one })
+        Ok(Self { codes, vectors, graph, ef_table: EfTable::default(), uncached_one })
     }
 
     /// Rows of the segment, deleted ones included: their slots are below it.
@@ -238,7 +237,7 @@ impl Index {
         Shape {
             rows: self.rows(),
             dim: self.dim(),
-            mapped: self.mapped,
+            mapped: self.graph.as_ref().map_or(self.vectors.is_mapped(), Graph::is_mapped),
             uncached_one: self.uncached_one,
             rows_of_block: self.codes.rows_of_block(),
             four_is_cached: !self.codes.four.is_crowded(),

@@ -56,9 +56,14 @@ const AMONG_PERCENT: usize = 200;
 const AMONG_MARGIN: f64 = 2.0;
 /// Finding one that matches, of a sample.
 const SEED_NS: f64 = 20.0;
-/// What a hop of a filtered walk costs more.
-const FILTERED_HOP_NS: f64 = 150.0;
 
+/// A walk before its first hop and after its last, and a hop: so much, and so much for each dimension.
+const WALK_NS: (f64, f64) = (8_000.0, 12.0);
+const MAPPED_HOP_NS: (f64, f64) = (400.0, 0.25);
+const READ_HOP_NS: (f64, f64) = (1_350.0, 0.6);
+/// A hop of a filtered walk: about half more than it takes, because codes that cost as much find what lies elsewhere, too.
+const FILTERED_MAPPED_HOP_NS: (f64, f64) = (900.0, 0.75);
+const FILTERED_READ_HOP_NS: (f64, f64) = (1_900.0, 0.85);
 /// Hops of a walk: so much of its pool, which holds some nodes several times, and these.
 const HOPS_SHARE: f64 = 0.6;
 const HOPS_MIN: f64 = 10.0;
@@ -107,18 +112,22 @@ impl Shape {
         let codes = scan.min(rows);
         if let Some(ef) = ef {
             let (mut extent, hops) = self.extent(matching, limit, ef);
-            let mut hop = match self.mapped {
-                true => 750.0 + dim * 0.75,
-                false => 1750.0 + dim * 0.85 + cold_share * COLD_READ_NS,
-            };
+            let by_dim = |(at_least, for_each): (f64, f64)| at_least + dim * for_each;
             let instead = codes.min(exact);
+            let is_filtered = matches!(extent, Extent::Reach(_));
+            let hop = match (self.mapped, is_filtered) {
+                (true, false) => by_dim(MAPPED_HOP_NS),
+                (true, true) => by_dim(FILTERED_MAPPED_HOP_NS),
+                (false, false) => by_dim(READ_HOP_NS) + cold_share * COLD_READ_NS,
+                (false, true) => by_dim(FILTERED_READ_HOP_NS) + cold_share * COLD_READ_NS,
+            };
             if let Extent::Reach(reach) = &mut extent {
-                hop += FILTERED_HOP_NS;
                 let seeds = f64::from(SEEDS) * (SEED_NS + self.row_codes(1));
                 let among = seeds + (reach.among as f64 * HOPS_SHARE + HOPS_MIN) * hop;
                 reach.seeds = if among * AMONG_MARGIN <= instead { SEEDS } else { 0 };
             }
-            if hops * hop <= instead {
+            let fixed = if is_filtered { 0.0 } else { by_dim(WALK_NS) };
+            if fixed + hops * hop <= instead {
                 return Choice::Walk(extent);
             }
         }

@@ -20,9 +20,7 @@ pub fn graph_rows_min(dim: usize) -> u64 {
 }
 
 /// Rows from which a graph answers sooner than a scan of the codes, by enough to be built when there is nothing else to do.
-pub fn graph_rows_at_leisure(dim: usize) -> u64 {
-    if dim > 256 { 16_384 } else { 32_768 }
-}
+pub const GRAPH_ROWS_AT_LEISURE: u64 = 12_800;
 
 /// A build saves what it has after so many parts of it.
 const CHECKPOINTS: usize = 16;

@@ -26,7 +26,7 @@ pub(crate) fn merge(collection: &dyn Indexed, eagerness: Eagerness) -> Result<bo
     let memory_bytes = collection.runtime().options.build_memory_bytes;
     let rows_max = rows_max(collection.fields().dim_max(), memory_bytes);
     // A hop that is read costs what two cost that are mapped: so small a graph saves too little then.
-    let at_leisure = eagerness.is_leisurely() && collection.runtime().options.access() == Access::Mapped;
+    let at_leisure = eagerness.is_leisurely() && collection.runtime().options.access() != Access::Read;
     let (chosen, rows) = {
         let mut state = collection.state().write();
         if !state.is_sound(SEGMENTS) {
